@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libgradb: lets the gradb debugger stop a training process, look at its graph and its tensors, and
+ * step it.
+ *
+ * Use: gradb_open() once, describe the graph (gradb_add_node, gradb_bind, gradb_publish), then call
+ * gradb_step_begin / gradb_did / gradb_step_end as training goes. With no debugger listening every
+ * one of these calls is a test of one word in memory, and a debugger may attach, vanish and come
+ * back at any time. libgradb never exits, prints, raises a signal or installs a handler; on a fault
+ * of its own it disarms itself and says why in gradb_error().
+ *
+ * Threads: one training thread calls these functions; the network runs in a thread of libgradb's
+ * own. Every function accepts a NULL handle and does nothing.
+ *
+ * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the debugger),
+ * GRADB_DISABLE (set and not "0": gradb_open returns NULL).
+ */
+#ifndef GRADB_H
+#define GRADB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define GRADB_API __attribute__((visibility("default")))
+#else
+#define GRADB_API
+#endif
+
+#define GRADB_VERSION_MAJOR 1
+#define GRADB_VERSION_MINOR 0
+#define GRADB_MAX_RANK      32
+
+/* `armed` is the only public word: not 0 while the debugger wants to hear of every node. */
+typedef struct gradb {
+    volatile int armed;
+} gradb;
+
+typedef uint32_t gradb_node; /* 1, 2, ...; 0 is no node */
+
+typedef enum gradb_dtype { /* the numbers of gradb.v1 */
+    GRADB_BOOL = 1,
+    GRADB_INT8 = 2,
+    GRADB_INT16 = 3,
+    GRADB_INT32 = 4,
+    GRADB_INT64 = 5,
+    GRADB_UINT8 = 6,
+    GRADB_UINT16 = 7,
+    GRADB_UINT32 = 8,
+    GRADB_UINT64 = 9,
+    GRADB_FLOAT16 = 10,
+    GRADB_FLOAT32 = 11,
+    GRADB_FLOAT64 = 12,
+    GRADB_BFLOAT16 = 14,
+    GRADB_COMPLEX64 = 15,
+    GRADB_COMPLEX128 = 16
+} gradb_dtype;
+
+typedef enum gradb_kind {
+    GRADB_AUTO = 0, /* the debugger classifies by name and type */
+    GRADB_OTHER,
+    GRADB_WEIGHT,
+    GRADB_GRADIENT,
+    GRADB_ACTIVATION,
+    GRADB_PARAMETER, /* an input or optimizer state */
+    GRADB_CONSTANT
+} gradb_kind;
+
+typedef enum gradb_phase {
+    GRADB_FORWARD = 1,
+    GRADB_BACKWARD = 2,
+    GRADB_OPTIMIZER = 3
+} gradb_phase;
+
+typedef struct gradb_tensor {
+    gradb_dtype dtype;
+    int rank;               /* 0 ... GRADB_MAX_RANK */
+    const int64_t *shape;   /* elements along each axis */
+    const int64_t *strides; /* bytes along each axis; NULL: C order without gaps */
+    const void *data;
+} gradb_tensor;
+
+typedef struct gradb_input {
+    gradb_node node;
+    unsigned slot;
+    bool control; /* orders only, carries no tensor */
+} gradb_input;
+
+typedef struct gradb_attr {
+    const char *name;
+    const char *value;
+} gradb_attr;
+
+typedef struct gradb_frame { /* innermost first */
+    const char *file;
+    int line;
+    const char *function;
+} gradb_frame;
+
+typedef struct gradb_node_info { /* everything is copied */
+    const char *name; /* full name, scopes separated by '/' */
+    const char *type; /* operator type: "MatMul", "Parameter" */
+    gradb_kind kind;
+    gradb_phase phase; /* 0 for parameters and constants */
+    const gradb_input *inputs;
+    size_t input_count;
+    const gradb_tensor *outputs; /* one per slot; data NULL when not bound yet */
+    size_t output_count;
+    const gradb_attr *attrs;
+    size_t attr_count;
+    const gradb_frame *frames;
+    size_t frame_count;
+} gradb_node_info;
+
+typedef struct gradb_options {
+    const char *framework; /* "c" when NULL */
+    const char *framework_version;
+    const char *device;  /* "cpu" when NULL */
+    const char *program; /* the process's name when NULL */
+    const char *graph;   /* name of the graph; "main" when NULL */
+    int rank;
+    int world_size;      /* 0 means 1 */
+    const char *address; /* GRADB_ADDRESS or the default when NULL */
+    const char *token;   /* GRADB_TOKEN when NULL */
+} gradb_options;
+
+/* NULL when GRADB_DISABLE is set or memory is short: go on without. options may be NULL. */
+GRADB_API gradb *gradb_open(const gradb_options *options);
+/* The training ended; `why` NULL or "" means normally. Frees the handle. */
+GRADB_API void gradb_close(gradb *g, const char *why);
+/* Waits until a debugger has connected and let the run go on, at most `seconds`. True when one is
+ * connected. Without this call a debugger that is slow to answer attaches at a later step. Returns
+ * at once when nobody listens at the address and GRADB_ADDRESS is not set. */
+GRADB_API bool gradb_wait(gradb *g, double seconds);
+GRADB_API bool gradb_is_connected(const gradb *g);
+/* Why libgradb disarmed itself, or the last connection error; "" when nothing is wrong. Valid until
+ * the next call. */
+GRADB_API const char *gradb_error(gradb *g);
+
+/* Adds a node; inputs must have been added before, so nodes go in execution order. 0 on failure. */
+GRADB_API gradb_node gradb_add_node(gradb *g, const gradb_node_info *info);
+/* More inputs for a node that is there (edges that go back, such as a parameter's update). */
+GRADB_API void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count);
+/* Where a slot's value lies. The memory must stay readable until it is bound elsewhere or the handle
+ * is closed; it is read only while the training thread waits inside libgradb. tensor NULL unbinds. */
+GRADB_API void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor);
+/* Makes the nodes added so far visible to the debugger. May be called again when the graph grew. */
+GRADB_API void gradb_publish(gradb *g);
+
+/* The hooks. A step is one optimizer step; numbers count from 1. The training thread waits inside
+ * these while the run is stopped. */
+GRADB_API void gradb_step_begin(gradb *g, int64_t step);
+GRADB_API void gradb_step_end(gradb *g);
+GRADB_API void gradb_enter(gradb *g, gradb_phase phase);
+GRADB_API void gradb_did_slow(gradb *g, gradb_node node);
+/* `node` has just written its outputs. */
+static inline void gradb_did(gradb *g, gradb_node node)
+{
+    if (g && g->armed) {
+        gradb_did_slow(g, node);
+    }
+}
+/* Stops here and shows `why`, when a debugger is connected. */
+GRADB_API void gradb_stop(gradb *g, const char *why);
+
+/* Named values of the step: "loss", "lr", "epoch", "batch". */
+GRADB_API void gradb_scalar(gradb *g, const char *name, double value);
+GRADB_API void gradb_log(gradb *g, const char *line);
+
+/* Requests of the debugger that only the trainer can carry out: look after each step. */
+GRADB_API bool gradb_wants_stop(gradb *g);       /* end the training in good order */
+GRADB_API bool gradb_wants_checkpoint(gradb *g); /* true once per request */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

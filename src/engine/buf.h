@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A growing byte buffer with a maximum that is given when it is made.
+ *
+ * The bytes are always followed by a NUL that `len` does not count, so text can be read in place.
+ * A failed append leaves what was there and sets `failed`, so a run of appends is checked once.
+ */
+#ifndef GD_ENGINE_BUF_H
+#define GD_ENGINE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gd_buf {
+    char *data; /* never NULL after an append; use gd_buf_text() to read */
+    size_t len;
+    size_t cap;
+    size_t max;  /* len never exceeds this */
+    bool failed; /* an append was refused: out of memory or over max */
+};
+
+#define GD_BUF_INIT(max_bytes)                                                                     \
+    {                                                                                              \
+        .max = (max_bytes)                                                                         \
+    }
+
+void gd_buf_init(struct gd_buf *buf, size_t max);
+void gd_buf_deinit(struct gd_buf *buf); /* frees; the buffer can be used again with the same max */
+void gd_buf_clear(struct gd_buf *buf);  /* len = 0, failed = false, memory kept */
+
+/* Each returns GD_OK, GD_ENOMEM or GD_ELIMIT. */
+int gd_buf_reserve(struct gd_buf *buf, size_t more);
+int gd_buf_add(struct gd_buf *buf, const void *bytes, size_t len);
+int gd_buf_puts(struct gd_buf *buf, const char *text);
+int gd_buf_putc(struct gd_buf *buf, char c);
+int gd_buf_fill(struct gd_buf *buf, char c, size_t times);
+int gd_buf_printf(struct gd_buf *buf, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int gd_buf_vprintf(struct gd_buf *buf, const char *format, va_list args);
+
+/* The text so far; "" when nothing was added. Valid until the next append. */
+const char *gd_buf_text(const struct gd_buf *buf);
+
+/* Hands the bytes to the caller, who frees them with free(); the buffer is empty after it.
+ * Returns NULL when nothing was ever added or an append failed. */
+char *gd_buf_take(struct gd_buf *buf);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The debugger: all sessions, the selected one, breakpoints, settings, observers. It is what a front
+ * end is handed. One thread.
+ */
+#ifndef GD_ENGINE_DEBUGGER_H
+#define GD_ENGINE_DEBUGGER_H
+
+#include "engine/session.h"
+#include "engine/settings.h"
+
+struct gd_selector;
+
+enum gd_event_type {
+    GD_EV_CONNECTED, /* a session appeared */
+    GD_EV_GRAPH,
+    GD_EV_RUNNING,
+    GD_EV_STOPPED,
+    GD_EV_HIT,
+    GD_EV_SCALAR,
+    GD_EV_LOG,     /* text: a line of the trainer's output */
+    GD_EV_WARNING, /* text: a sentence for the user */
+    GD_EV_FINISHED,
+    GD_EV_LOST,
+    GD_EV_SELECTED,    /* another session became current */
+    GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
+};
+struct gd_event {
+    enum gd_event_type type;
+    struct gd_session *session;
+    const char *text;
+    const struct gd_hit *hit;
+};
+typedef void (*gd_observer_fn)(void *ctx, const struct gd_event *event);
+
+/* The wire, as the front end needs it; given by main so that nobody above the engine includes it. */
+struct gd_server_ops {
+    /* "HOST:PORT", ":PORT" or "PORT"; port 0 takes a free one. Loopback names listen on 127.0.0.1 and
+     * ::1. GD_EIO (port in use: says so), GD_EINVAL, GD_ESTATE (already listening elsewhere). */
+    int (*listen)(void *ctx, const char *address, struct gd_err *err);
+    void (*close)(void *ctx);
+    const char *(*address)(void *ctx); /* "127.0.0.1:50051"; NULL when not listening */
+};
+
+/* Runs the event loop once, waiting at most max_seconds (< 0: as long as it takes). */
+typedef void (*gd_pump_fn)(void *ctx, double max_seconds);
+
+struct gd_breakpoint {
+    int number;
+    char *where;       /* as typed: a node name or a selector */
+    struct gd_selector *selector;
+    bool enabled;
+    bool temporary;
+    uint64_t hits;
+    uint64_t ignore;   /* passes left to ignore */
+    struct gd_breakpoint *next;
+};
+
+struct gd_debugger {
+    struct gd_session **sessions; /* oldest first */
+    size_t session_count;
+    struct gd_session *current; /* NULL before the first */
+    struct gd_breakpoint *breakpoints; /* by number */
+    int next_breakpoint;
+    struct gd_settings settings;
+    bool interrupted; /* the user pressed Ctrl-C; who acts on it clears it */
+    const struct gd_server_ops *server;
+    void *server_ctx;
+    gd_pump_fn pump;
+    void *pump_ctx;
+    double (*now)(void *ctx); /* seconds since the epoch */
+    void *now_ctx;
+    struct gd_debugger_impl *impl; /* observers, dead targets */
+};
+
+int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err);
+void gd_debugger_destroy(struct gd_debugger *debugger);
+
+/* Observers are called in order of registration; fn must not register or remove. */
+int gd_debugger_observe(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx);
+void gd_debugger_unobserve(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx);
+void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event);
+
+/* Destroys targets that ended; the loop calls it between events. */
+void gd_debugger_reap(struct gd_debugger *debugger);
+
+int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err);
+struct gd_session *gd_debugger_session(struct gd_debugger *debugger, int number);
+/* The current session, or GD_ESTATE with what to do ("no trainer is connected: ..."). */
+int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **ret,
+                             struct gd_err *err);
+
+/* Breakpoints are re-resolved and sent whenever a graph changes or the list does. A `where` that
+ * matches nothing yet is kept pending. GD_EINVAL: it does not parse. */
+int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
+                      struct gd_breakpoint **ret, struct gd_err *err);
+int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err);
+int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
+                                  struct gd_err *err);
+struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int number);
+/* The first enabled breakpoint that covers the node, or NULL. */
+struct gd_breakpoint *gd_debugger_breakpoint_at(struct gd_debugger *debugger,
+                                                struct gd_session *session, gd_node_id node);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Tensors as text: numpy's layout of values, digit for digit, and the one-line summary.
+ */
+#ifndef GD_ENGINE_FORMAT_H
+#define GD_ENGINE_FORMAT_H
+
+#include "engine/buf.h"
+#include "engine/stats.h"
+#include "engine/tensor.h"
+
+struct gd_format {
+    int precision;      /* numpy's default 8 */
+    int64_t threshold;  /* more elements than this are abbreviated with `...`; default 1000 */
+    int edge_items;     /* shown at each edge when abbreviated; default 3 */
+    int line_width;     /* default 75 */
+    char letter;        /* 0 as numpy; 'f' fixed, 'e' scientific, 'x' hexadecimal of the bits, 'd' integer */
+    bool all;           /* never abbreviate */
+    bool suppress;      /* numpy's suppress_small */
+};
+
+#define GD_FORMAT_DEFAULT                                                                          \
+    {                                                                                              \
+        .precision = 8, .threshold = 1000, .edge_items = 3, .line_width = 75                       \
+    }
+
+/* The text of numpy.array2string(a, separator=', ')-less default str(): brackets, one space between
+ * values, rows on their own lines; no trailing newline. A 0-d tensor is its value alone.
+ * GD_EUNSUPPORTED: strings; GD_ELIMIT / GD_ENOMEM from the buffer. */
+int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *format,
+                     struct gd_buf *out, struct gd_err *err);
+
+/* One line: "float32 (64, 128) n=8192 32KiB min=-0.31 max=0.29 mean=1.2e-05 std=0.08 zeros=3 NaN!3
+ * +Inf!1" with an inline histogram of block glyphs (or ASCII). Counts of NaN and Inf are never left
+ * out when they are not zero. No newline. hist may be NULL. */
+int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
+                      const struct gd_stats *stats, const uint64_t *hist, size_t bins, bool utf8,
+                      struct gd_buf *out);
+
+/* One value as numpy prints a 0-d array of it (shortest digits that read back). */
+int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *out);
+
+/* "512 B", "32 KiB", "1.5 GiB" into out; returns out. */
+char *gd_format_bytes(uint64_t bytes, char *out, size_t size);
+
+/* The .npy 1.0 header of a C-order array, padded to 64 bytes. GD_EUNSUPPORTED: no descriptor. */
+int gd_npy_header(enum gd_dtype dtype, const struct gd_shape *shape, struct gd_buf *out,
+                  struct gd_err *err);
+
+#endif

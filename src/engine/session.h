@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A session: one training process as the debugger knows it. It outlives its target's connection, so
+ * that what was learned of a lost or finished run stays readable.
+ *
+ * The session owns its target, its graph and its tensor cache. Targets report with gd_session_on_*;
+ * front ends read the fields, ask through gd_session_fetch/stats and gd_target_*, and hear events
+ * through the debugger's observers.
+ */
+#ifndef GD_ENGINE_SESSION_H
+#define GD_ENGINE_SESSION_H
+
+#include "engine/target.h"
+
+struct gd_debugger;
+struct gd_cache;
+
+enum gd_state {
+    GD_WAITING,   /* known, but no graph yet */
+    GD_CONNECTED, /* graph arriving or complete; has not stopped yet */
+    GD_RUNNING,
+    GD_STOPPED,   /* commands can look around */
+    GD_LOST,      /* the connection broke; last values stay readable */
+    GD_FINISHED,  /* the training ended or was detached */
+};
+const char *gd_state_name(enum gd_state state); /* "waiting", ... */
+
+enum gd_stop_reason {
+    GD_STOP_NONE,
+    GD_STOP_CONNECTED,  /* before the first step */
+    GD_STOP_STEP,       /* the asked-for steps are done */
+    GD_STOP_NODE,       /* next or run-to is done */
+    GD_STOP_BREAKPOINT,
+    GD_STOP_INTERRUPT,
+    GD_STOP_HIT,        /* a watchpoint fired */
+    GD_STOP_PHASE,      /* finish is done */
+    GD_STOP_PROGRAM,    /* the trainer asked for it */
+};
+const char *gd_stop_reason_name(enum gd_stop_reason reason);
+
+struct gd_stop {
+    enum gd_stop_reason reason;
+    int64_t step;        /* the step in which, or after which, it stands; 0 before the first */
+    bool at_step_end;    /* stands between two steps */
+    gd_node_id node;     /* last node executed; GD_NO_NODE when unknown or between steps */
+    char node_name[512]; /* its name, also when the graph lacks it; "" when none */
+    char phase[32];      /* "forward", "backward", "optimizer", or "" */
+    char text[160];      /* the trainer's own words for GD_STOP_PROGRAM, else "" */
+    uint64_t sequence;   /* counts stops of this session from 1 */
+};
+
+struct gd_peer { /* what the process said of itself; empty strings when it did not */
+    char framework[64];
+    char version[64];
+    char device[64];
+    char host[128];
+    char program[256];
+    char address[128]; /* peer address, "127.0.0.1:41234" */
+    int64_t pid;       /* 0 unknown */
+    int rank;          /* 0 when single */
+    int world_size;    /* 1 when single */
+};
+
+struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
+    char name[64];
+    double value;
+    int64_t step;
+};
+#define GD_MAX_SCALARS 64
+
+struct gd_timing { /* seconds; of this session, by the debugger's clock */
+    double connected_at; /* seconds since the epoch */
+    double running;      /* total time spent running */
+    double stopped;      /* total time spent stopped */
+    double last_run;     /* length of the last run */
+    int64_t steps_run;   /* steps taken under the debugger */
+    int64_t last_run_steps;
+};
+
+struct gd_hit_param {
+    char name[48];
+    bool hit;
+    bool disabled;
+    double set_value;
+    double actual_value;
+};
+#define GD_MAX_HIT_PARAMS 8
+enum gd_hit_error { /* bits: why a watchpoint could not be checked */
+    GD_HIT_NAN = 1,
+    GD_HIT_INF = 2,
+    GD_HIT_NO_PREVIOUS = 4,
+    GD_HIT_NO_MEMORY = 8,
+    GD_HIT_NO_HISTORY = 16,
+    GD_HIT_NO_VALUE = 32,
+};
+struct gd_hit {
+    int watchpoint;
+    int condition; /* wire number */
+    int64_t step;
+    uint64_t stop_sequence; /* of the stop it belongs to */
+    gd_node_id node;        /* GD_NO_NODE when the graph lacks it */
+    char node_name[512];
+    uint32_t slot;
+    unsigned error; /* enum gd_hit_error; not 0: could not be checked */
+    struct gd_hit_param param[GD_MAX_HIT_PARAMS];
+    int param_count;
+};
+
+struct gd_session {
+    struct gd_debugger *debugger;
+    struct gd_target *target; /* NULL after it ended */
+    struct gd_graph *graph;   /* never NULL */
+    struct gd_cache *cache;
+    int number; /* 1, 2, ... in order of appearance; what `rank N` and `info ranks` call it */
+    enum gd_state state;
+    struct gd_stop stop; /* the current, or when running the last, stop */
+    struct gd_peer peer;
+    struct gd_scalar scalar[GD_MAX_SCALARS];
+    int scalar_count;
+    struct gd_timing timing;
+    struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
+    size_t hit_count;
+    size_t hits_dropped;
+    gd_node_id current; /* the node that commands without an argument look at */
+    uint64_t graph_generation; /* grows with every commit */
+    bool interrupt_asked;
+    char end_text[256]; /* why it is LOST or FINISHED */
+};
+
+/* ---- for targets --------------------------------------------------------------------------- */
+
+/* Registers a new session for a target (takes it over; also on failure). */
+int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
+                      const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err);
+void gd_session_on_graph(struct gd_session *session); /* nodes were added and committed */
+void gd_session_on_running(struct gd_session *session);
+/* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
+void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
+void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
+void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
+void gd_session_on_log(struct gd_session *session, const char *text); /* a line of the trainer */
+void gd_session_on_warning(struct gd_session *session, const char *text); /* shown to the user */
+/* The training ended by itself, was killed, or was detached. The target is destroyed after the
+ * current event, never inside this call. */
+void gd_session_on_finished(struct gd_session *session, const char *why);
+void gd_session_on_lost(struct gd_session *session, const char *why);
+
+/* ---- for front ends ------------------------------------------------------------------------ */
+
+/* Values through the cache: answered at once when this stop's value is known. Lost and finished
+ * sessions answer from the cache alone (GD_ENODATA when it is not there). Callback as in target.h.
+ * A target without `stats` gets them computed here from the fetched tensor. */
+int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
+                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                     void *ctx, struct gd_err *err);
+bool gd_session_is_live(const struct gd_session *session); /* has a target */
+
+#endif

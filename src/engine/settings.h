@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Settings as plain values. Their names, ranges, units and texts are the table of
+ * repl/settings_table.c; this struct is only where the values live, so that the layers below the
+ * command language can read them.
+ */
+#ifndef GD_ENGINE_SETTINGS_H
+#define GD_ENGINE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gd_on_loss { GD_ON_LOSS_CONTINUE = 0, GD_ON_LOSS_HOLD = 1 };
+
+struct gd_settings {
+    /* limits, bytes unless said otherwise */
+    uint64_t max_message;      /* one gRPC message; default 64 MiB */
+    uint64_t max_graph;        /* one graph as sent; default 2 GiB */
+    uint64_t max_graph_memory; /* all graphs of a session in memory; default 8 GiB */
+    uint64_t max_tensor;       /* one tensor; default 16 GiB */
+    uint64_t max_cache;        /* cached tensors of a session; default 2 GiB */
+    uint64_t max_sessions;     /* count; default 256 */
+    uint64_t max_connections;  /* count; default 512 */
+    uint64_t max_hits;         /* hits kept per session; default 100000 */
+    uint64_t max_log_lines;    /* lines of trainer output kept; default 10000 */
+    /* MindSpore 1.x */
+    bool ms_version_check_strict; /* as the old server: refuse other versions than 2.0 */
+    bool ms_shared_allow_remote;  /* accept MindSpore clients (which cannot show a token) from other
+                                     hosts; default off */
+    /* wire */
+    char token[128]; /* what gradb.v1 clients must show; "" = loopback needs none */
+    bool shared_memory; /* take tensors through shared memory on the same host; default on */
+    enum gd_on_loss on_loss; /* what a gradb.v1 trainer does when we vanish; default continue */
+    double keepalive;   /* seconds between our HTTP/2 PINGs; 0 off; default 20 */
+    double start_timeout; /* seconds that `run` waits for the trainer to connect; default 60 */
+    /* printing */
+    int print_precision;  /* default 8 */
+    int64_t print_threshold; /* default 1000 */
+    int print_edge_items; /* default 3 */
+    int print_width;      /* default 75 */
+    bool print_suppress;  /* default off */
+    bool confirm;         /* default on; batch acts as off */
+    bool pagination;      /* default on; only with a terminal */
+    int color;            /* 0 auto, 1 always, 2 never */
+    int charset;          /* 0 auto, 1 utf8, 2 ascii */
+    char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
+    int history_size;     /* lines; default 1000 */
+    int list_lines;       /* lines shown by `list`; default 10 */
+};
+
+void gd_settings_init(struct gd_settings *settings); /* the defaults above */
+
+#endif

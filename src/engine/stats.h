@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Statistics of a tensor in one pass over its memory: everything that a condition, a printer or a
+ * watch plan asks for. Runs in the debugger and, linked into libgradb, in the training process.
+ *
+ * max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all. A complex
+ * element counts as NaN / Inf when either part is, and enters the sums by its magnitude.
+ * Accumulation is in double, pairwise by blocks, so that 1e8 elements agree with a float64
+ * reference to 1e-6 relative.
+ */
+#ifndef GD_ENGINE_STATS_H
+#define GD_ENGINE_STATS_H
+
+#include "engine/tensor.h"
+
+struct gd_stats {
+    uint64_t count;
+    uint64_t nan;
+    uint64_t pos_inf;
+    uint64_t neg_inf;
+    uint64_t zero;     /* +0 and -0 */
+    uint64_t neg_zero; /* -0 alone */
+    uint64_t positive; /* finite and > 0 */
+    uint64_t negative; /* finite and < 0 */
+    uint64_t denormal;
+    double min;      /* over finite elements; +inf when there is none */
+    double max;      /* -inf when there is none */
+    double mean;     /* 0 when there is no finite element, as the three below */
+    double abs_mean; /* mean of |x| */
+    double sum_sq;   /* sum of x*x */
+    double std;      /* population standard deviation */
+    uint64_t in_range; /* elements in [range_lo, range_hi], when a range was asked for */
+    /* Against a second tensor of the same shape (has_prev): */
+    bool has_prev;
+    double mean_abs_delta; /* mean |cur - prev| */
+    double max_abs_delta;
+    double mean_abs_prev;
+    double dot;        /* sum cur * prev */
+    double sum_sq_prev;
+    uint64_t mismatch; /* elements with |cur - prev| > atol + rtol * |prev| */
+};
+
+struct gd_stats_options {
+    bool want_range;
+    double range_lo, range_hi; /* inclusive */
+    double rtol, atol;
+};
+
+/* Statistics of `cur`, against `prev` when it is not NULL (same dtype and shape: GD_EINVAL
+ * otherwise). options may be NULL. GD_EUNSUPPORTED: the dtype has no numbers. */
+int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
+                     const struct gd_stats_options *options, struct gd_stats *ret,
+                     struct gd_err *err);
+
+/* A histogram of the finite elements over `bins` equal bins of [lo, hi]; the last bin is closed.
+ * Elements outside are not counted. bins >= 1. */
+int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
+                       uint64_t *ret, struct gd_err *err);
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A target: the thing being debugged, behind one table of operations. A live MindSpore process, a
+ * gradb.v1 trainer, a dump directory differ only in which slots they fill; an empty slot means "not
+ * supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that names the
+ * target's kind.
+ *
+ * Everything runs on the one thread of the event loop. Operations return at once; data comes back
+ * through a callback, exactly once per accepted request: with a result, or with an error when the
+ * target cannot answer or is lost. A callback may run before the operation returns.
+ *
+ * What happens on its own (connected, graph, stopped, ...) a target reports with gd_session_on_*.
+ */
+#ifndef GD_ENGINE_TARGET_H
+#define GD_ENGINE_TARGET_H
+
+#include "engine/graph.h"
+#include "engine/slice.h"
+#include "engine/stats.h"
+
+struct gd_target; /* made and embedded by the implementation */
+struct gd_session;
+
+enum gd_run_kind {
+    GD_RUN_CONTINUE, /* until something stops it */
+    GD_RUN_STEP,     /* count training steps */
+    GD_RUN_NEXT,     /* count nodes in execution order */
+    GD_RUN_TO_NODE,  /* until `node` has executed */
+    GD_RUN_FINISH,   /* to the end of the current phase (forward, backward, optimizer) */
+    GD_RUN_RECHECK,  /* evaluate the watchpoints again, do not move */
+};
+
+struct gd_run {
+    enum gd_run_kind kind;
+    int64_t count;   /* STEP, NEXT: >= 1 */
+    gd_node_id node; /* TO_NODE: the node, or GD_NO_NODE with a name that the graph lacks */
+    const char *name;
+};
+
+enum gd_iter { GD_CURRENT = 0, GD_PREVIOUS = 1 }; /* this step's value, or the step before's */
+
+struct gd_tensor_ref {
+    gd_node_id node;
+    uint32_t slot;
+    enum gd_iter iter;
+};
+
+/* err is NULL on success. The tensor is borrowed: take a reference to keep it. step is the training
+ * step whose value it is, -1 when the target does not know. */
+typedef void (*gd_tensor_fn)(void *ctx, struct gd_tensor *tensor, int64_t step,
+                             const struct gd_err *err);
+typedef void (*gd_stats_fn)(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                            const struct gd_stats *stats, int64_t step, const struct gd_err *err);
+
+/* A watchpoint that the training process evaluates by itself (MindSpore's SetCMD). */
+struct gd_remote_param {
+    const char *name;
+    bool disabled;
+    double value;
+};
+struct gd_remote_watch {
+    int32_t id;       /* 1 ... INT32_MAX */
+    int condition;    /* MindSpore's wire number */
+    const struct gd_remote_param *params; /* the full list, in wire order */
+    size_t param_count;
+    const gd_node_id *nodes;
+    size_t node_count;
+};
+
+enum gd_capability { /* bits of gd_target.capabilities */
+    GD_CAN_STEP = 1 << 0,
+    GD_CAN_NEXT = 1 << 1,
+    GD_CAN_INTERRUPT = 1 << 2,
+    GD_CAN_FETCH = 1 << 3,
+    GD_CAN_STATS = 1 << 4,
+    GD_CAN_PREVIOUS = 1 << 5,
+    GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
+    GD_CAN_KILL = 1 << 7,
+    GD_CAN_WATCH_REMOTE = 1 << 8,
+    GD_CAN_FINISH = 1 << 9,
+    GD_CAN_CHECKPOINT = 1 << 10,
+};
+
+struct gd_target_ops {
+    const char *kind; /* "mindspore", "gradb.v1" */
+    int (*resume)(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
+    /* Stop as soon as possible; the stop is reported later. */
+    int (*interrupt)(struct gd_target *target, struct gd_err *err);
+    /* Replaces the set of nodes whose completion stops the run. */
+    int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                           struct gd_err *err);
+    /* slice NULL or empty: the whole tensor. */
+    int (*fetch)(struct gd_target *target, const struct gd_tensor_ref *ref,
+                 const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+    int (*stats)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                 void *ctx, struct gd_err *err);
+    /* Nodes whose previous-step value shall be kept from now on (replaces the set). */
+    int (*keep_previous)(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                         struct gd_err *err);
+    int (*watch)(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err);
+    int (*unwatch)(struct gd_target *target, int32_t id, struct gd_err *err);
+    int (*checkpoint)(struct gd_target *target, struct gd_err *err); /* ask the trainer to save */
+    int (*detach)(struct gd_target *target, struct gd_err *err);
+    int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
+    /* Facts of the target for `info target`, one call per fact. */
+    void (*describe)(struct gd_target *target, void (*fact)(void *ctx, const char *name, const char *value),
+                     void *ctx);
+    void (*destroy)(struct gd_target *target); /* drops the connection, if any, without ceremony */
+};
+
+struct gd_target {
+    const struct gd_target_ops *ops;
+    struct gd_session *session; /* set by gd_session_create */
+    unsigned capabilities;
+};
+
+/* Each forwards to the slot or fails with GD_EUNSUPPORTED; GD_ESTATE when the session's state does
+ * not allow it (resume and fetch want a stop; interrupt wants a run). */
+int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
+int gd_target_interrupt(struct gd_target *target, struct gd_err *err);
+int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                              struct gd_err *err);
+int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
+                    const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                    void *ctx, struct gd_err *err);
+int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                            struct gd_err *err);
+int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
+                    struct gd_err *err);
+int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err);
+int gd_target_checkpoint(struct gd_target *target, struct gd_err *err);
+int gd_target_detach(struct gd_target *target, struct gd_err *err);
+int gd_target_kill(struct gd_target *target, struct gd_err *err);
+
+#endif

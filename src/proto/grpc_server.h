@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A gRPC server on one libev loop: HTTP/2 by nghttp2 (prior knowledge, cleartext), several listening
+ * sockets, any number of connections and streams. It knows paths and messages, no service.
+ *
+ * A service registers methods. For each call it gets events in this order: open, message (or chunk)
+ * any number of times, half_close, and at the very end closed: exactly once, also when the peer
+ * resets, the connection breaks or the server is destroyed. After `closed` the call is gone.
+ * Everything runs on the loop's thread. Handlers may send and finish from any event but closed, and
+ * at any later time until closed.
+ */
+#ifndef GD_PROTO_GRPC_SERVER_H
+#define GD_PROTO_GRPC_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/error.h"
+#include "engine/settings.h"
+
+struct ev_loop;
+struct gd_grpc_server;
+struct gd_grpc_conn;
+struct gd_grpc_call;
+
+enum gd_grpc_code { /* grpc-status */
+    GD_GRPC_OK = 0,
+    GD_GRPC_CANCELLED = 1,
+    GD_GRPC_UNKNOWN = 2,
+    GD_GRPC_INVALID_ARGUMENT = 3,
+    GD_GRPC_DEADLINE_EXCEEDED = 4,
+    GD_GRPC_NOT_FOUND = 5,
+    GD_GRPC_PERMISSION_DENIED = 7,
+    GD_GRPC_RESOURCE_EXHAUSTED = 8,
+    GD_GRPC_FAILED_PRECONDITION = 9,
+    GD_GRPC_UNIMPLEMENTED = 12,
+    GD_GRPC_INTERNAL = 13,
+    GD_GRPC_UNAVAILABLE = 14,
+    GD_GRPC_UNAUTHENTICATED = 16,
+};
+
+struct gd_grpc_method {
+    const char *path;   /* "/debugger.EventListener/WaitCMD" */
+    bool client_streams; /* else exactly one message is accepted, INVALID_ARGUMENT otherwise */
+    void (*open)(struct gd_grpc_call *call, void *service); /* may be NULL */
+    /* One whole message, decompressed; valid during the call only. */
+    void (*message)(struct gd_grpc_call *call, const uint8_t *data, size_t len);
+    /* When set, used instead of `message` for uncompressed messages: the bytes as they arrive.
+     * offset counts from the message's start, total is its length; a message of length 0 gives one
+     * chunk of 0 bytes; the last chunk of a message has offset + len == total. `stream_ok` false
+     * from begin-of-message logic is expressed by gd_grpc_finish. */
+    void (*chunk)(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
+                  size_t total);
+    void (*half_close)(struct gd_grpc_call *call); /* the client sent all; may be NULL */
+    void (*closed)(struct gd_grpc_call *call);     /* may be NULL */
+};
+
+struct gd_grpc_service {
+    const struct gd_grpc_method *methods;
+    size_t method_count;
+    void *ctx; /* `service` of open; gd_grpc_call_service() */
+    void (*conn_closed)(struct gd_grpc_conn *conn, void *ctx); /* may be NULL; after its calls closed */
+};
+
+/* Limits and keepalive are read from *settings at the time of use; it must outlive the server. */
+int gd_grpc_server_create(struct ev_loop *loop, const struct gd_settings *settings,
+                          struct gd_grpc_server **ret, struct gd_err *err);
+/* Sends GOAWAY, closes everything. */
+void gd_grpc_server_destroy(struct gd_grpc_server *server);
+/* `service` must outlive the server. */
+int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_service *service,
+                       struct gd_err *err);
+
+/* As gd_server_ops.listen. A loopback name listens on 127.0.0.1 and, when the machine has it, ::1, on
+ * the same port. */
+int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, struct gd_err *err);
+void gd_grpc_server_close(struct gd_grpc_server *server); /* stops listening; connections stay */
+const char *gd_grpc_server_address(const struct gd_grpc_server *server);
+bool gd_grpc_server_is_loopback(const struct gd_grpc_server *server);
+
+/* One message out. The bytes are copied. GD_ELIMIT when the peer does not read (queue bound by
+ * max_message x 4), GD_ELOST when the call is finished or gone. */
+int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len);
+/* Trailers: after this nothing more is sent or delivered, only `closed` follows. message may be NULL;
+ * it is percent-encoded. With GD_GRPC_OK a unary call must have sent its message. */
+void gd_grpc_finish(struct gd_grpc_call *call, enum gd_grpc_code code, const char *message);
+/* Send + finish OK. */
+int gd_grpc_reply(struct gd_grpc_call *call, const void *data, size_t len);
+
+void gd_grpc_call_set_data(struct gd_grpc_call *call, void *data);
+void *gd_grpc_call_data(const struct gd_grpc_call *call);
+void *gd_grpc_call_service(const struct gd_grpc_call *call);
+struct gd_grpc_conn *gd_grpc_call_conn(const struct gd_grpc_call *call);
+/* A request header (lower case name), or NULL. */
+const char *gd_grpc_call_header(const struct gd_grpc_call *call, const char *name);
+
+void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner, void *data); /* per owner */
+void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
+const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
+bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
+/* GOAWAY and close when its streams are done; at once when `now`. */
+void gd_grpc_conn_close(struct gd_grpc_conn *conn, bool now);
+
+#endif

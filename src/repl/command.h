@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The command table's entry, and what a command's function may use. One file per group of commands
+ * (repl/cmd_*.c); repl/commands.c lists their tables. From the entries come dispatch, help, apropos,
+ * completion at the prompt and in the shells, and the manual page.
+ */
+#ifndef GD_REPL_COMMAND_H
+#define GD_REPL_COMMAND_H
+
+#include <cjson/cJSON.h>
+
+#include "engine/arena.h"
+#include "engine/debugger.h"
+#include "repl/repl.h"
+
+struct repl_out;
+
+enum command_arg { /* what completion offers at an argument; the last one given repeats */
+    ARG_NONE = 0,
+    ARG_NODE,
+    ARG_SCOPE,
+    ARG_SELECTOR,
+    ARG_TENSOR, /* NODE[:SLOT][SLICE] */
+    ARG_FILE,
+    ARG_SETTING,
+    ARG_COMMAND,
+    ARG_SUBCOMMAND, /* one of .sub */
+    ARG_BREAKPOINT,
+    ARG_RANK,
+    ARG_CONDITION,
+    ARG_TYPE,
+    ARG_WORD, /* free text: nothing is offered */
+};
+#define COMMAND_MAX_ARGS 4
+
+enum command_flags {
+    CMD_NEEDS_SESSION = 1 << 0, /* some session, live or dead, is selected */
+    CMD_NEEDS_STOP = 1 << 1,    /* it is stopped (or dead: values from the cache) */
+    CMD_NEEDS_LIVE = 1 << 2,
+    CMD_REPEATS = 1 << 3,       /* an empty line runs it again */
+    CMD_REPEATS_BARE = 1 << 4,  /* ... without its arguments (list, x) */
+    CMD_CHANGES = 1 << 5,       /* changes the training: never repeated */
+    CMD_IN_TUI = 1 << 6,        /* opens or closes panes */
+    CMD_RAW = 1 << 7,           /* takes the rest of the line as it stands: no splitting, no `> FILE` */
+};
+
+struct command_call {
+    struct repl *repl;
+    struct gd_debugger *debugger;
+    struct gd_session *session; /* the current one; NULL unless CMD_NEEDS_SESSION */
+    struct repl_out *out;
+    struct gd_arena *arena;     /* freed after the command */
+    const struct command *command;
+    const char *format; /* letters after a slash: "f" of print/f; "" when none */
+    const char *line;   /* everything after the command's name, trimmed */
+    int argc;           /* line split at blanks; quotes group; brackets hold together */
+    char **argv;
+    bool repeated; /* by an empty line */
+    bool background; /* the line ended in '&' */
+};
+
+struct command {
+    const char *name;     /* "info" or, in a sub table, "graph" */
+    const char *aliases;  /* blank-separated exact short forms that win over prefixes: "c cont fg" */
+    const char *group;    /* "running", "breakpoints", "data", "graph", "status", "files", "support" */
+    const char *usage;    /* "step [N]" */
+    const char *summary;  /* one line, no full stop */
+    const char *help;     /* paragraphs; examples indented by two */
+    enum command_arg args[COMMAND_MAX_ARGS];
+    unsigned flags;
+    int (*run)(struct command_call *call, struct gd_err *err); /* GD_EUSAGE adds the usage line */
+    const struct command *sub; /* ends with a NULL name; then run is called for the bare word */
+};
+
+/* Every group's table, each ending with a NULL name. */
+extern const struct command *const command_tables[];
+
+/* Walks all top-level commands in table order. */
+const struct command *command_next(const struct command *previous);
+/* By exact name, alias or unique prefix. GD_ENOTFOUND, GD_EAMBIGUOUS (lists candidates). */
+int command_find(const struct command *table_or_null, const char *word, size_t len,
+                 const struct command **ret, struct gd_err *err);
+
+/* ---- output: records, then text ------------------------------------------------------------ */
+/*
+ * A command builds one cJSON object (its result) and, in text mode, prints lines. In JSON mode only
+ * the object is written, wrapped as {"v":1,"type":TYPE,...}. Names in the object are interface.
+ */
+bool out_is_json(const struct repl_out *out);
+cJSON *out_record(struct repl_out *out, const char *type); /* the result object; made on first use */
+void out_printf(struct repl_out *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* text mode only; paged and redirected by the caller */
+void out_write(struct repl_out *out, const char *text, size_t len);
+bool out_utf8(const struct repl_out *out);
+int out_width(const struct repl_out *out);
+/* Wraps text in a colour when colour is on: "31" style SGR parameters. */
+const char *out_sgr(const struct repl_out *out, const char *sgr); /* "" without colour */
+#define OUT_RESET "0"
+
+/* A table: columns once, then rows of text cells. In text mode columns are aligned on display width,
+ * in JSON mode rows become objects in record[name] with the columns' names; a cell that parses as a
+ * number becomes one when its column says so. */
+struct out_column {
+    const char *name;  /* JSON name, "hits" */
+    const char *title; /* text title, "Hits" */
+    bool number;       /* right-aligned, a JSON number */
+};
+struct out_table;
+struct out_table *out_table_begin(struct repl_out *out, const char *record_name,
+                                  const struct out_column *columns, int count);
+void out_table_row(struct out_table *table, const char *const *cells);
+void out_table_end(struct out_table *table); /* prints; frees */
+
+/* Text that is safe to print: control characters and invalid UTF-8 escaped. In call->arena. */
+const char *out_safe(struct command_call *call, const char *text);
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+/* Pumps the loop until done(ctx), the deadline (seconds from now; < 0 none) or Ctrl-C. GD_OK,
+ * GD_ETIMEOUT, GD_EINTR. */
+int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds);
+/* Fetches and waits. *ret is a reference that the caller drops. */
+int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
+               const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
+               struct gd_err *err);
+int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
+               struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err);
+/* y/n; true without asking when batch, confirm off or not interactive. */
+bool repl_confirm(struct command_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* NODE[:SLOT][SLICE] or `$_`, `$N`. "." is the current node. On success *node is the node; *slot 0 and
+ * *slice empty when not written. Node names may hold ':' and '[': the longest name that exists wins. */
+struct tensor_arg {
+    struct gd_tensor_ref ref;
+    struct gd_slice slice;
+    bool has_slot;
+};
+int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
+               struct gd_err *err);
+int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
+int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err);
+
+/* ---- value history ($1, $$, $_) ------------------------------------------------------------ */
+/* Keeps a reference; returns the number shown as $N. */
+int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label);
+struct gd_tensor *repl_remembered(struct repl *repl, int number); /* 0: the last; NULL when none */
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The command language: a line of text in, records out as text or JSON. The same object serves the
+ * prompt, command files, --batch and the panes.
+ */
+#ifndef GD_REPL_REPL_H
+#define GD_REPL_REPL_H
+
+#include <stdio.h>
+
+#include "engine/debugger.h"
+
+struct repl;
+struct ev_loop;
+
+struct repl_options {
+    bool batch;       /* no questions, stop at the first error, foreground runs */
+    bool json;        /* one JSON object a line */
+    bool interactive; /* a person types: confirmations, paging, asynchronous stop reports */
+    bool color;
+    bool utf8;
+    int width;        /* columns of the output; 0 = 80 */
+};
+
+/* Where text goes: whole lines, no escape sequences unless color. is_error for `error:` lines. */
+typedef void (*repl_write_fn)(void *ctx, const char *text, size_t len, bool is_error);
+
+int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                const struct repl_options *options, struct repl **ret, struct gd_err *err);
+void repl_destroy(struct repl *repl);
+void repl_set_writer(struct repl *repl, repl_write_fn fn, void *ctx); /* default: stdout, stderr */
+void repl_set_width(struct repl *repl, int width);
+struct gd_debugger *repl_debugger(struct repl *repl);
+
+/* Runs one line (comments, empty line = repeat as gdb). Waits in the pump while the command waits.
+ * Lines that open a body (commands, define) collect until `end`. Returns GD_OK or the error that was
+ * printed. */
+int repl_execute(struct repl *repl, const char *line);
+/* As source: stops at the first error. */
+int repl_source(struct repl *repl, const char *path);
+bool repl_wants_quit(const struct repl *repl);
+int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired, 130 interrupted */
+const char *repl_prompt(struct repl *repl);    /* "(gradb) " or ">" while a body is open */
+bool repl_is_waiting(const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
+
+/* Completions of line[0..point) as a NULL-terminated malloc'd array of malloc'd words, each replacing
+ * line[*start..point). NULL when there is none. Never touches the network. */
+char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start);
+
+/* The readline prompt on stdin/stdout, until quit or end of file. */
+int repl_run_prompt(struct repl *repl);
+
+#endif

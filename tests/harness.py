@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every Python test shares: TAP output, deadlines, and the gradb binary as a process.
+
+A test file defines unittest.TestCase classes and ends with `harness.main()`. No test sleeps: it waits
+for an event (a line, a condition, an exit) with a deadline.
+"""
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("GRADB_BUILD_ROOT", "build"))
+SOURCE = pathlib.Path(os.environ.get("GRADB_SOURCE_ROOT", pathlib.Path(__file__).resolve().parent.parent))
+GRADB = BUILD / "src" / "gradb"
+CHARLM = BUILD / "examples" / "charlm" / "charlm"
+DEADLINE = float(os.environ.get("GRADB_TEST_DEADLINE", "60"))
+
+
+class TapResult(unittest.TestResult):
+    """Prints one TAP line a test as it ends, with the traceback as comments."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def _line(self, word, test, extra=""):
+        self.number += 1
+        print(f"{word} {self.number} - {test.id().split('.', 1)[-1]}{extra}", flush=True)
+
+    def _bad(self, test, err):
+        self._line("not ok", test)
+        for line in self._exc_info_to_string(err, test).splitlines():
+            print("# " + line, flush=True)
+
+    def addSuccess(self, test):
+        self._line("ok", test)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._bad(test, err)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._bad(test, err)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line("ok", test, f" # SKIP {reason}")
+
+
+def main():
+    """Runs every test of the calling file (or the names given as arguments) and exits."""
+    module = sys.modules["__main__"]
+    loader = unittest.TestLoader()
+    if sys.argv[1:]:
+        suite = loader.loadTestsFromNames(sys.argv[1:], module)
+    else:
+        suite = loader.loadTestsFromModule(module)
+    print(f"1..{suite.countTestCases()}", flush=True)
+    result = TapResult()
+    suite.run(result)
+    sys.stdout.flush()
+    os._exit(0 if result.wasSuccessful() else 1)
+
+
+def wait_for(what, predicate, deadline=None):
+    """Polls a cheap predicate until it gives a true value, which is returned."""
+    end = time.monotonic() + (deadline or DEADLINE)
+    while True:
+        value = predicate()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"deadline passed while waiting for {what}")
+        time.sleep(0.005)
+
+
+class Gradb:
+    """gradb reading commands from a pipe: what it prints is collected, `expect` waits for a line."""
+
+    def __init__(self, *args, listen="127.0.0.1:0", command=("listen",), env=None, cwd=None):
+        self.home = tempfile.TemporaryDirectory(prefix="gradb-home-")
+        full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
+                        XDG_STATE_HOME=self.home.name + "/state", TERM="dumb", LC_ALL="C.UTF-8")
+        full_env.pop("GRADB_ADDRESS", None)
+        full_env.update(env or {})
+        argv = [str(GRADB), "--no-tui", "-q"]
+        if listen:
+            argv += ["--listen", listen]
+        argv += [*args, *command]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, errors="replace",
+                                        bufsize=1, env=full_env, cwd=cwd)
+        self.lines = []
+        self._queue = queue.Queue()
+        self._seen = 0
+        threading.Thread(target=self._read, daemon=True).start()
+        self.port = None
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._queue.put(line.rstrip("\n"))
+        self._queue.put(None)
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def expect(self, pattern, deadline=None):
+        """The match of the first line after the last expected one that the pattern is found in."""
+        end = time.monotonic() + (deadline or DEADLINE)
+        regex = re.compile(pattern)
+        while True:
+            while self._seen < len(self.lines):
+                line = self.lines[self._seen]
+                self._seen += 1
+                match = regex.search(line)
+                if match:
+                    return match
+            try:
+                line = self._queue.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                line = None
+            if line is None:
+                text = "\n".join(self.lines[-60:])
+                raise AssertionError(f"no line matches {pattern!r}; the output ends:\n{text}")
+            self.lines.append(line)
+
+    def run(self, line, pattern, deadline=None):
+        self.send(line)
+        return self.expect(pattern, deadline)
+
+    def wait_listening(self):
+        self.port = int(self.expect(r"[Ll]istening on \S*:(\d+)").group(1))
+        return self.port
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def finish(self, deadline=None):
+        """Waits for the end after `quit` or end of input; returns the exit status."""
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        return self.process.wait(timeout=deadline or DEADLINE)
+
+    def text(self):
+        return "\n".join(self.lines)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.home.cleanup()
+
+
+def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):
+    """gradb to its end: returns subprocess.CompletedProcess with text output."""
+    with tempfile.TemporaryDirectory(prefix="gradb-home-") as home:
+        full_env = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home + "/config",
+                        XDG_STATE_HOME=home + "/state", TERM="dumb", LC_ALL="C.UTF-8")
+        full_env.update(env or {})
+        return subprocess.run([str(GRADB), *map(str, args)], input=input, text=True, errors="replace",
+                              capture_output=True, env=full_env, cwd=cwd,
+                              timeout=timeout or 2 * DEADLINE, check=False)
