@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The house rules that a program can check: layering, licences, banned functions, sizes, forgotten tests.
+
+Prints one line a fault, `FILE:LINE: what`, and exits with 1 when there is any.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Who may include whom: a directory of src/ may use itself and these.
+MAY_INCLUDE = {
+    "engine": set(),
+    "proto": {"engine"},
+    "agent": {"engine", "proto"},
+    "repl": {"engine"},
+    "tui": {"engine", "repl"},
+    "": {"engine", "proto", "repl", "tui"},
+}
+MAX_FILE_LINES = 800
+
+faults = []
+
+
+def fault(path, line, text):
+    faults.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+
+def tracked(*patterns):
+    out = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in out.stdout.split("\n") if name]
+
+
+def licence_of(path):
+    head = "\n".join(path.read_text(errors="replace").split("\n")[:3])
+    match = re.search(r"SPDX-License-Identifier: (\S+)", head)
+    return match.group(1) if match else None
+
+
+def check_licences(files):
+    """Every file names its licence; what the agent links or outsiders take is MIT."""
+    for path in files:
+        licence = licence_of(path)
+        if licence not in ("MIT", "GPL-3.0-or-later"):
+            fault(path, 1, "the first lines must name MIT or GPL-3.0-or-later in an SPDX-License-Identifier")
+        place = path.relative_to(ROOT).as_posix()
+        must_be_mit = place.startswith(("src/agent/", "examples/", "python/")) or place.endswith(".proto")
+        if must_be_mit and licence != "MIT":
+            fault(path, 1, f"must be MIT (what a training program links), is {licence}")
+
+
+def check_agent_closure():
+    """No file that ends up in libgradb includes a GPL header: follow the includes from its sources."""
+    todo = [p for p in (ROOT / "src/agent").glob("*.c")]
+    for name in ("src/engine/meson.build", "src/proto/meson.build"):
+        text = (ROOT / name).read_text()
+        for group in re.findall(r"(?:base|wire)_sources\s*\+?=\s*files\(([^)]*)\)", text):
+            todo += [ROOT / pathlib.Path(name).parent / f for f in re.findall(r"'([^']+)'", group)]
+    seen = set()
+    while todo:
+        path = todo.pop()
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        if licence_of(path) != "MIT":
+            fault(path, 1, "is linked into libgradb or included by it, and is not MIT")
+        for include in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+            todo.append(ROOT / "src" / include)
+    if len(seen) < 5:
+        fault(ROOT / "src/agent/gradb.h", 1, "the check of libgradb's sources found none: mend tools/check_rules.py")
+
+
+def check_layers(files):
+    for path in files:
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "src":
+            continue
+        layer = parts[1] if len(parts) > 2 else ""
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            match = re.match(r'#include "(\w+)/', line)
+            if match and match.group(1) != layer and match.group(1) not in MAY_INCLUDE.get(layer, set()):
+                fault(path, number, f"src/{layer} must not include {match.group(1)}/")
+
+
+def strip_comments(text):
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def check_banned(files):
+    banned = {}
+    for line in (ROOT / "tools/banned.txt").read_text().split("\n"):
+        if line and not line.startswith("#"):
+            name, instead = line.split("\t")
+            banned[name] = instead
+    pattern = re.compile(r"(?<![\w.>])(" + "|".join(banned) + r")\s*\(")
+    for path in files:
+        for number, line in enumerate(strip_comments(path.read_text()).split("\n"), 1):
+            for match in pattern.finditer(line):
+                fault(path, number, f"{match.group(1)} is banned: use {banned[match.group(1)]}")
+
+
+def check_sizes(files):
+    for path in files:
+        lines = path.read_text().count("\n")
+        if lines > MAX_FILE_LINES:
+            fault(path, lines, f"{lines} lines: a file over {MAX_FILE_LINES} holds more than one subject")
+
+
+def check_tests_registered():
+    """Every test source is named in the build file beside it."""
+    for path in tracked("tests/**/test_*.c", "tests/**/test_*.py", "tests/fuzz/fuzz_*.c"):
+        build = path.parent / "meson.build"
+        if path.stem not in build.read_text() and path.stem.replace("fuzz_", "") not in build.read_text():
+            fault(path, 1, f"is not built: name it in {build.relative_to(ROOT)}")
+
+
+def main():
+    c_files = tracked("*.c", "*.h")
+    check_licences(c_files + tracked("*.py", "*.proto", "*.sh", "*meson.build"))
+    check_agent_closure()
+    check_layers(c_files)
+    check_banned(c_files)
+    check_sizes(c_files)
+    check_tests_registered()
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck disable=SC2016,SC2317 # functions and strings that `check` runs
+# What a reviewer should not have to look for. Run by ./dev lint; prints one line a check.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+status=0
+
+check()
+{
+    name=$1
+    shift
+    if output=$("$@" 2>&1); then
+        printf 'lint: %-12s ok\n' "$name"
+    else
+        printf 'lint: %-12s FAILED\n%s\n' "$name" "$output"
+        status=1
+    fi
+}
+
+sources()
+{
+    git ls-files '*.c' '*.h'
+}
+
+format()
+{
+    sources | xargs clang-format --dry-run -Werror
+}
+
+warnings() # every target with warnings as errors, by the named compiler
+{
+    ./dev build "$1"
+}
+
+check format format
+check gcc warnings gcc
+check clang warnings clang
+check rules python3 tools/check_rules.py
+check scripts shellcheck dev .ci/run tools/lint.sh bench/run.sh
+check manual sh -c 'test -z "$(man --warnings -l build/gcc/docs/gradb.1 2>&1 >/dev/null)"'
+exit $status
