@@ -143,6 +143,22 @@ int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *r
 int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err);
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err);
 
+/* ---- what a group of commands keeps from one command to the next ----------------------------- */
+/* One pointer per group, made by the group on first use; free_fn runs when the repl is destroyed. */
+enum repl_slot {
+    REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values */
+    REPL_SLOT_DISPLAY, /* the display expressions */
+    REPL_SLOT_COUNT
+};
+void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */
+void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data));
+
+/* fn runs at every stop of the current session, after the stop was reported, with a call like a
+ * command's own (argc 0, session set): what it prints follows the report, and in JSON mode its
+ * record is written as a line of its own. It may fetch and wait. One fn; a NULL fn ends it. */
+typedef void (*repl_stop_fn)(struct command_call *call, void *ctx);
+void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx);
+
 /* ---- value history ($1, $$, $_) ------------------------------------------------------------ */
 /* Keeps a reference; returns the number shown as $N. */
 int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label);
