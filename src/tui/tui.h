@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The panes: graph tree, node, console and status line on a curses screen.
+ *
+ * Draws what the sessions of the REPL's debugger know; every key that does something runs a command
+ * through repl_execute, so whatever can be pressed can be scripted. One thread: the event loop's.
+ * The caller keeps SIGINT for itself (the panes leave the terminal's signals on): Ctrl-C reaches
+ * it.
+ */
+#ifndef GD_TUI_TUI_H
+#define GD_TUI_TUI_H
+
+#include "repl/repl.h"
+
+/* Runs the panes on stdin and stdout until a command asks to quit or input ends, then puts the
+ * terminal and the REPL's writer back. Where panes are not possible (no terminal, TERM=dumb or
+ * unknown, a screen under 40x10) it says so in one line and runs repl_run_prompt instead. Fatal
+ * signals restore the terminal first. GD_OK, or GD_ENOMEM / GD_EIO with nothing left changed. */
+int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err);
+
+#endif
