@@ -16,7 +16,7 @@ struct gd_buf {
     char *data; /* never NULL after an append; use gd_buf_text() to read */
     size_t len;
     size_t cap;
-    size_t max;  /* len never exceeds this */
+    size_t max;  /* len never exceeds this; SIZE_MAX for no limit */
     bool failed; /* an append was refused: out of memory or over max */
 };
 
@@ -37,7 +37,8 @@ int gd_buf_putc(struct gd_buf *buf, char c);
 int gd_buf_fill(struct gd_buf *buf, char c, size_t times);
 int gd_buf_printf(struct gd_buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-int gd_buf_vprintf(struct gd_buf *buf, const char *format, va_list args);
+int gd_buf_vprintf(struct gd_buf *buf, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /* The text so far; "" when nothing was added. Valid until the next append. */
 const char *gd_buf_text(const struct gd_buf *buf);
