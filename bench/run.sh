@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs the benchmarks of one build directory: run.sh BUILD [FIGURE...]. Prints `NAME RATIO target T pass|short`,
+# one line a figure. A figure that falls short is printed as short; the exit status stays 0.
+set -eu
+build=$1
+shift
+[ $# -gt 0 ] || set -- wire graph step idle
+
+bench()
+{
+    "$build/bench/$1" || printf '%s did not finish\n' "$1" >&2
+}
+
+for figure in "$@"; do
+    case $figure in
+    wire) bench bench_wire ;;
+    graph) bench bench_graph ;;
+    step) bench bench_step ;;
+    idle)
+        bench bench_idle
+        bench bench_shm
+        ;;
+    *)
+        printf 'bench: no figure is named %s: wire, graph, step, idle\n' "$figure" >&2
+        exit 2
+        ;;
+    esac
+done
