@@ -4,9 +4,9 @@
  * watch plan asks for. Runs in the debugger and, linked into libgradb, in the training process.
  *
  * max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all. A complex
- * element counts as NaN / Inf when either part is, and enters the sums by its magnitude.
- * Accumulation is in double, pairwise by blocks, so that 1e8 elements agree with a float64
- * reference to 1e-6 relative.
+ * element is its magnitude, in sums and counts: NaN when either part is, else +Inf when either part
+ * is infinite. Accumulation is in double, by blocks that are joined without loss, so that 1e8
+ * elements agree with a float64 reference to 1e-6 relative.
  */
 #ifndef GD_ENGINE_STATS_H
 #define GD_ENGINE_STATS_H
@@ -23,21 +23,24 @@ struct gd_stats {
     uint64_t positive; /* finite and > 0 */
     uint64_t negative; /* finite and < 0 */
     uint64_t denormal;
-    double min;      /* over finite elements; +inf when there is none */
-    double max;      /* -inf when there is none */
-    double mean;     /* 0 when there is no finite element, as the three below */
-    double abs_mean; /* mean of |x| */
-    double sum_sq;   /* sum of x*x */
-    double std;      /* population standard deviation */
+    double min;        /* over finite elements; +inf when there is none */
+    double max;        /* -inf when there is none */
+    double mean;       /* 0 when there is no finite element, as the three below */
+    double abs_mean;   /* mean of |x| */
+    double sum_sq;     /* sum of x*x */
+    double std;        /* population standard deviation */
     uint64_t in_range; /* elements in [range_lo, range_hi], when a range was asked for */
-    /* Against a second tensor of the same shape (has_prev): */
+    /* Against a second tensor of the same shape (has_prev). All but mismatch are over the positions
+     * where both are finite; |cur - prev| and dot of complex elements are the true ones, Re(a conj
+     * b) for dot. */
     bool has_prev;
     double mean_abs_delta; /* mean |cur - prev| */
     double max_abs_delta;
     double mean_abs_prev;
-    double dot;        /* sum cur * prev */
+    double dot; /* sum cur * prev */
     double sum_sq_prev;
-    uint64_t mismatch; /* elements with |cur - prev| > atol + rtol * |prev| */
+    /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match, NaN never does */
+    uint64_t mismatch;
 };
 
 struct gd_stats_options {
