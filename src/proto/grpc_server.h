@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A gRPC server on one libev loop: HTTP/2 by nghttp2 (prior knowledge, cleartext), several listening
- * sockets, any number of connections and streams. It knows paths and messages, no service.
+ * A gRPC server on one libev loop: HTTP/2 by nghttp2 (prior knowledge, cleartext), several
+ * listening sockets, any number of connections and streams. It knows paths and messages, no
+ * service.
  *
  * A service registers methods. For each call it gets events in this order: open, message (or chunk)
  * any number of times, half_close, and at the very end closed: exactly once, also when the peer
@@ -18,38 +19,23 @@
 
 #include "engine/error.h"
 #include "engine/settings.h"
+#include "proto/grpc_code.h"
 
 struct ev_loop;
 struct gd_grpc_server;
 struct gd_grpc_conn;
 struct gd_grpc_call;
 
-enum gd_grpc_code { /* grpc-status */
-    GD_GRPC_OK = 0,
-    GD_GRPC_CANCELLED = 1,
-    GD_GRPC_UNKNOWN = 2,
-    GD_GRPC_INVALID_ARGUMENT = 3,
-    GD_GRPC_DEADLINE_EXCEEDED = 4,
-    GD_GRPC_NOT_FOUND = 5,
-    GD_GRPC_PERMISSION_DENIED = 7,
-    GD_GRPC_RESOURCE_EXHAUSTED = 8,
-    GD_GRPC_FAILED_PRECONDITION = 9,
-    GD_GRPC_UNIMPLEMENTED = 12,
-    GD_GRPC_INTERNAL = 13,
-    GD_GRPC_UNAVAILABLE = 14,
-    GD_GRPC_UNAUTHENTICATED = 16,
-};
-
 struct gd_grpc_method {
-    const char *path;   /* "/debugger.EventListener/WaitCMD" */
+    const char *path;    /* "/debugger.EventListener/WaitCMD" */
     bool client_streams; /* else exactly one message is accepted, INVALID_ARGUMENT otherwise */
     void (*open)(struct gd_grpc_call *call, void *service); /* may be NULL */
     /* One whole message, decompressed; valid during the call only. */
     void (*message)(struct gd_grpc_call *call, const uint8_t *data, size_t len);
     /* When set, used instead of `message` for uncompressed messages: the bytes as they arrive.
      * offset counts from the message's start, total is its length; a message of length 0 gives one
-     * chunk of 0 bytes; the last chunk of a message has offset + len == total. `stream_ok` false
-     * from begin-of-message logic is expressed by gd_grpc_finish. */
+     * chunk of 0 bytes; the last chunk of a message has offset + len == total. Without `message` a
+     * compressed message comes as one chunk. */
     void (*chunk)(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
                   size_t total);
     void (*half_close)(struct gd_grpc_call *call); /* the client sent all; may be NULL */
@@ -60,30 +46,39 @@ struct gd_grpc_service {
     const struct gd_grpc_method *methods;
     size_t method_count;
     void *ctx; /* `service` of open; gd_grpc_call_service() */
-    void (*conn_closed)(struct gd_grpc_conn *conn, void *ctx); /* may be NULL; after its calls closed */
+    void (*conn_closed)(struct gd_grpc_conn *conn,
+                        void *ctx); /* may be NULL; after its calls closed */
 };
 
 /* Limits and keepalive are read from *settings at the time of use; it must outlive the server. */
 int gd_grpc_server_create(struct ev_loop *loop, const struct gd_settings *settings,
                           struct gd_grpc_server **ret, struct gd_err *err);
-/* Sends GOAWAY, closes everything. */
+/* Sends GOAWAY, closes everything. Not from inside an event. NULL is fine. */
 void gd_grpc_server_destroy(struct gd_grpc_server *server);
-/* `service` must outlive the server. */
+/* One line for each thing that went wrong with a connection and that no call hears of: not HTTP/2,
+ * a flood, no answer to a PING, too many connections. Never called with a newline. */
+typedef void (*gd_grpc_log_fn)(void *ctx, const char *line);
+void gd_grpc_server_set_log(struct gd_grpc_server *server, gd_grpc_log_fn log, void *ctx);
+/* `service` must outlive the server. GD_ENOMEM. */
 int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_service *service,
                        struct gd_err *err);
 
-/* As gd_server_ops.listen. A loopback name listens on 127.0.0.1 and, when the machine has it, ::1, on
- * the same port. */
+/* As gd_server_ops.listen. A loopback name listens on 127.0.0.1 and, when the machine has it, ::1,
+ * on the same port. */
 int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, struct gd_err *err);
 void gd_grpc_server_close(struct gd_grpc_server *server); /* stops listening; connections stay */
 const char *gd_grpc_server_address(const struct gd_grpc_server *server);
 bool gd_grpc_server_is_loopback(const struct gd_grpc_server *server);
+/* Serves a connected stream socket that came from elsewhere; takes `fd` over, also on failure.
+ * GD_ELIMIT, GD_ENOMEM, GD_EIO. */
+int gd_grpc_server_adopt(struct gd_grpc_server *server, int fd, struct gd_err *err);
+size_t gd_grpc_server_connections(const struct gd_grpc_server *server);
 
-/* One message out. The bytes are copied. GD_ELIMIT when the peer does not read (queue bound by
- * max_message x 4), GD_ELOST when the call is finished or gone. */
+/* One message out. The bytes are copied. GD_ELIMIT when the peer does not read (a connection's
+ * queue is bound by max_message x 4), GD_ELOST when the call is finished or gone. */
 int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len);
-/* Trailers: after this nothing more is sent or delivered, only `closed` follows. message may be NULL;
- * it is percent-encoded. With GD_GRPC_OK a unary call must have sent its message. */
+/* Trailers: after this nothing more is sent or delivered, only `closed` follows. message may be
+ * NULL; it is percent-encoded. With GD_GRPC_OK a unary call must have sent its message. */
 void gd_grpc_finish(struct gd_grpc_call *call, enum gd_grpc_code code, const char *message);
 /* Send + finish OK. */
 int gd_grpc_reply(struct gd_grpc_call *call, const void *data, size_t len);
@@ -95,7 +90,8 @@ struct gd_grpc_conn *gd_grpc_call_conn(const struct gd_grpc_call *call);
 /* A request header (lower case name), or NULL. */
 const char *gd_grpc_call_header(const struct gd_grpc_call *call, const char *name);
 
-void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner, void *data); /* per owner */
+void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner,
+                           void *data); /* per owner */
 void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
 const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
 bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
