@@ -11,8 +11,9 @@
  * socket functions. Any number of calls may be open at once; a call is unary, client streaming or
  * bidirectional only by how often the two sides send.
  *
- * Callbacks run inside gd_grpc_client_feed/_read/_out/_write/_sent and _destroy. They may start,
- * send, half-close and cancel calls, but must not destroy the client.
+ * Callbacks run inside gd_grpc_client_feed, _read, _out, _write, _sent, _wants_write, _lost and
+ * _destroy. They may start, send, half-close and cancel calls; they must not call one of the
+ * functions just named.
  */
 #ifndef GD_PROTO_GRPC_CLIENT_H
 #define GD_PROTO_GRPC_CLIENT_H
@@ -48,7 +49,8 @@ struct gd_grpc_piece {
     const void *data;
     size_t len;
 };
-/* The pieces of a message are no longer needed: sent, or never to be sent (`sent` false). */
+/* The pieces of a message are no longer needed: sent, or never to be sent in full (`sent` false).
+ * May come after the call's `closed`, and comes at the latest in gd_grpc_client_destroy. */
 typedef void (*gd_grpc_release_fn)(void *ctx, bool sent);
 
 /* `authority` is what :authority says ("127.0.0.1:50051"); max_message bounds each received
@@ -67,6 +69,9 @@ int gd_grpc_client_feed(struct gd_grpc_client *client, const void *data, size_t 
 size_t gd_grpc_client_out(struct gd_grpc_client *client, struct iovec *ret, size_t max);
 /* `len` bytes of what out() gave were taken by the transport. */
 void gd_grpc_client_sent(struct gd_grpc_client *client, size_t len);
+/* The transport broke: every open call ends with UNAVAILABLE and this text, and nothing more is
+ * sent. gd_grpc_client_read and _write do this themselves. */
+void gd_grpc_client_lost(struct gd_grpc_client *client, const char *why);
 /* There is something to send that flow control allows. */
 bool gd_grpc_client_wants_write(struct gd_grpc_client *client);
 /* The peer said GOAWAY, or the session is over: start no new calls, connect again. */
@@ -91,7 +96,7 @@ int gd_grpc_client_send(struct gd_grpc_client_call *call, const void *data, size
 int gd_grpc_client_send_pieces(struct gd_grpc_client_call *call, const void *head, size_t head_len,
                                const struct gd_grpc_piece *pieces, size_t piece_count,
                                gd_grpc_release_fn release, void *release_ctx);
-/* Bytes of messages given to send and not yet taken by the transport. */
+/* Bytes of messages given to send that _out (or _write) did not get to yet. */
 size_t gd_grpc_client_queued(const struct gd_grpc_client_call *call);
 /* We sent all; the peer's answer and `closed` follow. */
 int gd_grpc_client_half_close(struct gd_grpc_client_call *call);
