@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The command table's entry, and what a command's function may use. One file per group of commands
- * (repl/cmd_*.c); repl/commands.c lists their tables. From the entries come dispatch, help, apropos,
- * completion at the prompt and in the shells, and the manual page.
+ * (repl/cmd_*.c); repl/commands.c lists their tables. From the entries come dispatch, help,
+ * apropos, completion at the prompt and in the shells, and the manual page.
  */
 #ifndef GD_REPL_COMMAND_H
 #define GD_REPL_COMMAND_H
@@ -16,20 +16,20 @@
 struct repl_out;
 
 enum command_arg { /* what completion offers at an argument; the last one given repeats */
-    ARG_NONE = 0,
-    ARG_NODE,
-    ARG_SCOPE,
-    ARG_SELECTOR,
-    ARG_TENSOR, /* NODE[:SLOT][SLICE] */
-    ARG_FILE,
-    ARG_SETTING,
-    ARG_COMMAND,
-    ARG_SUBCOMMAND, /* one of .sub */
-    ARG_BREAKPOINT,
-    ARG_RANK,
-    ARG_CONDITION,
-    ARG_TYPE,
-    ARG_WORD, /* free text: nothing is offered */
+                   ARG_NONE = 0,
+                   ARG_NODE,
+                   ARG_SCOPE,
+                   ARG_SELECTOR,
+                   ARG_TENSOR, /* NODE[:SLOT][SLICE] */
+                   ARG_FILE,
+                   ARG_SETTING,
+                   ARG_COMMAND,
+                   ARG_SUBCOMMAND, /* one of .sub */
+                   ARG_BREAKPOINT,
+                   ARG_RANK,
+                   ARG_CONDITION,
+                   ARG_TYPE,
+                   ARG_WORD, /* free text: nothing is offered */
 };
 #define COMMAND_MAX_ARGS 4
 
@@ -37,11 +37,11 @@ enum command_flags {
     CMD_NEEDS_SESSION = 1 << 0, /* some session, live or dead, is selected */
     CMD_NEEDS_STOP = 1 << 1,    /* it is stopped (or dead: values from the cache) */
     CMD_NEEDS_LIVE = 1 << 2,
-    CMD_REPEATS = 1 << 3,       /* an empty line runs it again */
-    CMD_REPEATS_BARE = 1 << 4,  /* ... without its arguments (list, x) */
-    CMD_CHANGES = 1 << 5,       /* changes the training: never repeated */
-    CMD_IN_TUI = 1 << 6,        /* opens or closes panes */
-    CMD_RAW = 1 << 7,           /* takes the rest of the line as it stands: no splitting, no `> FILE` */
+    CMD_REPEATS = 1 << 3,      /* an empty line runs it again */
+    CMD_REPEATS_BARE = 1 << 4, /* ... without its arguments (list, x) */
+    CMD_CHANGES = 1 << 5,      /* changes the training: never repeated */
+    CMD_IN_TUI = 1 << 6,       /* opens or closes panes */
+    CMD_RAW = 1 << 7, /* takes the rest of the line as it stands: no splitting, no `> FILE` */
 };
 
 struct command_call {
@@ -49,23 +49,23 @@ struct command_call {
     struct gd_debugger *debugger;
     struct gd_session *session; /* the current one; NULL unless CMD_NEEDS_SESSION */
     struct repl_out *out;
-    struct gd_arena *arena;     /* freed after the command */
+    struct gd_arena *arena; /* freed after the command */
     const struct command *command;
     const char *format; /* letters after a slash: "f" of print/f; "" when none */
     const char *line;   /* everything after the command's name, trimmed */
     int argc;           /* line split at blanks; quotes group; brackets hold together */
     char **argv;
-    bool repeated; /* by an empty line */
+    bool repeated;   /* by an empty line */
     bool background; /* the line ended in '&' */
 };
 
 struct command {
-    const char *name;     /* "info" or, in a sub table, "graph" */
-    const char *aliases;  /* blank-separated exact short forms that win over prefixes: "c cont fg" */
-    const char *group;    /* "running", "breakpoints", "data", "graph", "status", "files", "support" */
-    const char *usage;    /* "step [N]" */
-    const char *summary;  /* one line, no full stop */
-    const char *help;     /* paragraphs; examples indented by two */
+    const char *name;    /* "info" or, in a sub table, "graph" */
+    const char *aliases; /* blank-separated exact short forms that win over prefixes: "c cont fg" */
+    const char *group; /* "running", "breakpoints", "data", "graph", "status", "files", "support" */
+    const char *usage; /* "step [N]" */
+    const char *summary; /* one line, no full stop */
+    const char *help;    /* paragraphs; examples indented by two */
     enum command_arg args[COMMAND_MAX_ARGS];
     unsigned flags;
     int (*run)(struct command_call *call, struct gd_err *err); /* GD_EUSAGE adds the usage line */
@@ -87,7 +87,8 @@ int command_find(const struct command *table_or_null, const char *word, size_t l
  * the object is written, wrapped as {"v":1,"type":TYPE,...}. Names in the object are interface.
  */
 bool out_is_json(const struct repl_out *out);
-cJSON *out_record(struct repl_out *out, const char *type); /* the result object; made on first use */
+cJSON *out_record(struct repl_out *out,
+                  const char *type); /* the result object; made on first use */
 void out_printf(struct repl_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* text mode only; paged and redirected by the caller */
 void out_write(struct repl_out *out, const char *text, size_t len);
@@ -97,9 +98,9 @@ int out_width(const struct repl_out *out);
 const char *out_sgr(const struct repl_out *out, const char *sgr); /* "" without colour */
 #define OUT_RESET "0"
 
-/* A table: columns once, then rows of text cells. In text mode columns are aligned on display width,
- * in JSON mode rows become objects in record[name] with the columns' names; a cell that parses as a
- * number becomes one when its column says so. */
+/* A table: columns once, then rows of text cells. In text mode columns are aligned on display
+ * width, in JSON mode rows become objects in record[name] with the columns' names; a cell that
+ * parses as a number becomes one when its column says so. */
 struct out_column {
     const char *name;  /* JSON name, "hits" */
     const char *title; /* text title, "Hits" */
@@ -131,12 +132,16 @@ bool repl_confirm(struct command_call *call, const char *format, ...)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-/* NODE[:SLOT][SLICE] or `$_`, `$N`. "." is the current node. On success *node is the node; *slot 0 and
- * *slice empty when not written. Node names may hold ':' and '[': the longest name that exists wins. */
+/* NODE[:SLOT][SLICE], "." for the current node, or a value of the history: `$` the last, `$$` the
+ * one before, `$$N`, `$N`; each takes a slice. `$_` is the tensor that was last remembered, to be
+ * fetched anew. Slot 0 and an empty slice when not written. Node names may hold ':' and '[': the
+ * longest name that exists wins. Moves nothing and fetches nothing. */
 struct tensor_arg {
-    struct gd_tensor_ref ref;
+    struct gd_tensor_ref ref; /* not meaningful when value is set */
     struct gd_slice slice;
     bool has_slot;
+    struct gd_tensor *value; /* a value of the history, before the slice; borrowed; else NULL */
+    const char *label;       /* what was meant, "Default/x:0[1, :]" or "$3"; in call->arena */
 };
 int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
                struct gd_err *err);
@@ -144,9 +149,11 @@ int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struc
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err);
 
 /* ---- what a group of commands keeps from one command to the next ----------------------------- */
-/* One pointer per group, made by the group on first use; free_fn runs when the repl is destroyed. */
+/* One pointer per group, made by the group on first use; free_fn runs when the repl is destroyed.
+ */
 enum repl_slot {
-    REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values */
+    REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values
+                        */
     REPL_SLOT_DISPLAY, /* the display expressions */
     REPL_SLOT_COUNT
 };
@@ -163,5 +170,10 @@ void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx);
 /* Keeps a reference; returns the number shown as $N. */
 int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label);
 struct gd_tensor *repl_remembered(struct repl *repl, int number); /* 0: the last; NULL when none */
+const char *repl_remembered_label(struct repl *repl, int number); /* "" when none */
+
+/* ---- subjects of `info` that live in other files than its table ------------------------------ */
+int cmd_info_breakpoints(struct command_call *call, struct gd_err *err);
+int cmd_info_settings(struct command_call *call, struct gd_err *err);
 
 #endif

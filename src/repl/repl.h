@@ -19,7 +19,7 @@ struct repl_options {
     bool interactive; /* a person types: confirmations, paging, asynchronous stop reports */
     bool color;
     bool utf8;
-    int width;        /* columns of the output; 0 = 80 */
+    int width; /* columns of the output; 0 = 80 */
 };
 
 /* Where text goes: whole lines, no escape sequences unless color. is_error for `error:` lines. */
@@ -33,18 +33,29 @@ void repl_set_width(struct repl *repl, int width);
 struct gd_debugger *repl_debugger(struct repl *repl);
 
 /* Runs one line (comments, empty line = repeat as gdb). Waits in the pump while the command waits.
- * Lines that open a body (commands, define) collect until `end`. Returns GD_OK or the error that was
- * printed. */
+ * Lines that open a body (commands, define) collect until `end`. Returns GD_OK or the error that
+ * was printed. GD_ESTATE when called while a command waits (nothing is printed then). */
 int repl_execute(struct repl *repl, const char *line);
 /* As source: stops at the first error. */
 int repl_source(struct repl *repl, const char *path);
 bool repl_wants_quit(const struct repl *repl);
-int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired, 130 interrupted */
+int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired,
+                                                  130 interrupted */
 const char *repl_prompt(struct repl *repl);    /* "(gradb) " or ">" while a body is open */
-bool repl_is_waiting(const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
+bool repl_is_waiting(
+    const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
+/* What Ctrl-C does: a waiting command is interrupted (a run asks the trainer to stop; a second one
+ * within 2 s gives the prompt back and lets the trainer run). Returns false when nothing waits: the
+ * front end clears its line. Call it from the loop, not from a signal handler. */
+bool repl_interrupt(struct repl *repl);
+/* Asks for an orderly end, as the command quit without a question. */
+void repl_quit(struct repl *repl, int status);
+/* How to ask a yes-or-no question; without one every answer is yes. */
+typedef bool (*repl_ask_fn)(void *ctx, const char *question);
+void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx);
 
-/* Completions of line[0..point) as a NULL-terminated malloc'd array of malloc'd words, each replacing
- * line[*start..point). NULL when there is none. Never touches the network. */
+/* Completions of line[0..point) as a NULL-terminated malloc'd array of malloc'd words, each
+ * replacing line[*start..point). NULL when there is none. Never touches the network. */
 char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start);
 
 /* The readline prompt on stdin/stdout, until quit or end of file. */

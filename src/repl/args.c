@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Arguments as commands mean them: nodes, tensors, counts. */
+#include "repl/repl_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err)
+{
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 0);
+    if (end == text || *end != '\0') {
+        return gd_fail(err, GD_EINVAL, "\"%.80s\" is no number: a count is %lld or more", text,
+                       (long long)min);
+    }
+    if (errno == ERANGE || value < min || value > max) {
+        return gd_fail(err, GD_EINVAL, "%.80s is out of range: from %lld to %lld", text,
+                       (long long)min, (long long)max);
+    }
+    *ret = value;
+    return GD_OK;
+}
+
+static int need_session(struct command_call *call, struct gd_err *err)
+{
+    if (call->session != NULL) {
+        return GD_OK;
+    }
+    return gd_debugger_need_session(call->debugger, &call->session, err);
+}
+
+static int find_node(struct command_call *call, const char *name, gd_node_id *ret,
+                     struct gd_err *err)
+{
+    if (strcmp(name, ".") != 0) {
+        return gd_graph_find(call->session->graph, name, ret, err);
+    }
+    if (call->session->current == GD_NO_NODE) {
+        return gd_fail(err, GD_ENOTFOUND,
+                       "\".\" is the current node, and there is none yet: name one");
+    }
+    *ret = call->session->current;
+    return GD_OK;
+}
+
+int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = find_node(call, text, ret, err);
+    if (rc != GD_ENOTFOUND) {
+        return rc;
+    }
+    struct tensor_arg tensor; /* "x:0" where a node is asked for means its node */
+    struct gd_err ignored;
+    if (text[0] != '$' && arg_tensor(call, text, &tensor, &ignored) == GD_OK) {
+        *ret = tensor.ref.node;
+        return GD_OK;
+    }
+    return rc;
+}
+
+/* "[:SLOT][SLICE]" to the end of the text. GD_EINVAL when it is something else. */
+static int parse_suffix(const char *text, struct tensor_arg *arg, struct gd_err *err)
+{
+    const char *p = text;
+
+    if (*p == ':') {
+        char *end = NULL;
+        errno = 0;
+        unsigned long slot = p[1] >= '0' && p[1] <= '9' ? strtoul(p + 1, &end, 10) : 0;
+        if (end == NULL || errno == ERANGE || slot > UINT16_MAX) {
+            return gd_fail(err, GD_EINVAL, "\"%.80s\" is no slot: write NODE:0", p);
+        }
+        arg->ref.slot = (uint32_t)slot;
+        arg->has_slot = true;
+        p = end;
+    }
+    if (*p == '[') {
+        size_t used = 0;
+        int rc = gd_slice_parse(p, strlen(p), &used, &arg->slice, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        p += used;
+    }
+    if (*p != '\0') {
+        return gd_fail(err, GD_EINVAL, "\"%.80s\" after the tensor: write NODE:SLOT[SLICE]", p);
+    }
+    return GD_OK;
+}
+
+/* $, $$, $$N, $N, each with a slice behind it. */
+static int parse_value(struct command_call *call, const char *text, struct tensor_arg *arg,
+                       struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    const char *p = text + 1;
+    bool back = *p == '$';
+    char *end = NULL;
+
+    p += back ? 1 : 0;
+    long count = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : -1;
+    const char *rest = end != NULL ? end : p;
+    int number = repl->value_count;
+    if (back) {
+        number -= count >= 0 ? (int)(count < REPL_MAX_VALUES ? count : REPL_MAX_VALUES) : 1;
+    } else if (count >= 0) {
+        number = count <= repl->value_count ? (int)count : -1;
+    }
+    arg->value = number > 0 ? repl_remembered(repl, number) : NULL;
+    if (arg->value == NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no value %.40s: %d are in the history", text,
+                       repl->value_count);
+    }
+    if (*rest == ':') {
+        return gd_fail(err, GD_EINVAL, "a value of the history has no slots: \"%.80s\"", text);
+    }
+    int rc = parse_suffix(rest, arg, err);
+    char label[32];
+    snprintf(label, sizeof(label), "$%d", number);
+    arg->label = gd_arena_strdup(call->arena, label);
+    return rc;
+}
+
+/* `$_`: the label of the last value, as if it were typed, with a slice of its own or a new one. */
+static int parse_last(struct command_call *call, const char *text, struct tensor_arg *arg,
+                      struct gd_err *err)
+{
+    const char *label = repl_remembered_label(call->repl, 0);
+    if (label[0] == '\0') {
+        return gd_fail(err, GD_ENOTFOUND, "$_ is the tensor printed last, and there is none yet");
+    }
+    int rc = arg_tensor(call, label, arg, err);
+    if (rc == GD_OK && text[2] != '\0') {
+        arg->slice.count = 0;
+        rc = parse_suffix(text + 2, arg, err);
+    }
+    return rc;
+}
+
+static void set_label(struct command_call *call, struct tensor_arg *arg)
+{
+    struct gd_buf label = GD_BUF_INIT(64 * 1024);
+
+    gd_buf_printf(&label, "%s:%u", gd_graph_name(call->session->graph, arg->ref.node),
+                  arg->ref.slot);
+    gd_slice_text(&arg->slice, &label);
+    arg->label = gd_arena_strdup(call->arena, gd_buf_text(&label));
+    gd_buf_deinit(&label);
+}
+
+int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
+               struct gd_err *err)
+{
+    struct tensor_arg arg = {.ref = {.node = GD_NO_NODE}};
+    int rc;
+
+    if (text[0] == '$' && text[1] != '_') {
+        rc = parse_value(call, text, &arg, err);
+        if (rc == GD_OK) {
+            *ret = arg;
+        }
+        return rc;
+    }
+    rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (text[0] == '$') {
+        return parse_last(call, text, ret, err);
+    }
+    size_t len = strlen(text);
+    char *name = gd_arena_strndup(call->arena, text, len);
+    if (name == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    struct gd_err best = {.code = GD_OK}; /* of the longest name that exists but has a bad rest */
+    int tries = 0;
+    rc = find_node(call, name, &arg.ref.node, err);
+    for (size_t cut = len; rc != GD_OK && cut > 0 && tries < 64;) {
+        cut--;
+        if (text[cut] != ':' && text[cut] != '[') {
+            continue;
+        }
+        tries++;
+        name[cut] = '\0';
+        struct gd_err try_err = {.code = GD_OK};
+        if (find_node(call, name, &arg.ref.node, &try_err) != GD_OK) {
+            if (try_err.code == GD_EAMBIGUOUS && best.code == GD_OK) {
+                best = try_err;
+            } else if (err != NULL) {
+                *err = try_err; /* the shortest name is the likeliest to be meant */
+            }
+            continue;
+        }
+        arg.has_slot = false;
+        arg.ref.slot = 0;
+        arg.slice.count = 0;
+        rc = parse_suffix(text + cut, &arg, &try_err);
+        if (rc != GD_OK && best.code == GD_OK) {
+            best = try_err;
+        }
+    }
+    if (rc != GD_OK) {
+        if (best.code != GD_OK && err != NULL) {
+            *err = best;
+        }
+        return best.code != GD_OK ? best.code : err != NULL ? err->code : GD_ENOTFOUND;
+    }
+    set_label(call, &arg);
+    *ret = arg;
+    return GD_OK;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The list of all groups of commands, in the order in which help shows them. */
+#include "repl/commands.h"
+
+const struct command *const command_tables[] = {
+    cmd_support_table,
+    NULL,
+};

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/launch.h"
+#include "repl/repl_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_LOG_LINE  8192
+#define KILL_PATIENCE 3.0 /* seconds between asking to end and ending */
+
+extern char **environ;
+
+struct output { /* one of the program's two streams */
+    struct repl *repl;
+    ev_io io;
+    int fd; /* -1 when closed */
+    struct gd_buf line;
+};
+
+struct repl_launch {
+    pid_t pid; /* 0 before the first start */
+    bool running;
+    ev_child child;
+    struct output out[2];
+    char **argv;
+    char end_text[128];
+    struct { /* ring of lines */
+        char **line;
+        size_t room, first, count;
+        uint64_t dropped;
+    } log;
+};
+
+/* ---- the log ---- */
+
+static struct repl_launch *get_launch(struct repl *repl)
+{
+    if (repl->launch == NULL) {
+        repl->launch = calloc(1, sizeof(*repl->launch));
+        if (repl->launch != NULL) {
+            repl->launch->out[0].fd = -1;
+            repl->launch->out[1].fd = -1;
+        }
+    }
+    return repl->launch;
+}
+
+static void log_drop_oldest(struct repl_launch *launch)
+{
+    free(launch->log.line[launch->log.first]);
+    launch->log.first = (launch->log.first + 1) % launch->log.room;
+    launch->log.count--;
+    launch->log.dropped++;
+}
+
+/* Makes room for one line more; the ring is laid out anew when it grows. */
+static bool log_reserve(struct repl_launch *launch, size_t max)
+{
+    while (launch->log.count > 0 && launch->log.count >= max) {
+        log_drop_oldest(launch);
+    }
+    if (launch->log.count < launch->log.room) {
+        return true;
+    }
+    size_t room = launch->log.room > 0 ? launch->log.room * 2 : 64;
+    char **line = calloc(room, sizeof(*line));
+    if (line == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < launch->log.count; i++) {
+        line[i] = launch->log.line[(launch->log.first + i) % launch->log.room];
+    }
+    free(launch->log.line);
+    launch->log.line = line;
+    launch->log.room = room;
+    launch->log.first = 0;
+    return true;
+}
+
+void repl_launch_log(struct repl *repl, const char *text)
+{
+    struct repl_launch *launch = get_launch(repl);
+    size_t max = (size_t)repl->debugger->settings.max_log_lines;
+
+    if (launch == NULL || max == 0 || !log_reserve(launch, max)) {
+        return;
+    }
+    char *copy = strndup(text, MAX_LOG_LINE);
+    if (copy != NULL) {
+        launch->log.line[(launch->log.first + launch->log.count) % launch->log.room] = copy;
+        launch->log.count++;
+    }
+}
+
+size_t launch_log_count(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->log.count : 0;
+}
+
+const char *launch_log_line(const struct repl *repl, size_t index)
+{
+    const struct repl_launch *launch = repl->launch;
+    if (launch == NULL || index >= launch->log.count) {
+        return "";
+    }
+    return launch->log.line[(launch->log.first + index) % launch->log.room];
+}
+
+uint64_t launch_log_dropped(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->log.dropped : 0;
+}
+
+/* ---- output ---- */
+
+static void emit_line(struct output *output)
+{
+    struct gd_event event = {.type = GD_EV_LOG,
+                             .session = output->repl->debugger->current,
+                             .text = gd_buf_text(&output->line)};
+    gd_debugger_emit(output->repl->debugger, &event);
+    gd_buf_clear(&output->line);
+}
+
+static void take_bytes(struct output *output, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = bytes[i];
+        if (c == '\n' || c == '\r') { /* a progress bar's rewritten lines are lines */
+            if (c == '\n' || output->line.len > 0) {
+                emit_line(output);
+            }
+            continue;
+        }
+        if (c == '\0' || gd_buf_putc(&output->line, c) != GD_OK) {
+            if (output->line.len >= MAX_LOG_LINE) {
+                emit_line(output);
+                gd_buf_putc(&output->line, c);
+            }
+        }
+    }
+}
+
+static void close_output(struct repl *repl, struct output *output)
+{
+    if (output->fd < 0) {
+        return;
+    }
+    ev_io_stop(repl->loop, &output->io);
+    close(output->fd);
+    output->fd = -1;
+    if (output->line.len > 0) {
+        emit_line(output);
+    }
+    gd_buf_deinit(&output->line);
+}
+
+/* Reads what is there. At most max bytes, so that a flood leaves the loop to others. */
+static void read_output(struct output *output, size_t max)
+{
+    char bytes[16384];
+
+    while (output->fd >= 0 && max > 0) {
+        ssize_t got = read(output->fd, bytes, sizeof(bytes));
+        if (got > 0) {
+            take_bytes(output, bytes, (size_t)got);
+            max -= (size_t)got < max ? (size_t)got : max;
+        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+            close_output(output->repl, output);
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+static void on_output(struct ev_loop *loop, ev_io *io, int events)
+{
+    (void)loop;
+    (void)events;
+    read_output(io->data, 65536);
+}
+
+static void watch_output(struct repl *repl, struct output *output, int fd)
+{
+    output->repl = repl;
+    output->fd = fd;
+    gd_buf_init(&output->line, MAX_LOG_LINE);
+    ev_io_init(&output->io, on_output, fd, EV_READ);
+    output->io.data = output;
+    ev_io_start(repl->loop, &output->io);
+}
+
+/* ---- the end ---- */
+
+static void report_end(struct repl *repl, int status)
+{
+    struct repl_launch *launch = repl->launch;
+    cJSON *object = repl->options.json ? cJSON_CreateObject() : NULL;
+
+    if (WIFEXITED(status)) {
+        snprintf(launch->end_text, sizeof(launch->end_text), "exited with status %d",
+                 WEXITSTATUS(status));
+        cJSON_AddNumberToObject(object, "status", WEXITSTATUS(status));
+    } else {
+        int number = WTERMSIG(status);
+        snprintf(launch->end_text, sizeof(launch->end_text), "was killed by signal %d (%s)", number,
+                 strsignal(number));
+        cJSON_AddNumberToObject(object, "signal", number);
+    }
+    if (repl->options.json) {
+        cJSON_AddNumberToObject(object, "pid", (double)launch->pid);
+        repl_write_json(repl, NULL, "exited", object);
+        return;
+    }
+    struct gd_arena arena;
+    gd_arena_init(&arena, 1 << 20);
+    repl_printf(repl, false, "The program %s (pid %ld) %s.\n",
+                repl_safe(repl, &arena, launch_program(repl)), (long)launch->pid, launch->end_text);
+    gd_arena_deinit(&arena);
+}
+
+static void on_child(struct ev_loop *loop, ev_child *child, int events)
+{
+    struct repl *repl = child->data;
+    struct repl_launch *launch = repl->launch;
+
+    (void)events;
+    ev_child_stop(loop, child);
+    launch->running = false;
+    for (int i = 0; i < 2; i++) {
+        /* What it wrote before it ended; a grandchild may hold the pipe open for ever. */
+        read_output(&launch->out[i], (size_t)4 << 20);
+        close_output(repl, &launch->out[i]);
+    }
+    report_end(repl, child->rstatus);
+}
+
+/* ---- the start ---- */
+
+static char *make_variable(struct gd_arena *arena, const char *name, const char *value)
+{
+    size_t size = strlen(name) + strlen(value) + 2;
+    char *text = gd_arena_alloc(arena, size);
+    if (text != NULL) {
+        snprintf(text, size, "%s=%s", name, value);
+    }
+    return text;
+}
+
+struct variable {
+    const char *name;
+    const char *value; /* NULL: not set */
+};
+
+/* Ours, then everything of our own environment that does not name the same. */
+static char **make_environment(struct gd_arena *arena, const struct variable *ours, size_t count)
+{
+    size_t have = 0;
+    size_t used = 0;
+
+    while (environ[have] != NULL) {
+        have++;
+    }
+    char **list = gd_arena_alloc(arena, (have + count + 1) * sizeof(*list));
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        if (ours[i].value == NULL) {
+            continue;
+        }
+        list[used] = make_variable(arena, ours[i].name, ours[i].value);
+        if (list[used++] == NULL) {
+            return NULL;
+        }
+    }
+    for (size_t i = 0; list != NULL && i < have; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < count; k++) {
+            size_t len = strlen(ours[k].name);
+            replaced =
+                replaced || (strncmp(environ[i], ours[k].name, len) == 0 && environ[i][len] == '=');
+        }
+        if (!replaced) {
+            list[used++] = environ[i];
+        }
+    }
+    if (list != NULL) {
+        list[used] = NULL;
+    }
+    return list;
+}
+
+static char **child_environment(struct repl *repl, const char *address, struct gd_arena *arena)
+{
+    const char *colon = strrchr(address, ':');
+    const char *port = colon != NULL ? colon + 1 : address;
+    const char *token = repl->debugger->settings.token;
+    const char *unbuffered = getenv("PYTHONUNBUFFERED");
+    char local[64];
+
+    /* The program runs here, whatever else we listen on. */
+    snprintf(local, sizeof(local), "127.0.0.1:%s", port);
+    struct variable ours[] = {
+        {"GRADB_ADDRESS", gd_arena_strdup(arena, local)},
+        {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
+        {"GRADB_DISABLE", NULL},
+        {"ENABLE_MS_DEBUGGER", "1"},
+        {"MS_DEBUGGER_HOST", "127.0.0.1"},
+        {"MS_DEBUGGER_PORT", port},
+        {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
+    };
+    return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
+}
+
+/* In the child: never returns. fds: output, errors, the pipe that carries errno of a failed exec.
+ */
+static void exec_child(char *const argv[], char **env, const int fds[3])
+{
+    sigset_t none;
+    int null = open("/dev/null", O_RDONLY);
+
+    setpgid(0, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    dup2(null, 0);
+    dup2(fds[0], 1);
+    dup2(fds[1], 2);
+    execvpe(argv[0], argv, env);
+    int code = errno;
+    ssize_t written = write(fds[2], &code, sizeof(code));
+    _exit(written == (ssize_t)sizeof(code) ? 127 : 126);
+}
+
+static void close_pipes(int pipes[3][2])
+{
+    for (int i = 0; i < 3; i++) {
+        for (int end = 0; end < 2; end++) {
+            if (pipes[i][end] >= 0) {
+                close(pipes[i][end]);
+                pipes[i][end] = -1;
+            }
+        }
+    }
+}
+
+/* Waits for exec to succeed (the pipe closes) or to say why not. */
+static int exec_error(int fd)
+{
+    int code = 0;
+    ssize_t got;
+    do {
+        got = read(fd, &code, sizeof(code));
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(code) ? code : 0;
+}
+
+static int fork_program(char *const argv[], char **env, int pipes[3][2], pid_t *ret,
+                        struct gd_err *err)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        const int fds[3] = {pipes[0][1], pipes[1][1], pipes[2][1]};
+        exec_child(argv, env, fds);
+    }
+    if (pid < 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
+    }
+    setpgid(pid, pid); /* also here: whichever of us comes first */
+    close(pipes[2][1]);
+    pipes[2][1] = -1;
+    errno = exec_error(pipes[2][0]);
+    if (errno != 0) {
+        int code = errno == ENOENT ? GD_ENOTFOUND : GD_EIO;
+        gd_fail_errno(err, code, "cannot run %s", argv[0]);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        return code;
+    }
+    *ret = pid;
+    return GD_OK;
+}
+
+static void free_argv(struct repl_launch *launch)
+{
+    for (size_t i = 0; launch->argv != NULL && launch->argv[i] != NULL; i++) {
+        free(launch->argv[i]);
+    }
+    free(launch->argv);
+    launch->argv = NULL;
+}
+
+static int keep_argv(struct repl_launch *launch, char *const argv[])
+{
+    size_t count = 0;
+    while (argv[count] != NULL) {
+        count++;
+    }
+    char **copy = calloc(count + 1, sizeof(*copy));
+    if (copy == NULL) {
+        return GD_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = strdup(argv[i]); /* argv may be the kept one: free after copying */
+    }
+    free_argv(launch);
+    launch->argv = copy;
+    for (size_t i = 0; i < count; i++) {
+        if (copy[i] == NULL) {
+            return GD_ENOMEM;
+        }
+    }
+    return GD_OK;
+}
+
+static int open_pipes(int pipes[3][2], struct gd_err *err)
+{
+    for (int i = 0; i < 3; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
+            return gd_fail_errno(err, GD_EIO, "cannot make a pipe for the program's output");
+        }
+    }
+    fcntl(pipes[0][0], F_SETFL, O_NONBLOCK);
+    fcntl(pipes[1][0], F_SETFL, O_NONBLOCK);
+    return GD_OK;
+}
+
+int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err)
+{
+    struct repl_launch *launch = get_launch(repl);
+    struct gd_arena arena;
+    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
+    pid_t pid = 0;
+
+    if (launch == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (launch->running) {
+        return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
+                       launch_program(repl));
+    }
+    if (!ev_is_default_loop(repl->loop)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "programs can only be started from the default loop");
+    }
+    gd_arena_init(&arena, (size_t)16 << 20);
+    char **env = child_environment(repl, address, &arena);
+    int rc = env != NULL ? open_pipes(pipes, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    if (rc == GD_OK) {
+        rc = fork_program(argv, env, pipes, &pid, err);
+    }
+    if (rc == GD_OK && keep_argv(launch, argv) != GD_OK) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    gd_arena_deinit(&arena);
+    if (rc != GD_OK) {
+        close_pipes(pipes);
+        return rc;
+    }
+    launch->pid = pid;
+    launch->running = true;
+    launch->end_text[0] = '\0';
+    watch_output(repl, &launch->out[0], pipes[0][0]);
+    watch_output(repl, &launch->out[1], pipes[1][0]);
+    pipes[0][0] = -1;
+    pipes[1][0] = -1;
+    close_pipes(pipes);
+    ev_child_init(&launch->child, on_child, pid, 0);
+    launch->child.data = repl;
+    ev_child_start(repl->loop, &launch->child);
+    return GD_OK;
+}
+
+bool launch_is_running(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->running;
+}
+
+pid_t launch_pid(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->pid : 0;
+}
+
+const char *launch_program(const struct repl *repl)
+{
+    bool known =
+        repl->launch != NULL && repl->launch->argv != NULL && repl->launch->argv[0] != NULL;
+    return known ? repl->launch->argv[0] : "";
+}
+
+char *const *launch_argv(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->argv : NULL;
+}
+
+const char *launch_end_text(const struct repl *repl)
+{
+    return repl->launch != NULL ? repl->launch->end_text : "";
+}
+
+static bool has_ended(void *ctx)
+{
+    return !((struct repl_launch *)ctx)->running;
+}
+
+void launch_kill(struct repl *repl)
+{
+    struct repl_launch *launch = repl->launch;
+    bool quit = repl->quit;
+
+    if (!launch_is_running(repl)) {
+        return;
+    }
+    repl->quit = false; /* the waits below go on while we quit */
+    kill(-launch->pid, SIGTERM);
+    kill(-launch->pid, SIGCONT);
+    if (repl_wait(repl, has_ended, launch, KILL_PATIENCE) != GD_OK && launch->running) {
+        kill(-launch->pid, SIGKILL);
+        repl_wait(repl, has_ended, launch, KILL_PATIENCE);
+    }
+    repl->quit = quit;
+}
+
+void launch_forget(struct repl *repl)
+{
+    if (repl->launch != NULL && repl->launch->running) {
+        ev_child_stop(repl->loop, &repl->launch->child);
+        repl->launch->running = false;
+    }
+}
+
+void repl_launch_free(struct repl *repl)
+{
+    struct repl_launch *launch = repl->launch;
+
+    if (launch == NULL) {
+        return;
+    }
+    launch_forget(repl);
+    for (int i = 0; i < 2; i++) {
+        if (launch->out[i].fd >= 0) {
+            ev_io_stop(repl->loop, &launch->out[i].io);
+            close(launch->out[i].fd);
+            gd_buf_deinit(&launch->out[i].line);
+        }
+    }
+    while (launch->log.count > 0) {
+        log_drop_oldest(launch);
+    }
+    free(launch->log.line);
+    free_argv(launch);
+    free(launch);
+    repl->launch = NULL;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/repl_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#define OUT_MAX_TEXT   ((size_t)256 << 20)
+#define OUT_FLUSH_SIZE ((size_t)32 << 10)
+
+void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error)
+{
+    if (len == 0) {
+        return;
+    }
+    if (repl->write != NULL) {
+        repl->write(repl->write_ctx, text, len, is_error);
+        return;
+    }
+    FILE *file = is_error ? stderr : stdout;
+    if (is_error) {
+        fflush(stdout); /* so that both in one terminal come in order */
+    }
+    fwrite(text, 1, len, file);
+    fflush(file);
+}
+
+void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
+{
+    struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
+    va_list args;
+
+    va_start(args, format);
+    gd_buf_vprintf(&text, format, args);
+    va_end(args);
+    repl_write_text(repl, gd_buf_text(&text), text.len, is_error);
+    gd_buf_deinit(&text);
+}
+
+/* ---- text that is safe ---- */
+
+/* Length of the valid UTF-8 sequence at p and its code point; 0 when it is none. */
+static size_t decode_utf8(const unsigned char *p, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = *p < 0x80             ? 1
+                 : (*p & 0xe0) == 0xc0 ? 2
+                 : (*p & 0xf0) == 0xe0 ? 3
+                 : (*p & 0xf8) == 0xf0 ? 4
+                                       : 0;
+    if (len <= 1) {
+        *code = *p;
+        return len;
+    }
+    uint32_t value = *p & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        value = value << 6 | (p[i] & 0x3fU);
+    }
+    if (value < least[len] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) {
+        return 0;
+    }
+    *code = value;
+    return len;
+}
+
+/* Characters that move the cursor or reorder the line. */
+static bool is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff;
+}
+
+bool repl_is_utf8(const struct repl *repl)
+{
+    int charset = repl->debugger->settings.charset;
+    return charset == 1 || (charset == 0 && repl->options.utf8);
+}
+
+const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text)
+{
+    bool utf8 = repl_is_utf8(repl);
+    struct gd_buf out = GD_BUF_INIT(OUT_MAX_TEXT);
+    const unsigned char *p = (const unsigned char *)text;
+
+    while (*p != '\0') {
+        uint32_t code = 0;
+        size_t len = decode_utf8(p, &code);
+        if (len == 0 || (len > 1 && !utf8)) {
+            gd_buf_printf(&out, "\\x%02x", *p);
+            p++;
+            continue;
+        }
+        if (code == '\n') {
+            gd_buf_puts(&out, "\\n");
+        } else if (code == '\t') {
+            gd_buf_puts(&out, "\\t");
+        } else if (is_unsafe(code)) {
+            gd_buf_printf(&out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+        } else {
+            gd_buf_add(&out, p, len);
+        }
+        p += len;
+    }
+    const char *safe = out.failed ? NULL : gd_arena_strdup(arena, gd_buf_text(&out));
+    gd_buf_deinit(&out);
+    return safe != NULL ? safe : "?";
+}
+
+const char *out_safe(struct command_call *call, const char *text)
+{
+    return repl_safe(call->repl, call->arena, text);
+}
+
+int repl_display_width(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    int width = 0;
+
+    while (*p != '\0') {
+        uint32_t code = 0;
+        size_t len = decode_utf8(p, &code);
+        int columns = len > 1 ? wcwidth((wchar_t)code) : 1;
+        width += columns >= 0 ? columns : 1;
+        p += len > 0 ? len : 1;
+    }
+    return width;
+}
+
+/* ---- JSON ---- */
+
+/* What a peer named badly must not break the line: bytes that are no UTF-8 become U+FFFD. */
+static void add_clean_utf8(struct gd_buf *out, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    while (*p != '\0') {
+        uint32_t code = 0;
+        size_t len = decode_utf8(p, &code);
+        if (len == 0) {
+            gd_buf_puts(out, "\xef\xbf\xbd");
+            p++;
+            continue;
+        }
+        gd_buf_add(out, p, len);
+        p += len;
+    }
+}
+
+void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object)
+{
+    cJSON *line = cJSON_CreateObject();
+    struct gd_buf text = GD_BUF_INIT(OUT_MAX_TEXT);
+
+    cJSON_AddNumberToObject(line, "v", 1);
+    cJSON_AddStringToObject(line, "type", type);
+    while (object != NULL && object->child != NULL) {
+        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
+        if (!cJSON_AddItemToObject(line, item->string, item)) {
+            cJSON_Delete(item);
+        }
+    }
+    char *printed = line != NULL ? cJSON_PrintUnformatted(line) : NULL;
+    if (printed != NULL) {
+        add_clean_utf8(&text, printed);
+        gd_buf_putc(&text, '\n');
+    }
+    if (text.failed || printed == NULL) {
+        gd_buf_clear(&text);
+        gd_buf_puts(&text, "{\"v\":1,\"type\":\"error\",\"code\":\"no_memory\",\"message\":"
+                           "\"the result is too large\"}\n");
+    }
+    if (sink != NULL) {
+        fwrite(gd_buf_text(&text), 1, text.len, sink);
+    } else {
+        repl_write_text(repl, gd_buf_text(&text), text.len, false);
+    }
+    free(printed);
+    cJSON_Delete(line);
+    cJSON_Delete(object);
+    gd_buf_deinit(&text);
+}
+
+/* ---- a command's output ---- */
+
+bool out_is_json(const struct repl_out *out)
+{
+    return out->repl->options.json;
+}
+
+bool out_utf8(const struct repl_out *out)
+{
+    return repl_is_utf8(out->repl);
+}
+
+int out_width(const struct repl_out *out)
+{
+    return out->repl->options.width > 0 ? out->repl->options.width : 80;
+}
+
+const char *out_sgr(const struct repl_out *out, const char *sgr)
+{
+    int color = out->repl->debugger->settings.color;
+    bool on = color == 1 || (color == 0 && out->repl->options.color && out->sink == NULL);
+    if (!on || out_is_json(out)) {
+        return "";
+    }
+    size_t size = strlen(sgr) + 4;
+    char *text = gd_arena_alloc(out->arena, size);
+    if (text == NULL) {
+        return "";
+    }
+    snprintf(text, size, "\033[%sm", sgr);
+    return text;
+}
+
+void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, const char *command)
+{
+    *out = (struct repl_out){.repl = repl, .arena = arena, .command = command};
+    gd_buf_init(&out->text, OUT_MAX_TEXT);
+    snprintf(out->type, sizeof(out->type), "ok");
+}
+
+int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
+{
+    out->sink = fopen(path, append ? "ae" : "we");
+    if (out->sink == NULL) {
+        return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);
+    }
+    return GD_OK;
+}
+
+cJSON *out_record(struct repl_out *out, const char *type)
+{
+    if (out->record == NULL) {
+        out->record = cJSON_CreateObject();
+        snprintf(out->type, sizeof(out->type), "%s", type);
+    }
+    return out->record;
+}
+
+void out_flush(struct repl_out *out)
+{
+    if (out->sink != NULL) {
+        if (fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink) != out->text.len) {
+            out->sink_failed = true;
+        }
+    } else {
+        repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, false);
+    }
+    gd_buf_clear(&out->text);
+}
+
+void out_write(struct repl_out *out, const char *text, size_t len)
+{
+    if (out_is_json(out)) {
+        return;
+    }
+    gd_buf_add(&out->text, text, len);
+    if (out->text.len >= OUT_FLUSH_SIZE && out->text.data[out->text.len - 1] == '\n') {
+        out_flush(out);
+    }
+}
+
+void out_printf(struct repl_out *out, const char *format, ...)
+{
+    va_list args;
+
+    if (out_is_json(out)) {
+        return;
+    }
+    va_start(args, format);
+    gd_buf_vprintf(&out->text, format, args);
+    va_end(args);
+    if (out->text.len >= OUT_FLUSH_SIZE && out->text.data[out->text.len - 1] == '\n') {
+        out_flush(out);
+    }
+}
+
+int out_end(struct repl_out *out, bool failed, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    if (out_is_json(out) && !failed && (out->record != NULL || out->command != NULL)) {
+        cJSON *record = out_record(out, "ok");
+        if (out->command != NULL) {
+            cJSON_AddStringToObject(record, "command", out->command);
+        }
+        repl_write_json(out->repl, out->sink, out->type, record);
+        out->record = NULL;
+    }
+    out_flush(out);
+    if (out->sink != NULL) {
+        bool bad = out->sink_failed || ferror(out->sink) != 0;
+        if (fclose(out->sink) != 0 || bad) {
+            rc = gd_fail_errno(err, GD_EIO, "the output could not be written");
+        }
+        out->sink = NULL;
+    }
+    cJSON_Delete(out->record);
+    out->record = NULL;
+    gd_buf_deinit(&out->text);
+    return rc;
+}
+
+void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err)
+{
+    const char *usage = command != NULL && err->code == GD_EUSAGE ? command->usage : NULL;
+
+    if (repl->options.json) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "code", gd_status_name(err->code));
+        cJSON_AddStringToObject(object, "message", err->text);
+        if (usage != NULL) {
+            cJSON_AddStringToObject(object, "usage", usage);
+        }
+        if (repl->source_path != NULL) {
+            cJSON_AddStringToObject(object, "file", repl->source_path);
+            cJSON_AddNumberToObject(object, "line", repl->source_line);
+        }
+        if (command != NULL) {
+            cJSON_AddStringToObject(object, "command", command->name);
+        }
+        repl_write_json(repl, NULL, "error", object);
+        return;
+    }
+    struct gd_arena arena;
+    struct gd_buf text = GD_BUF_INIT(16384);
+    gd_arena_init(&arena, 65536);
+    gd_buf_puts(&text, "error: ");
+    if (repl->source_path != NULL) {
+        gd_buf_printf(&text, "%s:%d: ", repl_safe(repl, &arena, repl->source_path),
+                      repl->source_line);
+    }
+    gd_buf_puts(&text, repl_safe(repl, &arena, err->text));
+    if (usage != NULL) {
+        gd_buf_printf(&text, " (usage: %s)", usage);
+    }
+    gd_buf_putc(&text, '\n');
+    repl_write_text(repl, gd_buf_text(&text), text.len, true);
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What happens by itself, as text or as JSON events. */
+#include "repl/repl_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- JSON ---- */
+
+static void add_session(cJSON *object, const struct gd_session *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    cJSON_AddNumberToObject(object, "session", session->number);
+    cJSON_AddNumberToObject(object, "rank", session->peer.rank);
+}
+
+static void add_number(cJSON *object, const char *name, double value)
+{
+    if (isfinite(value)) {
+        cJSON_AddNumberToObject(object, name, value);
+    } else {
+        cJSON_AddStringToObject(object, name, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    }
+}
+
+static void add_scalars(cJSON *object, const struct gd_session *session)
+{
+    cJSON *scalars = cJSON_AddObjectToObject(object, "scalars");
+
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (session->scalar[i].step == session->stop.step) {
+            add_number(scalars, session->scalar[i].name, session->scalar[i].value);
+        }
+    }
+}
+
+cJSON *repl_stop_json(struct gd_session *session)
+{
+    const struct gd_stop *stop = &session->stop;
+    struct gd_node_info info;
+    cJSON *object = cJSON_CreateObject();
+
+    add_session(object, session);
+    cJSON_AddStringToObject(object, "reason", gd_stop_reason_name(stop->reason));
+    cJSON_AddNumberToObject(object, "step", (double)stop->step);
+    cJSON_AddBoolToObject(object, "at_step_end", stop->at_step_end);
+    if (stop->node_name[0] != '\0') {
+        cJSON_AddStringToObject(object, "node", stop->node_name);
+    }
+    if (stop->node != GD_NO_NODE && gd_graph_node(session->graph, stop->node, &info)) {
+        cJSON_AddStringToObject(object, "node_type", info.type);
+    }
+    if (stop->phase[0] != '\0') {
+        cJSON_AddStringToObject(object, "phase", stop->phase);
+    }
+    if (stop->text[0] != '\0') {
+        cJSON_AddStringToObject(object, "text", stop->text);
+    }
+    if (stop->at_step_end) {
+        add_scalars(object, session);
+    }
+    return object;
+}
+
+static cJSON *connected_json(const struct gd_session *session)
+{
+    const struct gd_peer *peer = &session->peer;
+    cJSON *object = cJSON_CreateObject();
+
+    add_session(object, session);
+    cJSON_AddStringToObject(object, "kind",
+                            session->target != NULL ? session->target->ops->kind : "");
+    cJSON_AddStringToObject(object, "framework", peer->framework);
+    cJSON_AddStringToObject(object, "version", peer->version);
+    cJSON_AddStringToObject(object, "device", peer->device);
+    cJSON_AddStringToObject(object, "program", peer->program);
+    cJSON_AddStringToObject(object, "host", peer->host);
+    cJSON_AddStringToObject(object, "address", peer->address);
+    cJSON_AddNumberToObject(object, "pid", (double)peer->pid);
+    cJSON_AddNumberToObject(object, "world_size", peer->world_size);
+    return object;
+}
+
+static cJSON *hit_json(const struct gd_session *session, const struct gd_hit *hit)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    add_session(object, session);
+    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
+    cJSON_AddNumberToObject(object, "condition", hit->condition);
+    cJSON_AddNumberToObject(object, "step", (double)hit->step);
+    cJSON_AddStringToObject(object, "node", hit->node_name);
+    cJSON_AddNumberToObject(object, "slot", hit->slot);
+    cJSON_AddNumberToObject(object, "error", hit->error);
+    cJSON *params = cJSON_AddArrayToObject(object, "params");
+    for (int i = 0; i < hit->param_count; i++) {
+        cJSON *param = cJSON_CreateObject();
+        cJSON_AddStringToObject(param, "name", hit->param[i].name);
+        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
+        add_number(param, "value", hit->param[i].set_value);
+        add_number(param, "actual", hit->param[i].actual_value);
+        cJSON_AddItemToArray(params, param);
+    }
+    return object;
+}
+
+static void event_json(struct repl *repl, const struct gd_event *event)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    add_session(object, event->session);
+    switch (event->type) {
+    case GD_EV_CONNECTED:
+        cJSON_Delete(object);
+        repl_write_json(repl, NULL, "connected", connected_json(event->session));
+        return;
+    case GD_EV_RUNNING: repl_write_json(repl, NULL, "running", object); return;
+    case GD_EV_HIT:
+        cJSON_Delete(object);
+        repl_write_json(repl, NULL, "hit", hit_json(event->session, event->hit));
+        return;
+    case GD_EV_LOG:
+        cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
+        repl_write_json(repl, NULL, "log", object);
+        return;
+    case GD_EV_WARNING:
+        cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
+        repl_write_json(repl, NULL, "warning", object);
+        return;
+    case GD_EV_FINISHED:
+    case GD_EV_LOST:
+        cJSON_AddStringToObject(object, "text", event->session->end_text);
+        repl_write_json(repl, NULL, event->type == GD_EV_LOST ? "lost" : "finished", object);
+        return;
+    default: cJSON_Delete(object); return;
+    }
+}
+
+/* ---- text ---- */
+
+/* "[2] " when there are several processes to tell apart. */
+static void add_prefix(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
+{
+    if (session != NULL && repl->debugger->session_count > 1) {
+        gd_buf_printf(out, "[%d] ", session->number);
+    }
+}
+
+static void add_step(const struct gd_stop *stop, struct gd_buf *out)
+{
+    if (stop->step > 0) {
+        gd_buf_printf(out, "step %lld", (long long)stop->step);
+    } else {
+        gd_buf_puts(out, "before the first step");
+    }
+}
+
+/* ", Default/network/MatMul-op7 (MatMul)" */
+static void add_node(struct repl *repl, struct gd_session *session, struct gd_arena *arena,
+                     struct gd_buf *out)
+{
+    struct gd_node_info info;
+    const struct gd_stop *stop = &session->stop;
+
+    if (stop->node_name[0] == '\0') {
+        return;
+    }
+    gd_buf_printf(out, ", %s", repl_safe(repl, arena, stop->node_name));
+    if (stop->node != GD_NO_NODE && gd_graph_node(session->graph, stop->node, &info) &&
+        info.type[0] != '\0') {
+        gd_buf_printf(out, " (%s)", repl_safe(repl, arena, info.type));
+    }
+}
+
+/* "model.c:42 <tab> y = x * w;", as gdb shows where it stands. */
+static void add_source(struct repl *repl, struct gd_session *session, struct gd_arena *arena,
+                       struct gd_buf *out)
+{
+    uint32_t count = 0;
+    if (session->stop.node == GD_NO_NODE) {
+        return;
+    }
+    const struct gd_frame *frames = gd_graph_stack(session->graph, session->stop.node, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (frames[i].is_title || frames[i].file[0] == '\0') {
+            continue;
+        }
+        gd_buf_printf(out, "%s:%u", repl_safe(repl, arena, frames[i].file), frames[i].line);
+        if (frames[i].code[0] != '\0') {
+            gd_buf_printf(out, "\t%s", repl_safe(repl, arena, frames[i].code));
+        }
+        gd_buf_putc(out, '\n');
+        return;
+    }
+}
+
+static void add_scalar_line(const struct gd_session *session, struct gd_buf *out)
+{
+    const char *before = "";
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+        if (scalar->step == session->stop.step) {
+            gd_buf_printf(out, "%s%s = %.4g", before, scalar->name, scalar->value);
+            before = ", ";
+        }
+    }
+    if (before[0] != '\0') {
+        gd_buf_putc(out, '\n');
+    }
+}
+
+static void add_reason(struct repl *repl, const struct gd_stop *stop, struct gd_buf *out)
+{
+    switch (stop->reason) {
+    case GD_STOP_BREAKPOINT:
+        if (repl->stop_number_count > 0) {
+            gd_buf_printf(out, "Breakpoint %d, ", repl->stop_numbers[0]);
+        } else {
+            gd_buf_puts(out, "Breakpoint, ");
+        }
+        break;
+    case GD_STOP_HIT:
+        if (repl->stop_number_count > 0) {
+            gd_buf_printf(out, "Watchpoint %d, ", repl->stop_numbers[0]);
+        } else {
+            gd_buf_puts(out, "Watchpoint, ");
+        }
+        break;
+    case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
+    case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
+    default: break;
+    }
+}
+
+static void add_report(struct repl *repl, struct gd_session *session, struct gd_arena *arena,
+                       struct gd_buf *out)
+{
+    const struct gd_stop *stop = &session->stop;
+
+    add_prefix(repl, session, out);
+    if (stop->reason == GD_STOP_STEP && stop->at_step_end) {
+        gd_buf_printf(out, "Stopped at the end of step %lld.\n", (long long)stop->step);
+    } else if (stop->reason == GD_STOP_PHASE && stop->phase[0] != '\0') {
+        gd_buf_printf(out, "Stopped at the end of the %s phase, ", stop->phase);
+        add_step(stop, out);
+        add_node(repl, session, arena, out);
+        gd_buf_putc(out, '\n');
+    } else if (stop->step <= 0 && stop->node_name[0] == '\0') {
+        add_reason(repl, stop, out);
+        gd_buf_printf(out, "%s before the first step.\n", out->len > 0 ? "stopped" : "Stopped");
+    } else if (stop->at_step_end && stop->node_name[0] == '\0') {
+        add_reason(repl, stop, out);
+        gd_buf_printf(out, "at the end of step %lld.\n", (long long)stop->step);
+    } else {
+        add_reason(repl, stop, out);
+        add_step(stop, out);
+        add_node(repl, session, arena, out);
+        gd_buf_putc(out, '\n');
+    }
+    if (stop->text[0] != '\0') {
+        gd_buf_printf(out, "%s\n", repl_safe(repl, arena, stop->text));
+    }
+    if (stop->at_step_end) {
+        add_scalar_line(session, out);
+    } else {
+        add_source(repl, session, arena, out);
+    }
+}
+
+void repl_report_stop(struct repl *repl, struct gd_session *session)
+{
+    struct gd_arena arena;
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+
+    if (repl->options.json) {
+        cJSON *object = repl_stop_json(session);
+        cJSON *numbers = cJSON_AddArrayToObject(object, "numbers");
+        for (int i = 0; i < repl->stop_number_count; i++) {
+            cJSON_AddItemToArray(numbers, cJSON_CreateNumber(repl->stop_numbers[i]));
+        }
+        repl_write_json(repl, NULL, "stopped", object);
+        return;
+    }
+    gd_arena_init(&arena, 1 << 20);
+    add_report(repl, session, &arena, &text);
+    repl_write_text(repl, gd_buf_text(&text), text.len, false);
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+}
+
+static void add_connected(struct repl *repl, const struct gd_session *session,
+                          struct gd_arena *arena, struct gd_buf *out)
+{
+    const struct gd_peer *peer = &session->peer;
+
+    gd_buf_printf(out, "Connected: training process %d", session->number);
+    if (peer->program[0] != '\0') {
+        gd_buf_printf(out, ", %s", repl_safe(repl, arena, peer->program));
+    }
+    if (peer->framework[0] != '\0') {
+        gd_buf_printf(out, ", %s%s%s", repl_safe(repl, arena, peer->framework),
+                      peer->version[0] != '\0' ? " " : "", repl_safe(repl, arena, peer->version));
+    }
+    if (peer->world_size > 1) {
+        gd_buf_printf(out, ", rank %d of %d", peer->rank, peer->world_size);
+    }
+    if (peer->pid > 0) {
+        gd_buf_printf(out, ", pid %lld", (long long)peer->pid);
+    }
+    gd_buf_puts(out, ".\n");
+}
+
+static void event_text(struct repl *repl, const struct gd_event *event)
+{
+    struct gd_arena arena;
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+
+    gd_arena_init(&arena, 1 << 20);
+    switch (event->type) {
+    case GD_EV_CONNECTED: add_connected(repl, event->session, &arena, &text); break;
+    case GD_EV_WARNING:
+        gd_buf_puts(&text, "warning: ");
+        add_prefix(repl, event->session, &text);
+        gd_buf_printf(&text, "%s\n", repl_safe(repl, &arena, event->text));
+        break;
+    case GD_EV_HIT:
+        add_prefix(repl, event->session, &text);
+        gd_buf_printf(&text, "Watchpoint %d: %s:%u\n", event->hit->watchpoint,
+                      repl_safe(repl, &arena, event->hit->node_name), event->hit->slot);
+        break;
+    case GD_EV_FINISHED:
+    case GD_EV_LOST: {
+        const char *why = event->session->end_text;
+        add_prefix(repl, event->session, &text);
+        gd_buf_puts(&text, event->type == GD_EV_LOST ? "The training process was lost"
+                                                     : "The training ended");
+        gd_buf_printf(&text, "%s%s.\n", why[0] != '\0' ? ": " : "", repl_safe(repl, &arena, why));
+        break;
+    }
+    default: break;
+    }
+    repl_write_text(repl, gd_buf_text(&text), text.len, event->type == GD_EV_WARNING);
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+}
+
+void repl_on_event(void *ctx, const struct gd_event *event)
+{
+    struct repl *repl = ctx;
+
+    if (event->type == GD_EV_LOG && event->text != NULL) {
+        repl_launch_log(repl, event->text);
+    }
+    if (event->type == GD_EV_STOPPED) {
+        repl_note_stop(repl, event->session);
+        if (!repl_stop_is_silent(repl)) {
+            repl_report_stop(repl, event->session);
+        }
+    } else if (repl->options.json) {
+        event_json(repl, event);
+    } else {
+        event_text(repl, event);
+    }
+}

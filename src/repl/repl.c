@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The object, and how a line becomes a command's call. */
+#include "repl/parse.h"
+#include "repl/repl_impl.h"
+
+#include <ev.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
+
+static double default_now(void *ctx)
+{
+    (void)ctx;
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    return (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
+}
+
+struct pump_limit {
+    bool passed;
+};
+
+static void on_pump_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)events;
+    ((struct pump_limit *)timer->data)->passed = true;
+}
+
+/* Runs the loop once, for max_seconds at most. */
+static void default_pump(void *ctx, double max_seconds)
+{
+    struct repl *repl = ctx;
+    struct pump_limit limit = {false};
+    ev_timer timer;
+
+    if (max_seconds < 0) {
+        ev_run(repl->loop, EVRUN_ONCE);
+        return;
+    }
+    ev_timer_init(&timer, on_pump_limit, max_seconds, 0.);
+    timer.data = &limit;
+    ev_timer_start(repl->loop, &timer);
+    ev_run(repl->loop, EVRUN_ONCE);
+    ev_timer_stop(repl->loop, &timer);
+}
+
+static void on_follow_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)events;
+    repl_follow_up(timer->data);
+}
+
+int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                const struct repl_options *options, struct repl **ret, struct gd_err *err)
+{
+    struct repl *repl = calloc(1, sizeof(*repl));
+    if (repl == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    repl->loop = loop;
+    repl->debugger = debugger;
+    repl->options = *options;
+    repl->interrupted_at = -1e9;
+    ev_timer_init(&repl->follow_timer, on_follow_timer, 0., 0.);
+    repl->follow_timer.data = repl;
+    if (debugger->pump == NULL) {
+        debugger->pump = default_pump;
+        debugger->pump_ctx = repl;
+    }
+    if (debugger->now == NULL) {
+        debugger->now = default_now;
+    }
+    int rc = gd_debugger_observe(debugger, repl_on_event, repl);
+    if (rc != GD_OK) {
+        free(repl);
+        return gd_fail(err, rc, "out of memory");
+    }
+    *ret = repl;
+    return GD_OK;
+}
+
+void repl_destroy(struct repl *repl)
+{
+    if (repl == NULL) {
+        return;
+    }
+    gd_debugger_unobserve(repl->debugger, repl_on_event, repl);
+    ev_timer_stop(repl->loop, &repl->follow_timer);
+    if (repl->debugger->pump_ctx == repl) {
+        repl->debugger->pump = NULL;
+        repl->debugger->pump_ctx = NULL;
+    }
+    for (int i = 0; i < REPL_SLOT_COUNT; i++) {
+        repl_set_slot(repl, (enum repl_slot)i, NULL, NULL);
+    }
+    repl_launch_free(repl);
+    repl_values_free(repl);
+    repl_script_free(repl);
+    repl_lines_clear(&repl->history);
+    free(repl->repeat);
+    free(repl);
+}
+
+void repl_set_writer(struct repl *repl, repl_write_fn fn, void *ctx)
+{
+    repl->write = fn;
+    repl->write_ctx = ctx;
+}
+
+void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx)
+{
+    repl->ask = fn;
+    repl->ask_ctx = ctx;
+}
+
+void repl_set_width(struct repl *repl, int width)
+{
+    repl->options.width = width;
+}
+
+struct gd_debugger *repl_debugger(struct repl *repl)
+{
+    return repl->debugger;
+}
+
+bool repl_wants_quit(const struct repl *repl)
+{
+    return repl->quit;
+}
+
+int repl_exit_status(const struct repl *repl)
+{
+    return repl->exit_status;
+}
+
+void repl_quit(struct repl *repl, int status)
+{
+    repl->quit = true;
+    if (status != 0) {
+        repl->exit_status = status;
+    }
+}
+
+bool repl_is_waiting(const struct repl *repl)
+{
+    return repl->waiting;
+}
+
+const char *repl_prompt(struct repl *repl)
+{
+    return repl->body.kind != BODY_NONE ? ">" : "(gradb) ";
+}
+
+void *repl_slot(struct repl *repl, enum repl_slot slot)
+{
+    return repl->slot[slot];
+}
+
+void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data))
+{
+    if (repl->slot[slot] != NULL && repl->slot_free[slot] != NULL) {
+        repl->slot_free[slot](repl->slot[slot]);
+    }
+    repl->slot[slot] = data;
+    repl->slot_free[slot] = free_fn;
+}
+
+void repl_at_stop(struct repl *repl, repl_stop_fn fn, void *ctx)
+{
+    repl->stop_fn = fn;
+    repl->stop_ctx = ctx;
+}
+
+/* ---- lists of lines ---- */
+
+int repl_lines_add(struct repl_lines *lines, const char *text)
+{
+    if (lines->count == lines->room) {
+        size_t room = lines->room > 0 ? lines->room * 2 : 16;
+        char **more = realloc(lines->line, room * sizeof(*more));
+        if (more == NULL) {
+            return GD_ENOMEM;
+        }
+        lines->line = more;
+        lines->room = room;
+    }
+    lines->line[lines->count] = strdup(text);
+    if (lines->line[lines->count] == NULL) {
+        return GD_ENOMEM;
+    }
+    lines->count++;
+    return GD_OK;
+}
+
+void repl_lines_clear(struct repl_lines *lines)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        free(lines->line[i]);
+    }
+    free(lines->line);
+    *lines = (struct repl_lines){.line = NULL};
+}
+
+/* ---- one command ---- */
+
+void repl_set_failed(struct repl *repl, int rc)
+{
+    if (rc == GD_EINTR) {
+        repl->exit_status = 130;
+    } else if (repl->fail_status != 0) {
+        repl->exit_status = repl->fail_status;
+    } else if (repl->exit_status == 0 || repl->exit_status == 4) {
+        repl->exit_status = 1;
+    }
+    repl->fail_status = 0;
+}
+
+/* What the command's flags ask for, checked before it runs. */
+static int check_needs(struct command_call *call, struct gd_err *err)
+{
+    unsigned flags = call->command->flags;
+
+    call->session = call->debugger->current;
+    if ((flags & (CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE)) == 0) {
+        return GD_OK;
+    }
+    int rc = gd_debugger_need_session(call->debugger, &call->session, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const struct gd_session *session = call->session;
+    if ((flags & CMD_NEEDS_LIVE) != 0 && !gd_session_is_live(session)) {
+        return gd_fail(err, GD_ESTATE, "the training process is gone (%s): %s needs a live one",
+                       gd_state_name(session->state), call->command->name);
+    }
+    if ((flags & CMD_NEEDS_STOP) != 0 && gd_session_is_live(session) &&
+        session->state != GD_STOPPED) {
+        if (session->state == GD_RUNNING) {
+            return gd_fail(err, GD_ESTATE,
+                           "the training is running: \"interrupt\" stops it, then %s works",
+                           call->command->name);
+        }
+        return gd_fail(err, GD_ESTATE, "the training process has not stopped yet (%s)",
+                       gd_state_name(session->state));
+    }
+    return GD_OK;
+}
+
+/* "info" + "graph": the entry, its arguments and a full name for JSON. */
+static int find_sub(struct command_call *call, struct parsed_args *args, struct gd_buf *name,
+                    struct gd_err *err)
+{
+    while (call->command->sub != NULL && args->argc > 0) {
+        const struct command *sub = NULL;
+        int rc = command_find(call->command->sub, args->argv[0], strlen(args->argv[0]), &sub, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        call->command = sub;
+        gd_buf_printf(name, " %s", sub->name);
+        if ((sub->flags & CMD_RAW) != 0) {
+            call->line = args->after_first;
+            args->argc = 0;
+            args->argv += 1;
+            args->argv[0] = NULL;
+            return GD_OK;
+        }
+        rc = parse_args(args->after_first, call->arena, args, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        call->line = args->line;
+    }
+    return GD_OK;
+}
+
+/* Takes the line apart as the command wants it. */
+static int prepare(struct command_call *call, const struct parsed_line *line, struct gd_buf *name,
+                   struct gd_err *err)
+{
+    static char *no_words[1] = {NULL};
+    struct parsed_args args = {.file = NULL};
+
+    call->format = line->format;
+    call->line = line->rest;
+    call->argv = no_words;
+    gd_buf_puts(name, call->command->name);
+    if ((call->command->flags & CMD_RAW) != 0) {
+        return GD_OK;
+    }
+    int rc = parse_args(line->rest, call->arena, &args, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *file = args.file;
+    bool append = args.append;
+    bool background = args.background;
+    call->line = args.line;
+    rc = find_sub(call, &args, name, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    call->argc = args.argc;
+    call->argv = args.argv;
+    call->background = background;
+    return file != NULL ? out_redirect(call->out, file, append, err) : GD_OK;
+}
+
+static int call_command(struct repl *repl, const struct command *command,
+                        const struct parsed_line *line, struct gd_arena *arena, bool repeated)
+{
+    struct repl_out out;
+    struct gd_err err = {.code = GD_OK};
+    struct gd_buf name = GD_BUF_INIT(256);
+    struct command_call call = {.repl = repl,
+                                .debugger = repl->debugger,
+                                .out = &out,
+                                .arena = arena,
+                                .command = command,
+                                .repeated = repeated};
+
+    out_begin(&out, repl, arena, NULL);
+    int rc = prepare(&call, line, &name, &err);
+    out.command = gd_buf_text(&name);
+    if (rc == GD_OK) {
+        rc = check_needs(&call, &err);
+    }
+    if (rc == GD_OK) {
+        rc = call.command->run(&call, &err);
+    }
+    if (rc != GD_OK && err.code == GD_OK) {
+        err.code = rc;
+    }
+    struct gd_err end_err = {.code = GD_OK};
+    int end_rc = out_end(&out, rc != GD_OK, &end_err);
+    if (rc == GD_OK && end_rc != GD_OK) {
+        rc = end_rc;
+        err = end_err;
+    }
+    if (rc != GD_OK) {
+        if (err.text[0] != '\0') { /* empty: a line inside it has been reported already */
+            repl_print_error(repl, call.command, &err);
+        }
+        repl_set_failed(repl, rc);
+    }
+    gd_buf_deinit(&name);
+    return rc;
+}
+
+/* What an empty line will do after this command. */
+static void keep_for_repeat(struct repl *repl, const struct command *command,
+                            const struct parsed_line *line, const char *typed)
+{
+    struct gd_buf text = GD_BUF_INIT(PARSE_MAX_LINE + 16);
+
+    free(repl->repeat);
+    repl->repeat = NULL;
+    if ((command->flags & CMD_CHANGES) != 0) {
+        return;
+    }
+    if ((command->flags & CMD_REPEATS_BARE) != 0) {
+        gd_buf_puts(&text, line->name);
+        if (line->format[0] != '\0') {
+            gd_buf_printf(&text, "/%s", line->format);
+        }
+        repl->repeat = gd_buf_take(&text);
+    } else if ((command->flags & CMD_REPEATS) != 0) {
+        repl->repeat = strdup(typed);
+    }
+    gd_buf_deinit(&text);
+}
+
+/* ---- one line ---- */
+
+/* Replaces a user's alias at the front by what it stands for. An alias may name another one. */
+static int expand_alias(struct repl *repl, struct gd_arena *arena, struct parsed_line *line,
+                        struct gd_err *err)
+{
+    for (int round = 0; round < 16; round++) {
+        const struct user_alias *alias = repl_alias(repl, line->name);
+        if (alias == NULL) {
+            return GD_OK;
+        }
+        struct parsed_line inner;
+        int rc = parse_line(alias->text, arena, &inner, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        size_t size = strlen(inner.rest) + strlen(line->rest) + 2;
+        char *rest = gd_arena_alloc(arena, size);
+        if (rest == NULL) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        snprintf(rest, size, "%s%s%s", inner.rest,
+                 inner.rest[0] != '\0' && line->rest[0] != '\0' ? " " : "", line->rest);
+        inner.rest = rest;
+        if (line->format[0] != '\0') {
+            inner.format = line->format;
+        }
+        bool same = strcmp(inner.name, line->name) == 0;
+        *line = inner;
+        if (same) { /* alias s = s 2: the built-in one is meant */
+            return GD_OK;
+        }
+    }
+    return gd_fail(err, GD_ELIMIT, "the alias \"%.80s\" leads to itself", line->name);
+}
+
+static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *line,
+                      struct gd_arena *arena, bool repeated)
+{
+    struct gd_err err = {.code = GD_OK};
+    const struct command *command = NULL;
+    int rc = expand_alias(repl, arena, line, &err);
+    struct user_command *user = repl_user_command(repl, line->name, false);
+
+    if (rc == GD_OK && user == NULL) {
+        rc = command_find(NULL, line->name, strlen(line->name), &command, &err);
+        if (rc == GD_ENOTFOUND) {
+            user = repl_user_command(repl, line->name, true);
+            rc = user != NULL ? GD_OK : rc;
+        }
+    }
+    if (rc == GD_OK && user != NULL) {
+        free(repl->repeat);
+        repl->repeat = NULL;
+        rc = repl_run_user(repl, user, line->rest, &err);
+    } else if (rc == GD_OK) {
+        rc = call_command(repl, command, line, arena, repeated);
+        if (!repeated && repl->depth == 1) {
+            keep_for_repeat(repl, command, line, typed);
+        }
+        return rc;
+    }
+    if (rc != GD_OK && err.text[0] != '\0') {
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    }
+    return rc;
+}
+
+static int feed_body(struct repl *repl, const char *line)
+{
+    struct gd_err err = {.code = GD_OK};
+    int rc = repl_body_feed(repl, line, &err);
+    if (rc != GD_OK) {
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    }
+    return rc;
+}
+
+int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
+{
+    struct gd_arena arena;
+    struct gd_err err = {.code = GD_OK};
+    struct parsed_line parsed;
+
+    if (repl->body.kind != BODY_NONE) {
+        return feed_body(repl, line);
+    }
+    if (repl->depth >= REPL_MAX_DEPTH) {
+        gd_fail(&err, GD_ELIMIT, "commands call each other more than %d deep", REPL_MAX_DEPTH);
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, err.code);
+        return err.code;
+    }
+    gd_arena_init(&arena, COMMAND_MEMORY);
+    repl->depth++;
+    int rc = parse_line(line, &arena, &parsed, &err);
+    if (rc != GD_OK) {
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    } else if (parsed.name[0] != '\0') {
+        rc = run_parsed(repl, line, &parsed, &arena, false);
+    } else if (origin == LINE_TYPED && line[strspn(line, " \t\r\n")] == '\0' &&
+               repl->repeat != NULL) {
+        rc = parse_line(repl->repeat, &arena, &parsed, &err);
+        if (rc == GD_OK) {
+            rc = run_parsed(repl, repl->repeat, &parsed, &arena, true);
+        }
+    }
+    repl->depth--;
+    gd_arena_deinit(&arena);
+    return rc;
+}
+
+int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
+{
+    for (size_t i = 0; i < lines->count && !repl->quit; i++) {
+        int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return GD_OK;
+}
+
+int repl_execute(struct repl *repl, const char *line)
+{
+    if (repl->pumping) {
+        return GD_ESTATE;
+    }
+    repl->debugger->interrupted = false;
+    int rc = repl_run_line(repl, line, LINE_TYPED);
+    repl_follow_up(repl);
+    return rc;
+}

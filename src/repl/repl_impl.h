@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the files of the command language share and nobody else sees.
+ */
+#ifndef GD_REPL_REPL_IMPL_H
+#define GD_REPL_REPL_IMPL_H
+
+#include <ev.h>
+
+#include "repl/command.h"
+
+struct repl_launch;
+
+struct repl_lines { /* a list of owned lines */
+    char **line;
+    size_t count;
+    size_t room;
+};
+
+enum repl_body_kind { BODY_NONE = 0, BODY_COMMANDS, BODY_DEFINE, BODY_DOCUMENT };
+
+struct repl_body { /* lines being collected until `end` */
+    enum repl_body_kind kind;
+    char name[64];   /* of the user command */
+    int first, last; /* breakpoint numbers */
+    int nested;      /* bodies open inside it */
+    struct repl_lines lines;
+};
+
+struct user_command {
+    struct user_command *next;
+    char *name;
+    char *help; /* NULL until documented */
+    struct repl_lines lines;
+};
+
+struct user_alias {
+    struct user_alias *next;
+    char *name;
+    char *text; /* what the name stands for */
+};
+
+struct stop_commands { /* the body of `commands N` */
+    struct stop_commands *next;
+    int number;
+    struct repl_lines lines;
+};
+
+struct remembered {
+    struct gd_tensor *tensor;
+    char *label;
+};
+
+struct repl {
+    struct ev_loop *loop;
+    struct gd_debugger *debugger;
+    struct repl_options options;
+    repl_write_fn write;
+    void *write_ctx;
+    repl_ask_fn ask;
+    void *ask_ctx;
+
+    int exit_status;
+    int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
+    bool quit;
+    int depth;             /* commands within commands */
+    bool pumping;          /* the loop runs inside a command */
+    bool waiting;          /* a foreground command waits */
+    double interrupted_at; /* of the last Ctrl-C while waiting */
+
+    char *repeat;            /* the line that an empty line runs; NULL none */
+    const char *source_path; /* of the file being read; NULL none */
+    int source_line;
+
+    struct repl_body body;
+    struct user_command *user_commands;
+    struct user_alias *aliases;
+    struct stop_commands *stop_commands;
+    bool in_stop_body;
+    bool resumed; /* a command resumed the trainer inside a stop body */
+
+    /* the stop that was reported but not yet followed up (displays, bodies) */
+    struct gd_session *stop_session; /* NULL: none */
+    int stop_numbers[16];            /* breakpoints and watchpoints of that stop */
+    int stop_number_count;
+    ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
+
+    /* the front end's input is not read while the loop runs inside a command */
+    void (*pause_input)(void *ctx, bool pause);
+    void *pause_ctx;
+
+    struct remembered *values; /* ring of the last REPL_MAX_VALUES */
+    int value_count;           /* numbers given so far */
+
+    void *slot[REPL_SLOT_COUNT];
+    void (*slot_free[REPL_SLOT_COUNT])(void *data);
+    repl_stop_fn stop_fn;
+    void *stop_ctx;
+
+    struct repl_launch *launch; /* the program that `run` started, and its log; NULL before */
+    struct repl_lines history;  /* lines typed, oldest first */
+};
+
+#define REPL_MAX_DEPTH  64
+#define REPL_MAX_VALUES 256
+#define REPL_MAX_BODY   10000
+
+/* ---- output (out.c) ---- */
+
+struct repl_out {
+    struct repl *repl;
+    struct gd_arena *arena;
+    const char *command; /* its name in JSON; NULL: none is given */
+    struct gd_buf text;
+    cJSON *record;
+    char type[48];
+    FILE *sink; /* redirected output; NULL: the writer */
+    bool sink_failed;
+};
+void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
+               const char *command);
+int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
+/* Writes what is left, closes the sink. failed: no record is written. */
+int out_end(struct repl_out *out, bool failed, struct gd_err *err);
+void out_flush(struct repl_out *out); /* whole lines so far, before a wait */
+
+/* One object as a line of JSON; frees it. Adds "v" and "type" in front. */
+void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object);
+void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error);
+void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void repl_print_error(struct repl *repl, const struct command *command, const struct gd_err *err);
+/* As out_safe, into any arena. */
+const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *text);
+bool repl_is_utf8(const struct repl *repl);
+/* Columns that the text takes; text is valid UTF-8 or its bytes are counted. */
+int repl_display_width(const char *text);
+
+/* ---- running lines (repl.c) ---- */
+
+enum line_origin { LINE_TYPED, LINE_SCRIPT };
+int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
+int repl_run_lines(struct repl *repl, const struct repl_lines *lines);
+void repl_set_failed(struct repl *repl, int rc);
+
+int repl_lines_add(struct repl_lines *lines, const char *text);
+void repl_lines_clear(struct repl_lines *lines);
+
+/* ---- bodies and user commands (script.c) ---- */
+
+int repl_body_open(struct repl *repl, enum repl_body_kind kind, const char *name, int first,
+                   int last, struct gd_err *err);
+int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err);
+void repl_body_drop(struct repl *repl);
+struct user_command *repl_user_command(struct repl *repl, const char *name, bool prefix);
+struct user_alias *repl_alias(struct repl *repl, const char *name);
+int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
+                  struct gd_err *err);
+const struct repl_lines *repl_commands_of(struct repl *repl, int number);
+void repl_script_free(struct repl *repl);
+
+/* ---- waiting (wait.c) and stops (stops.c) ---- */
+
+void repl_pump(struct repl *repl, double max_seconds);
+double repl_now(struct repl *repl);
+/* After a resume: waits for a stop later than number `before` or the end of call->session, then
+ * does what hangs on it. In the background or inside a stop's body it returns at once. GD_EINTR in
+ * batch, GD_ELOST (reported already: no text). */
+int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err);
+void repl_note_stop(struct repl *repl, struct gd_session *session); /* at the event */
+bool repl_stop_is_silent(struct repl *repl);
+/* Displays and bodies of a stop that nobody waited for. */
+void repl_follow_up(struct repl *repl);
+
+/* ---- events (printer.c) ---- */
+void repl_on_event(void *ctx, const struct gd_event *event);
+void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
+cJSON *repl_stop_json(struct gd_session *session);
+
+/* ---- values (history_values.c) ---- */
+void repl_values_free(struct repl *repl);
+
+/* ---- the launched program (launch.c) ---- */
+void repl_launch_free(struct repl *repl);
+void repl_launch_log(struct repl *repl, const char *text); /* one line for the log */
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
+#include "repl/repl_impl.h"
+
+#include <string.h>
+
+#define AGAIN_SECONDS 2.0 /* a second Ctrl-C within this gives the prompt back */
+
+bool repl_interrupt(struct repl *repl)
+{
+    if (!repl->waiting) {
+        return false;
+    }
+    repl->debugger->interrupted = true;
+    return true;
+}
+
+static void add_number(struct repl *repl, int number)
+{
+    int room = (int)(sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0]));
+
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        if (repl->stop_numbers[i] == number) {
+            return;
+        }
+    }
+    if (repl->stop_number_count < room) {
+        repl->stop_numbers[repl->stop_number_count++] = number;
+    }
+}
+
+void repl_note_stop(struct repl *repl, struct gd_session *session)
+{
+    repl->stop_session = session;
+    repl->stop_number_count = 0;
+    if (session->stop.reason == GD_STOP_BREAKPOINT) {
+        struct gd_breakpoint *at =
+            gd_debugger_breakpoint_at(repl->debugger, session, session->stop.node);
+        if (at != NULL) {
+            add_number(repl, at->number);
+        }
+    }
+    for (size_t i = session->hit_count; i > 0; i--) {
+        const struct gd_hit *hit = &session->hits[i - 1];
+        if (hit->stop_sequence != session->stop.sequence) {
+            break;
+        }
+        add_number(repl, hit->watchpoint);
+    }
+    if (session->stop.reason == GD_STOP_HIT && repl->exit_status == 0) {
+        repl->exit_status = 4;
+    }
+    if (repl->depth == 0) {
+        ev_timer_stop(repl->loop, &repl->follow_timer);
+        ev_timer_set(&repl->follow_timer, 0., 0.);
+        ev_timer_start(repl->loop, &repl->follow_timer);
+    }
+}
+
+/* gdb's habit: a body whose first line is `silent` stops without a word. */
+bool repl_stop_is_silent(struct repl *repl)
+{
+    for (int i = 0; i < repl->stop_number_count; i++) {
+        const struct repl_lines *body = repl_commands_of(repl, repl->stop_numbers[i]);
+        if (body != NULL && body->count > 0 && strcmp(body->line[0], "silent") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The hook that prints displays, with a call of its own. */
+static void run_stop_hook(struct repl *repl, struct gd_session *session)
+{
+    static const struct command hook = {.name = "display"};
+    static char *no_words[1] = {NULL};
+    struct gd_arena arena;
+    struct repl_out out;
+    struct command_call call = {.repl = repl,
+                                .debugger = repl->debugger,
+                                .session = session,
+                                .out = &out,
+                                .arena = &arena,
+                                .command = &hook,
+                                .format = "",
+                                .line = "",
+                                .argv = no_words};
+
+    if (repl->stop_fn == NULL || session != repl->debugger->current) {
+        return;
+    }
+    gd_arena_init(&arena, (size_t)1 << 30);
+    out_begin(&out, repl, &arena, NULL);
+    repl->stop_fn(&call, repl->stop_ctx);
+    out_end(&out, false, NULL);
+    gd_arena_deinit(&arena);
+}
+
+static void run_body(struct repl *repl, int number)
+{
+    const struct repl_lines *body = repl_commands_of(repl, number);
+    struct repl_lines copy = {.line = NULL}; /* the body may replace itself */
+
+    if (body == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < body->count; i++) {
+        if ((i > 0 || strcmp(body->line[0], "silent") != 0) &&
+            repl_lines_add(&copy, body->line[i]) != GD_OK) {
+            break;
+        }
+    }
+    for (size_t i = 0; i < copy.count && !repl->quit && !repl->resumed; i++) {
+        if (repl_run_line(repl, copy.line[i], LINE_SCRIPT) != GD_OK) {
+            break;
+        }
+    }
+    if (repl->body.kind != BODY_NONE) {
+        repl_body_drop(repl);
+    }
+    repl_lines_clear(&copy);
+}
+
+/* Displays, then bodies. True when a body resumed the trainer. */
+static bool follow(struct repl *repl)
+{
+    struct gd_session *session = repl->stop_session;
+    int numbers[sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0])];
+    int count = repl->stop_number_count;
+    bool silent = repl_stop_is_silent(repl);
+
+    memcpy(numbers, repl->stop_numbers, sizeof(numbers));
+    repl->stop_session = NULL;
+    if (session == NULL || session->state != GD_STOPPED) {
+        return false;
+    }
+    repl->depth++;
+    if (!silent) {
+        run_stop_hook(repl, session);
+    }
+    repl->in_stop_body = true;
+    repl->resumed = false;
+    for (int i = 0; i < count && !repl->quit && !repl->resumed; i++) {
+        run_body(repl, numbers[i]);
+    }
+    bool resumed = repl->resumed;
+    repl->in_stop_body = false;
+    repl->resumed = false;
+    repl->depth--;
+    return resumed;
+}
+
+void repl_follow_up(struct repl *repl)
+{
+    if (repl->stop_session != NULL && repl->depth == 0 && !repl->pumping) {
+        follow(repl);
+    }
+}
+
+struct stop_wait {
+    struct gd_session *session;
+    uint64_t before;
+};
+
+static bool stop_done(void *ctx)
+{
+    const struct stop_wait *wait = ctx;
+    const struct gd_session *session = wait->session;
+
+    return session->state == GD_LOST || session->state == GD_FINISHED ||
+           (session->state == GD_STOPPED && session->stop.sequence != wait->before);
+}
+
+/* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
+static int on_interrupt(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct gd_err why = {.code = GD_OK};
+
+    if (repl->quit) {
+        return 1;
+    }
+    if (repl->options.batch) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
+    bool again = repl_now(repl) - repl->interrupted_at < AGAIN_SECONDS;
+    repl->interrupted_at = repl_now(repl);
+    int rc = GD_OK;
+    if (!again && gd_session_is_live(call->session)) {
+        rc = gd_target_interrupt(call->session->target, &why);
+    }
+    if (!again && rc == GD_OK) {
+        return 0;
+    }
+    if (rc != GD_OK) {
+        repl_printf(repl, true, "warning: %s\n", why.text);
+    }
+    out_printf(call->out, "The training runs on in the background: \"interrupt\" stops it.\n");
+    return 1;
+}
+
+static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
+{
+    for (;;) {
+        int rc = repl_wait(call->repl, stop_done, wait, -1);
+        if (rc == GD_OK) {
+            return GD_OK;
+        }
+        rc = on_interrupt(call, err);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct stop_wait wait = {.session = call->session, .before = before};
+
+    if (repl->in_stop_body) {
+        repl->resumed = true; /* who runs the body waits */
+        return GD_OK;
+    }
+    if (call->background && !repl->options.batch) {
+        return GD_OK;
+    }
+    for (;;) {
+        out_flush(call->out);
+        int rc = wait_one(call, &wait, err);
+        if (rc != GD_OK) {
+            return rc < 0 ? rc : GD_OK;
+        }
+        if (wait.session->state == GD_LOST) {
+            if (err != NULL) {
+                *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
+            }
+            return GD_ELOST;
+        }
+        wait.before = wait.session->stop.sequence;
+        if (wait.session->state != GD_STOPPED || !follow(repl)) {
+            return GD_OK;
+        }
+    }
+}

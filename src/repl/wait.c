@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
+#include "repl/repl_impl.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+double repl_now(struct repl *repl)
+{
+    return repl->debugger->now(repl->debugger->now_ctx);
+}
+
+void repl_pump(struct repl *repl, double max_seconds)
+{
+    bool before = repl->pumping;
+
+    repl->pumping = true;
+    if (!before && repl->pause_input != NULL) {
+        repl->pause_input(repl->pause_ctx, true);
+    }
+    repl->debugger->pump(repl->debugger->pump_ctx, max_seconds);
+    gd_debugger_reap(repl->debugger);
+    if (!before && repl->pause_input != NULL) {
+        repl->pause_input(repl->pause_ctx, false);
+    }
+    repl->pumping = before;
+}
+
+int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds)
+{
+    double end = repl_now(repl) + seconds;
+    bool was_waiting = repl->waiting;
+    int rc = GD_OK;
+
+    repl->waiting = true;
+    while (!done(ctx)) {
+        if (repl->debugger->interrupted || repl->quit) {
+            repl->debugger->interrupted = false;
+            rc = GD_EINTR;
+            break;
+        }
+        double left = end - repl_now(repl);
+        if (seconds >= 0 && left <= 0) {
+            rc = GD_ETIMEOUT;
+            break;
+        }
+        repl_pump(repl, seconds >= 0 ? left : -1);
+    }
+    repl->waiting = was_waiting;
+    return rc;
+}
+
+/* One answer that is waited for. It may come after the wait was given up: then it frees itself. */
+struct answer {
+    bool done;
+    bool abandoned;
+    int code;
+    struct gd_err err;
+    struct gd_tensor *tensor;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    int64_t step;
+};
+
+static void set_error(struct answer *answer, const struct gd_err *err)
+{
+    answer->err = *err;
+    answer->code = err->code != GD_OK ? err->code : GD_EIO;
+}
+
+static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    answer->step = step;
+    if (err != NULL) {
+        set_error(answer, err);
+    } else {
+        answer->tensor = gd_tensor_ref(tensor);
+    }
+}
+
+static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                     const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    answer->step = step;
+    if (err != NULL) {
+        set_error(answer, err);
+        return;
+    }
+    answer->dtype = dtype;
+    answer->shape = *shape;
+    answer->stats = *stats;
+}
+
+static bool answer_done(void *ctx)
+{
+    return ((struct answer *)ctx)->done;
+}
+
+/* After the request was accepted. On failure the answer is gone. */
+static int wait_answer(struct command_call *call, struct answer *answer, struct gd_err *err)
+{
+    if (!answer->done) {
+        out_flush(call->out);
+    }
+    int rc = repl_wait(call->repl, answer_done, answer, -1);
+    if (rc != GD_OK) {
+        answer->abandoned = true;
+        return gd_fail(err, rc, "interrupted while waiting for the trainer's answer");
+    }
+    if (answer->code != GD_OK) {
+        rc = answer->code;
+        if (err != NULL) {
+            *err = answer->err;
+            err->code = rc;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+static int need_session(struct command_call *call, struct gd_err *err)
+{
+    if (call->session != NULL) {
+        return GD_OK;
+    }
+    return gd_debugger_need_session(call->debugger, &call->session, err);
+}
+
+int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
+               const struct gd_slice *slice, struct gd_tensor **ret, int64_t *step,
+               struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_session_fetch(call->session, ref, slice, on_tensor, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *ret = answer->tensor;
+        if (step != NULL) {
+            *step = answer->step;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
+               struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_session_stats(call->session, ref, on_stats, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *dtype = answer->dtype;
+        *shape = answer->shape;
+        *ret = answer->stats;
+        if (step != NULL) {
+            *step = answer->step;
+        }
+        free(answer);
+    }
+    return rc;
+}
+
+bool repl_confirm(struct command_call *call, const char *format, ...)
+{
+    struct repl *repl = call->repl;
+    struct gd_buf question = GD_BUF_INIT(4096);
+    va_list args;
+
+    if (repl->options.batch || repl->options.json || !repl->options.interactive ||
+        !repl->debugger->settings.confirm || repl->ask == NULL) {
+        return true;
+    }
+    out_flush(call->out);
+    va_start(args, format);
+    gd_buf_vprintf(&question, format, args);
+    va_end(args);
+    bool yes = repl->ask(repl->ask_ctx, gd_buf_text(&question));
+    gd_buf_deinit(&question);
+    return yes;
+}
