@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_DEPTH 16
+#define PATH_SIZE 4096
+
+struct bytes {
+    uint8_t *data;
+    size_t count, cap;
+};
+
+static int bytes_add(struct bytes *bytes, const uint8_t *data, size_t count)
+{
+    if (count > MAX_BYTES - bytes->count) {
+        count = MAX_BYTES - bytes->count;
+    }
+    if (bytes->count + count > bytes->cap) {
+        size_t cap = 2 * (bytes->count + count);
+        uint8_t *bigger = realloc(bytes->data, cap);
+        if (!bigger) {
+            return -1;
+        }
+        bytes->data = bigger;
+        bytes->cap = cap;
+    }
+    memcpy(bytes->data + bytes->count, data, count);
+    bytes->count += count;
+    return 0;
+}
+
+static int file_add(struct bytes *bytes, const char *path, char *why, size_t why_size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        snprintf(why, why_size, "cannot open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    uint8_t chunk[16384];
+    int rc = 0;
+    while (rc == 0 && bytes->count < MAX_BYTES) {
+        size_t got = fread(chunk, 1, sizeof chunk, file);
+        if (got == 0) {
+            break;
+        }
+        rc = bytes_add(bytes, chunk, got);
+    }
+    if (rc != 0) {
+        snprintf(why, why_size, "out of memory for the text of %s", path);
+    } else if (ferror(file)) {
+        snprintf(why, why_size, "cannot read %s: %s", path, strerror(errno));
+        rc = -1;
+    }
+    fclose(file);
+    return rc;
+}
+
+static bool is_source(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 2 && name[len - 2] == '.' && (name[len - 1] == 'c' || name[len - 1] == 'h');
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name); /* not alphasort: that depends on the locale */
+}
+
+static int directory_add(struct bytes *bytes, const char *path, int depth, char *why,
+                         size_t why_size)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, not_hidden, by_bytes);
+    if (count < 0) {
+        snprintf(why, why_size, "cannot read directory %s: %s", path, strerror(errno));
+        return -1;
+    }
+    int rc = 0;
+    for (int i = 0; i < count; i++) {
+        char full[PATH_SIZE];
+        struct stat st;
+        int len = snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
+        if (rc == 0 && len < (int)sizeof full && lstat(full, &st) == 0) {
+            if (S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
+                rc = directory_add(bytes, full, depth + 1, why, why_size);
+            } else if (S_ISREG(st.st_mode) && is_source(entries[i]->d_name)) {
+                rc = file_add(bytes, full, why, why_size);
+            }
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return rc;
+}
+
+/* The sources the program was built from, or, when those are gone, a `src` near the program. */
+static int default_path(char path[PATH_SIZE])
+{
+    if (access(CHARLM_DEFAULT_DATA, R_OK) == 0) {
+        return snprintf(path, PATH_SIZE, "%s", CHARLM_DEFAULT_DATA) < PATH_SIZE ? 0 : -1;
+    }
+    char self[PATH_SIZE];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (len < 0) {
+        return -1;
+    }
+    self[len] = '\0';
+    for (char *slash = strrchr(self, '/'); slash; slash = strrchr(self, '/')) {
+        *slash = '\0';
+        if (snprintf(path, PATH_SIZE, "%s/src/agent/gradb.h", self) < PATH_SIZE &&
+            access(path, R_OK) == 0) {
+            *strstr(path, "/agent/gradb.h") = '\0';
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static void to_ids(struct data *data)
+{
+    bool seen[256] = {false};
+    uint8_t id_of[256] = {0};
+    for (size_t i = 0; i < data->count; i++) {
+        seen[data->ids[i]] = true;
+    }
+    for (size_t byte = 0; byte < 256; byte++) {
+        if (seen[byte]) {
+            id_of[byte] = (uint8_t)data->vocabulary_size;
+            data->vocabulary[data->vocabulary_size++] = (uint8_t)byte;
+        }
+    }
+    for (size_t i = 0; i < data->count; i++) {
+        data->ids[i] = id_of[data->ids[i]];
+    }
+}
+
+int data_load(const char *path, struct data *ret, char *why, size_t why_size)
+{
+    char found[PATH_SIZE];
+    if (!path) {
+        if (default_path(found) != 0) {
+            snprintf(why, why_size,
+                     "the program's own sources are not here: give a text with --data");
+            return -1;
+        }
+        path = found;
+    }
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        snprintf(why, why_size, "cannot open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    struct bytes bytes = {0};
+    int rc = S_ISDIR(st.st_mode) ? directory_add(&bytes, path, 0, why, why_size)
+                                 : file_add(&bytes, path, why, why_size);
+    if (rc == 0 && bytes.count == 0) {
+        snprintf(why, why_size, "no text in %s: give a file, or a directory with .c or .h files",
+                 path);
+        rc = -1;
+    }
+    if (rc != 0) {
+        free(bytes.data);
+        return -1;
+    }
+    *ret = (struct data){.ids = bytes.data, .count = bytes.count};
+    to_ids(ret);
+    return 0;
+}
+
+void data_deinit(struct data *data)
+{
+    free(data->ids);
+    data->ids = NULL;
+}
+
+void data_batch(const struct data *data, struct rng *rng, int32_t *input, int32_t *target,
+                size_t rows, size_t cols)
+{
+    for (size_t row = 0; row < rows; row++) {
+        const uint8_t *from = data->ids + rng_next(rng) % (data->count - cols);
+        for (size_t i = 0; i < cols; i++) {
+            input[row * cols + i] = from[i];
+            target[row * cols + i] = from[i + 1];
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/* charlm: trains a character-level transformer language model, by default on gradb's own sources.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace.h"
+#include "train.h"
+
+#define EXIT_USAGE 2
+
+struct program {
+    struct train_options train;
+    int64_t steps, log_every;
+    const char *checkpoint_dir;
+};
+
+enum option_number {
+    OPT_LAYERS = 256,
+    OPT_HEADS,
+    OPT_WIDTH,
+    OPT_CONTEXT,
+    OPT_BATCH,
+    OPT_STEPS,
+    OPT_LR,
+    OPT_SEED,
+    OPT_THREADS,
+    OPT_ACTIVATION,
+    OPT_FAULT,
+    OPT_DATA,
+    OPT_LOG_EVERY,
+    OPT_CHECKPOINT_DIR,
+    OPT_HELP,
+};
+
+static const struct option options[] = {
+    {"layers", required_argument, NULL, OPT_LAYERS},
+    {"heads", required_argument, NULL, OPT_HEADS},
+    {"width", required_argument, NULL, OPT_WIDTH},
+    {"context", required_argument, NULL, OPT_CONTEXT},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"steps", required_argument, NULL, OPT_STEPS},
+    {"lr", required_argument, NULL, OPT_LR},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"activation", required_argument, NULL, OPT_ACTIVATION},
+    {"fault", required_argument, NULL, OPT_FAULT},
+    {"data", required_argument, NULL, OPT_DATA},
+    {"log-every", required_argument, NULL, OPT_LOG_EVERY},
+    {"checkpoint-dir", required_argument, NULL, OPT_CHECKPOINT_DIR},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *const activations[] = {"gelu", "relu", "tanh"};
+
+static void help_print(void)
+{
+    printf("usage: charlm [OPTION]...\n"
+           "Trains a character-level transformer language model on a text.\n\n"
+           "  --layers N          blocks (2)\n"
+           "  --heads N           attention heads; divides the width (4)\n"
+           "  --width N           values per position (64)\n"
+           "  --context N         positions (64)\n"
+           "  --batch N           windows of text per step (8)\n"
+           "  --steps N           steps to train (1000)\n"
+           "  --lr X              learning rate (0.003)\n"
+           "  --seed N            of the weights and the batches (1)\n"
+           "  --threads N         threads that compute (the processors, at most 4)\n"
+           "  --activation NAME   gelu, relu or tanh (gelu)\n"
+           "  --data PATH         a text file, or a directory whose .c and .h files are read\n"
+           "  --log-every N       steps between two lines of output (10)\n"
+           "  --checkpoint-dir D  where a checkpoint goes that the debugger asks for (.)\n"
+           "  --fault NAME        train with one mistake:\n");
+    for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++) {
+        printf("    %-16s  %s\n", fault_name((enum fault)i), fault_help((enum fault)i));
+    }
+}
+
+static void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void usage_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("charlm: ", stderr);
+    vfprintf(stderr, format, args);
+    fputs("\nTry: charlm --help\n", stderr);
+    va_end(args);
+    exit(EXIT_USAGE);
+}
+
+static int64_t number(const char *name, const char *text, int64_t min, int64_t max)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || value < min || value > max) {
+        usage_error("--%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", name,
+                    min, max, text);
+    }
+    return value;
+}
+
+static float rate(const char *name, const char *text)
+{
+    char *end;
+    float value = strtof(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value < 0.0f) {
+        usage_error("--%s takes a number of at least 0, not '%s'", name, text);
+    }
+    return value;
+}
+
+static enum activation activation(const char *text)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, activations[i]) == 0) {
+            return (enum activation)i;
+        }
+    }
+    usage_error("--activation takes gelu, relu or tanh, not '%s'", text);
+}
+
+static enum fault fault(const char *text)
+{
+    enum fault found = fault_find(text);
+    if (found == FAULT_COUNT) {
+        usage_error("there is no fault '%s': charlm --help lists them", text);
+    }
+    return found;
+}
+
+static void option_apply(struct program *p, int option, const char *text)
+{
+    struct config *c = &p->train.config;
+    switch (option) {
+    case OPT_LAYERS: c->layers = (size_t)number("layers", text, 1, 64); break;
+    case OPT_HEADS: c->heads = (size_t)number("heads", text, 1, 64); break;
+    case OPT_WIDTH: c->width = (size_t)number("width", text, 1, 8192); break;
+    case OPT_CONTEXT: c->context = (size_t)number("context", text, 1, 4096); break;
+    case OPT_BATCH: c->batch = (size_t)number("batch", text, 1, 1024); break;
+    case OPT_STEPS: p->steps = number("steps", text, 1, INT64_C(1000000000000)); break;
+    case OPT_LR: p->train.lr = rate("lr", text); break;
+    case OPT_SEED: c->seed = (uint64_t)number("seed", text, 0, INT64_MAX); break;
+    case OPT_THREADS: p->train.threads = (int)number("threads", text, 1, 256); break;
+    case OPT_ACTIVATION: c->activation = activation(text); break;
+    case OPT_FAULT: c->fault = fault(text); break;
+    case OPT_DATA: p->train.data = text; break;
+    case OPT_LOG_EVERY: p->log_every = number("log-every", text, 1, INT64_MAX); break;
+    case OPT_CHECKPOINT_DIR: p->checkpoint_dir = text; break;
+    default: break;
+    }
+}
+
+static void options_parse(struct program *p, int argc, char **argv)
+{
+    int option;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == OPT_HELP || option == 'h') {
+            help_print();
+            exit(0);
+        }
+        if (option == '?') {
+            fputs("Try: charlm --help\n", stderr);
+            exit(EXIT_USAGE);
+        }
+        option_apply(p, option, optarg);
+    }
+    if (optind < argc) {
+        usage_error("what is '%s'? Options start with --", argv[optind]);
+    }
+    const struct config *c = &p->train.config;
+    if (c->width % c->heads != 0) {
+        usage_error("--heads %zu does not divide --width %zu", c->heads, c->width);
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* To the terminal and to the debugger's log. */
+static void say(struct trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct trace *trace, const char *format, ...)
+{
+    char line[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    puts(line);
+    fflush(stdout);
+    trace_log(trace, line);
+}
+
+static void one_step(struct train *t, struct trace *trace)
+{
+    trace_step_begin(trace, t->step + 1);
+    trace_phase(trace, PHASE_FORWARD);
+    train_forward(t);
+    trace_scalar(trace, "loss", (double)t->loss);
+    trace_phase(trace, PHASE_BACKWARD);
+    train_backward(t);
+    trace_phase(trace, PHASE_OPTIMIZER);
+    train_update(t);
+    trace_scalar(trace, "lr", (double)t->lr);
+    trace_scalar(trace, "grad_norm", (double)t->grad_norm);
+    trace_scalar(trace, "epoch", floor(train_epoch(t)));
+    trace_scalar(trace, "batch", (double)t->step);
+    trace_step_end(trace);
+}
+
+static void checkpoint(const struct train *t, struct trace *trace, const char *dir)
+{
+    char text[1100];
+    int rc = train_save(t, dir, text, sizeof text);
+    say(trace, rc == 0 ? "checkpoint %s" : "charlm: %s", text);
+}
+
+static void loop(const struct program *p, struct train *t, struct trace *trace)
+{
+    double start = seconds();
+    bool stopped = false;
+    while (t->step < p->steps && !stopped) {
+        one_step(t, trace);
+        stopped = trace_wants_stop(trace);
+        if (t->step % p->log_every == 0 || t->step == 1 || t->step == p->steps || stopped) {
+            say(trace, "step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss,
+                (double)t->lr);
+        }
+        if (trace_wants_checkpoint(trace)) {
+            checkpoint(t, trace, p->checkpoint_dir);
+        }
+    }
+    double took = seconds() - start;
+    say(trace, "%s after %" PRId64 " steps, loss %.4f, %.1f steps/s",
+        stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);
+}
+
+int main(int argc, char **argv)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct program p = {
+        .train = TRAIN_DEFAULTS, .steps = 1000, .log_every = 10, .checkpoint_dir = "."};
+    p.train.threads = processors < 1 ? 1 : processors > 4 ? 4 : (int)processors;
+    options_parse(&p, argc, argv);
+    struct train *t;
+    char why[1200];
+    if (train_create(&p.train, &t, why, sizeof why) != 0) {
+        fprintf(stderr, "charlm: %s\n", why);
+        return 1;
+    }
+    struct trace *trace = trace_open(t->graph);
+    say(trace, "charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
+        t->data.count, t->data.vocabulary_size, model_parameters(t->model), t->graph->op_count);
+    loop(&p, t, trace);
+    trace_close(trace, NULL);
+    train_destroy(t);
+    return 0;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/gradb.h"
+
+/* How long a debugger that was asked for by GRADB_ADDRESS may take to answer. */
+#define WAIT_SECONDS 30.0
+
+struct trace {
+    gradb *gradb;
+    struct graph *graph;
+};
+
+static gradb_tensor tensor_of(const struct tensor *t, int64_t shape[TENSOR_MAX_RANK])
+{
+    for (int i = 0; i < t->rank; i++) {
+        shape[i] = (int64_t)t->dim[i];
+    }
+    return (gradb_tensor){.dtype = t->is_ids ? GRADB_INT32 : GRADB_FLOAT32,
+                          .rank = t->rank,
+                          .shape = shape,
+                          .data = t->is_ids ? (const void *)t->ids : t->f};
+}
+
+/* The compiler was given the source by some path; the debugger wants one that it can open. */
+static size_t frames_of(struct graph *graph, const struct source_pos *from, int count,
+                        gradb_frame to[MAX_FRAMES])
+{
+    for (int i = 0; i < count; i++) {
+        const char *slash = strrchr(from[i].file, '/');
+        to[i] = (gradb_frame){.file = graph_printf(graph, "%s/%s", CHARLM_SOURCE_DIR,
+                                                   slash ? slash + 1 : from[i].file),
+                              .line = from[i].line,
+                              .function = from[i].function};
+    }
+    return (size_t)count;
+}
+
+static void leaf_add(struct trace *trace, struct tensor *t)
+{
+    int64_t shape[TENSOR_MAX_RANK];
+    gradb_tensor out = tensor_of(t, shape);
+    gradb_frame frames[MAX_FRAMES];
+    gradb_node_info info = {
+        .name = t->name,
+        .type = t->type,
+        .kind = t->is_ids ? GRADB_PARAMETER : GRADB_AUTO,
+        .outputs = &out,
+        .output_count = 1,
+        .frames = frames,
+        .frame_count = frames_of(trace->graph, t->frames, t->frame_count, frames),
+    };
+    t->trace_node = gradb_add_node(trace->gradb, &info);
+}
+
+static void op_add(struct trace *trace, struct op *op)
+{
+    int64_t shape[OP_MAX_OUT][TENSOR_MAX_RANK];
+    gradb_tensor out[OP_MAX_OUT];
+    for (size_t i = 0; i < op->out_count; i++) {
+        out[i] = tensor_of(op->out[i], shape[i]);
+    }
+    gradb_attr attr[OP_MAX_ATTR];
+    for (size_t i = 0; i < op->attr_count; i++) {
+        attr[i].name = op->attr[i].name;
+        attr[i].value = graph_printf(trace->graph, "%g", op->attr[i].value);
+    }
+    gradb_input *in = calloc(op->in_count + 1, sizeof *in);
+    for (size_t i = 0; in && i < op->in_count; i++) {
+        const struct tensor *t = op->in[i];
+        in[i].node = t->producer ? t->producer->trace_node : t->trace_node;
+        in[i].slot = t->slot;
+    }
+    gradb_frame frames[MAX_FRAMES];
+    gradb_node_info info = {
+        .name = op->name,
+        .type = op->type,
+        .phase = (gradb_phase)op->phase,
+        .inputs = in,
+        .input_count = in ? op->in_count : 0,
+        .outputs = out,
+        .output_count = op->out_count,
+        .attrs = attr,
+        .attr_count = op->attr_count,
+        .frames = frames,
+        .frame_count = frames_of(trace->graph, op->frames, op->frame_count, frames),
+    };
+    op->trace_node = gradb_add_node(trace->gradb, &info);
+    free(in);
+}
+
+static void op_did(void *ctx, struct op *op)
+{
+    struct trace *trace = ctx;
+    gradb_did(trace->gradb, op->trace_node);
+}
+
+struct trace *trace_open(struct graph *graph)
+{
+    gradb *handle = gradb_open(&(gradb_options){
+        .framework = "charlm", .framework_version = GRADB_VERSION, .device = "cpu"});
+    if (!handle) {
+        return NULL;
+    }
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (!trace) {
+        gradb_close(handle, "out of memory");
+        return NULL;
+    }
+    *trace = (struct trace){handle, graph};
+    for (size_t i = 0; i < graph->leaf_count; i++) {
+        leaf_add(trace, graph->leaves[i]);
+    }
+    for (size_t i = 0; i < graph->op_count; i++) {
+        op_add(trace, graph->ops[i]);
+    }
+    gradb_publish(handle);
+    graph->did = op_did;
+    graph->did_ctx = trace;
+    gradb_wait(handle, WAIT_SECONDS);
+    return trace;
+}
+
+void trace_close(struct trace *trace, const char *why)
+{
+    if (trace) {
+        trace->graph->did = NULL;
+        gradb_close(trace->gradb, why);
+        free(trace);
+    }
+}
+
+void trace_step_begin(struct trace *trace, int64_t step)
+{
+    if (trace) {
+        gradb_step_begin(trace->gradb, step);
+    }
+}
+
+void trace_phase(struct trace *trace, enum phase phase)
+{
+    if (trace) {
+        gradb_enter(trace->gradb, (gradb_phase)phase);
+    }
+}
+
+void trace_scalar(struct trace *trace, const char *name, double value)
+{
+    if (trace) {
+        gradb_scalar(trace->gradb, name, value);
+    }
+}
+
+void trace_step_end(struct trace *trace)
+{
+    if (trace) {
+        gradb_step_end(trace->gradb);
+    }
+}
+
+void trace_log(struct trace *trace, const char *line)
+{
+    if (trace) {
+        gradb_log(trace->gradb, line);
+    }
+}
+
+bool trace_wants_stop(struct trace *trace)
+{
+    return trace && gradb_wants_stop(trace->gradb);
+}
+
+bool trace_wants_checkpoint(struct trace *trace)
+{
+    return trace && gradb_wants_checkpoint(trace->gradb);
+}
