@@ -347,31 +347,32 @@ void grpc_conn_kick(struct gd_grpc_conn *conn)
 
 static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
 {
-    conn->patience.repeat = seconds > 0.05 ? seconds : 0.05;
+    conn->patience.repeat = seconds > 0.01 ? seconds : 0.01;
     ev_timer_again(conn->server->loop, &conn->patience);
 }
 
 static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct gd_grpc_conn *conn = w->data;
+    double patience = conn->server->peer_patience;
     double interval = conn->server->settings->keepalive;
     ev_tstamp silence = ev_now(loop) - conn->last_heard;
 
     (void)revents;
     if (!conn->heard) {
-        grpc_conn_fail(conn, "it did not speak HTTP/2 within %.0f s", GRPC_PEER_PATIENCE);
-    } else if (conn->ping_out && silence >= GRPC_PEER_PATIENCE) {
-        grpc_conn_fail(conn, "no answer to a PING for %.0f s", GRPC_PEER_PATIENCE);
+        grpc_conn_fail(conn, "it did not speak HTTP/2 within %g s", patience);
+    } else if (conn->ping_out && silence >= patience) {
+        grpc_conn_fail(conn, "no answer to a PING for %g s", patience);
     } else if (conn->ping_out) {
-        set_patience(conn, GRPC_PEER_PATIENCE - silence);
+        set_patience(conn, patience - silence);
     } else if (interval <= 0) {
-        set_patience(conn, GRPC_PEER_PATIENCE); /* off; the setting may change */
+        set_patience(conn, patience); /* off; the setting may change */
     } else if (silence < interval) {
         set_patience(conn, interval - silence);
     } else if (nghttp2_submit_ping(conn->session, NGHTTP2_FLAG_NONE, NULL) == 0) {
         conn->ping_out = true;
         conn->last_heard = ev_now(loop); /* its 20 seconds begin now */
-        set_patience(conn, GRPC_PEER_PATIENCE);
+        set_patience(conn, patience);
     }
     flush_and_settle(conn);
 }
@@ -403,7 +404,7 @@ static void init_watchers(struct gd_grpc_conn *conn)
     conn->reader.data = conn->writer.data = conn->patience.data = conn->flusher.data = conn;
     conn->last_heard = ev_now(conn->server->loop);
     ev_io_start(conn->server->loop, &conn->reader);
-    set_patience(conn, GRPC_PEER_PATIENCE);
+    set_patience(conn, conn->server->peer_patience);
 }
 
 int grpc_conn_create(struct gd_grpc_server *server, int fd, struct gd_err *err)

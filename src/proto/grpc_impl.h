@@ -52,6 +52,7 @@ struct gd_grpc_server {
     nghttp2_option *options;
     uint8_t *read_buffer; /* GRPC_READ_SIZE, shared: only one connection reads at a time */
     bool reading;         /* read_buffer is in use further up the stack */
+    double peer_patience; /* GRPC_PEER_PATIENCE; tests are less patient */
     bool refusing;        /* connections are being refused: said so once */
     gd_grpc_log_fn log;
     void *log_ctx;
