@@ -10,13 +10,13 @@
 #include "engine/tensor.h"
 
 struct gd_format {
-    int precision;      /* numpy's default 8 */
-    int64_t threshold;  /* more elements than this are abbreviated with `...`; default 1000 */
-    int edge_items;     /* shown at each edge when abbreviated; default 3 */
-    int line_width;     /* default 75 */
-    char letter;        /* 0 as numpy; 'f' fixed, 'e' scientific, 'x' hexadecimal of the bits, 'd' integer */
-    bool all;           /* never abbreviate */
-    bool suppress;      /* numpy's suppress_small */
+    int precision;     /* digits after the point; numpy's default 8 */
+    int64_t threshold; /* more elements than this are abbreviated with `...`; default 1000 */
+    int edge_items;    /* shown at each edge when abbreviated, at least 1; default 3 */
+    int line_width;    /* default 75 */
+    char letter;       /* 0 as numpy; 'f' fixed, 'e' scientific, 'x' the bits, 'd' integer */
+    bool all;          /* never abbreviate */
+    bool suppress;     /* numpy's suppress_small */
 };
 
 #define GD_FORMAT_DEFAULT                                                                          \
@@ -24,15 +24,24 @@ struct gd_format {
         .precision = 8, .threshold = 1000, .edge_items = 3, .line_width = 75                       \
     }
 
-/* The text of numpy.array2string(a, separator=', ')-less default str(): brackets, one space between
- * values, rows on their own lines; no trailing newline. A 0-d tensor is its value alone.
- * GD_EUNSUPPORTED: strings; GD_ELIMIT / GD_ENOMEM from the buffer. */
+/* The text of numpy's str(a), digit for digit: brackets, one space between values, rows on their
+ * own lines; no trailing newline. A 0-d tensor is its value alone, an empty one "[]". bfloat16
+ * prints the shortest digits that no other bfloat16 has. GD_EUNSUPPORTED: strings; GD_ELIMIT from
+ * the buffer, at once when the values cannot fit. */
 int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *format,
                      struct gd_buf *out, struct gd_err *err);
 
-/* One line: "float32 (64, 128) n=8192 32KiB min=-0.31 max=0.29 mean=1.2e-05 std=0.08 zeros=3 NaN!3
- * +Inf!1" with an inline histogram of block glyphs (or ASCII). Counts of NaN and Inf are never left
- * out when they are not zero. No newline. hist may be NULL. */
+/*
+ * One line, no newline:
+ *     float32 (64, 8) n=512 2 KiB min=-0.31 max=0.29 mean=1e-05 std=0.08 zeros=2.5% NaN!3 |▁▃█▃▁|
+ *     float32 () 4 B value=0.25
+ *     bool (9,) n=9 9 B true=3 false=6
+ *     int32 (4,) n=4 16 B all zero
+ *     float32 (0, 4) n=0 0 B empty
+ * min to std are over the finite elements, and left out when there are none; NaN!k, +Inf!k and
+ * -Inf!k stand there whenever k is not 0. Complex: |min|, |max|, |mean| of the magnitudes. hist
+ * (may be NULL) is drawn with block glyphs, or with " .:-=+*%#" when not utf8.
+ */
 int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
                       const struct gd_stats *stats, const uint64_t *hist, size_t bins, bool utf8,
                       struct gd_buf *out);
