@@ -3,6 +3,8 @@
 #include "repl/commands.h"
 
 const struct command *const command_tables[] = {
+    cmd_break_table,
+    cmd_settings_table,
     cmd_support_table,
     NULL,
 };

@@ -7,6 +7,8 @@
 
 #include "repl/command.h"
 
+extern const struct command cmd_break_table[];
+extern const struct command cmd_settings_table[];
 extern const struct command cmd_support_table[];
 
 #endif

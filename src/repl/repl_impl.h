@@ -40,10 +40,11 @@ struct user_alias {
     char *text; /* what the name stands for */
 };
 
-struct stop_commands { /* the body of `commands N` */
+struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count` */
     struct stop_commands *next;
     int number;
     struct repl_lines lines;
+    uint64_t count; /* stops until it is disabled (`enable once`); 0: none */
 };
 
 struct remembered {
@@ -157,6 +158,9 @@ struct user_alias *repl_alias(struct repl *repl, const char *name);
 int repl_run_user(struct repl *repl, const struct user_command *user, const char *rest,
                   struct gd_err *err);
 const struct repl_lines *repl_commands_of(struct repl *repl, int number);
+int repl_set_stop_count(struct repl *repl, int number, uint64_t count);
+bool repl_count_stop(struct repl *repl, int number); /* true: that was the last one of its count */
+void repl_forget_number(struct repl *repl, int number);
 void repl_script_free(struct repl *repl);
 
 /* ---- waiting (wait.c) and stops (stops.c) ---- */

@@ -49,27 +49,70 @@ static struct repl_lines take_lines(struct repl_body *body)
     return lines;
 }
 
+static struct stop_commands *stop_commands_of(struct repl *repl, int number, bool make)
+{
+    struct stop_commands *at = repl->stop_commands;
+
+    while (at != NULL && at->number != number) {
+        at = at->next;
+    }
+    if (at == NULL && make) {
+        at = calloc(1, sizeof(*at));
+        if (at != NULL) {
+            at->number = number;
+            at->next = repl->stop_commands;
+            repl->stop_commands = at;
+        }
+    }
+    return at;
+}
+
 static int set_stop_commands(struct repl *repl, int number, const struct repl_lines *lines)
+{
+    struct stop_commands *at = stop_commands_of(repl, number, true);
+
+    if (at == NULL) {
+        return GD_ENOMEM;
+    }
+    repl_lines_clear(&at->lines);
+    for (size_t i = 0; i < lines->count; i++) {
+        if (repl_lines_add(&at->lines, lines->line[i]) != GD_OK) {
+            return GD_ENOMEM;
+        }
+    }
+    return GD_OK;
+}
+
+int repl_set_stop_count(struct repl *repl, int number, uint64_t count)
+{
+    struct stop_commands *at = stop_commands_of(repl, number, count > 0);
+
+    if (at == NULL) {
+        return count > 0 ? GD_ENOMEM : GD_OK;
+    }
+    at->count = count;
+    return GD_OK;
+}
+
+bool repl_count_stop(struct repl *repl, int number)
+{
+    struct stop_commands *at = stop_commands_of(repl, number, false);
+    return at != NULL && at->count > 0 && --at->count == 0;
+}
+
+void repl_forget_number(struct repl *repl, int number)
 {
     struct stop_commands **at = &repl->stop_commands;
 
     while (*at != NULL && (*at)->number != number) {
         at = &(*at)->next;
     }
-    if (*at == NULL) {
-        *at = calloc(1, sizeof(**at));
-        if (*at == NULL) {
-            return GD_ENOMEM;
-        }
-        (*at)->number = number;
+    if (*at != NULL) {
+        struct stop_commands *gone = *at;
+        *at = gone->next;
+        repl_lines_clear(&gone->lines);
+        free(gone);
     }
-    repl_lines_clear(&(*at)->lines);
-    for (size_t i = 0; i < lines->count; i++) {
-        if (repl_lines_add(&(*at)->lines, lines->line[i]) != GD_OK) {
-            return GD_ENOMEM;
-        }
-    }
-    return GD_OK;
 }
 
 static int set_user_command(struct repl *repl, struct repl_body *body)
@@ -173,12 +216,8 @@ int repl_body_feed(struct repl *repl, const char *line, struct gd_err *err)
 
 const struct repl_lines *repl_commands_of(struct repl *repl, int number)
 {
-    for (const struct stop_commands *c = repl->stop_commands; c != NULL; c = c->next) {
-        if (c->number == number) {
-            return &c->lines;
-        }
-    }
-    return NULL;
+    struct stop_commands *at = stop_commands_of(repl, number, false);
+    return at != NULL && at->lines.count > 0 ? &at->lines : NULL;
 }
 
 /* ---- user commands and aliases ---- */

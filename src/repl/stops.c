@@ -121,6 +121,16 @@ static void run_body(struct repl *repl, int number)
     repl_lines_clear(&copy);
 }
 
+/* `enable once` and `enable count`: after the last stop of its count it is disabled. */
+static void count_stops(struct repl *repl, const int *numbers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (repl_count_stop(repl, numbers[i])) {
+            gd_debugger_enable_breakpoint(repl->debugger, numbers[i], false, NULL);
+        }
+    }
+}
+
 /* Displays, then bodies. True when a body resumed the trainer. */
 static bool follow(struct repl *repl)
 {
@@ -131,6 +141,7 @@ static bool follow(struct repl *repl)
 
     memcpy(numbers, repl->stop_numbers, sizeof(numbers));
     repl->stop_session = NULL;
+    count_stops(repl, numbers, count);
     if (session == NULL || session->state != GD_STOPPED) {
         return false;
     }
