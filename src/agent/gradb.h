@@ -12,8 +12,8 @@
  * Threads: one training thread calls these functions; the network runs in a thread of libgradb's
  * own. Every function accepts a NULL handle and does nothing.
  *
- * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the debugger),
- * GRADB_DISABLE (set and not "0": gradb_open returns NULL).
+ * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
+ * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL).
  */
 #ifndef GRADB_H
 #define GRADB_H
@@ -27,16 +27,19 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define GRADB_API __attribute__((visibility("default")))
+#define GRADB_API         __attribute__((visibility("default")))
+#define GRADB_IS_ARMED(g) __atomic_load_n(&(g)->armed, __ATOMIC_RELAXED)
 #else
 #define GRADB_API
+#define GRADB_IS_ARMED(g) ((g)->armed)
 #endif
 
-#define GRADB_VERSION_MAJOR 1
+#define GRADB_VERSION_MAJOR 1 /* of this interface; GRADB_API functions are only ever added */
 #define GRADB_VERSION_MINOR 0
 #define GRADB_MAX_RANK      32
 
-/* `armed` is the only public word: not 0 while the debugger wants to hear of every node. */
+/* `armed` is the only public word: not 0 while the debugger wants to hear of every node. It may
+ * change at any time: read it as GRADB_IS_ARMED does. */
 typedef struct gradb {
     volatile int armed;
 } gradb;
@@ -44,21 +47,21 @@ typedef struct gradb {
 typedef uint32_t gradb_node; /* 1, 2, ...; 0 is no node */
 
 typedef enum gradb_dtype { /* the numbers of gradb.v1 */
-    GRADB_BOOL = 1,
-    GRADB_INT8 = 2,
-    GRADB_INT16 = 3,
-    GRADB_INT32 = 4,
-    GRADB_INT64 = 5,
-    GRADB_UINT8 = 6,
-    GRADB_UINT16 = 7,
-    GRADB_UINT32 = 8,
-    GRADB_UINT64 = 9,
-    GRADB_FLOAT16 = 10,
-    GRADB_FLOAT32 = 11,
-    GRADB_FLOAT64 = 12,
-    GRADB_BFLOAT16 = 14,
-    GRADB_COMPLEX64 = 15,
-    GRADB_COMPLEX128 = 16
+                           GRADB_BOOL = 1,
+                           GRADB_INT8 = 2,
+                           GRADB_INT16 = 3,
+                           GRADB_INT32 = 4,
+                           GRADB_INT64 = 5,
+                           GRADB_UINT8 = 6,
+                           GRADB_UINT16 = 7,
+                           GRADB_UINT32 = 8,
+                           GRADB_UINT64 = 9,
+                           GRADB_FLOAT16 = 10,
+                           GRADB_FLOAT32 = 11,
+                           GRADB_FLOAT64 = 12,
+                           GRADB_BFLOAT16 = 14,
+                           GRADB_COMPLEX64 = 15,
+                           GRADB_COMPLEX128 = 16
 } gradb_dtype;
 
 typedef enum gradb_kind {
@@ -72,6 +75,7 @@ typedef enum gradb_kind {
 } gradb_kind;
 
 typedef enum gradb_phase {
+    GRADB_NO_PHASE = 0,
     GRADB_FORWARD = 1,
     GRADB_BACKWARD = 2,
     GRADB_OPTIMIZER = 3
@@ -103,10 +107,10 @@ typedef struct gradb_frame { /* innermost first */
 } gradb_frame;
 
 typedef struct gradb_node_info { /* everything is copied */
-    const char *name; /* full name, scopes separated by '/' */
-    const char *type; /* operator type: "MatMul", "Parameter" */
+    const char *name;            /* full name, scopes separated by '/' */
+    const char *type;            /* operator type: "MatMul", "Parameter" */
     gradb_kind kind;
-    gradb_phase phase; /* 0 for parameters and constants */
+    gradb_phase phase; /* GRADB_NO_PHASE for parameters and constants */
     const gradb_input *inputs;
     size_t input_count;
     const gradb_tensor *outputs; /* one per slot; data NULL when not bound yet */
@@ -133,21 +137,25 @@ typedef struct gradb_options {
 GRADB_API gradb *gradb_open(const gradb_options *options);
 /* The training ended; `why` NULL or "" means normally. Frees the handle. */
 GRADB_API void gradb_close(gradb *g, const char *why);
-/* Waits until a debugger has connected and let the run go on, at most `seconds`. True when one is
- * connected. Without this call a debugger that is slow to answer attaches at a later step. Returns
- * at once when nobody listens at the address and GRADB_ADDRESS is not set. */
+/* Waits at most `seconds` for a debugger to connect; when one does, stands here (with the graph
+ * published, before the first step) until it lets the run go on, however long that takes. True when
+ * one is connected at the return. Without this call a debugger that is slow to answer attaches at a
+ * later step. Returns at once when nobody listens and neither GRADB_ADDRESS nor options->address
+ * says that somebody should. */
 GRADB_API bool gradb_wait(gradb *g, double seconds);
 GRADB_API bool gradb_is_connected(const gradb *g);
 /* Why libgradb disarmed itself, or the last connection error; "" when nothing is wrong. Valid until
  * the next call. */
 GRADB_API const char *gradb_error(gradb *g);
 
-/* Adds a node; inputs must have been added before, so nodes go in execution order. 0 on failure. */
+/* Adds a node; inputs must have been added before. Nodes are taken to execute in the order in which
+ * they are added. 0 on failure: why is in gradb_error(). */
 GRADB_API gradb_node gradb_add_node(gradb *g, const gradb_node_info *info);
 /* More inputs for a node that is there (edges that go back, such as a parameter's update). */
 GRADB_API void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count);
-/* Where a slot's value lies. The memory must stay readable until it is bound elsewhere or the handle
- * is closed; it is read only while the training thread waits inside libgradb. tensor NULL unbinds. */
+/* Where a slot's value lies. The memory must stay readable until it is bound elsewhere, unbound
+ * (tensor NULL) or the handle is closed; it is read only while the training thread is inside a
+ * function of libgradb. dtype and shape may differ from those given before. */
 GRADB_API void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor);
 /* Makes the nodes added so far visible to the debugger. May be called again when the graph grew. */
 GRADB_API void gradb_publish(gradb *g);
@@ -161,8 +169,19 @@ GRADB_API void gradb_did_slow(gradb *g, gradb_node node);
 /* `node` has just written its outputs. */
 static inline void gradb_did(gradb *g, gradb_node node)
 {
-    if (g && g->armed) {
+    if (g && GRADB_IS_ARMED(g)) {
         gradb_did_slow(g, node);
+    }
+}
+/* The same for values that do not outlive the call, one tensor per slot: an eager framework's.
+ * They are copied when the debugger wants to look at them later. */
+GRADB_API void gradb_did_with_slow(gradb *g, gradb_node node, const gradb_tensor *outputs,
+                                   size_t count);
+static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor *outputs,
+                                  size_t count)
+{
+    if (g && GRADB_IS_ARMED(g)) {
+        gradb_did_with_slow(g, node, outputs, count);
     }
 }
 /* Stops here and shows `why`, when a debugger is connected. */

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+
+#define DEFAULT_ADDRESS  "127.0.0.1:50051"
+#define MAX_GRAPH_MEMORY ((size_t)16 << 30)
+#define CLOSE_SECONDS    3
+
+/* Relaxed loads: the hooks only have to see a request soon, and take the lock before they act. */
+#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
+#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
+
+bool agent_usable(const struct agent *a)
+{
+    return a && PEEK(a->pid) == getpid();
+}
+
+void agent_set_error(struct agent *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(a->error, sizeof(a->error), format, args);
+    va_end(args);
+}
+
+void agent_wake(const struct agent *a)
+{
+    /* A full pipe wakes as well as one byte more. */
+    ssize_t ignored = write(a->wake[1], "", 1);
+    (void)ignored;
+}
+
+void agent_arm(struct agent *a)
+{
+    bool up = a->link == LINK_UP;
+    bool nodes =
+        up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
+               a->run.kind == RUN_FINISH || a->break_count || a->exact_items || a->capture_count);
+    bool steps =
+        nodes || a->hold_pending ||
+        (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items || a->keep_count));
+    POKE(a->attention, steps);
+    __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
+}
+
+void agent_disarm(struct agent *a)
+{
+    a->run = (struct agent_run){0};
+    a->interrupt = false;
+    a->stop_pending = false;
+    agent_watch_clear(a);
+    if (a->break_count || a->capture_count || a->keep_count) {
+        for (uint32_t id = 1; id < a->node_count; id++) {
+            a->nodes[id].flags &= NODE_OUTPUT_NEW;
+        }
+    }
+    a->break_count = a->capture_count = 0;
+    agent_keep_collect(a);
+    a->verdict_for = 0;
+    agent_arm(a);
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+static char *copy_or(const char *text, const char *fallback)
+{
+    return strdup(text && text[0] ? text : fallback);
+}
+
+static char *program_name(void)
+{
+    char name[256] = "";
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    if (f) {
+        size_t len = fread(name, 1, sizeof(name) - 1, f);
+        fclose(f);
+        while (len > 0 && name[len - 1] == '\0') {
+            len--;
+        }
+        for (size_t i = 0; i < len; i++) {
+            if (name[i] == '\0') {
+                name[i] = ' ';
+            }
+        }
+        name[len] = '\0';
+    }
+    return copy_or(name, "unknown");
+}
+
+static int rank_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    long value = text ? strtol(text, NULL, 10) : 0;
+    return value > 0 && value < 1 << 20 ? (int)value : 0;
+}
+
+static bool copy_options(struct agent *a, const gradb_options *o)
+{
+    const char *address = o->address ? o->address : getenv("GRADB_ADDRESS");
+    const char *token = o->token ? o->token : getenv("GRADB_TOKEN");
+    a->address_given = address && address[0];
+    a->framework = copy_or(o->framework, "c");
+    a->framework_version = copy_or(o->framework_version, "");
+    a->device = copy_or(o->device, "cpu");
+    a->program = o->program ? strdup(o->program) : program_name();
+    a->graph_name = copy_or(o->graph, "main");
+    a->address = copy_or(address, DEFAULT_ADDRESS);
+    a->token = copy_or(token, "");
+    a->job = copy_or(getenv("TORCHELASTIC_RUN_ID"), "");
+    a->rank = o->rank > 0 ? o->rank : 0;
+    a->world_size = o->world_size > 0 ? o->world_size : 1;
+    a->local_rank = rank_of("LOCAL_RANK");
+    return a->framework && a->framework_version && a->device && a->program && a->graph_name &&
+           a->address && a->token && a->job;
+}
+
+static bool start_locks(struct agent *a)
+{
+    pthread_condattr_t attr;
+    if (pipe2(a->wake, O_CLOEXEC | O_NONBLOCK) < 0) {
+        a->wake[0] = a->wake[1] = -1;
+        return false;
+    }
+    if (pthread_condattr_init(&attr) != 0) {
+        return false;
+    }
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    bool ok = pthread_mutex_init(&a->lock, NULL) == 0 && pthread_cond_init(&a->go, &attr) == 0;
+    pthread_condattr_destroy(&attr);
+    return ok;
+}
+
+/* The trainer's signals are the trainer's: our thread must never be the one that runs a handler. */
+static bool start_thread(struct agent *a)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool ok = pthread_create(&a->thread, NULL, agent_io_main, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+void agent_free(struct agent *a)
+{
+    agent_fork_unregister(a);
+    if (a->io) {
+        agent_io_destroy(a);
+    }
+    agent_watch_clear(a);
+    agent_graph_free(a);
+    for (size_t i = 0; i < a->log_count; i++) {
+        free(a->log[i]);
+    }
+    while (a->reports) {
+        struct agent_packet *next = a->reports->next;
+        free(a->reports);
+        a->reports = next;
+    }
+    char *strings[] = {a->framework,  a->framework_version, a->device, a->program,
+                       a->graph_name, a->address,           a->token,  a->job};
+    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+        free(strings[i]);
+    }
+    free(a->log);
+    free(a->scalars);
+    free(a->keep);
+    if (a->wake[0] >= 0) {
+        close(a->wake[0]);
+        close(a->wake[1]);
+    }
+    free(a);
+}
+
+gradb *gradb_open(const gradb_options *options)
+{
+    static const gradb_options none;
+    const char *disable = getenv("GRADB_DISABLE");
+    if (disable && disable[0] && strcmp(disable, "0") != 0) {
+        return NULL;
+    }
+    struct agent *a = calloc(1, sizeof(*a));
+    if (!a) {
+        return NULL;
+    }
+    gd_arena_init(&a->arena, MAX_GRAPH_MEMORY);
+    a->reports_end = &a->reports;
+    a->log = calloc(AGENT_MAX_LOG, sizeof(*a->log));
+    a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
+    POKE(a->pid, getpid());
+    POKE(a->socket, -1);
+    if (!start_locks(a) || !a->log || !a->scalars || !copy_options(a, options ? options : &none) ||
+        agent_io_create(a) < 0 || !start_thread(a)) {
+        agent_free(a);
+        return NULL;
+    }
+    agent_fork_register(a);
+    return &a->pub;
+}
+
+void gradb_close(gradb *g, const char *why)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return; /* a forked child leaks it: the parent's thread may have been changing it */
+    }
+    pthread_mutex_lock(&a->lock);
+    a->published = a->node_count;
+    a->late_published = a->late_count;
+    snprintf(a->close_text, sizeof(a->close_text), "%s", why ? why : "");
+    a->closing = true;
+    agent_wake(a);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += CLOSE_SECONDS;
+    while (!a->thread_done && pthread_cond_timedwait(&a->go, &a->lock, &until) == 0) {
+    }
+    /* A name server that does not answer can hold the thread: it frees the agent when it is back.
+     */
+    bool done = a->thread_done;
+    a->orphan = !done;
+    pthread_t thread = a->thread;
+    pthread_mutex_unlock(&a->lock);
+    if (done) {
+        pthread_join(thread, NULL);
+        pthread_mutex_destroy(&a->lock);
+        pthread_cond_destroy(&a->go);
+        agent_free(a);
+    } else {
+        pthread_detach(thread);
+    }
+}
+
+bool gradb_is_connected(const gradb *g)
+{
+    const struct agent *a = (const struct agent *)(const void *)g;
+    return agent_usable(a) && PEEK(a->connected);
+}
+
+const char *gradb_error(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return "";
+    }
+    pthread_mutex_lock(&a->lock);
+    memcpy(a->error_out, a->error, sizeof(a->error_out));
+    pthread_mutex_unlock(&a->lock);
+    return a->error_out;
+}
+
+static bool given_up(const struct agent *a)
+{
+    return a->link == LINK_DOWN && a->attempts > 0 && !a->address_given;
+}
+
+bool gradb_wait(gradb *g, double seconds)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return false;
+    }
+    seconds = seconds > 0 ? seconds : 0;
+    seconds = seconds < 1e8 ? seconds : 1e8;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&a->lock);
+    while (a->link != LINK_UP && !given_up(a) &&
+           pthread_cond_timedwait(&a->go, &a->lock, &until) == 0) {
+    }
+    if (a->link == LINK_UP && a->stop_pending) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
+    }
+    bool up = a->link == LINK_UP;
+    pthread_mutex_unlock(&a->lock);
+    return up;
+}
+
+/* ---- standing and going on ------------------------------------------------------------------ */
+
+void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node, bool at_step_end,
+                 const char *text, uint64_t report)
+{
+    a->stop = (struct agent_stop){.reason = reason, .node = node, .at_step_end = at_step_end};
+    a->stop.step = PEEK(a->step);
+    a->stop.phase = at_step_end ? 0 : PEEK(a->phase);
+    a->stop.report = report;
+    snprintf(a->stop.text, sizeof(a->stop.text), "%s", text ? text : "");
+    a->run = (struct agent_run){0};
+    a->interrupt = a->stop_pending = a->hold_pending = false;
+    a->published = a->node_count;
+    a->late_published = a->late_count;
+    a->stop_sent = false;
+    a->stopped = true;
+    agent_arm(a);
+    agent_wake(a);
+    while (a->stopped) {
+        pthread_cond_wait(&a->go, &a->lock);
+    }
+}
+
+/* What stops the run at a step boundary, in order of importance. */
+static void stand_between_steps(struct agent *a)
+{
+    if (a->hold_pending) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
+    } else if (a->link != LINK_UP) {
+        return;
+    } else if (a->interrupt) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_INTERRUPT, 0, true, "", 0);
+    } else if (a->stop_pending) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
+    }
+}
+
+static void step_begin_slow(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    stand_between_steps(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_step_begin(gradb *g, int64_t step)
+{
+    struct agent *a = agent_of(g);
+    if (!a) {
+        return;
+    }
+    if (PEEK(a->attention) && agent_usable(a)) {
+        step_begin_slow(a);
+    }
+    POKE(a->step, step);
+    POKE(a->in_step, 1);
+    POKE(a->phase, 0U);
+    a->last_node = 0;
+}
+
+static void keep_previous(struct agent *a)
+{
+    for (size_t i = 0; a->link == LINK_UP && i < a->keep_count; i++) {
+        agent_keep_node(a, &a->nodes[a->keep[i]], false);
+    }
+}
+
+static void step_end_slow(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    if (a->end_items) {
+        agent_watch_step_end(a);
+    }
+    if (a->link == LINK_UP && a->run.kind == RUN_STEP && --a->run.left <= 0) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
+    } else if (a->link == LINK_UP && a->run.kind == RUN_FINISH && a->run.phase != 0) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, 0, true, "", 0);
+    } else {
+        stand_between_steps(a);
+    }
+    keep_previous(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_step_end(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    if (!a) {
+        return;
+    }
+    POKE(a->in_step, 0);
+    POKE(a->phase, 0U);
+    if (PEEK(a->attention) && agent_usable(a)) {
+        step_end_slow(a);
+    }
+}
+
+/* A phase begins. FINISH from between two steps takes the first phase that comes. */
+static void phase_begins(struct agent *a, uint32_t phase)
+{
+    uint32_t old = PEEK(a->phase);
+    if (a->link == LINK_UP && a->run.kind == RUN_FINISH && phase != old) {
+        if (a->run.phase == 0) {
+            a->run.phase = phase;
+        } else if (phase != a->run.phase) {
+            agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, a->last_node, false, "", 0);
+        }
+    }
+    POKE(a->phase, phase);
+}
+
+void gradb_enter(gradb *g, gradb_phase phase)
+{
+    struct agent *a = agent_of(g);
+    if (!a) {
+        return;
+    }
+    if (PEEK(a->attention) && agent_usable(a)) {
+        pthread_mutex_lock(&a->lock);
+        phase_begins(a, (uint32_t)phase);
+        pthread_mutex_unlock(&a->lock);
+    }
+    POKE(a->phase, (uint32_t)phase);
+}
+
+/* Why the run stops at a node that has just run; STOP_UNKNOWN: it does not. */
+static Gradb__V1__StopReason node_reason(struct agent *a, gradb_node id)
+{
+    if (a->link != LINK_UP) {
+        return GRADB__V1__STOP_REASON__STOP_UNKNOWN;
+    }
+    if (a->nodes[id].flags & NODE_BREAK) {
+        return GRADB__V1__STOP_REASON__STOP_BREAKPOINT;
+    }
+    if (a->interrupt) {
+        return GRADB__V1__STOP_REASON__STOP_INTERRUPT;
+    }
+    if ((a->run.kind == RUN_NEXT && --a->run.left <= 0) ||
+        (a->run.kind == RUN_TO && a->run.node == id)) {
+        return GRADB__V1__STOP_REASON__STOP_NODE;
+    }
+    return GRADB__V1__STOP_REASON__STOP_UNKNOWN;
+}
+
+static void node_did(struct agent *a, gradb_node id)
+{
+    struct agent_node *node = agent_node_at(a, id);
+    if (!node) {
+        agent_set_error(a, "gradb_did: node %u was not added", id);
+        return;
+    }
+    if (node->phase != 0 && node->phase != PEEK(a->phase) && PEEK(a->in_step)) {
+        phase_begins(a, node->phase);
+        node = &a->nodes[id];
+    }
+    node->ran_step = PEEK(a->step);
+    a->last_node = id;
+    if (node->watch && a->exact_items) {
+        agent_watch_node(a, id);
+    }
+    Gradb__V1__StopReason reason = node_reason(a, id);
+    if (reason != GRADB__V1__STOP_REASON__STOP_UNKNOWN) {
+        agent_stand(a, reason, id, false, "", 0);
+    }
+}
+
+void gradb_did_slow(gradb *g, gradb_node id)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    node_did(a, id);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    const struct agent_node *known = agent_node_at(a, id);
+    count = known && count > known->slot_count ? known->slot_count : count;
+    pthread_mutex_unlock(&a->lock);
+    for (unsigned i = 0; known && i < count; i++) {
+        gradb_bind(g, id, i, &outputs[i]);
+    }
+    pthread_mutex_lock(&a->lock);
+    node_did(a, id);
+    struct agent_node *node = agent_node_at(a, id);
+    if (node && node->flags & (NODE_CAPTURE | NODE_KEEP | NODE_KEEP_WATCH)) {
+        agent_keep_node(a, node, true);
+    }
+    for (unsigned i = 0; node && i < count; i++) {
+        node->slots[i].bound = false;
+        node->slots[i].data = NULL;
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_stop(gradb *g, const char *why)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    if (a->link == LINK_UP) {
+        bool inside = PEEK(a->in_step) != 0;
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? a->last_node : 0, !inside,
+                    why, 0);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- words for the debugger ----------------------------------------------------------------- */
+
+void gradb_scalar(gradb *g, const char *name, double value)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !name || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    if (a->scalar_count == AGENT_MAX_SCALARS) { /* nobody took them for long: the old ones go */
+        size_t half = AGENT_MAX_SCALARS / 2;
+        memmove(a->scalars, a->scalars + half, half * sizeof(*a->scalars));
+        a->scalar_count = half;
+    }
+    struct agent_scalar *s = &a->scalars[a->scalar_count++];
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    s->value = value;
+    s->step = PEEK(a->step);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_log(gradb *g, const char *line)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !line || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    char *copy = a->log_count < AGENT_MAX_LOG ? strndup(line, AGENT_MAX_LINE) : NULL;
+    bool first = a->log_count == 0;
+    if (copy) {
+        a->log[a->log_count++] = copy;
+    } else {
+        a->log_dropped++;
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (first) {
+        agent_wake(a);
+    }
+}
+
+bool gradb_wants_stop(gradb *g)
+{
+    const struct agent *a = agent_of(g);
+    return a && PEEK(a->wants_stop) && agent_usable(a);
+}
+
+bool gradb_wants_checkpoint(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    return a && PEEK(a->wants_checkpoint) && agent_usable(a) &&
+           atomic_exchange(&a->wants_checkpoint, 0) != 0;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A fork copies the training process, but not libgradb's thread. The child must not touch the lock
+ * (it may be held by that thread), must not be asked anything, and must not hold the connection
+ * open after its parent is gone. pthread_atfork passes no argument, so the agents of the process
+ * are listed in a table here: the one global of libgradb.
+ */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "agent/agent_impl.h"
+
+#define MAX_AGENTS 8 /* one per process is normal; more are guarded by the pid alone */
+
+static _Atomic(struct agent *) agents[MAX_AGENTS];
+
+static void in_child(void)
+{
+    for (size_t i = 0; i < MAX_AGENTS; i++) {
+        struct agent *a = atomic_exchange(&agents[i], NULL);
+        if (!a) {
+            continue;
+        }
+        atomic_store(&a->pid, 0);
+        atomic_store(&a->attention, 0);
+        atomic_store(&a->connected, 0);
+        atomic_store(&a->wants_stop, 0);
+        __atomic_store_n(&a->pub.armed, 0, __ATOMIC_RELAXED);
+        int fd = atomic_exchange(&a->socket, -1);
+        if (fd >= 0) {
+            close(fd);
+        }
+        close(a->wake[0]);
+        close(a->wake[1]);
+    }
+}
+
+static void install(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void agent_fork_register(struct agent *a)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, install);
+    for (size_t i = 0; i < MAX_AGENTS; i++) {
+        struct agent *none = NULL;
+        if (atomic_compare_exchange_strong(&agents[i], &none, a)) {
+            return;
+        }
+    }
+}
+
+void agent_fork_unregister(struct agent *a)
+{
+    for (size_t i = 0; i < MAX_AGENTS; i++) {
+        struct agent *mine = a;
+        if (atomic_compare_exchange_strong(&agents[i], &mine, NULL)) {
+            return;
+        }
+    }
+}

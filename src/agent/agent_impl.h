@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libgradb's inside.
+ *
+ * Two threads meet here. The training thread calls gradb.h; the I/O thread (agent_io.c) owns the
+ * socket and everything in struct agent_io. `lock` guards the rest, with two exceptions: the atomic
+ * words that the hooks read without it, and the trainer's tensors and the node table, which the I/O
+ * thread reads without the lock while `stopped` is set: only the I/O thread clears that, so the
+ * training thread stands for as long as it reads.
+ *
+ * A forked child has no I/O thread: each entry checks `pid` before it touches the lock, which may
+ * have been held at the fork.
+ */
+#ifndef GRADB_AGENT_IMPL_H
+#define GRADB_AGENT_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "agent/gradb.h"
+#include "engine/arena.h"
+#include "engine/buf.h"
+#include "engine/tensor.h"
+#include "gradb_v1.pb-c.h"
+
+#define AGENT_PROTOCOL     1U                   /* the one version of gradb.v1 that we speak */
+#define AGENT_MAX_SLOTS    4096                 /* outputs of one node */
+#define AGENT_MAX_SCALARS  4096                 /* waiting to be sent; older ones are dropped */
+#define AGENT_MAX_LOG      1024                 /* lines waiting; newer ones are dropped */
+#define AGENT_MAX_LINE     4096                 /* bytes of a log line */
+#define AGENT_MAX_REQUESTS 1024                 /* unanswered requests */
+#define AGENT_CHUNK        ((size_t)256 * 1024) /* bytes of a value or of a graph per message */
+#define AGENT_MAX_REPORTS  ((size_t)64 << 20)   /* bytes of watch reports waiting */
+
+typedef Gradb__V1__FromTrainer agent_from;
+typedef Gradb__V1__ToTrainer agent_to;
+
+enum agent_link { LINK_DOWN, LINK_CONNECTING, LINK_HELLO, LINK_UP };
+
+enum agent_node_flag {
+    NODE_BREAK = 1 << 0,
+    NODE_KEEP = 1 << 1,       /* KeepPrevious named it */
+    NODE_KEEP_WATCH = 1 << 2, /* a watch plan compares with the step before */
+    NODE_CAPTURE = 1 << 3,
+    NODE_OUTPUT_NEW = 1 << 4, /* a slot's dtype or shape changed since it was sent */
+};
+
+/* A value that we hold a C-order copy of. */
+struct agent_copy {
+    void *data;
+    size_t capacity;
+    bool valid;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    int64_t step;
+};
+
+struct agent_slot {
+    const void *data;
+    int64_t *geometry;     /* rank dimensions, then rank strides in bytes */
+    uint8_t geometry_rank; /* that `geometry` has room for */
+    uint8_t dtype;
+    uint8_t rank;
+    bool bound;
+    struct agent_copy *previous; /* NULL until kept */
+    struct agent_copy *captured; /* NULL until captured */
+};
+
+struct agent_watch_item;
+
+struct agent_node {
+    const char *name, *type;
+    const gradb_input *inputs;
+    const gradb_attr *attrs;
+    const gradb_frame *frames;
+    struct agent_slot *slots;
+    struct agent_watch_item *watch; /* items of all plans on this node */
+    uint32_t input_count, attr_count, frame_count, slot_count;
+    uint8_t kind, phase;
+    uint8_t flags;
+    int64_t first_step; /* it cannot have run before this one */
+    int64_t ran_step;   /* the last step in which it was seen to run; 0 never seen */
+};
+
+struct agent_late_input { /* from gradb_add_inputs */
+    gradb_node node;
+    gradb_input input;
+};
+
+/* A set of statistics of one value that a watch plan wants. */
+struct agent_watch_item {
+    struct agent_watch_plan *plan;
+    struct agent_watch_item *next_of_node;
+    gradb_node node;
+    uint32_t slot;
+    const Gradb__V1__WatchItem *message; /* options and triggers; owned by the plan */
+};
+struct agent_watch_plan {
+    struct agent_watch_plan *next;
+    Gradb__V1__ToTrainer *message; /* the unpacked WatchPlan; owns everything */
+    const Gradb__V1__WatchPlan *plan;
+    struct agent_watch_item *items;
+    size_t item_count;
+};
+
+struct agent_packet { /* a packed FromTrainer on its way to the I/O thread */
+    struct agent_packet *next;
+    size_t len;
+    unsigned char data[];
+};
+
+struct agent_scalar {
+    char name[64];
+    double value;
+    int64_t step;
+};
+
+struct agent_run { /* what the debugger let us do */
+    enum { RUN_FREE, RUN_STEP, RUN_NEXT, RUN_TO, RUN_FINISH } kind;
+    int64_t left;    /* STEP, NEXT */
+    gradb_node node; /* TO */
+    uint32_t phase;  /* FINISH: the phase to leave; 0 takes the next one */
+};
+
+struct agent_stop { /* why the training thread stands */
+    Gradb__V1__StopReason reason;
+    int64_t step;
+    bool at_step_end;
+    gradb_node node;
+    uint32_t phase;
+    char text[160];
+    uint64_t report;
+};
+
+struct agent {
+    struct gradb pub;  /* first: the handle is a pointer to it */
+    _Atomic pid_t pid; /* the process that opened it; 0 in a forked child */
+
+    /* Read by the hooks without the lock. */
+    atomic_int attention; /* something at a step boundary or a phase change is asked of us */
+    atomic_int connected; /* the link is up */
+    _Atomic int64_t step; /* last step begun */
+    atomic_int in_step;
+    atomic_uint phase;
+    atomic_int wants_stop;
+    atomic_int wants_checkpoint;
+
+    pthread_mutex_t lock;
+    pthread_cond_t go; /* stopped, verdict_for or link changed: the training thread looks */
+    pthread_t thread;
+    int wake[2];      /* a pipe: a byte wakes the I/O thread */
+    bool thread_done; /* the I/O thread is past its last use of the agent */
+    bool orphan;      /* nobody will join: the I/O thread frees the agent */
+
+    /* what we were opened with */
+    char *framework, *framework_version, *device, *program, *graph_name, *address, *token;
+    char *job;
+    int rank, world_size, local_rank;
+    bool address_given;
+
+    /* the graph; strings live in the arena */
+    struct gd_arena arena;
+    struct agent_node *nodes; /* nodes[0] is not used */
+    uint32_t node_count;      /* with nodes[0]: the next id */
+    uint32_t node_capacity;
+    uint32_t published; /* ids below this may be sent */
+    struct agent_late_input *late;
+    size_t late_count, late_capacity, late_published;
+    bool outputs_new;     /* some node has NODE_OUTPUT_NEW */
+    gradb_node last_node; /* that ran in this step; 0 none known */
+
+    /* control */
+    enum agent_link link;
+    unsigned attempts; /* connection attempts that failed since the start */
+    struct agent_run run;
+    bool interrupt;
+    bool stop_pending; /* stop at the next step boundary: a debugger came */
+    bool hold;         /* Welcome.on_loss */
+    bool hold_pending; /* stop at the next step boundary: the debugger vanished */
+    uint32_t break_count, capture_count;
+    gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH */
+    size_t keep_count;
+    struct agent_watch_plan *plans;
+    size_t exact_items, end_items;
+    bool stopped;
+    bool stop_sent; /* the debugger knows of `stop` */
+    struct agent_stop stop;
+    uint64_t report_id;
+    uint64_t verdict_for; /* the report whose verdict the training thread waits for; 0 none */
+    bool verdict_stop;
+    char verdict_text[160];
+    bool closing;
+    char close_text[256];
+
+    /* on their way out */
+    struct agent_scalar *scalars;
+    size_t scalar_count;
+    char **log;
+    size_t log_count;
+    uint64_t log_dropped;
+    struct agent_packet *reports, **reports_end;
+    size_t reports_bytes;
+
+    char error[256];
+    char error_out[256];
+
+    atomic_int socket;   /* the I/O thread's, -1 when there is none; a forked child closes it */
+    struct agent_io *io; /* the I/O thread's own */
+};
+
+/* ---- agent.c: the training thread's side --------------------------------------------------- */
+
+static inline struct agent *agent_of(gradb *g)
+{
+    return (struct agent *)(void *)g;
+}
+
+/* A handle that may be used here: not NULL and not in a forked child. */
+bool agent_usable(const struct agent *a);
+/* With the lock: works out `armed` and `attention` from what is asked. */
+void agent_arm(struct agent *a);
+/* With the lock: forgets all that a debugger asked for. */
+void agent_disarm(struct agent *a);
+/* With the lock: one line for gradb_error(). */
+void agent_set_error(struct agent *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void agent_wake(const struct agent *a); /* the I/O thread */
+void agent_free(struct agent *a);
+/* With the lock, on the training thread: stands until the debugger lets go or is lost. */
+void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node, bool at_step_end,
+                 const char *text, uint64_t report);
+
+/* ---- agent_graph.c -------------------------------------------------------------------------- */
+
+struct agent_graph_cursor { /* how far the I/O thread has sent the graph on this connection */
+    uint32_t next_node;
+    size_t next_late;
+    bool uncommitted; /* something was sent since the last commit */
+};
+/* With the lock: packs the next piece. *ret is malloc'd, NULL when there is nothing to send.
+ * GD_ENOMEM. */
+int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsigned char **ret,
+                      size_t *len);
+void agent_graph_free(struct agent *a);
+/* NULL when there is no such node. */
+struct agent_node *agent_node_at(const struct agent *a, uint32_t id);
+/* Copies a tensor's geometry and address into a slot. False: it is malformed or memory is short. */
+bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor);
+
+/* ---- agent_tensor.c: values ------------------------------------------------------------------ */
+
+struct agent_value {
+    struct gd_tensor tensor; /* a view on the trainer's memory; not reference counted */
+    int64_t step;
+};
+/* Where a value lies now. Returns a Gradb__V1__RequestError__Code or -1 when it is there; text
+ * (160 bytes) says why not. */
+int agent_locate(const struct agent *a, uint32_t node, uint32_t slot,
+                 Gradb__V1__Iteration iteration, struct agent_value *ret, char text[160]);
+/* Narrows the value to a slice. Return and text as above. */
+int agent_cut(struct agent_value *value, size_t count, Gradb__V1__SliceItem *const *items,
+              char text[160]);
+/* Elements [first, first + count) in C order to out. */
+void agent_gather(const struct gd_tensor *tensor, int64_t first, int64_t count, void *out);
+/* Copies every slot of a node into its `previous` or `captured` copies. */
+void agent_keep_node(struct agent *a, struct agent_node *node, bool capture);
+void agent_copy_free(struct agent_copy *copy);
+/* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
+void agent_keep_collect(struct agent *a);
+
+/* ---- agent_stats.c ----------------------------------------------------------------------------
+ */
+
+/* What a StatsReply or WatchReport says of one value, with arrays in the arena. options may be
+ * NULL. Never fails: an error is in the message. */
+void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
+                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
+                      struct gd_arena *arena, Gradb__V1__TensorStats *ret);
+
+/* ---- agent_watch.c ----------------------------------------------------------------------------
+ */
+
+/* With the lock, from the I/O thread: takes over the message. */
+void agent_watch_set(struct agent *a, agent_to *message);
+void agent_watch_clear(struct agent *a);
+/* With the lock, on the training thread. May wait for a verdict and stand. */
+void agent_watch_node(struct agent *a, gradb_node node);
+void agent_watch_step_end(struct agent *a);
+
+/* ---- agent_shm.c: the I/O thread's shared memory -----------------------------------------------
+ */
+
+struct agent_shm;
+struct agent_shm *agent_shm_create(void); /* NULL: none on this system */
+/* Unlinks and unmaps everything; what the debugger has mapped stays readable there. */
+void agent_shm_destroy(struct agent_shm *shm);
+bool agent_shm_probe(struct agent_shm *shm, Gradb__V1__ShmProbe *ret); /* strings live in shm */
+void agent_shm_probe_done(struct agent_shm *shm);
+/* A free segment of at least `bytes`, or NULL (limit, no space). *place gets its description. */
+void *agent_shm_take(struct agent_shm *shm, size_t bytes, Gradb__V1__ShmPlace *place);
+void agent_shm_mapped(struct agent_shm *shm, uint32_t segment);
+void agent_shm_release(struct agent_shm *shm, uint32_t segment);
+/* Numbers of segments that were given up since the last call; at most `max`. */
+size_t agent_shm_forgotten(struct agent_shm *shm, uint32_t *ret, size_t max);
+
+/* ---- agent_fork.c
+ * --------------------------------------------------------------------------------- */
+
+/* From now on a forked child finds the agent disarmed and its descriptors closed. */
+void agent_fork_register(struct agent *a);
+void agent_fork_unregister(struct agent *a);
+
+/* ---- agent_io.c, agent_wire.c: the I/O thread ---------------------------------------------------
+ */
+
+void *agent_io_main(void *agent);
+int agent_io_create(struct agent *a); /* GD_ENOMEM */
+void agent_io_destroy(struct agent *a);
+
+#endif

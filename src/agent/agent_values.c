@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_io.h"
+
+#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+#define SHM_FROM   ((size_t)64 * 1024) /* smaller values go quicker through the socket */
+#define HEAD_SIZE  64
+
+int agent_values_refuse(struct agent_io *io, uint64_t request, int error, const char *text)
+{
+    char copy[200];
+    snprintf(copy, sizeof(copy), "%s", text);
+    Gradb__V1__RequestError m = GRADB__V1__REQUEST_ERROR__INIT;
+    m.request = request;
+    m.code = (Gradb__V1__RequestError__Code)error;
+    m.text = copy;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_ERROR;
+    from.error = &m;
+    return agent_wire_send(io, &from);
+}
+
+/* ---- values through the socket ----------------------------------------------------------------
+ */
+
+static size_t put_varint(unsigned char *to, uint64_t value)
+{
+    size_t n = 0;
+    while (value >= 0x80) {
+        to[n++] = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    to[n++] = (unsigned char)value;
+    return n;
+}
+
+/* FromTrainer{tensor_data{request, offset, data}} up to the bytes themselves, so that those need
+ * not be packed, that is copied, once more. */
+static size_t data_head(unsigned char *head, uint64_t request, uint64_t offset, size_t len)
+{
+    unsigned char inner[HEAD_SIZE / 2];
+    size_t n = 0;
+    inner[n++] = 1 << 3;
+    n += put_varint(inner + n, request);
+    inner[n++] = 2 << 3;
+    n += put_varint(inner + n, offset);
+    inner[n++] = 3 << 3 | 2;
+    n += put_varint(inner + n, len);
+    size_t h = 0;
+    head[h++] = 6 << 3 | 2;
+    h += put_varint(head + h, n + len);
+    memcpy(head + h, inner, n);
+    return h + n;
+}
+
+static void release_piece(void *ctx, bool sent)
+{
+    (void)sent;
+    free(ctx);
+}
+
+static int send_piece(struct agent_io *io)
+{
+    struct agent_transfer *t = &io->transfer;
+    size_t item = gd_dtype_size(t->value.tensor.dtype);
+    int64_t count = (int64_t)(AGENT_CHUNK / item);
+    count = count < t->count - t->done ? count : t->count - t->done;
+    size_t len = (size_t)count * item;
+    unsigned char *data = malloc(len);
+    if (!data) {
+        t->active = false;
+        return agent_values_refuse(io, t->request, CODE(NO_MEMORY), "out of memory in the trainer");
+    }
+    agent_gather(&t->value.tensor, t->done, count, data);
+    unsigned char head[HEAD_SIZE];
+    size_t head_len = data_head(head, t->request, (uint64_t)t->done * item, len);
+    struct gd_grpc_piece piece = {data, len};
+    int code = gd_grpc_client_send_pieces(io->call, head, head_len, &piece, 1, release_piece, data);
+    if (code < 0) {
+        free(data);
+        return code;
+    }
+    t->done += count;
+    t->active = t->done < t->count;
+    return GD_OK;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
+static int send_begin(struct agent_io *io, uint64_t request, struct agent_value *value,
+                      size_t bytes, Gradb__V1__ShmPlace *place)
+{
+    Gradb__V1__TensorBegin m = GRADB__V1__TENSOR_BEGIN__INIT;
+    m.request = request;
+    m.dtype = (Gradb__V1__DataType)value->tensor.dtype;
+    m.shape = value->tensor.shape.dim;
+    m.n_shape = (size_t)value->tensor.shape.rank;
+    m.bytes = bytes;
+    m.step = value->step;
+    m.shm = place;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN;
+    from.tensor_begin = &m;
+    return agent_wire_send(io, &from);
+}
+
+static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct agent_value *value,
+                      size_t bytes)
+{
+    int64_t count = gd_shape_count(&value->tensor.shape);
+    if (fetch->allow_shm && io->shm_ok && bytes >= SHM_FROM) {
+        Gradb__V1__ShmPlace place;
+        void *to = agent_shm_take(io->shm, bytes, &place);
+        if (to) {
+            agent_gather(&value->tensor, 0, count, to);
+            return send_begin(io, fetch->request, value, bytes, &place);
+        }
+    }
+    int code = send_begin(io, fetch->request, value, bytes, NULL);
+    if (code == GD_OK && count > 0) {
+        io->transfer = (struct agent_transfer){
+            .active = true, .request = fetch->request, .value = *value, .count = count};
+    }
+    return code;
+}
+
+static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch)
+{
+    char text[160];
+    struct agent_value value;
+    int error = agent_locate(io->agent, fetch->node, fetch->slot, fetch->iteration, &value, text);
+    if (error == -1) {
+        error = agent_cut(&value, fetch->n_slice, fetch->slice, text);
+    }
+    size_t bytes = 0;
+    if (error == -1 && gd_shape_bytes(&value.tensor.shape, value.tensor.dtype, &bytes, NULL) < 0) {
+        error = CODE(INVALID);
+        snprintf(text, sizeof(text), "its shape is not valid");
+    }
+    if (error == -1 && io->max_tensor && bytes > io->max_tensor) {
+        error = CODE(TOO_LARGE);
+        snprintf(text, sizeof(text),
+                 "the value has %zu bytes, the debugger takes %llu: ask for a slice, or set "
+                 "max-tensor",
+                 bytes, (unsigned long long)io->max_tensor);
+    }
+    if (error != -1) {
+        return agent_values_refuse(io, fetch->request, error, text);
+    }
+    return send_value(io, fetch, &value, bytes);
+}
+
+static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *request)
+{
+    struct gd_arena arena;
+    gd_arena_init(&arena, (size_t)1 << 20);
+    Gradb__V1__TensorStats value;
+    agent_stats_fill(io->agent, request->node, request->slot, request->iteration, request->options,
+                     &arena, &value);
+    Gradb__V1__StatsReply reply = GRADB__V1__STATS_REPLY__INIT;
+    reply.request = request->request;
+    reply.value = &value;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STATS;
+    from.stats = &reply;
+    int code = value.stats
+                   ? agent_wire_send(io, &from)
+                   : agent_values_refuse(io, request->request, (int)value.error_code, value.error);
+    gd_arena_deinit(&arena);
+    return code;
+}
+
+bool agent_values_pump(struct agent_io *io, int *code)
+{
+    if (io->transfer.active) {
+        *code = send_piece(io);
+        return true;
+    }
+    struct agent_request *request = io->requests;
+    if (!request) {
+        return false;
+    }
+    io->requests = request->next;
+    if (!io->requests) {
+        io->requests_end = &io->requests;
+    }
+    io->request_count--;
+    if (request->message->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
+        *code = answer_fetch(io, request->message->fetch);
+    } else {
+        *code = answer_stats(io, request->message->stats);
+    }
+    gradb__v1__to_trainer__free_unpacked(request->message, NULL);
+    free(request);
+    return true;
+}

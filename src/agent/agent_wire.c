@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What libgradb says and hears, message by message.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent_io.h"
+
+#define SMALL_SECONDS 0.1 /* scalars and log lines are gathered for this long */
+
+#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
+#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
+
+int agent_wire_send(struct agent_io *io, const agent_from *from)
+{
+    if (!io->call) {
+        return GD_ELOST;
+    }
+    size_t len = gradb__v1__from_trainer__get_packed_size(from);
+    unsigned char *data = malloc(len ? len : 1);
+    if (!data) {
+        return GD_ENOMEM;
+    }
+    gradb__v1__from_trainer__pack(from, data);
+    int code = gd_grpc_client_send(io->call, data, len);
+    free(data);
+    return code;
+}
+
+/* ---- what we say ------------------------------------------------------------------------------
+ */
+
+static char version[] = "libgradb " GRADB_VERSION;
+
+int agent_wire_hello(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    Gradb__V1__Capability can[] = {
+        GRADB__V1__CAPABILITY__CAPABILITY_NEXT,        GRADB__V1__CAPABILITY__CAPABILITY_FINISH,
+        GRADB__V1__CAPABILITY__CAPABILITY_STATS,       GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS,
+        GRADB__V1__CAPABILITY__CAPABILITY_SLICE,       GRADB__V1__CAPABILITY__CAPABILITY_WATCH,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_EXACT, GRADB__V1__CAPABILITY__CAPABILITY_CHECKPOINT,
+        GRADB__V1__CAPABILITY__CAPABILITY_STOP,        GRADB__V1__CAPABILITY__CAPABILITY_HISTOGRAM,
+    };
+    char host[128] = "";
+    gethostname(host, sizeof(host) - 1);
+    Gradb__V1__Hello m = GRADB__V1__HELLO__INIT;
+    m.version_min = m.version_max = AGENT_PROTOCOL;
+    m.token = a->token;
+    m.framework = a->framework;
+    m.framework_version = a->framework_version;
+    m.agent = version;
+    m.device = a->device;
+    m.host = host;
+    m.program = a->program;
+    m.pid = getpid();
+    m.rank = (uint32_t)a->rank;
+    m.world_size = (uint32_t)a->world_size;
+    m.local_rank = (uint32_t)a->local_rank;
+    m.job = a->job;
+    m.capabilities = can;
+    m.n_capabilities = sizeof(can) / sizeof(can[0]);
+    m.step = PEEK(a->step);
+    m.detached_from.data = io->detached_from;
+    m.detached_from.len = io->detached_from_len;
+    pthread_mutex_lock(&a->lock);
+    m.stopped = a->stopped;
+    pthread_mutex_unlock(&a->lock);
+    Gradb__V1__ShmProbe probe;
+    if (!io->shm) {
+        io->shm = agent_shm_create();
+    }
+    if (io->shm && agent_shm_probe(io->shm, &probe)) {
+        m.shm_probe = &probe;
+    }
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HELLO;
+    from.hello = &m;
+    return agent_wire_send(io, &from);
+}
+
+int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text)
+{
+    char copy[256];
+    snprintf(copy, sizeof(copy), "%s", text);
+    Gradb__V1__Goodbye m = GRADB__V1__GOODBYE__INIT;
+    m.reason = reason;
+    m.text = copy;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GOODBYE;
+    from.goodbye = &m;
+    int code = agent_wire_send(io, &from);
+    io->leaving = true;
+    io->goodbye_at = agent_now();
+    return code < 0 ? code : gd_grpc_client_half_close(io->call);
+}
+
+static int send_running(struct agent_io *io)
+{
+    Gradb__V1__Running m = GRADB__V1__RUNNING__INIT;
+    m.step = PEEK(io->agent->step);
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_RUNNING;
+    from.running = &m;
+    return agent_wire_send(io, &from);
+}
+
+static int send_stopped(struct agent_io *io)
+{
+    struct agent_stop *stop = &io->agent->stop;
+    Gradb__V1__Stopped m = GRADB__V1__STOPPED__INIT;
+    m.reason = stop->reason;
+    m.step = stop->step;
+    m.at_step_end = stop->at_step_end;
+    m.node = stop->node;
+    m.phase = (Gradb__V1__Phase)stop->phase;
+    m.text = stop->text;
+    m.watch_report = stop->report;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STOPPED;
+    from.stopped = &m;
+    return agent_wire_send(io, &from);
+}
+
+static int send_heartbeat(struct agent_io *io)
+{
+    Gradb__V1__Heartbeat m = GRADB__V1__HEARTBEAT__INIT;
+    m.sequence = ++io->beats;
+    m.step = PEEK(io->agent->step);
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT;
+    from.heartbeat = &m;
+    io->last_beat = agent_now();
+    return agent_wire_send(io, &from);
+}
+
+static int send_forgotten(struct agent_io *io)
+{
+    uint32_t segments[64];
+    Gradb__V1__ShmForget m = GRADB__V1__SHM_FORGET__INIT;
+    m.segments = segments;
+    m.n_segments = io->shm ? agent_shm_forgotten(io->shm, segments, 64) : 0;
+    if (m.n_segments == 0) {
+        return GD_OK;
+    }
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SHM_FORGET;
+    from.shm_forget = &m;
+    return agent_wire_send(io, &from);
+}
+
+/* With the lock. */
+static int send_scalars(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    size_t count = a->scalar_count;
+    Gradb__V1__Scalar *values = calloc(count, sizeof(*values));
+    Gradb__V1__Scalar **list = calloc(count, sizeof(Gradb__V1__Scalar *));
+    int code = GD_ENOMEM;
+    if (values && list) {
+        for (size_t i = 0; i < count; i++) {
+            gradb__v1__scalar__init(&values[i]);
+            values[i].name = a->scalars[i].name;
+            values[i].value = a->scalars[i].value;
+            values[i].step = a->scalars[i].step;
+            list[i] = &values[i];
+        }
+        Gradb__V1__Scalars m = GRADB__V1__SCALARS__INIT;
+        m.values = list;
+        m.n_values = count;
+        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SCALARS;
+        from.scalars = &m;
+        code = agent_wire_send(io, &from);
+        a->scalar_count = 0;
+    }
+    free(list);
+    free(values);
+    return code;
+}
+
+/* With the lock. */
+static int send_log(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    Gradb__V1__Log m = GRADB__V1__LOG__INIT;
+    m.lines = a->log;
+    m.n_lines = a->log_count;
+    m.dropped = a->log_dropped;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_LOG;
+    from.log = &m;
+    int code = agent_wire_send(io, &from);
+    for (size_t i = 0; i < a->log_count; i++) {
+        free(a->log[i]);
+    }
+    a->log_count = 0;
+    a->log_dropped = 0;
+    return code;
+}
+
+/* With the lock. Scalars of many short steps go together, but never later than a stop. */
+static int pump_small(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    bool now = (a->stopped && !a->stop_sent) || a->closing;
+    if (!now && agent_now() - io->last_small < SMALL_SECONDS) {
+        return GD_OK;
+    }
+    int code = GD_OK;
+    if (a->scalar_count > 0) {
+        code = send_scalars(io);
+    }
+    if (code == GD_OK && a->log_count > 0) {
+        code = send_log(io);
+    }
+    io->last_small = agent_now();
+    return code;
+}
+
+/* With the lock: graph, reports, small things, and then the stop that they belong to. */
+static int pump_shared(struct agent_io *io, bool *more)
+{
+    struct agent *a = io->agent;
+    while (gd_grpc_client_queued(io->call) < AGENT_QUEUE) {
+        unsigned char *data = NULL;
+        size_t len = 0;
+        int code = agent_graph_chunk(a, &io->graph, &data, &len);
+        if (code == GD_OK && data) {
+            code = gd_grpc_client_send(io->call, data, len);
+            free(data);
+        } else if (code == GD_OK && a->reports) {
+            struct agent_packet *packet = a->reports;
+            code = gd_grpc_client_send(io->call, packet->data, packet->len);
+            a->reports = packet->next;
+            a->reports_bytes -= packet->len;
+            if (!a->reports) {
+                a->reports_end = &a->reports;
+            }
+            free(packet);
+        } else if (code == GD_OK) {
+            code = pump_small(io);
+            if (code == GD_OK && a->stopped && !a->stop_sent) {
+                a->stop_sent = true;
+                code = send_stopped(io);
+            }
+            return code;
+        }
+        if (code < 0) {
+            return code;
+        }
+    }
+    *more = true;
+    return GD_OK;
+}
+
+int agent_wire_pump(struct agent_io *io, bool *more)
+{
+    struct agent *a = io->agent;
+    *more = false;
+    if (!io->call || io->leaving) {
+        return GD_OK;
+    }
+    pthread_mutex_lock(&a->lock);
+    bool up = a->link == LINK_UP;
+    int code = up ? pump_shared(io, more) : GD_OK;
+    bool stands = up && a->stopped && a->stop_sent;
+    bool bye = up && a->closing && !*more;
+    char why[sizeof(a->close_text)];
+    memcpy(why, a->close_text, sizeof(why));
+    pthread_mutex_unlock(&a->lock);
+    if (!up || code < 0) {
+        return code;
+    }
+    if (bye) {
+        return agent_wire_goodbye(
+            io, why[0] ? GRADB__V1__GOODBYE__REASON__FAILED : GRADB__V1__GOODBYE__REASON__FINISHED,
+            why);
+    }
+    if (io->keepalive > 0 && agent_now() - io->last_beat >= io->keepalive) {
+        code = send_heartbeat(io);
+    }
+    while (stands && code == GD_OK) {
+        if (gd_grpc_client_queued(io->call) >= AGENT_QUEUE) {
+            *more = true;
+            break;
+        }
+        if (!agent_values_pump(io, &code)) {
+            break;
+        }
+    }
+    return code < 0 ? code : send_forgotten(io);
+}
+
+/* ---- what we hear -----------------------------------------------------------------------------
+ */
+
+static void request_free(struct agent_request *request)
+{
+    gradb__v1__to_trainer__free_unpacked(request->message, NULL);
+    free(request);
+}
+
+void agent_wire_drop_requests(struct agent_io *io)
+{
+    while (io->requests) {
+        struct agent_request *next = io->requests->next;
+        request_free(io->requests);
+        io->requests = next;
+    }
+    io->requests_end = &io->requests;
+    io->request_count = 0;
+    io->transfer.active = false;
+}
+
+static uint64_t request_id(const agent_to *m)
+{
+    return m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH ? m->fetch->request : m->stats->request;
+}
+
+/* The training goes on: what was not answered cannot be any more. */
+static void refuse_all(struct agent_io *io)
+{
+    static const char text[] = "the training went on before this was answered";
+    int running = (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING;
+    if (io->transfer.active) {
+        agent_values_refuse(io, io->transfer.request, running, text);
+    }
+    for (struct agent_request *r = io->requests; r; r = r->next) {
+        agent_values_refuse(io, request_id(r->message), running, text);
+    }
+    agent_wire_drop_requests(io);
+}
+
+/* With the lock. */
+static void let_go(struct agent *a)
+{
+    a->stopped = false;
+    agent_arm(a);
+    pthread_cond_broadcast(&a->go);
+}
+
+static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
+{
+    struct agent *a = io->agent;
+    pthread_mutex_lock(&a->lock);
+    if (a->link != LINK_HELLO || m->version != AGENT_PROTOCOL) {
+        if (a->link == LINK_HELLO) {
+            agent_set_error(a, "the debugger chose gradb.v1 version %u, this is version %u",
+                            m->version, AGENT_PROTOCOL);
+            gd_grpc_client_cancel(io->call);
+        }
+        pthread_mutex_unlock(&a->lock);
+        return;
+    }
+    a->link = LINK_UP;
+    a->hold = m->on_loss == GRADB__V1__ON_LOSS__ON_LOSS_HOLD;
+    a->hold_pending = false;
+    a->stop_pending = m->stop && !a->stopped;
+    a->stop_sent = false;
+    a->error[0] = '\0';
+    POKE(a->connected, 1);
+    agent_arm(a);
+    pthread_cond_broadcast(&a->go);
+    pthread_mutex_unlock(&a->lock);
+    io->keepalive = m->keepalive > 0 && m->keepalive < 1e6 ? m->keepalive : 0;
+    io->max_tensor = m->max_tensor;
+    io->backoff = 0;
+    io->debugger_id_len = m->debugger_id.len <= sizeof(io->debugger_id) ? m->debugger_id.len : 0;
+    if (io->debugger_id_len) {
+        memcpy(io->debugger_id, m->debugger_id.data, io->debugger_id_len);
+    }
+    io->shm_ok = m->shm && io->shm;
+    if (io->shm) {
+        agent_shm_probe_done(io->shm);
+    }
+    io->graph = (struct agent_graph_cursor){.next_node = 1};
+    io->last_beat = agent_now();
+}
+
+static void on_run(struct agent_io *io, const Gradb__V1__Run *m)
+{
+    struct agent *a = io->agent;
+    pthread_mutex_lock(&a->lock);
+    bool may = a->stopped && a->stop_sent;
+    pthread_mutex_unlock(&a->lock);
+    if (!may) {
+        return;
+    }
+    refuse_all(io);
+    send_running(io);
+    pthread_mutex_lock(&a->lock);
+    a->run = (struct agent_run){.left = m->count > 0 ? m->count : 1, .node = m->node};
+    switch (m->kind) {
+    case GRADB__V1__RUN__KIND__STEP: a->run.kind = RUN_STEP; break;
+    case GRADB__V1__RUN__KIND__NEXT: a->run.kind = RUN_NEXT; break;
+    case GRADB__V1__RUN__KIND__TO_NODE: a->run.kind = RUN_TO; break;
+    case GRADB__V1__RUN__KIND__FINISH:
+        a->run.kind = RUN_FINISH;
+        a->run.phase = a->stop.phase;
+        break;
+    default: a->run.kind = RUN_FREE; break;
+    }
+    let_go(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Replaces the set of nodes that carry a flag; returns how many do. With the lock. */
+static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const uint32_t *nodes)
+{
+    uint32_t set = 0;
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        a->nodes[id].flags &= (uint8_t)~flag;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct agent_node *node = agent_node_at(a, nodes[i]);
+        if (node && !(node->flags & flag)) {
+            node->flags |= (uint8_t)flag;
+            set++;
+        }
+    }
+    return set;
+}
+
+static void on_request(struct agent_io *io, agent_to *m)
+{
+    struct agent *a = io->agent;
+    pthread_mutex_lock(&a->lock);
+    bool stands = a->stopped && a->stop_sent;
+    pthread_mutex_unlock(&a->lock);
+    struct agent_request *request = NULL;
+    if (!stands) {
+        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING,
+                            "the training is running: interrupt it first");
+    } else if (io->request_count >= AGENT_MAX_REQUESTS) {
+        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+                            "too many requests are waiting");
+    } else if (!(request = calloc(1, sizeof(*request)))) {
+        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
+                            "out of memory in the trainer");
+    } else {
+        request->message = m;
+        *io->requests_end = request;
+        io->requests_end = &request->next;
+        io->request_count++;
+        return;
+    }
+    gradb__v1__to_trainer__free_unpacked(m, NULL);
+}
+
+static void on_cancel(struct agent_io *io, uint64_t id)
+{
+    if (io->transfer.active && io->transfer.request == id) {
+        io->transfer.active = false;
+    }
+    struct agent_request **p = &io->requests;
+    while (*p) {
+        struct agent_request *request = *p;
+        if (request_id(request->message) == id) {
+            *p = request->next;
+            request_free(request);
+            io->request_count--;
+        } else {
+            p = &request->next;
+        }
+    }
+    io->requests_end = p;
+}
+
+static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
+{
+    if (a->verdict_for == 0) {
+        return;
+    }
+    if (m->stop && !a->verdict_stop) {
+        a->verdict_stop = true;
+        snprintf(a->verdict_text, sizeof(a->verdict_text), "%s", m->text);
+    }
+    if (m->report >= a->verdict_for) {
+        a->verdict_for = 0;
+        pthread_cond_broadcast(&a->go);
+    }
+}
+
+static void on_stop_training(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    refuse_all(io);
+    pthread_mutex_lock(&a->lock);
+    bool stood = a->stopped && a->stop_sent;
+    pthread_mutex_unlock(&a->lock);
+    if (stood) {
+        send_running(io);
+    }
+    pthread_mutex_lock(&a->lock);
+    POKE(a->wants_stop, 1);
+    agent_disarm(a);
+    let_go(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void on_detach(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    memcpy(io->detached_from, io->debugger_id, io->debugger_id_len);
+    io->detached_from_len = io->debugger_id_len;
+    io->backoff = 60; /* there is no hurry to find the next one */
+    agent_wire_drop_requests(io);
+    pthread_mutex_lock(&a->lock);
+    POKE(a->connected, 0);
+    a->link = LINK_DOWN;
+    a->hold = a->hold_pending = false;
+    agent_disarm(a);
+    let_go(a);
+    pthread_mutex_unlock(&a->lock);
+    agent_wire_goodbye(io, GRADB__V1__GOODBYE__REASON__DETACHED, "detached by the debugger");
+}
+
+/* Messages that change what the hooks look at. With the lock. */
+static void on_control(struct agent *a, const agent_to *m)
+{
+    switch (m->msg_case) {
+    case GRADB__V1__TO_TRAINER__MSG_INTERRUPT: a->interrupt = !a->stopped; break;
+    case GRADB__V1__TO_TRAINER__MSG_BREAKPOINTS:
+        a->break_count = flag_nodes(a, NODE_BREAK, m->breakpoints->n_nodes, m->breakpoints->nodes);
+        break;
+    case GRADB__V1__TO_TRAINER__MSG_KEEP_PREVIOUS:
+        flag_nodes(a, NODE_KEEP, m->keep_previous->n_nodes, m->keep_previous->nodes);
+        agent_keep_collect(a);
+        break;
+    case GRADB__V1__TO_TRAINER__MSG_CAPTURE:
+        a->capture_count = flag_nodes(a, NODE_CAPTURE, m->capture->n_nodes, m->capture->nodes);
+        break;
+    case GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT: on_verdict(a, m->watch_verdict); break;
+    case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT: POKE(a->wants_checkpoint, 1); break;
+    default: break;
+    }
+    agent_arm(a);
+}
+
+static void on_shared_memory(struct agent_io *io, const agent_to *m)
+{
+    if (io->shm && m->msg_case == GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED) {
+        agent_shm_mapped(io->shm, m->shm_mapped->segment);
+    } else if (io->shm) {
+        for (size_t i = 0; i < m->shm_release->n_segments; i++) {
+            agent_shm_release(io->shm, m->shm_release->segments[i]);
+        }
+    }
+}
+
+/* True: the message was kept. */
+static bool dispatch(struct agent_io *io, agent_to *m)
+{
+    struct agent *a = io->agent;
+    switch (m->msg_case) {
+    case GRADB__V1__TO_TRAINER__MSG_FETCH:
+    case GRADB__V1__TO_TRAINER__MSG_STATS: on_request(io, m); return true;
+    case GRADB__V1__TO_TRAINER__MSG_WATCH_PLAN:
+        pthread_mutex_lock(&a->lock);
+        agent_watch_set(a, m);
+        pthread_mutex_unlock(&a->lock);
+        return true;
+    case GRADB__V1__TO_TRAINER__MSG_RUN: on_run(io, m->run); return false;
+    case GRADB__V1__TO_TRAINER__MSG_CANCEL: on_cancel(io, m->cancel->request); return false;
+    case GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING: on_stop_training(io); return false;
+    case GRADB__V1__TO_TRAINER__MSG_DETACH: on_detach(io); return false;
+    case GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED:
+    case GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE: on_shared_memory(io, m); return false;
+    default:
+        pthread_mutex_lock(&a->lock);
+        on_control(a, m);
+        pthread_mutex_unlock(&a->lock);
+        return false;
+    }
+}
+
+static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_t *data, size_t len)
+{
+    struct agent_io *io = ctx;
+    io->last_heard = agent_now();
+    if (io->leaving) {
+        return;
+    }
+    agent_to *m = gradb__v1__to_trainer__unpack(NULL, len, data);
+    if (!m) {
+        gd_grpc_client_cancel(call); /* not the protocol, or no memory: start again */
+        return;
+    }
+    pthread_mutex_lock(&io->agent->lock);
+    bool up = io->agent->link == LINK_UP;
+    pthread_mutex_unlock(&io->agent->lock);
+    bool kept = false;
+    if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_WELCOME) {
+        on_welcome(io, m->welcome);
+    } else if (up) {
+        kept = dispatch(io, m);
+    }
+    if (!kept) {
+        gradb__v1__to_trainer__free_unpacked(m, NULL);
+    }
+}
+
+static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_code code,
+                      const char *text)
+{
+    (void)call;
+    struct agent_io *io = ctx;
+    io->call = NULL;
+    io->closed = true;
+    snprintf(io->close_text, sizeof(io->close_text), "%.150s (gRPC status %d)",
+             text[0] ? text : "the debugger closed the connection", (int)code);
+}
+
+const struct gd_grpc_client_ops agent_wire_ops = {.message = on_message, .closed = on_closed};
