@@ -19,9 +19,8 @@ void gd_cache_set_max(struct gd_cache *cache, uint64_t max_bytes);
  * whose value it is. */
 int gd_cache_put(struct gd_cache *cache, const struct gd_tensor_ref *ref, struct gd_tensor *tensor,
                  int64_t step);
-int gd_cache_put_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
-                       enum gd_dtype dtype, const struct gd_shape *shape,
-                       const struct gd_stats *stats, int64_t step);
+int gd_cache_put_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref, enum gd_dtype dtype,
+                       const struct gd_shape *shape, const struct gd_stats *stats, int64_t step);
 /* Borrowed until the next put, move or clear; NULL when absent. */
 struct gd_tensor *gd_cache_get(struct gd_cache *cache, const struct gd_tensor_ref *ref,
                                int64_t *step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The debugger: all sessions, the selected one, breakpoints, settings, observers. It is what a front
- * end is handed. One thread.
+ * The debugger: all sessions, the selected one, breakpoints, settings, observers. It is what a
+ * front end is handed. One thread.
  */
 #ifndef GD_ENGINE_DEBUGGER_H
 #define GD_ENGINE_DEBUGGER_H
@@ -33,9 +33,11 @@ struct gd_event {
 };
 typedef void (*gd_observer_fn)(void *ctx, const struct gd_event *event);
 
-/* The wire, as the front end needs it; given by main so that nobody above the engine includes it. */
+/* The wire, as the front end needs it; given by main so that nobody above the engine includes it.
+ */
 struct gd_server_ops {
-    /* "HOST:PORT", ":PORT" or "PORT"; port 0 takes a free one. Loopback names listen on 127.0.0.1 and
+    /* "HOST:PORT", ":PORT" or "PORT"; port 0 takes a free one. Loopback names listen on 127.0.0.1
+     * and
      * ::1. GD_EIO (port in use: says so), GD_EINVAL, GD_ESTATE (already listening elsewhere). */
     int (*listen)(void *ctx, const char *address, struct gd_err *err);
     void (*close)(void *ctx);
@@ -47,19 +49,20 @@ typedef void (*gd_pump_fn)(void *ctx, double max_seconds);
 
 struct gd_breakpoint {
     int number;
-    char *where;       /* as typed: a node name or a selector */
+    char *where; /* as typed: a node name or a selector */
     struct gd_selector *selector;
     bool enabled;
     bool temporary;
     uint64_t hits;
-    uint64_t ignore;   /* passes left to ignore */
+    uint64_t ignore; /* passes left to ignore */
+    bool caused;     /* it is why the current session stands where it stands */
     struct gd_breakpoint *next;
 };
 
 struct gd_debugger {
     struct gd_session **sessions; /* oldest first */
     size_t session_count;
-    struct gd_session *current; /* NULL before the first */
+    struct gd_session *current;        /* NULL before the first */
     struct gd_breakpoint *breakpoints; /* by number */
     int next_breakpoint;
     struct gd_settings settings;
@@ -98,6 +101,9 @@ int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, stru
 int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
                                   struct gd_err *err);
 struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int number);
+/* Resolves settings.keep_previous again and tells every live trainer; to be called when the setting
+ * changed. GD_EINVAL: it is no selector; nothing was sent. */
+int gd_debugger_apply_keep_previous(struct gd_debugger *debugger, struct gd_err *err);
 /* The first enabled breakpoint that covers the node, or NULL. */
 struct gd_breakpoint *gd_debugger_breakpoint_at(struct gd_debugger *debugger,
                                                 struct gd_session *session, gd_node_id node);

@@ -23,9 +23,9 @@
 struct gd_graph;
 typedef uint32_t gd_node_id;
 typedef uint32_t gd_scope_id; /* 0 is the root, whose name is "" */
-#define GD_NO_NODE    UINT32_MAX
-#define GD_NO_SCOPE   UINT32_MAX
-#define GD_NO_ORDER   UINT32_MAX
+#define GD_NO_NODE     UINT32_MAX
+#define GD_NO_SCOPE    UINT32_MAX
+#define GD_NO_ORDER    UINT32_MAX
 #define GD_NO_SUBGRAPH UINT32_MAX
 
 enum gd_node_kind {
@@ -49,12 +49,12 @@ struct gd_attr {
     const char *value; /* as text */
 };
 
-struct gd_frame { /* one line of a stack, innermost first */
-    const char *file; /* "" when unknown */
-    uint32_t line;    /* 0 when unknown */
+struct gd_frame {         /* one line of a stack, innermost first */
+    const char *file;     /* "" when unknown */
+    uint32_t line;        /* 0 when unknown */
     const char *function; /* "" when unknown */
     const char *code;     /* the source line as sent; "" when unknown */
-    bool is_title;        /* a section title ("Corresponding forward node candidate:"): text in code */
+    bool is_title; /* a section title ("Corresponding forward node candidate:"): text in code */
 };
 
 struct gd_edge {
@@ -63,7 +63,7 @@ struct gd_edge {
     bool control;    /* orders, carries no tensor */
 };
 
-struct gd_node_desc { /* what a target knows of a new node; copied */
+struct gd_node_desc {      /* what a target knows of a new node; copied */
     const char *name;      /* full name as the framework spells it, scopes separated by '/' */
     const char *wire_name; /* the name the target asks tensors by, when it differs; else NULL */
     const char *type;      /* operator type; "Parameter", "Const" for those */
@@ -122,8 +122,8 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
                      uint32_t count, struct gd_err *err);
 /* Says that a node has one more execution-order fact (learnt while running). */
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order);
-/* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the slot
- * does not exist. */
+/* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the
+ * slot does not exist. */
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
                          const struct gd_output *output);
 /* Makes everything added so far visible to the readers below. */
@@ -150,16 +150,20 @@ uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
 const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *count);
 
 /* Exact full name, else exact wire name, else the one node whose name ends in "/NAME".
- * GD_ENOTFOUND (with a near name in the text where there is one), GD_EAMBIGUOUS (with two of them). */
+ * GD_ENOTFOUND (with a near name in the text where there is one), GD_EAMBIGUOUS (with two of them).
+ */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err);
 /* Exact full name only. */
 gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len);
+/* The name that the target uses: exact wire name, else exact full name. Both of these see a node as
+ * soon as it is added; with several subgraphs the latest one wins. */
+gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, size_t len);
 
 /* Scopes form a tree; children in name order of first appearance. */
 struct gd_scope_info {
-    const char *name; /* full path without a trailing slash */
-    const char *leaf; /* last component, inside name */
+    const char *name;        /* full path without a trailing slash */
+    const char *leaf;        /* last component, inside name */
     gd_scope_id parent;      /* GD_NO_SCOPE for the root */
     gd_scope_id first_child; /* GD_NO_SCOPE when none */
     gd_scope_id next;        /* sibling */
@@ -181,15 +185,16 @@ typedef int (*gd_node_fn)(void *ctx, gd_node_id node);
 
 /* Substring of the full name, ASCII case ignored. */
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx);
-/* Nodes of a type (case ignored) / of a kind / with a stack line FILE:LINE (file by path suffix; line
- * 0 means any). The source index is built on first use. */
+/* Nodes of a type (case ignored) / of a kind / with a stack line FILE:LINE (file by path suffix;
+ * line 0 means any). The source index is built on first use. */
 int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node_fn fn, void *ctx);
 int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, gd_node_fn fn,
                          void *ctx);
 int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t line, gd_node_fn fn,
                            void *ctx);
 
-/* Types with their node counts, most frequent first; *count entries, valid until the next commit. */
+/* Types with their node counts, most frequent first; *count entries, valid until the next commit.
+ */
 struct gd_type_count {
     const char *type;
     uint32_t count;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Selectors: what a command applies to. One term or several joined by ',' or '|' (union), with
- * "except TERM" at the end. A term is a node name, a glob (* ? []), /regex/ (POSIX extended), a scope
- * (with or without a trailing slash), `weights`, `gradients`, `activations`, `parameters`, `all`,
- * `type:ReLU`, or `at:FILE[:LINE]`.
+ * "except TERM" at the end (TERM may be several, too). A term is
+ *   a node name        exact, or the end of one name after a '/'
+ *   a glob             * ? []; '*' crosses '/'; without a '/' it is matched to the last component,
+ * too /regex/            POSIX extended, anywhere in the name; "\/" is a slash (a plain one works,
+ * too, where no blank, ',' or '|' follows it) a scope            with or without a trailing slash,
+ * also the end of one scope's path weights gradients activations parameters all type:ReLU a glob,
+ * case ignored at:FILE[:LINE]     file by the end of its path
+ *   "..."              a name as it stands, whatever it contains
  */
 #ifndef GD_ENGINE_SELECTOR_H
 #define GD_ENGINE_SELECTOR_H

@@ -19,22 +19,22 @@ enum gd_state {
     GD_WAITING,   /* known, but no graph yet */
     GD_CONNECTED, /* graph arriving or complete; has not stopped yet */
     GD_RUNNING,
-    GD_STOPPED,   /* commands can look around */
-    GD_LOST,      /* the connection broke; last values stay readable */
-    GD_FINISHED,  /* the training ended or was detached */
+    GD_STOPPED,  /* commands can look around */
+    GD_LOST,     /* the connection broke; last values stay readable */
+    GD_FINISHED, /* the training ended or was detached */
 };
 const char *gd_state_name(enum gd_state state); /* "waiting", ... */
 
 enum gd_stop_reason {
     GD_STOP_NONE,
-    GD_STOP_CONNECTED,  /* before the first step */
-    GD_STOP_STEP,       /* the asked-for steps are done */
-    GD_STOP_NODE,       /* next or run-to is done */
+    GD_STOP_CONNECTED, /* before the first step */
+    GD_STOP_STEP,      /* the asked-for steps are done */
+    GD_STOP_NODE,      /* next or run-to is done */
     GD_STOP_BREAKPOINT,
     GD_STOP_INTERRUPT,
-    GD_STOP_HIT,        /* a watchpoint fired */
-    GD_STOP_PHASE,      /* finish is done */
-    GD_STOP_PROGRAM,    /* the trainer asked for it */
+    GD_STOP_HIT,     /* a watchpoint fired */
+    GD_STOP_PHASE,   /* finish is done */
+    GD_STOP_PROGRAM, /* the trainer asked for it */
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
 
@@ -68,7 +68,7 @@ struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
 };
 #define GD_MAX_SCALARS 64
 
-struct gd_timing { /* seconds; of this session, by the debugger's clock */
+struct gd_timing {       /* seconds; of this session, by the debugger's clock */
     double connected_at; /* seconds since the epoch */
     double running;      /* total time spent running */
     double stopped;      /* total time spent stopped */
@@ -86,12 +86,12 @@ struct gd_hit_param {
 };
 #define GD_MAX_HIT_PARAMS 8
 enum gd_hit_error { /* bits: why a watchpoint could not be checked */
-    GD_HIT_NAN = 1,
-    GD_HIT_INF = 2,
-    GD_HIT_NO_PREVIOUS = 4,
-    GD_HIT_NO_MEMORY = 8,
-    GD_HIT_NO_HISTORY = 16,
-    GD_HIT_NO_VALUE = 32,
+                    GD_HIT_NAN = 1,
+                    GD_HIT_INF = 2,
+                    GD_HIT_NO_PREVIOUS = 4,
+                    GD_HIT_NO_MEMORY = 8,
+                    GD_HIT_NO_HISTORY = 16,
+                    GD_HIT_NO_VALUE = 32,
 };
 struct gd_hit {
     int watchpoint;
@@ -121,10 +121,11 @@ struct gd_session {
     struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
     size_t hit_count;
     size_t hits_dropped;
-    gd_node_id current; /* the node that commands without an argument look at */
+    gd_node_id current;        /* the node that commands without an argument look at */
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
-    char end_text[256]; /* why it is LOST or FINISHED */
+    char end_text[256];           /* why it is LOST or FINISHED */
+    struct gd_session_impl *impl; /* private to the engine */
 };
 
 /* ---- for targets --------------------------------------------------------------------------- */

@@ -28,24 +28,24 @@ struct gd_settings {
     bool ms_shared_allow_remote;  /* accept MindSpore clients (which cannot show a token) from other
                                      hosts; default off */
     /* wire */
-    char token[128]; /* what gradb.v1 clients must show; "" = loopback needs none */
-    bool shared_memory; /* take tensors through shared memory on the same host; default on */
+    char token[128];         /* what gradb.v1 clients must show; "" = loopback needs none */
+    bool shared_memory;      /* take tensors through shared memory on the same host; default on */
     enum gd_on_loss on_loss; /* what a gradb.v1 trainer does when we vanish; default continue */
-    double keepalive;   /* seconds between our HTTP/2 PINGs; 0 off; default 20 */
-    double start_timeout; /* seconds that `run` waits for the trainer to connect; default 60 */
+    double keepalive;        /* seconds between our HTTP/2 PINGs; 0 off; default 20 */
+    double start_timeout;    /* seconds that `run` waits for the trainer to connect; default 60 */
     /* printing */
-    int print_precision;  /* default 8 */
+    int print_precision;     /* default 8 */
     int64_t print_threshold; /* default 1000 */
-    int print_edge_items; /* default 3 */
-    int print_width;      /* default 75 */
-    bool print_suppress;  /* default off */
-    bool confirm;         /* default on; batch acts as off */
-    bool pagination;      /* default on; only with a terminal */
-    int color;            /* 0 auto, 1 always, 2 never */
-    int charset;          /* 0 auto, 1 utf8, 2 ascii */
+    int print_edge_items;    /* default 3 */
+    int print_width;         /* default 75 */
+    bool print_suppress;     /* default off */
+    bool confirm;            /* default on; batch acts as off */
+    bool pagination;         /* default on; only with a terminal */
+    int color;               /* 0 auto, 1 always, 2 never */
+    int charset;             /* 0 auto, 1 utf8, 2 ascii */
     char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
-    int history_size;     /* lines; default 1000 */
-    int list_lines;       /* lines shown by `list`; default 10 */
+    int history_size;        /* lines; default 1000 */
+    int list_lines;          /* lines shown by `list`; default 10 */
 };
 
 void gd_settings_init(struct gd_settings *settings); /* the defaults above */

@@ -2,9 +2,9 @@
 /*
  * MindSpore's source_address text, every release's form, as frames.
  *
- * Accepted (spec section 7.4): "      # In file PATH(LINE)/CODE/", "      # In file PATH:LINE/CODE/",
- * the same after " - " or three spaces, and title lines "# Corresponding ...:". Lines of other shape
- * become frames with an empty file and the text as code.
+ * Accepted (spec section 7.4): "      # In file PATH(LINE)/CODE/", "      # In file
+ * PATH:LINE/CODE/", the same after " - " or three spaces, and title lines "# Corresponding ...:".
+ * Lines of other shape become frames with an empty file and the text as code.
  */
 #ifndef GD_ENGINE_STACK_H
 #define GD_ENGINE_STACK_H

@@ -2,8 +2,8 @@
 /*
  * A target: the thing being debugged, behind one table of operations. A live MindSpore process, a
  * gradb.v1 trainer, a dump directory differ only in which slots they fill; an empty slot means "not
- * supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that names the
- * target's kind.
+ * supported", which the gd_target_* callers turn into GD_EUNSUPPORTED with a sentence that names
+ * the target's kind.
  *
  * Everything runs on the one thread of the event loop. Operations return at once; data comes back
  * through a callback, exactly once per accepted request: with a result, or with an error when the
@@ -59,8 +59,8 @@ struct gd_remote_param {
     double value;
 };
 struct gd_remote_watch {
-    int32_t id;       /* 1 ... INT32_MAX */
-    int condition;    /* MindSpore's wire number */
+    int32_t id;                           /* 1 ... INT32_MAX */
+    int condition;                        /* MindSpore's wire number */
     const struct gd_remote_param *params; /* the full list, in wire order */
     size_t param_count;
     const gd_node_id *nodes;
@@ -68,17 +68,17 @@ struct gd_remote_watch {
 };
 
 enum gd_capability { /* bits of gd_target.capabilities */
-    GD_CAN_STEP = 1 << 0,
-    GD_CAN_NEXT = 1 << 1,
-    GD_CAN_INTERRUPT = 1 << 2,
-    GD_CAN_FETCH = 1 << 3,
-    GD_CAN_STATS = 1 << 4,
-    GD_CAN_PREVIOUS = 1 << 5,
-    GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
-    GD_CAN_KILL = 1 << 7,
-    GD_CAN_WATCH_REMOTE = 1 << 8,
-    GD_CAN_FINISH = 1 << 9,
-    GD_CAN_CHECKPOINT = 1 << 10,
+                     GD_CAN_STEP = 1 << 0,
+                     GD_CAN_NEXT = 1 << 1,
+                     GD_CAN_INTERRUPT = 1 << 2,
+                     GD_CAN_FETCH = 1 << 3,
+                     GD_CAN_STATS = 1 << 4,
+                     GD_CAN_PREVIOUS = 1 << 5,
+                     GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
+                     GD_CAN_KILL = 1 << 7,
+                     GD_CAN_WATCH_REMOTE = 1 << 8,
+                     GD_CAN_FINISH = 1 << 9,
+                     GD_CAN_CHECKPOINT = 1 << 10,
 };
 
 struct gd_target_ops {
@@ -103,8 +103,8 @@ struct gd_target_ops {
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
     /* Facts of the target for `info target`, one call per fact. */
-    void (*describe)(struct gd_target *target, void (*fact)(void *ctx, const char *name, const char *value),
-                     void *ctx);
+    void (*describe)(struct gd_target *target,
+                     void (*fact)(void *ctx, const char *name, const char *value), void *ctx);
     void (*destroy)(struct gd_target *target); /* drops the connection, if any, without ceremony */
 };
 
@@ -112,6 +112,7 @@ struct gd_target {
     const struct gd_target_ops *ops;
     struct gd_session *session; /* set by gd_session_create */
     unsigned capabilities;
+    struct gd_target *next_dead; /* private to the debugger: waits for gd_debugger_reap */
 };
 
 /* Each forwards to the slot or fails with GD_EUNSUPPORTED; GD_ESTATE when the session's state does

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/selector.h"
+#include "engine/session_impl.h"
+
+static void emit_changed(struct gd_debugger *debugger)
+{
+    struct gd_event event = {.type = GD_EV_BREAKPOINTS};
+
+    gd_debugger_emit(debugger, &event);
+}
+
+static void free_breakpoint(struct gd_breakpoint *breakpoint)
+{
+    gd_selector_destroy(breakpoint->selector);
+    free(breakpoint->where);
+    free(breakpoint);
+}
+
+void breakpoints_free(struct gd_debugger *debugger)
+{
+    while (debugger->breakpoints) {
+        struct gd_breakpoint *next = debugger->breakpoints->next;
+
+        free_breakpoint(debugger->breakpoints);
+        debugger->breakpoints = next;
+    }
+}
+
+static void warn(struct gd_session *session, bool *warned, const struct gd_err *err)
+{
+    if (!*warned) {
+        *warned = true;
+        gd_session_on_warning(session, err->text);
+    }
+}
+
+/* ---- where they stand in a graph
+ * ------------------------------------------------------------------ */
+
+static int compare_sites(const void *a, const void *b)
+{
+    const struct session_site *x = a;
+    const struct session_site *y = b;
+
+    if (x->node != y->node) {
+        return x->node < y->node ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* One breakpoint's nodes behind the sites that are there. */
+static int add_sites(struct gd_session *session, const struct gd_breakpoint *breakpoint)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct session_site *grown;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+
+    if (gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, NULL) ||
+        count == 0) {
+        return GD_OK; /* pending: its node may come with the next part of the graph */
+    }
+    grown = realloc(impl->sites, (impl->site_count + count) * sizeof(*grown));
+    if (!grown) {
+        free(nodes);
+        return GD_ENOMEM;
+    }
+    impl->sites = grown;
+    for (size_t i = 0; i < count; i++) {
+        grown[impl->site_count++] =
+            (struct session_site){.node = nodes[i], .number = breakpoint->number};
+    }
+    free(nodes);
+    return GD_OK;
+}
+
+static int resolve_sites(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    int rc = GD_OK;
+
+    impl->site_count = 0;
+    for (const struct gd_breakpoint *b = session->debugger->breakpoints; !rc && b; b = b->next) {
+        if (b->enabled) {
+            rc = add_sites(session, b);
+        }
+    }
+    if (impl->site_count > 1) {
+        qsort(impl->sites, impl->site_count, sizeof(*impl->sites), compare_sites);
+    }
+    return rc;
+}
+
+/* Sends nodes[0..count) with `send` unless it is what the target knows already. Takes the array. */
+static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t count,
+                      gd_node_id **known, size_t *known_count,
+                      int (*send)(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                                  struct gd_err *err),
+                      struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    if (count == *known_count &&
+        (count == 0 || memcmp(nodes, *known, count * sizeof(*nodes)) == 0)) {
+        free(nodes);
+        return GD_OK;
+    }
+    if (session->target) {
+        rc = send(session->target, nodes, count, err);
+    }
+    if (rc) {
+        free(nodes);
+        return rc;
+    }
+    free(*known);
+    *known = nodes;
+    *known_count = count;
+    return GD_OK;
+}
+
+void breakpoints_push(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    struct gd_err err;
+    int rc = resolve_sites(session);
+
+    if (!session->target) {
+        return;
+    }
+    if (!rc && impl->site_count) {
+        nodes = malloc(impl->site_count * sizeof(*nodes));
+        rc = nodes ? GD_OK : GD_ENOMEM;
+    }
+    if (rc) {
+        gd_fail(&err, rc, "out of memory for breakpoints: they may not stop the run");
+        warn(session, &impl->warned_breakpoints, &err);
+        return;
+    }
+    for (size_t i = 0; i < impl->site_count; i++) {
+        if (count == 0 || nodes[count - 1] != impl->sites[i].node) {
+            nodes[count++] = impl->sites[i].node;
+        }
+    }
+    if (push_nodes(session, nodes, count, &impl->pushed, &impl->pushed_count,
+                   gd_target_set_breakpoints, &err)) {
+        warn(session, &impl->warned_breakpoints, &err);
+    }
+}
+
+void breakpoints_push_all(struct gd_debugger *debugger)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        breakpoints_push(debugger->sessions[i]);
+    }
+}
+
+/* The first site at the node, or NULL. */
+static const struct session_site *site_at(const struct gd_session *session, gd_node_id node)
+{
+    const struct gd_session_impl *impl = session->impl;
+    size_t low = 0, high = impl->site_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (impl->sites[middle].node < node) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < impl->site_count && impl->sites[low].node == node ? &impl->sites[low] : NULL;
+}
+
+static const struct session_site *next_site(const struct gd_session *session,
+                                            const struct session_site *site)
+{
+    const struct session_site *end = session->impl->sites + session->impl->site_count;
+
+    return site + 1 < end && site[1].node == site->node ? site + 1 : NULL;
+}
+
+struct gd_breakpoint *gd_debugger_breakpoint_at(struct gd_debugger *debugger,
+                                                struct gd_session *session, gd_node_id node)
+{
+    const struct session_site *site = site_at(session, node);
+    struct gd_breakpoint *breakpoint = NULL;
+
+    for (; site && !breakpoint; site = next_site(session, site)) {
+        breakpoint = gd_debugger_breakpoint(debugger, site->number);
+        if (breakpoint && !breakpoint->enabled) {
+            breakpoint = NULL;
+        }
+    }
+    return breakpoint;
+}
+
+enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node)
+{
+    enum breakpoint_verdict verdict = BREAKPOINT_NONE;
+
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
+        b->caused = false;
+    }
+    for (const struct session_site *site = site_at(session, node); site;
+         site = next_site(session, site)) {
+        struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(session->debugger, site->number);
+
+        if (!breakpoint || !breakpoint->enabled) {
+            continue;
+        }
+        breakpoint->hits++;
+        breakpoint->caused = breakpoint->ignore == 0;
+        if (breakpoint->ignore) {
+            breakpoint->ignore--;
+            verdict = verdict == BREAKPOINT_NONE ? BREAKPOINT_IGNORE : verdict;
+        } else {
+            verdict = BREAKPOINT_STOP;
+        }
+    }
+    return verdict;
+}
+
+/* ---- the list
+ * ------------------------------------------------------------------------------------- */
+
+struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int number)
+{
+    struct gd_breakpoint *breakpoint = debugger->breakpoints;
+
+    while (breakpoint && breakpoint->number != number) {
+        breakpoint = breakpoint->next;
+    }
+    return breakpoint;
+}
+
+int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
+                      struct gd_breakpoint **ret, struct gd_err *err)
+{
+    struct gd_breakpoint **end = &debugger->breakpoints;
+    struct gd_breakpoint *breakpoint = calloc(1, sizeof(*breakpoint));
+    int rc;
+
+    if (!breakpoint || !(breakpoint->where = strdup(where))) {
+        free(breakpoint);
+        return gd_fail(err, GD_ENOMEM, "out of memory for a breakpoint");
+    }
+    rc = gd_selector_parse(where, &breakpoint->selector, err);
+    if (rc) {
+        free_breakpoint(breakpoint);
+        return rc;
+    }
+    breakpoint->number = debugger->next_breakpoint++;
+    breakpoint->enabled = true;
+    breakpoint->temporary = temporary;
+    while (*end) {
+        end = &(*end)->next;
+    }
+    *end = breakpoint;
+    if (ret) {
+        *ret = breakpoint;
+    }
+    breakpoints_push_all(debugger);
+    emit_changed(debugger);
+    return GD_OK;
+}
+
+static int no_breakpoint(int number, struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOTFOUND, "there is no breakpoint %d: see `info breakpoints`", number);
+}
+
+static bool unlink_breakpoint(struct gd_debugger *debugger, int number)
+{
+    struct gd_breakpoint **link = &debugger->breakpoints;
+    struct gd_breakpoint *found;
+
+    while (*link && (*link)->number != number) {
+        link = &(*link)->next;
+    }
+    found = *link;
+    if (found) {
+        *link = found->next;
+        free_breakpoint(found);
+    }
+    return found != NULL;
+}
+
+int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err)
+{
+    if (!unlink_breakpoint(debugger, number)) {
+        return no_breakpoint(number, err);
+    }
+    breakpoints_push_all(debugger);
+    emit_changed(debugger);
+    return GD_OK;
+}
+
+int gd_debugger_enable_breakpoint(struct gd_debugger *debugger, int number, bool enable,
+                                  struct gd_err *err)
+{
+    struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(debugger, number);
+
+    if (!breakpoint) {
+        return no_breakpoint(number, err);
+    }
+    if (breakpoint->enabled != enable) {
+        breakpoint->enabled = enable;
+        breakpoints_push_all(debugger);
+        emit_changed(debugger);
+    }
+    return GD_OK;
+}
+
+void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node)
+{
+    struct gd_debugger *debugger = session->debugger;
+    bool any = false;
+
+    for (const struct session_site *site = site_at(session, node); site;
+         site = next_site(session, site)) {
+        const struct gd_breakpoint *breakpoint = gd_debugger_breakpoint(debugger, site->number);
+
+        if (breakpoint && breakpoint->temporary && breakpoint->caused) {
+            any = unlink_breakpoint(debugger, site->number) || any;
+        }
+    }
+    if (any) {
+        breakpoints_push_all(debugger);
+        emit_changed(debugger);
+    }
+}
+
+/* ---- values of the previous step
+ * ------------------------------------------------------------------- */
+
+int keep_previous_push(struct gd_session *session, struct gd_err *err)
+{
+    struct gd_session_impl *impl = session->impl;
+    const char *setting = session->debugger->settings.keep_previous;
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    struct gd_err failed;
+    int rc;
+
+    if (setting[0]) {
+        rc = gd_selector_parse(setting, &selector, err);
+        if (rc) {
+            return rc;
+        }
+        /* A name that this graph lacks (yet) keeps nothing. */
+        if (gd_selector_resolve(selector, session->graph, &nodes, &count, NULL)) {
+            nodes = NULL;
+            count = 0;
+        }
+        gd_selector_destroy(selector);
+    }
+    if (push_nodes(session, nodes, count, &impl->kept, &impl->kept_count, gd_target_keep_previous,
+                   &failed)) {
+        warn(session, &impl->warned_keep, &failed);
+    }
+    return GD_OK;
+}
+
+int gd_debugger_apply_keep_previous(struct gd_debugger *debugger, struct gd_err *err)
+{
+    struct gd_selector *selector;
+    int rc;
+
+    if (debugger->settings.keep_previous[0]) {
+        rc = gd_selector_parse(debugger->settings.keep_previous, &selector, err);
+        if (rc) {
+            return rc;
+        }
+        gd_selector_destroy(selector);
+    }
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (gd_session_is_live(debugger->sessions[i])) {
+            keep_previous_push(debugger->sessions[i], err);
+        }
+    }
+    return GD_OK;
+}

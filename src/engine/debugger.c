@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/debugger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session_impl.h"
+
+int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
+{
+    struct gd_debugger *debugger = calloc(1, sizeof(*debugger));
+
+    if (debugger) {
+        debugger->impl = calloc(1, sizeof(*debugger->impl));
+    }
+    if (!debugger || !debugger->impl) {
+        free(debugger);
+        return gd_fail(err, GD_ENOMEM, "out of memory for the debugger");
+    }
+    debugger->next_breakpoint = 1;
+    debugger->impl->next_session = 1;
+    gd_settings_init(&debugger->settings);
+    *ret = debugger;
+    return GD_OK;
+}
+
+void gd_debugger_destroy(struct gd_debugger *debugger)
+{
+    if (!debugger) {
+        return;
+    }
+    /* Nobody is left who could be told anything. */
+    debugger->impl->observer_count = 0;
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        gd_session_on_finished(debugger->sessions[i], "the debugger ends");
+    }
+    gd_debugger_reap(debugger);
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        session_destroy(debugger->sessions[i]);
+    }
+    breakpoints_free(debugger);
+    free(debugger->sessions);
+    free(debugger->impl->observers);
+    free(debugger->impl);
+    free(debugger);
+}
+
+double debugger_now(const struct gd_debugger *debugger)
+{
+    return debugger->now ? debugger->now(debugger->now_ctx) : 0;
+}
+
+/* ---- observers ----------------------------------------------------------------------------------
+ */
+
+int gd_debugger_observe(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx)
+{
+    struct gd_debugger_impl *impl = debugger->impl;
+    struct debugger_observer *grown =
+        realloc(impl->observers, (impl->observer_count + 1) * sizeof(*grown));
+
+    if (!grown) {
+        return GD_ENOMEM;
+    }
+    impl->observers = grown;
+    grown[impl->observer_count++] = (struct debugger_observer){.fn = fn, .ctx = ctx};
+    return GD_OK;
+}
+
+void gd_debugger_unobserve(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx)
+{
+    struct gd_debugger_impl *impl = debugger->impl;
+
+    for (size_t i = 0; i < impl->observer_count; i++) {
+        if (impl->observers[i].fn == fn && impl->observers[i].ctx == ctx) {
+            impl->observer_count--;
+            memmove(impl->observers + i, impl->observers + i + 1,
+                    (impl->observer_count - i) * sizeof(*impl->observers));
+            return;
+        }
+    }
+}
+
+void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event)
+{
+    for (size_t i = 0; i < debugger->impl->observer_count; i++) {
+        debugger->impl->observers[i].fn(debugger->impl->observers[i].ctx, event);
+    }
+}
+
+/* ---- sessions
+ * ------------------------------------------------------------------------------------- */
+
+void debugger_bury(struct gd_debugger *debugger, struct gd_target *target)
+{
+    target->next_dead = debugger->impl->dead;
+    debugger->impl->dead = target;
+}
+
+void gd_debugger_reap(struct gd_debugger *debugger)
+{
+    while (debugger->impl->dead) {
+        struct gd_target *target = debugger->impl->dead;
+        struct gd_session *session = target->session;
+
+        debugger->impl->dead = target->next_dead;
+        target->next_dead = NULL;
+        if (target->ops->destroy) {
+            target->ops->destroy(target);
+        }
+        if (session) {
+            session_drop_requests(session);
+        }
+    }
+}
+
+static bool is_buried(const struct gd_debugger *debugger, const struct gd_session *session)
+{
+    for (const struct gd_target *t = debugger->impl->dead; t; t = t->next_dead) {
+        if (t->session == session) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Forgets the oldest session that is over and that nobody looks at. */
+static bool evict_session(struct gd_debugger *debugger)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+
+        if (session != debugger->current && !gd_session_is_live(session) &&
+            !is_buried(debugger, session)) {
+            debugger->session_count--;
+            memmove(debugger->sessions + i, debugger->sessions + i + 1,
+                    (debugger->session_count - i) * sizeof(struct gd_session *));
+            session_destroy(session);
+            return true;
+        }
+    }
+    return false;
+}
+
+int debugger_add_session(struct gd_debugger *debugger, struct gd_session *session,
+                         struct gd_err *err)
+{
+    uint64_t max = debugger->settings.max_sessions;
+    struct gd_session **grown;
+
+    if (debugger->session_count >= max && !evict_session(debugger)) {
+        return gd_fail(err, GD_ELIMIT, "there are %zu sessions already: raise max-sessions",
+                       debugger->session_count);
+    }
+    grown =
+        realloc(debugger->sessions, (debugger->session_count + 1) * sizeof(struct gd_session *));
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
+    }
+    debugger->sessions = grown;
+    grown[debugger->session_count++] = session;
+    session->number = debugger->impl->next_session++;
+    return GD_OK;
+}
+
+struct gd_session *gd_debugger_session(struct gd_debugger *debugger, int number)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (debugger->sessions[i]->number == number) {
+            return debugger->sessions[i];
+        }
+    }
+    return NULL;
+}
+
+int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err)
+{
+    struct gd_session *session = gd_debugger_session(debugger, session_number);
+    struct gd_event event = {.type = GD_EV_SELECTED, .session = session};
+
+    if (!session) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no session %d: see `info ranks`",
+                       session_number);
+    }
+    if (debugger->current != session) {
+        debugger->current = session;
+        gd_debugger_emit(debugger, &event);
+    }
+    return GD_OK;
+}
+
+int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **ret,
+                             struct gd_err *err)
+{
+    const char *address = debugger->server ? debugger->server->address(debugger->server_ctx) : NULL;
+
+    if (debugger->current) {
+        *ret = debugger->current;
+        return GD_OK;
+    }
+    if (address) {
+        return gd_fail(err, GD_ESTATE,
+                       "no trainer is connected: start one that connects to %s, or use `run`",
+                       address);
+    }
+    return gd_fail(err, GD_ESTATE, "no trainer is connected: use `run` or `listen`");
+}

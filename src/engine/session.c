@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cache.h"
+#include "engine/session_impl.h"
+
+const char *gd_state_name(enum gd_state state)
+{
+    switch (state) {
+    case GD_WAITING: return "waiting";
+    case GD_CONNECTED: return "connected";
+    case GD_RUNNING: return "running";
+    case GD_STOPPED: return "stopped";
+    case GD_LOST: return "lost";
+    case GD_FINISHED: return "finished";
+    }
+    return "unknown";
+}
+
+const char *gd_stop_reason_name(enum gd_stop_reason reason)
+{
+    switch (reason) {
+    case GD_STOP_NONE: return "none";
+    case GD_STOP_CONNECTED: return "connected";
+    case GD_STOP_STEP: return "step";
+    case GD_STOP_NODE: return "node";
+    case GD_STOP_BREAKPOINT: return "breakpoint";
+    case GD_STOP_INTERRUPT: return "interrupt";
+    case GD_STOP_HIT: return "hit";
+    case GD_STOP_PHASE: return "phase";
+    case GD_STOP_PROGRAM: return "program";
+    }
+    return "unknown";
+}
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+static void emit(struct gd_session *session, enum gd_event_type type, const char *text,
+                 const struct gd_hit *hit)
+{
+    struct gd_event event = {.type = type, .session = session, .text = text, .hit = hit};
+
+    gd_debugger_emit(session->debugger, &event);
+}
+
+bool gd_session_is_live(const struct gd_session *session)
+{
+    return session->target != NULL;
+}
+
+static bool has_ended(const struct gd_session *session)
+{
+    return session->state == GD_LOST || session->state == GD_FINISHED;
+}
+
+/* ---- making and breaking --------------------------------------------------------------------- */
+
+void session_destroy(struct gd_session *session)
+{
+    if (!session) {
+        return;
+    }
+    if (session->impl) {
+        session_drop_requests(session);
+        free(session->impl->sites);
+        free(session->impl->pushed);
+        free(session->impl->kept);
+        free(session->impl);
+    }
+    gd_graph_destroy(session->graph);
+    gd_cache_destroy(session->cache);
+    free(session->hits);
+    free(session);
+}
+
+static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd_err *err)
+{
+    struct gd_session *session = calloc(1, sizeof(*session));
+    uint64_t max_graph = debugger->settings.max_graph_memory;
+    int rc;
+
+    if (session) {
+        session->impl = calloc(1, sizeof(*session->impl));
+    }
+    if (!session || !session->impl) {
+        free(session);
+        return gd_fail(err, GD_ENOMEM, "out of memory for a new session");
+    }
+    rc = gd_graph_create(max_graph > SIZE_MAX ? SIZE_MAX : (size_t)max_graph, &session->graph, err);
+    if (!rc) {
+        rc = gd_cache_create(debugger->settings.max_cache, &session->cache, err);
+    }
+    if (rc) {
+        session_destroy(session);
+        return rc;
+    }
+    *ret = session;
+    return GD_OK;
+}
+
+int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
+                      const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
+{
+    struct gd_session *session;
+    int rc = make(debugger, &session, err);
+
+    if (rc) {
+        debugger_bury(debugger, target);
+        return rc;
+    }
+    session->debugger = debugger;
+    session->current = GD_NO_NODE;
+    session->stop.node = GD_NO_NODE;
+    session->state = GD_WAITING;
+    session->timing.connected_at = debugger_now(debugger);
+    session->impl->since = session->timing.connected_at;
+    session->peer.world_size = 1;
+    if (peer) {
+        session->peer = *peer;
+    }
+    rc = debugger_add_session(debugger, session, err);
+    if (rc) {
+        session_destroy(session);
+        debugger_bury(debugger, target);
+        return rc;
+    }
+    session->target = target;
+    target->session = session;
+    *ret = session;
+    emit(session, GD_EV_CONNECTED, NULL, NULL);
+    if (!debugger->current || !gd_session_is_live(debugger->current)) {
+        debugger->current = session;
+        emit(session, GD_EV_SELECTED, NULL, NULL);
+    }
+    return GD_OK;
+}
+
+/* ---- what targets report ------------------------------------------------------------------------
+ */
+
+void gd_session_on_graph(struct gd_session *session)
+{
+    if (has_ended(session)) {
+        return;
+    }
+    session->graph_generation++;
+    if (session->state == GD_WAITING) {
+        session->state = GD_CONNECTED;
+    }
+    breakpoints_push(session);
+    keep_previous_push(session, NULL);
+    emit(session, GD_EV_GRAPH, NULL, NULL);
+}
+
+void gd_session_on_running(struct gd_session *session)
+{
+    double now = debugger_now(session->debugger);
+
+    if (has_ended(session) || session->state == GD_RUNNING) {
+        return;
+    }
+    if (session->state == GD_STOPPED) {
+        session->timing.stopped += now - session->impl->since;
+    }
+    session->impl->since = now;
+    session->state = GD_RUNNING;
+    if (!session->impl->resuming) {
+        session->timing.last_run = 0;
+        session->timing.last_run_steps = 0;
+        emit(session, GD_EV_RUNNING, NULL, NULL);
+    }
+}
+
+void session_note_run(struct gd_session *session, const struct gd_run *run,
+                      const struct gd_stop *from, uint64_t sequence)
+{
+    struct gd_session_impl *impl = session->impl;
+
+    if (run->kind != GD_RUN_RECHECK && sequence == UINT64_MAX) {
+        impl->run = *run;
+        if (run->name != impl->run_name) {
+            copy_text(impl->run_name, sizeof(impl->run_name), run->name);
+        }
+        impl->run.name = impl->run_name;
+        impl->run_from = *from;
+        impl->has_run = true;
+    }
+    if (session->state == GD_STOPPED && session->stop.sequence == sequence) {
+        gd_session_on_running(session);
+    }
+}
+
+static void name_node(struct gd_session *session, struct gd_stop *stop)
+{
+    if (stop->node == GD_NO_NODE && stop->node_name[0]) {
+        stop->node = gd_graph_lookup_wire(session->graph, stop->node_name, strlen(stop->node_name));
+    } else if (stop->node != GD_NO_NODE && !stop->node_name[0]) {
+        copy_text(stop->node_name, sizeof(stop->node_name),
+                  gd_graph_name(session->graph, stop->node));
+    }
+}
+
+/* The books of a stop: time, steps, cache. No event yet. */
+static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
+{
+    double now = debugger_now(session->debugger);
+    int64_t last_step = session->stop.step;
+    uint64_t sequence = session->stop.sequence;
+
+    if (session->state == GD_RUNNING) {
+        session->timing.last_run += now - session->impl->since;
+        session->timing.running += now - session->impl->since;
+        if (stop->step > last_step) {
+            session->timing.last_run_steps += stop->step - last_step;
+            session->timing.steps_run += stop->step - last_step;
+        }
+    } else if (session->state == GD_STOPPED) {
+        session->timing.stopped += now - session->impl->since;
+    }
+    session->impl->since = now;
+    gd_cache_move(session->cache, last_step, stop->step);
+    session->stop = *stop;
+    session->stop.sequence = sequence;
+    name_node(session, &session->stop);
+    session->state = GD_STOPPED;
+}
+
+/* What is left of the run that was under way, as a run from here; false when it is done. */
+static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
+{
+    const struct gd_session_impl *impl = session->impl;
+    const struct gd_stop *from = &impl->run_from;
+    const struct gd_stop *at = &session->stop;
+    struct gd_node_info a, b;
+
+    if (!impl->has_run) {
+        return false;
+    }
+    *ret = impl->run;
+    if (ret->kind == GD_RUN_STEP) {
+        /* Steps end between two stops of different step; one that stands at an end has it behind
+         * it. */
+        ret->count -= at->step - from->step + at->at_step_end - from->at_step_end;
+        return ret->count > 0;
+    }
+    if (ret->kind == GD_RUN_NEXT) {
+        if (at->step == from->step && gd_graph_node(session->graph, from->node, &a) &&
+            gd_graph_node(session->graph, at->node, &b) && a.order != GD_NO_ORDER &&
+            b.order != GD_NO_ORDER && b.order > a.order) {
+            ret->count -= (int64_t)b.order - a.order;
+        } else {
+            ret->count--;
+        }
+        return ret->count > 0;
+    }
+    return true;
+}
+
+/* Goes on as if nothing had happened. False when that fails: then it is a stop like any other. */
+static bool resume_silently(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_run run;
+    bool resumed;
+
+    if (!session->target || session->interrupt_asked || !rest_of_run(session, &run)) {
+        return false;
+    }
+    impl->resuming = true;
+    impl->has_deferred = false;
+    resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
+    impl->resuming = false;
+    return resumed;
+}
+
+static void announce_stop(struct gd_session *session, enum breakpoint_verdict verdict)
+{
+    gd_node_id node = session->stop.node;
+
+    if (verdict == BREAKPOINT_STOP && session->stop.reason == GD_STOP_NODE) {
+        session->stop.reason = GD_STOP_BREAKPOINT;
+    }
+    if (session->interrupt_asked && session->stop.reason == GD_STOP_BREAKPOINT &&
+        verdict == BREAKPOINT_IGNORE) {
+        session->stop.reason = GD_STOP_INTERRUPT;
+    }
+    session->interrupt_asked = false;
+    session->stop.sequence++;
+    if (node != GD_NO_NODE) {
+        session->current = node;
+    }
+    emit(session, GD_EV_STOPPED, NULL, NULL);
+    if (verdict == BREAKPOINT_STOP && session->stop.node == node) {
+        breakpoints_delete_temporary(session, node);
+    }
+}
+
+void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_stop now = *stop;
+
+    if (has_ended(session)) {
+        return;
+    }
+    if (impl->resuming) { /* the target answered from inside resume: the loop below goes on with it
+                           */
+        impl->deferred = *stop;
+        impl->has_deferred = true;
+        return;
+    }
+    for (;;) {
+        enum breakpoint_verdict verdict = BREAKPOINT_NONE;
+
+        enter_stop(session, &now);
+        if (now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
+            now.reason == GD_STOP_HIT) {
+            verdict = breakpoints_pass(session, session->stop.node);
+        }
+        if (verdict != BREAKPOINT_IGNORE || now.reason != GD_STOP_BREAKPOINT ||
+            !resume_silently(session)) {
+            announce_stop(session, verdict);
+            return;
+        }
+        if (!impl->has_deferred) {
+            return;
+        }
+        now = impl->deferred;
+    }
+}
+
+/* Room for one more hit; the oldest go when the limit is reached, an eighth at a time. */
+static struct gd_hit *hit_slot(struct gd_session *session)
+{
+    uint64_t max = session->debugger->settings.max_hits;
+    size_t cap = session->impl->hit_cap ? session->impl->hit_cap * 2 : 16;
+    struct gd_hit *grown;
+
+    if (session->hit_count >= max) {
+        size_t out = session->hit_count - (size_t)(max - max / 8);
+
+        out = out ? out : 1;
+        if (out > session->hit_count) {
+            return NULL;
+        }
+        session->hits_dropped += out;
+        session->hit_count -= out;
+        memmove(session->hits, session->hits + out, session->hit_count * sizeof(*session->hits));
+        if (max == 0) {
+            return NULL;
+        }
+    }
+    if (session->hit_count == session->impl->hit_cap) {
+        grown = realloc(session->hits, cap * sizeof(*grown));
+        if (!grown) {
+            return NULL;
+        }
+        session->hits = grown;
+        session->impl->hit_cap = cap;
+    }
+    return &session->hits[session->hit_count++];
+}
+
+void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
+{
+    struct gd_hit *kept = hit_slot(session);
+
+    if (!kept) {
+        session->hits_dropped++;
+        return;
+    }
+    *kept = *hit;
+    kept->node_name[sizeof(kept->node_name) - 1] = '\0';
+    if (kept->param_count < 0 || kept->param_count > GD_MAX_HIT_PARAMS) {
+        kept->param_count = 0;
+    }
+    if (kept->node == GD_NO_NODE && kept->node_name[0]) {
+        kept->node = gd_graph_lookup_wire(session->graph, kept->node_name, strlen(kept->node_name));
+    } else if (!kept->node_name[0]) {
+        copy_text(kept->node_name, sizeof(kept->node_name),
+                  gd_graph_name(session->graph, kept->node));
+    }
+    if (kept->stop_sequence == 0) { /* hits are reported before the stop that they cause */
+        kept->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
+    }
+    emit(session, GD_EV_HIT, NULL, kept);
+}
+
+void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
+{
+    int i = 0;
+
+    while (i < session->scalar_count &&
+           strncmp(session->scalar[i].name, name, sizeof(session->scalar[i].name) - 1) != 0) {
+        i++;
+    }
+    if (i == GD_MAX_SCALARS) {
+        return;
+    }
+    if (i == session->scalar_count) {
+        session->scalar_count++;
+        copy_text(session->scalar[i].name, sizeof(session->scalar[i].name), name);
+    }
+    session->scalar[i].value = value;
+    session->scalar[i].step = step;
+    emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
+}
+
+void gd_session_on_log(struct gd_session *session, const char *text)
+{
+    emit(session, GD_EV_LOG, text, NULL);
+}
+
+void gd_session_on_warning(struct gd_session *session, const char *text)
+{
+    emit(session, GD_EV_WARNING, text, NULL);
+}

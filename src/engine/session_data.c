@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/cache.h"
+#include "engine/session_impl.h"
+
+/*
+ * A request that was handed to the target. The front end gets its answer exactly once: from the
+ * target, or when the session ends. After the latter the request stays until the target has let go
+ * of it.
+ */
+struct session_request {
+    struct gd_session *session;
+    struct session_request *next, *prev;
+    struct gd_tensor_ref ref;
+    uint64_t sequence; /* of the stop whose value was asked for */
+    bool whole;        /* not a slice: may be cached */
+    bool answered;
+    gd_tensor_fn tensor_fn; /* one of the two */
+    gd_stats_fn stats_fn;
+    void *ctx;
+};
+
+static struct session_request *add_request(struct gd_session *session,
+                                           const struct gd_tensor_ref *ref, void *ctx,
+                                           struct gd_err *err)
+{
+    struct session_request *request = calloc(1, sizeof(*request));
+
+    if (!request) {
+        gd_fail(err, GD_ENOMEM, "out of memory for a request");
+        return NULL;
+    }
+    request->session = session;
+    request->ref = *ref;
+    request->sequence = session->stop.sequence;
+    request->ctx = ctx;
+    request->next = session->impl->requests;
+    if (request->next) {
+        request->next->prev = request;
+    }
+    session->impl->requests = request;
+    return request;
+}
+
+static void free_request(struct session_request *request)
+{
+    if (request->next) {
+        request->next->prev = request->prev;
+    }
+    if (request->prev) {
+        request->prev->next = request->next;
+    } else {
+        request->session->impl->requests = request->next;
+    }
+    free(request);
+}
+
+static void answer_error(struct session_request *request, const struct gd_err *err)
+{
+    request->answered = true;
+    if (request->tensor_fn) {
+        request->tensor_fn(request->ctx, NULL, -1, err);
+    } else {
+        request->stats_fn(request->ctx, GD_DT_NONE, NULL, NULL, -1, err);
+    }
+}
+
+static void answer_all(struct gd_session *session, const struct gd_err *err)
+{
+    struct session_request *request = session->impl->requests;
+
+    while (request) {
+        if (request->answered) {
+            request = request->next;
+            continue;
+        }
+        answer_error(request, err);
+        /* The callback may have freed requests by asking for more: look again from the start.
+         * Answered ones are skipped, so this ends. */
+        request = session->impl->requests;
+    }
+}
+
+void session_drop_requests(struct gd_session *session)
+{
+    struct gd_err err;
+
+    gd_fail(&err, GD_ELOST, "the trainer went away before it answered");
+    answer_all(session, &err);
+    while (session->impl->requests) {
+        free_request(session->impl->requests);
+    }
+}
+
+/* A value belongs to the cache as long as the session stands where it stood when asked. */
+static bool still_there(const struct session_request *request)
+{
+    const struct gd_session *session = request->session;
+
+    return session->stop.sequence == request->sequence && session->state != GD_RUNNING;
+}
+
+static int64_t step_of(const struct gd_session *session, int64_t step)
+{
+    return step < 0 && session->stop.at_step_end ? session->stop.step : step;
+}
+
+/* ---- statistics of what we hold
+ * ------------------------------------------------------------------- */
+
+static int compute(struct gd_session *session, const struct gd_tensor_ref *ref,
+                   struct gd_tensor *tensor, struct gd_stats *ret, struct gd_err *err)
+{
+    struct gd_tensor_ref before = *ref;
+    struct gd_tensor *prev = NULL;
+
+    if (ref->iter == GD_CURRENT) {
+        before.iter = GD_PREVIOUS;
+        prev = gd_cache_get(session->cache, &before, NULL);
+    }
+    if (prev && (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
+        prev = NULL;
+    }
+    return gd_stats_compute(tensor, prev, NULL, ret, err);
+}
+
+static void answer_stats(struct session_request *request, struct gd_tensor *tensor, int64_t step)
+{
+    struct gd_session *session = request->session;
+    struct gd_stats stats;
+    struct gd_err err;
+
+    if (compute(session, &request->ref, tensor, &stats, &err)) {
+        answer_error(request, &err);
+        return;
+    }
+    if (still_there(request)) {
+        gd_cache_put_stats(session->cache, &request->ref, tensor->dtype, &tensor->shape, &stats,
+                           step);
+    }
+    request->answered = true;
+    request->stats_fn(request->ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
+}
+
+/* ---- answers of the target
+ * -------------------------------------------------------------------------- */
+
+static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct session_request *request = ctx;
+    struct gd_session *session = request->session;
+
+    if (request->answered) {
+        free_request(request);
+        return;
+    }
+    if (err || !tensor) {
+        struct gd_err none;
+
+        if (!err) {
+            gd_fail(&none, GD_EPROTO, "the target answered without a value");
+        }
+        answer_error(request, err ? err : &none);
+        free_request(request);
+        return;
+    }
+    step = step_of(session, step);
+    gd_tensor_ref(tensor); /* the cache may be emptied by what the callback does */
+    if (request->whole && still_there(request)) {
+        gd_cache_put(session->cache, &request->ref, tensor, step);
+    }
+    if (request->stats_fn) {
+        answer_stats(request, tensor, step);
+    } else {
+        request->answered = true;
+        request->tensor_fn(request->ctx, tensor, step, NULL);
+    }
+    gd_tensor_unref(tensor);
+    free_request(request);
+}
+
+static int fetch_for_stats(struct session_request *request, struct gd_err *err)
+{
+    request->whole = true;
+    return gd_target_fetch(request->session->target, &request->ref, NULL, tensor_came, request,
+                           err);
+}
+
+static void stats_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                       const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct session_request *request = ctx;
+    struct gd_session *session = request->session;
+    struct gd_err failed;
+
+    if (request->answered) {
+        free_request(request);
+        return;
+    }
+    if (err && err->code == GD_EUNSUPPORTED && session->target) {
+        if (fetch_for_stats(request, &failed) == GD_OK) {
+            return;
+        }
+        err = &failed;
+    }
+    if (!err && (!stats || !shape)) {
+        gd_fail(&failed, GD_EPROTO, "the target answered without statistics");
+        err = &failed;
+    }
+    if (err) {
+        answer_error(request, err);
+    } else {
+        step = step_of(session, step);
+        if (still_there(request)) {
+            gd_cache_put_stats(session->cache, &request->ref, dtype, shape, stats, step);
+        }
+        request->answered = true;
+        request->stats_fn(request->ctx, dtype, shape, stats, step, NULL);
+    }
+    free_request(request);
+}
+
+/* ---- for front ends
+ * ------------------------------------------------------------------------------------ */
+
+static int no_value(const struct gd_session *session, const struct gd_tensor_ref *ref,
+                    struct gd_err *err)
+{
+    return gd_fail(err, GD_ENODATA, "%.300s:%u is not among the values kept of this %s session",
+                   gd_graph_name(session->graph, ref->node), ref->slot,
+                   gd_state_name(session->state));
+}
+
+static int answer_from(struct gd_tensor *whole, const struct gd_slice *slice, int64_t step,
+                       gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct gd_tensor *part;
+    int rc;
+
+    if (!slice || slice->count == 0) {
+        part = gd_tensor_ref(whole);
+    } else {
+        rc = gd_tensor_slice(whole, slice, &part, err);
+        if (rc) {
+            return rc;
+        }
+    }
+    fn(ctx, part, step, NULL);
+    gd_tensor_unref(part);
+    return GD_OK;
+}
+
+int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref,
+                     const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct session_request *request;
+    struct gd_tensor *whole = NULL;
+    int64_t step = -1;
+    int rc;
+
+    if (session->state != GD_RUNNING) {
+        whole = gd_cache_get(session->cache, ref, &step);
+    }
+    if (whole) {
+        return answer_from(whole, slice, step, fn, ctx, err);
+    }
+    if (!session->target) {
+        return no_value(session, ref, err);
+    }
+    request = add_request(session, ref, ctx, err);
+    if (!request) {
+        return GD_ENOMEM;
+    }
+    request->whole = !slice || slice->count == 0;
+    request->tensor_fn = fn;
+    rc = gd_target_fetch(session->target, ref, slice, tensor_came, request, err);
+    if (rc) {
+        free_request(request);
+    }
+    return rc;
+}
+
+/* Statistics without asking the target; GD_ENODATA when there is nothing to take them from. */
+static int stats_from_cache(struct gd_session *session, const struct gd_tensor_ref *ref,
+                            gd_stats_fn fn, void *ctx, struct gd_err *err)
+{
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    struct gd_tensor *tensor;
+    int64_t step;
+    int rc;
+
+    if (gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step)) {
+        fn(ctx, dtype, &shape, &stats, step, NULL);
+        return GD_OK;
+    }
+    tensor = gd_cache_get(session->cache, ref, &step);
+    if (!tensor) {
+        return no_value(session, ref, err);
+    }
+    gd_tensor_ref(tensor);
+    rc = compute(session, ref, tensor, &stats, err);
+    if (rc == GD_OK) {
+        gd_cache_put_stats(session->cache, ref, tensor->dtype, &tensor->shape, &stats, step);
+        fn(ctx, tensor->dtype, &tensor->shape, &stats, step, NULL);
+    }
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                     void *ctx, struct gd_err *err)
+{
+    struct session_request *request;
+    struct gd_err scratch;
+    int rc = GD_ENODATA;
+
+    err = err ? err : &scratch;
+    if (session->state != GD_RUNNING) {
+        rc = stats_from_cache(session, ref, fn, ctx, err);
+    }
+    if (rc != GD_ENODATA) {
+        return rc;
+    }
+    if (!session->target) {
+        return no_value(session, ref, err);
+    }
+    request = add_request(session, ref, ctx, err);
+    if (!request) {
+        return GD_ENOMEM;
+    }
+    request->stats_fn = fn;
+    rc = gd_target_stats(session->target, ref, stats_came, request, err);
+    if (rc == GD_EUNSUPPORTED) {
+        rc = fetch_for_stats(request, err);
+    }
+    if (rc) {
+        free_request(request);
+    }
+    return rc;
+}
+
+/* ---- the end
+ * -------------------------------------------------------------------------------------------- */
+
+static void end(struct gd_session *session, enum gd_state state, const char *why)
+{
+    double now = debugger_now(session->debugger);
+    struct gd_target *target = session->target;
+    struct gd_event event = {.session = session};
+    struct gd_err err;
+
+    if (session->state == GD_LOST || session->state == GD_FINISHED) {
+        return;
+    }
+    if (session->state == GD_RUNNING) {
+        session->timing.running += now - session->impl->since;
+        session->timing.last_run += now - session->impl->since;
+    } else if (session->state == GD_STOPPED) {
+        session->timing.stopped += now - session->impl->since;
+    }
+    session->impl->since = now;
+    session->state = state;
+    session->target = NULL;
+    session->interrupt_asked = false;
+    snprintf(session->end_text, sizeof(session->end_text), "%s", why ? why : "");
+    if (target) {
+        debugger_bury(session->debugger, target);
+    }
+    gd_fail(&err, GD_ELOST,
+            state == GD_LOST ? "the trainer was lost: %s" : "the training ended: %s",
+            session->end_text[0] ? session->end_text : "before it answered");
+    answer_all(session, &err);
+    event.type = state == GD_LOST ? GD_EV_LOST : GD_EV_FINISHED;
+    event.text = session->end_text;
+    gd_debugger_emit(session->debugger, &event);
+}
+
+void gd_session_on_finished(struct gd_session *session, const char *why)
+{
+    end(session, GD_FINISHED, why);
+}
+
+void gd_session_on_lost(struct gd_session *session, const char *why)
+{
+    end(session, GD_LOST, why);
+}

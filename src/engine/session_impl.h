@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The private halves of a session and of the debugger, shared by session.c, target.c, debugger.c
+ * and breakpoint.c and nobody else.
+ */
+#ifndef GD_ENGINE_SESSION_IMPL_H
+#define GD_ENGINE_SESSION_IMPL_H
+
+#include "engine/debugger.h"
+
+struct session_request; /* a fetch or statistics request that waits for the target */
+
+struct session_site { /* a node that a breakpoint covers; sorted by node, then number */
+    gd_node_id node;
+    int number;
+};
+
+struct gd_session_impl {
+    struct session_request *requests;
+    double since; /* when the present state began, by the debugger's clock */
+    /* the run that was asked for last, to go on with it after an ignored breakpoint */
+    struct gd_run run;
+    char run_name[512];
+    struct gd_stop run_from; /* where it began */
+    bool has_run;
+    bool resuming; /* inside a silent resume: a stop that comes now is dealt with by the loop there
+                    */
+    bool has_deferred;
+    struct gd_stop deferred;
+    size_t hit_cap;
+    /* what the target was told */
+    struct session_site *sites;
+    size_t site_count;
+    gd_node_id *pushed;
+    size_t pushed_count;
+    gd_node_id *kept;
+    size_t kept_count;
+    bool warned_breakpoints, warned_keep;
+};
+
+struct debugger_observer {
+    gd_observer_fn fn;
+    void *ctx;
+};
+
+struct gd_debugger_impl {
+    struct debugger_observer *observers;
+    size_t observer_count;
+    struct gd_target *dead;
+    int next_session;
+};
+
+double debugger_now(const struct gd_debugger *debugger);
+/* The target ended: it is destroyed by the next gd_debugger_reap. */
+void debugger_bury(struct gd_debugger *debugger, struct gd_target *target);
+/* Adds the session to the list, making room first. GD_ELIMIT. */
+int debugger_add_session(struct gd_debugger *debugger, struct gd_session *session,
+                         struct gd_err *err);
+
+/* Frees a session whose target is destroyed. */
+void session_destroy(struct gd_session *session);
+/* Its target was destroyed, so no answer can come any more: frees the requests. */
+void session_drop_requests(struct gd_session *session);
+/* A resume was accepted: remembers it and says that the session runs, unless the target did. */
+void session_note_run(struct gd_session *session, const struct gd_run *run,
+                      const struct gd_stop *from, uint64_t sequence);
+
+/* Resolves all breakpoints against the session's graph and tells the target when that changed. */
+void breakpoints_push(struct gd_session *session);
+void breakpoints_push_all(struct gd_debugger *debugger);
+void breakpoints_free(struct gd_debugger *debugger);
+/* Same for settings.keep_previous. */
+int keep_previous_push(struct gd_session *session, struct gd_err *err);
+
+enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
+/* The run passed `node`: counts it on every breakpoint there. */
+enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
+/* Deletes the enabled temporary breakpoints at `node`. */
+void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
+
+#endif
