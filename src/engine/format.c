@@ -83,14 +83,15 @@ static int trimmed(const struct gd_decimal *d, int point, int have, enum trim tr
     return have == 0 && trim == TRIM_ONE_ZERO ? 1 : have;
 }
 
+/* whole: exact down to the point, where the shortest digits may end before it (65504 for 65500). */
 static void positional_text(const struct gd_float_parts *value, int precision, enum trim trim,
-                            bool plus, char *out)
+                            bool whole, bool plus, char *out)
 {
     struct gd_decimal d;
     size_t len = 0;
     int point, have; /* digits before the point, and after it */
 
-    gd_decimal_at(value, precision < 0 ? INT_MIN : -precision, INT_MAX, &d);
+    gd_decimal_at(value, precision < 0 ? INT_MIN : -precision, whole ? 0 : INT_MAX, &d);
     point = d.exponent + 1;
     have = d.count > point ? d.count - point : 0;
     add_sign(out, &len, value->negative, plus);
@@ -204,7 +205,7 @@ static void look_at_width(struct float_style *style, int precision, enum gd_dtyp
         if ((int)strlen(e + 2) > style->exponent_digits)
             style->exponent_digits = (int)strlen(e + 2);
     } else {
-        positional_text(&parts, precision, TRIM_POINT, style->plus, word);
+        positional_text(&parts, precision, TRIM_POINT, false, style->plus, word);
     }
     left = point_at(word);
     right = (int)strlen(word) - left - 1;
@@ -255,7 +256,7 @@ static void float_word(const struct float_style *style, enum gd_dtype dtype, con
         exponential_text(&parts, style->precision, TRIM_NONE, style->exponent_digits, style->plus,
                          word);
     else
-        positional_text(&parts, style->precision, TRIM_POINT, style->plus, word);
+        positional_text(&parts, style->precision, TRIM_POINT, true, style->plus, word);
     left = point_at(word);
     right = (int)strlen(word) - left - 1;
     fill_text(out, &len, ' ', style->left - left);
@@ -387,7 +388,7 @@ static void scalar_part(enum gd_dtype dtype, const unsigned char *p, enum trim t
     if (class != GD_FLOAT_FINITE)
         snprintf(out, WORD_MAX, "%s", special_text(class, parts.negative, plus));
     else if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16))
-        positional_text(&parts, -1, trim, plus, out);
+        positional_text(&parts, -1, trim, false, plus, out);
     else
         exponential_text(&parts, -1, TRIM_ALL, 2, plus, out);
 }
