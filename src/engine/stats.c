@@ -288,9 +288,14 @@ static void sums_block(const struct block *b, size_t finite, struct running *r)
     sum_add(&r->abs, lanes_total(abs));
     sum_add(&r->sq, lanes_total(sq));
     total = (double)r->finite + n;
-    delta = mean - r->mean;
-    r->m2 += lanes_total(m2) + delta * delta * ((double)r->finite * n / total);
-    r->mean += delta * (n / total);
+    if (!isfinite(mean)) {
+        /* The sum overflowed; so has the deviation. */
+        r->m2 = INFINITY;
+    } else {
+        delta = mean - r->mean;
+        r->m2 += lanes_total(m2) + delta * (delta * ((double)r->finite * n / total));
+        r->mean += delta * (n / total);
+    }
     r->finite += finite;
 }
 
