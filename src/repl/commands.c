@@ -4,6 +4,12 @@
 
 const struct command *const command_tables[] = {
     cmd_break_table,
+    cmd_info_table,
+    cmd_print_table,
+    cmd_data_table,
+    cmd_display_table,
+    cmd_graph_table,
+    cmd_stack_table,
     cmd_settings_table,
     cmd_support_table,
     NULL,

@@ -10,5 +10,12 @@
 extern const struct command cmd_break_table[];
 extern const struct command cmd_settings_table[];
 extern const struct command cmd_support_table[];
+/* inspection */
+extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
+extern const struct command cmd_data_table[];    /* tensors, find, save */
+extern const struct command cmd_display_table[]; /* display, undisplay */
+extern const struct command cmd_graph_table[];   /* search, inputs, outputs, node, scope */
+extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
+extern const struct command cmd_info_table[];    /* info and its subjects */
 
 #endif

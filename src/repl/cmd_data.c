@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* tensors, find, save: tables of tensors, places in one, files from one. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/selector.h"
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/value.h"
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+#define TENSOR_ROWS 40 /* shown unless -a */
+
+/* Names come last: they are long, and whole they can be copied. */
+static const struct out_column plain_columns[] = {
+    {"kind", "Kind", false}, {"dtype", "Type", false},  {"shape", "Shape", false},
+    {"size", "Size", false}, {"name", "Tensor", false},
+};
+static const struct out_column stats_columns[] = {
+    {"min", "Min", true}, {"max", "Max", true}, {"mean", "Mean", true},    {"std", "Std", true},
+    {"nan", "NaN", true}, {"inf", "Inf", true}, {"name", "Tensor", false}, {"note", "", false},
+};
+
+static const char *slot_name(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    const char *name = gd_graph_name(call->session->graph, node);
+    return inspect_name(call, inspect_printf(call, "%s:%u", name, slot));
+}
+
+static void plain_row(struct command_call *call, struct out_table *table, gd_node_id node,
+                      uint32_t slot)
+{
+    struct gd_node_info info;
+    struct gd_output output;
+    size_t bytes = 0;
+    if (!gd_graph_node(call->session->graph, node, &info) ||
+        !gd_graph_output(call->session->graph, node, slot, &output)) {
+        return;
+    }
+    bool sized = gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK;
+    const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output.dtype),
+                           inspect_shape(call, &output.shape),
+                           sized ? inspect_bytes(call, bytes) : "", slot_name(call, node, slot)};
+    out_table_row(table, cells);
+}
+
+static int stats_row(struct command_call *call, struct out_table *table, gd_node_id node,
+                     uint32_t slot)
+{
+    struct gd_tensor_ref ref = {.node = node, .slot = slot};
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats s;
+    struct gd_err err = {0};
+    int64_t step = -1;
+    const char *name = slot_name(call, node, slot);
+    int rc = repl_stats(call, &ref, &dtype, &shape, &s, &step, &err);
+    if (rc == GD_EINTR) {
+        return rc;
+    }
+    if (rc != GD_OK) {
+        const char *cells[] = {NULL, NULL, NULL, NULL, NULL, NULL, name, err.text};
+        out_table_row(table, cells);
+        return GD_OK;
+    }
+    bool finite = s.count > s.nan + s.pos_inf + s.neg_inf;
+    bool old = step >= 0 && step != call->session->stop.step;
+    const char *cells[] = {
+        finite ? inspect_printf(call, "%.4g", s.min) : NULL,
+        finite ? inspect_printf(call, "%.4g", s.max) : NULL,
+        finite ? inspect_printf(call, "%.4g", s.mean) : NULL,
+        finite ? inspect_printf(call, "%.4g", s.std) : NULL,
+        inspect_printf(call, "%llu", (unsigned long long)s.nan),
+        inspect_printf(call, "%llu", (unsigned long long)(s.pos_inf + s.neg_inf)),
+        name,
+        old ? inspect_printf(call, "of step %lld", (long long)step) : "",
+    };
+    out_table_row(table, cells);
+    return GD_OK;
+}
+
+static int tensor_rows(struct command_call *call, const gd_node_id *nodes, size_t count,
+                       bool want_stats, bool all)
+{
+    int columns = want_stats ? (int)(sizeof(stats_columns) / sizeof(stats_columns[0]))
+                             : (int)(sizeof(plain_columns) / sizeof(plain_columns[0]));
+    struct out_table *table =
+        out_table_begin(call->out, "tensors", want_stats ? stats_columns : plain_columns, columns);
+    uint64_t rows = 0;
+    uint64_t hidden = 0;
+    int rc = GD_OK;
+    for (size_t i = 0; i < count && rc == GD_OK; i++) {
+        struct gd_node_info info;
+        uint32_t slots =
+            gd_graph_node(call->session->graph, nodes[i], &info) ? info.output_count : 0;
+        for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
+            if (!all && rows == TENSOR_ROWS) {
+                hidden++;
+                continue;
+            }
+            rows++;
+            if (want_stats) {
+                rc = stats_row(call, table, nodes[i], slot);
+            } else {
+                plain_row(call, table, nodes[i], slot);
+            }
+        }
+    }
+    out_table_end(table);
+    if (out_is_json(call->out)) {
+        inspect_add_count(out_record(call->out, "tensors"), "more", hidden);
+    } else if (hidden > 0) {
+        out_printf(call->out, "%s more (tensors -a shows all)\n", inspect_number(call, hidden));
+    } else if (rows == 0 && rc == GD_OK) {
+        out_printf(call->out, "No tensors.\n");
+    }
+    return rc;
+}
+
+static int run_tensors(struct command_call *call, struct gd_err *err)
+{
+    bool want_stats = inspect_take_flag(call, "-s");
+    bool all = inspect_take_flag(call, "-a");
+    int rc = inspect_no_options(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_selector *selector = NULL;
+    const char *text = call->argc ? inspect_join(call, 0, call->argc) : "all";
+    rc = gd_selector_parse(text, &selector, err);
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (rc == GD_OK) {
+        rc = gd_selector_resolve(selector, call->session->graph, &nodes, &count, err);
+    }
+    gd_selector_destroy(selector);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = tensor_rows(call, nodes, count, want_stats, all);
+    free(nodes);
+    return rc == GD_EINTR ? gd_fail(err, rc, "interrupted") : rc;
+}
+
+/* ---- find ---------------------------------------------------------------------------------- */
+
+#define FIND_SHOWN 20
+
+enum find_test {
+    FIND_NONFINITE,
+    FIND_NAN,
+    FIND_INF,
+    FIND_ZERO,
+    FIND_NONZERO,
+    FIND_NEGATIVE,
+    FIND_MIN,
+    FIND_MAX,
+    FIND_LT,
+    FIND_LE,
+    FIND_GT,
+    FIND_GE,
+    FIND_EQ,
+    FIND_NE,
+};
+struct find_condition {
+    enum find_test test;
+    bool absolute; /* compare |x| */
+    double limit;
+};
+
+static const struct {
+    const char *word;
+    enum find_test test;
+} find_words[] = {
+    {"nonfinite", FIND_NONFINITE},
+    {"nan", FIND_NAN},
+    {"inf", FIND_INF},
+    {"zero", FIND_ZERO},
+    {"nonzero", FIND_NONZERO},
+    {"negative", FIND_NEGATIVE},
+    {"min", FIND_MIN},
+    {"max", FIND_MAX},
+};
+static const struct {
+    const char *sign;
+    enum find_test test;
+} find_signs[] = {
+    {"<=", FIND_LE}, {">=", FIND_GE}, {"==", FIND_EQ},
+    {"!=", FIND_NE}, {"<", FIND_LT},  {">", FIND_GT},
+};
+
+static const char *skip_blanks(const char *p)
+{
+    return p + strspn(p, " \t");
+}
+
+/* "[abs] <= 1e-3" at *text; moves *text behind it. */
+static int parse_comparison(const char **text, struct find_condition *ret, struct gd_err *err)
+{
+    const char *p = *text;
+    ret->absolute = strncmp(p, "abs", 3) == 0;
+    p = skip_blanks(p + (ret->absolute ? 3 : 0));
+    for (size_t i = 0; i < sizeof(find_signs) / sizeof(find_signs[0]); i++) {
+        size_t len = strlen(find_signs[i].sign);
+        if (strncmp(p, find_signs[i].sign, len) != 0) {
+            continue;
+        }
+        p = skip_blanks(p + len);
+        char *end = NULL;
+        ret->test = find_signs[i].test;
+        ret->limit = strtod(p, &end);
+        if (end == p || (*end != '\0' && *end != ' ' && *end != '\t')) {
+            return gd_fail(err, GD_EUSAGE, "a number must follow %s, not \"%.40s\"",
+                           find_signs[i].sign, p);
+        }
+        *text = end;
+        return GD_OK;
+    }
+    return gd_fail(err, GD_EUSAGE,
+                   "what to find: nonfinite, nan, inf, zero, nonzero, negative, min, max, or a "
+                   "comparison such as > 1e3 or abs < 1e-8");
+}
+
+static int parse_condition(const char **text, struct find_condition *ret, struct gd_err *err)
+{
+    const char *p = skip_blanks(*text);
+    size_t len = strcspn(p, " \t");
+    for (size_t i = 0; i < sizeof(find_words) / sizeof(find_words[0]); i++) {
+        if (strlen(find_words[i].word) == len && memcmp(p, find_words[i].word, len) == 0) {
+            ret->test = find_words[i].test;
+            *text = p + len;
+            return GD_OK;
+        }
+    }
+    *text = p;
+    return parse_comparison(text, ret, err);
+}
+
+static bool matches(const struct find_condition *condition, double x)
+{
+    double y = condition->absolute ? fabs(x) : x;
+    switch (condition->test) {
+    case FIND_NONFINITE: return !isfinite(x);
+    case FIND_NAN: return isnan(x);
+    case FIND_INF: return isinf(x);
+    case FIND_ZERO: return x == 0;
+    case FIND_NONZERO: return !(x == 0);
+    case FIND_NEGATIVE: return x < 0;
+    case FIND_LT: return y < condition->limit;
+    case FIND_LE: return y <= condition->limit;
+    case FIND_GT: return y > condition->limit;
+    case FIND_GE: return y >= condition->limit;
+    case FIND_EQ: return y == condition->limit;
+    case FIND_NE: return !(y == condition->limit);
+    case FIND_MIN:
+    case FIND_MAX: break; /* made FIND_EQ by resolve_extreme */
+    }
+    return false;
+}
+
+/* min and max are the elements equal to the smallest or largest finite one. */
+static int resolve_extreme(const struct value *value, struct find_condition *condition,
+                           struct gd_err *err)
+{
+    if (condition->test != FIND_MIN && condition->test != FIND_MAX) {
+        return GD_OK;
+    }
+    if (!value->has_stats ||
+        value->stats.count == value->stats.nan + value->stats.pos_inf + value->stats.neg_inf) {
+        return gd_fail(err, GD_ENODATA, "there is no finite element");
+    }
+    condition->limit = condition->test == FIND_MIN ? value->stats.min : value->stats.max;
+    condition->test = FIND_EQ;
+    return GD_OK;
+}
+
+struct finding {
+    struct find_condition condition;
+    bool complex;
+    bool all;
+    uint64_t found;
+    cJSON *list; /* JSON only */
+};
+
+static double element_number(const struct gd_tensor *tensor, int64_t offset, bool complex)
+{
+    double real = gd_dtype_load(tensor->dtype, tensor->data + offset);
+    if (!complex) {
+        return real;
+    }
+    enum gd_dtype part = tensor->dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
+    double imaginary = gd_dtype_load(part, tensor->data + offset + gd_dtype_size(part));
+    return isnan(real) || isnan(imaginary) ? NAN : hypot(real, imaginary);
+}
+
+static void report_element(struct command_call *call, struct finding *finding,
+                           const struct gd_tensor *tensor, const int64_t *index, int64_t offset)
+{
+    const unsigned char *p = tensor->data + offset;
+    if (finding->list) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON *place = cJSON_AddArrayToObject(item, "index");
+        for (int i = 0; i < tensor->shape.rank; i++) {
+            cJSON_AddItemToArray(place, cJSON_CreateNumber((double)index[i]));
+        }
+        cJSON_AddItemToObject(item, "value", value_element_record(tensor->dtype, p));
+        cJSON_AddItemToArray(finding->list, item);
+        return;
+    }
+    struct gd_buf buf = GD_BUF_INIT(4096);
+    gd_buf_puts(&buf, "  [");
+    for (int i = 0; i < tensor->shape.rank; i++) {
+        gd_buf_printf(&buf, "%s%lld", i > 0 ? ", " : "", (long long)index[i]);
+    }
+    gd_buf_puts(&buf, "]  ");
+    gd_format_scalar(tensor->dtype, p, &buf);
+    out_printf(call->out, "%s\n", gd_buf_text(&buf));
+    gd_buf_deinit(&buf);
+}
+
+/* Walks the elements in C order, an odometer of indices beside the byte offset. */
+static void walk(struct command_call *call, struct finding *finding, const struct gd_tensor *tensor)
+{
+    int64_t index[GD_MAX_RANK] = {0};
+    int64_t offset = 0;
+    int64_t count = gd_tensor_count(tensor);
+    for (int64_t n = 0; n < count; n++) {
+        if (matches(&finding->condition, element_number(tensor, offset, finding->complex))) {
+            if (finding->all || finding->found < FIND_SHOWN) {
+                report_element(call, finding, tensor, index, offset);
+            }
+            finding->found++;
+        }
+        for (int axis = tensor->shape.rank - 1; axis >= 0; axis--) {
+            offset += tensor->stride[axis];
+            if (++index[axis] < tensor->shape.dim[axis]) {
+                break;
+            }
+            offset -= tensor->stride[axis] * tensor->shape.dim[axis];
+            index[axis] = 0;
+        }
+    }
+}
+
+static void report_total(struct command_call *call, const struct finding *finding,
+                         const struct value *value)
+{
+    int64_t count = gd_tensor_count(value->tensor);
+    if (finding->list) {
+        cJSON *record = out_record(call->out, "found");
+        inspect_add_text(call, record, "name", value->label);
+        inspect_add_count(record, "found", finding->found);
+        inspect_add_count(record, "count", (uint64_t)count);
+        if (value->step >= 0) {
+            inspect_add_count(record, "step", (uint64_t)value->step);
+        }
+        return;
+    }
+    if (!finding->all && finding->found > FIND_SHOWN) {
+        out_printf(call->out, "  ... %s more (-a shows all)\n",
+                   inspect_number(call, finding->found - FIND_SHOWN));
+    }
+    out_printf(call->out, "%s of %s in %s\n", inspect_number(call, finding->found),
+               inspect_plural(call, (uint64_t)count, "element"), value_title(call, value));
+}
+
+static int find_in(struct command_call *call, struct finding *finding, struct value *value,
+                   struct gd_err *err)
+{
+    int rc = value_fetch(call, value, VALUE_ELEMENTS, err);
+    if (rc == GD_OK && !value->has_stats) {
+        rc = gd_fail(err, GD_EUNSUPPORTED, "%s elements cannot be compared",
+                     gd_dtype_name(value->dtype));
+    }
+    if (rc == GD_OK) {
+        rc = resolve_extreme(value, &finding->condition, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    finding->complex = gd_dtype_is_complex(value->dtype);
+    if (out_is_json(call->out)) {
+        finding->list = cJSON_AddArrayToObject(out_record(call->out, "found"), "elements");
+    }
+    walk(call, finding, value->tensor);
+    report_total(call, finding, value);
+    return GD_OK;
+}
+
+/* The line is taken as it stands: `>` is a comparison here, not a redirection. */
+static int run_find(struct command_call *call, struct gd_err *err)
+{
+    struct finding finding = {0};
+    const char *text = skip_blanks(call->line);
+    if (strncmp(text, "-a ", 3) == 0) {
+        finding.all = true;
+        text = skip_blanks(text + 3);
+    }
+    int rc = parse_condition(&text, &finding.condition, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    text = skip_blanks(text);
+    if (strncmp(text, "in ", 3) == 0) {
+        text = skip_blanks(text + 3);
+    }
+    struct value value;
+    rc = value_parse(call, text[0] ? text : NULL, &value, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = find_in(call, &finding, &value, err);
+    value_deinit(&value);
+    return rc;
+}
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+/* Writes beside the target and renames, so that a full disk leaves no half file under the name. */
+static int write_npy(struct command_call *call, const struct gd_tensor *tensor, const char *path,
+                     struct gd_err *err)
+{
+    struct gd_buf header = GD_BUF_INIT(4096);
+    const char *part = inspect_printf(call, "%s.part", path);
+    int rc = gd_npy_header(tensor->dtype, &tensor->shape, &header, err);
+    if (rc != GD_OK) {
+        gd_buf_deinit(&header);
+        return rc;
+    }
+    FILE *file = fopen(part, "wbe");
+    if (!file) {
+        gd_buf_deinit(&header);
+        return gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
+    }
+    size_t bytes = gd_tensor_bytes(tensor);
+    bool ok = fwrite(header.data, 1, header.len, file) == header.len &&
+              (bytes == 0 || fwrite(tensor->data, 1, bytes, file) == bytes);
+    ok = fclose(file) == 0 && ok;
+    ok = ok && rename(part, path) == 0;
+    gd_buf_deinit(&header);
+    if (!ok) {
+        rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
+        unlink(part);
+    }
+    return rc;
+}
+
+static int save_value(struct command_call *call, struct value *value, const char *path,
+                      struct gd_err *err)
+{
+    int rc = value_fetch(call, value, VALUE_ELEMENTS, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct gd_tensor *whole = NULL;
+    rc = gd_tensor_contiguous(value->tensor, &whole, err);
+    if (rc == GD_OK) {
+        rc = write_npy(call, whole, path, err);
+    }
+    gd_tensor_unref(whole);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "saved");
+        inspect_add_text(call, record, "file", path);
+        value_record(call, value, NULL, record);
+        return GD_OK;
+    }
+    out_printf(call->out, "Saved %s, %s %s, to %s%s\n", value_title(call, value),
+               gd_dtype_name(value->dtype), inspect_shape(call, &value->shape),
+               out_safe(call, path),
+               value->dtype == GD_BFLOAT16 ? " (as the bits: numpy has no bfloat16)" : "");
+    return GD_OK;
+}
+
+static const char *home_path(struct command_call *call, const char *path)
+{
+    const char *home = getenv("HOME");
+    if (path[0] == '~' && path[1] == '/' && home) {
+        return inspect_printf(call, "%s%s", home, path + 1);
+    }
+    return path;
+}
+
+static int run_save(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc < 2) {
+        return gd_fail(err, GD_EUSAGE, "save wants a tensor and a file");
+    }
+    const char *path = home_path(call, call->argv[--call->argc]);
+    enum value_which which = VALUE_CURRENT;
+    const char *last = call->argv[call->argc - 1];
+    if (call->argc > 1 && (strcmp(last, "prev") == 0 || strcmp(last, "diff") == 0)) {
+        which = last[0] == 'p' ? VALUE_PREVIOUS : VALUE_DIFFERENCE;
+        call->argc--;
+    }
+    inspect_join_slices(call);
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "save wants one tensor and one file");
+    }
+    struct value value;
+    int rc = value_parse(call, call->argv[0], &value, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    value.which = which;
+    if (access(path, F_OK) == 0 && !repl_confirm(call, "%s exists. Replace it?", path)) {
+        out_printf(call->out, "Not saved.\n");
+    } else {
+        rc = save_value(call, &value, path, err);
+    }
+    value_deinit(&value);
+    return rc;
+}
+
+const struct command cmd_data_table[] = {
+    {
+        .name = "tensors",
+        .aliases = "lt",
+        .group = "data",
+        .usage = "tensors [SELECTOR] [-s] [-a]",
+        .summary = "List tensors with type and shape, or with their statistics",
+        .help = "  -s  fetch statistics of each, computed where the tensors live\n"
+                "  -a  all of them, not only the first 40\n"
+                "\n"
+                "  tensors gradients -s\n"
+                "  tensors block0\n"
+                "  tensors type:MatMul -s -a\n",
+        .args = {ARG_SELECTOR},
+        .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+        .run = run_tensors,
+    },
+    {
+        .name = "find",
+        .group = "data",
+        .usage = "find [-a] CONDITION [NODE[:SLOT][SLICE]|$N]",
+        .summary = "List the indices of elements that meet a condition",
+        .help =
+            "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a comparison\n"
+            "with a number: < <= > >= == !=, of the value or with abs in front of its magnitude.\n"
+            "The first 20 are listed; -a lists all. Indices are those of the slice, where one is "
+            "given.\n"
+            "\n"
+            "  find nonfinite fc1/MatMul-op3\n"
+            "  find max fc1.weight\n"
+            "  find abs > 1e3 Gradients/fc1.weight[0]\n",
+        .args = {ARG_WORD, ARG_TENSOR},
+        .flags = CMD_RAW | CMD_REPEATS,
+        .run = run_find,
+    },
+    {
+        .name = "save",
+        .group = "data",
+        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy",
+        .summary = "Save a tensor to a .npy file",
+        .help =
+            "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy has no such\n"
+            "type.\n"
+            "\n"
+            "  save fc1.weight w.npy\n"
+            "  save $3[0] first-row.npy\n",
+        .args = {ARG_TENSOR, ARG_FILE},
+        .run = run_save,
+    },
+    {.name = NULL},
+};

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* info and its subcommands about the session: target, ranks, timing, scalars, log. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cache.h"
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/launch.h"
+
+/* ---- info target --------------------------------------------------------------------------- */
+
+struct facts {
+    struct command_call *call;
+    cJSON *record; /* JSON only */
+};
+
+static void add_fact(void *ctx, const char *name, const char *value)
+{
+    struct facts *facts = ctx;
+    if (!value || value[0] == '\0') {
+        return;
+    }
+    if (facts->record) {
+        inspect_add_text(facts->call, facts->record, name, value);
+    } else {
+        out_printf(facts->call->out, "  %-14s %s\n", out_safe(facts->call, name),
+                   out_safe(facts->call, value));
+    }
+}
+
+static const char *capabilities_text(struct command_call *call, unsigned capabilities)
+{
+    static const struct {
+        unsigned bit;
+        const char *word;
+    } words[] = {
+        {GD_CAN_STEP, "step"},
+        {GD_CAN_NEXT, "next"},
+        {GD_CAN_FINISH, "finish"},
+        {GD_CAN_INTERRUPT, "interrupt"},
+        {GD_CAN_FETCH, "tensors"},
+        {GD_CAN_STATS, "statistics"},
+        {GD_CAN_PREVIOUS, "previous"},
+        {GD_CAN_WATCH_REMOTE, "watch"},
+        {GD_CAN_CHECKPOINT, "checkpoint"},
+        {GD_CAN_DETACH, "detach"},
+        {GD_CAN_KILL, "kill"},
+    };
+    const char *text = "";
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (capabilities & words[i].bit) {
+            text = inspect_printf(call, "%s%s%s", text, text[0] ? " " : "", words[i].word);
+        }
+    }
+    return text;
+}
+
+static const char *state_text(struct command_call *call, const struct gd_session *session)
+{
+    const char *text = gd_state_name(session->state);
+    if (session->state == GD_STOPPED) {
+        text = inspect_printf(call, "%s (%s)", text, gd_stop_reason_name(session->stop.reason));
+    }
+    if (session->end_text[0]) {
+        text = inspect_printf(call, "%s: %s", text, session->end_text);
+    }
+    return text;
+}
+
+/* Where it stands, or stood last. */
+static const char *place_text(struct command_call *call, const struct gd_session *session)
+{
+    const struct gd_stop *stop = &session->stop;
+    if (stop->step <= 0 && !stop->node_name[0]) {
+        return "before the first step";
+    }
+    const char *text = inspect_printf(call, "%lld", (long long)stop->step);
+    if (stop->at_step_end) {
+        return inspect_printf(call, "%s (between steps)", text);
+    }
+    if (stop->phase[0]) {
+        text = inspect_printf(call, "%s, %s", text, stop->phase);
+    }
+    if (stop->node_name[0]) {
+        text = inspect_printf(call, "%s, at %s", text, stop->node_name);
+    }
+    return text;
+}
+
+static int info_target(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    const struct gd_peer *peer = &session->peer;
+    struct facts facts = {.call = call};
+    (void)err;
+    if (out_is_json(call->out)) {
+        facts.record = out_record(call->out, "target");
+        cJSON_AddNumberToObject(facts.record, "session", session->number);
+        cJSON_AddNumberToObject(facts.record, "step_number", (double)session->stop.step);
+        cJSON_AddBoolToObject(facts.record, "live", gd_session_is_live(session));
+    } else {
+        out_printf(call->out, "Training process %d:\n", session->number);
+    }
+    if (session->target) {
+        add_fact(&facts, "protocol", session->target->ops->kind);
+    }
+    add_fact(&facts, "framework",
+             inspect_printf(call, "%s%s%s", peer->framework, peer->version[0] ? " " : "",
+                            peer->version));
+    add_fact(&facts, "program", peer->program);
+    add_fact(&facts, "pid", peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "");
+    add_fact(&facts, "host", peer->host);
+    add_fact(&facts, "device", peer->device);
+    add_fact(&facts, "address", peer->address);
+    if (peer->world_size > 1) {
+        add_fact(&facts, "rank", inspect_printf(call, "%d of %d", peer->rank, peer->world_size));
+    }
+    add_fact(&facts, "state", state_text(call, session));
+    add_fact(&facts, "step", place_text(call, session));
+    if (session->target) {
+        add_fact(&facts, "can", capabilities_text(call, session->target->capabilities));
+        if (session->target->ops->describe) {
+            session->target->ops->describe(session->target, add_fact, &facts);
+        }
+    }
+    add_fact(&facts, "cached", inspect_bytes(call, gd_cache_bytes(session->cache)));
+    return GD_OK;
+}
+
+/* ---- info ranks ---------------------------------------------------------------------------- */
+
+static int info_ranks(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {
+        {"selected", "", false},           {"session", "Num", true},
+        {"rank", "Rank", false},           {"pid", "Pid", true},
+        {"framework", "Framework", false}, {"device", "Device", false},
+        {"state", "State", false},         {"step", "Step", true},
+        {"program", "Program", false},
+    };
+    struct gd_debugger *debugger = call->debugger;
+    (void)err;
+    if (debugger->session_count == 0 && !out_is_json(call->out)) {
+        out_printf(call->out, "No training process has connected.\n");
+        return GD_OK;
+    }
+    struct out_table *table = out_table_begin(call->out, "ranks", columns, 9);
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        const struct gd_peer *peer = &session->peer;
+        const char *rank = inspect_printf(call, "%d", peer->rank);
+        if (peer->world_size > 1) {
+            rank = inspect_printf(call, "%d of %d", peer->rank, peer->world_size);
+        }
+        const char *cells[] = {session == debugger->current ? "*" : "",
+                               inspect_printf(call, "%d", session->number),
+                               rank,
+                               peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "",
+                               inspect_name(call, peer->framework),
+                               inspect_name(call, peer->device),
+                               gd_state_name(session->state),
+                               inspect_printf(call, "%lld", (long long)session->stop.step),
+                               inspect_name(call, peer->program)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+    return GD_OK;
+}
+
+/* ---- info timing --------------------------------------------------------------------------- */
+
+static void timing_record(struct command_call *call, const struct gd_timing *timing, double age)
+{
+    cJSON *record = out_record(call->out, "timing");
+    inspect_add_double(record, "connected_seconds", age);
+    inspect_add_double(record, "running_seconds", timing->running);
+    inspect_add_double(record, "stopped_seconds", timing->stopped);
+    inspect_add_double(record, "last_run_seconds", timing->last_run);
+    inspect_add_double(record, "steps", (double)timing->steps_run);
+    inspect_add_double(record, "last_run_steps", (double)timing->last_run_steps);
+    if (timing->running > 0) {
+        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / timing->running);
+    }
+    if (timing->running + timing->stopped > 0) {
+        inspect_add_double(record, "stopped_share",
+                           timing->stopped / (timing->running + timing->stopped));
+    }
+}
+
+static int info_timing(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_timing *timing = &call->session->timing;
+    double age = call->debugger->now(call->debugger->now_ctx) - timing->connected_at;
+    (void)err;
+    if (out_is_json(call->out)) {
+        timing_record(call, timing, age);
+        return GD_OK;
+    }
+    double total = timing->running + timing->stopped;
+    out_printf(call->out, "Connected for %s: %s running, %s stopped", inspect_duration(call, age),
+               inspect_duration(call, timing->running), inspect_duration(call, timing->stopped));
+    if (total > 0) {
+        out_printf(call->out, " (%.3g %%)", 100 * timing->stopped / total);
+    }
+    out_printf(call->out, "\n");
+    if (timing->steps_run > 0 && timing->running > 0) {
+        out_printf(call->out, "Steps: %s, %.4g a second, %s each\n",
+                   inspect_number(call, (uint64_t)timing->steps_run),
+                   (double)timing->steps_run / timing->running,
+                   inspect_duration(call, timing->running / (double)timing->steps_run));
+    }
+    if (timing->last_run > 0) {
+        out_printf(call->out, "Last run: %s", inspect_duration(call, timing->last_run));
+        if (timing->last_run_steps > 0) {
+            out_printf(call->out, ", %s",
+                       inspect_plural(call, (uint64_t)timing->last_run_steps, "step"));
+        }
+        out_printf(call->out, "\n");
+    }
+    return GD_OK;
+}
+
+/* ---- info scalars -------------------------------------------------------------------------- */
+
+static int info_scalars(struct command_call *call, struct gd_err *err)
+{
+    static const struct out_column columns[] = {
+        {"name", "Name", false}, {"value", "Value", true}, {"step", "Step", true}};
+    const struct gd_session *session = call->session;
+    (void)err;
+    if (session->scalar_count == 0 && !out_is_json(call->out)) {
+        out_printf(call->out, "The trainer has reported no scalars.\n");
+        return GD_OK;
+    }
+    struct out_table *table = out_table_begin(call->out, "scalars", columns, 3);
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &session->scalar[i];
+        const char *cells[] = {inspect_name(call, scalar->name),
+                               inspect_printf(call, "%.9g", scalar->value),
+                               inspect_printf(call, "%lld", (long long)scalar->step)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+    return GD_OK;
+}
+
+/* ---- info log ------------------------------------------------------------------------------ */
+
+static int info_log(struct command_call *call, struct gd_err *err)
+{
+    int64_t wanted = 20;
+    bool all = inspect_take_flag(call, "-a");
+    if (call->argc > 0) {
+        int rc = arg_count(call->argv[0], 1, INT32_MAX, &wanted, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    size_t count = launch_log_count(call->repl);
+    size_t first = all || count <= (size_t)wanted ? 0 : count - (size_t)wanted;
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "log");
+        cJSON *lines = cJSON_AddArrayToObject(record, "lines");
+        for (size_t i = first; i < count; i++) {
+            const char *line = inspect_name(call, launch_log_line(call->repl, i));
+            cJSON_AddItemToArray(lines, cJSON_CreateString(line));
+        }
+        inspect_add_count(record, "count", count);
+        inspect_add_count(record, "dropped", launch_log_dropped(call->repl));
+        return GD_OK;
+    }
+    if (count == 0) {
+        out_printf(call->out, "The trainer has written nothing.\n");
+    }
+    if (first > 0) {
+        out_printf(call->out, "(%s before these: info log -a)\n",
+                   inspect_plural(call, first, "line"));
+    }
+    for (size_t i = first; i < count; i++) {
+        out_printf(call->out, "%s\n", out_safe(call, launch_log_line(call->repl, i)));
+    }
+    return GD_OK;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static int info_bare(struct command_call *call, struct gd_err *err);
+
+static const struct command info_subs[] = {
+    {
+        .name = "target",
+        .usage = "info target",
+        .summary = "The training process: who, where, in which state, what it can do",
+        .help = "  info target\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = info_target,
+    },
+    {
+        .name = "graph",
+        .usage = "info graph",
+        .summary = "The graph in numbers: nodes, edges, kinds, types, memory",
+        .help = "  info graph\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_graph,
+    },
+    {
+        .name = "nodes",
+        .usage = "info nodes [SELECTOR] [-a]",
+        .summary = "Nodes in execution order, or those that a selector selects",
+        .help = "  info nodes\n  info nodes gradients\n  info nodes type:MatMul -a\n",
+        .args = {ARG_SELECTOR},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_nodes,
+    },
+    {
+        .name = "node",
+        .usage = "info node [NODE]",
+        .summary = "One node: type, outputs, inputs, consumers, attributes, source",
+        .help = "Without an argument: the current node.\n\n  info node fc1/MatMul-op3\n",
+        .args = {ARG_NODE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_node,
+    },
+    {
+        .name = "scopes",
+        .usage = "info scopes [SCOPE] [-d DEPTH] [-r] [-a]",
+        .summary = "The tree of scopes with node counts",
+        .help = "-d sets the depth (default 3), -r shows all levels, -a more than 200 lines.\n"
+                "\n"
+                "  info scopes\n"
+                "  info scopes Default/network -d 1\n",
+        .args = {ARG_SCOPE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_scopes,
+    },
+    {
+        .name = "types",
+        .usage = "info types",
+        .summary = "Operator types with their node counts",
+        .help = "  info types\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_types,
+    },
+    {
+        .name = "params",
+        .aliases = "parameters",
+        .usage = "info params [-a]",
+        .summary = "Weights and other parameters with shapes and totals",
+        .help = "  info params\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_params,
+    },
+    {
+        .name = "stack",
+        .aliases = "s",
+        .usage = "info stack [NODE] [COUNT] [all]",
+        .summary = "The stack of source places that made a node (as backtrace)",
+        .help = "  info stack fc1/MatMul-op3\n",
+        .args = {ARG_NODE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_stack,
+    },
+    {
+        .name = "frame",
+        .aliases = "f",
+        .usage = "info frame",
+        .summary = "The selected frame of the current node's stack",
+        .help = "  info frame\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_frame,
+    },
+    {
+        .name = "source",
+        .usage = "info source [TEXT]",
+        .summary = "Source files that made nodes (as sources)",
+        .help = "  info source\n",
+        .args = {ARG_WORD},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_source,
+    },
+    {
+        .name = "line",
+        .usage = "info line FILE:LINE [-a]",
+        .summary = "Nodes that a source line made",
+        .help = "FILE may be the end of a path.\n\n  info line model.py:42\n",
+        .args = {ARG_FILE},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_line,
+    },
+    {
+        .name = "ranks",
+        .aliases = "sessions threads inferiors",
+        .usage = "info ranks",
+        .summary = "All training processes; `*` marks the selected one",
+        .help = "  info ranks\n",
+        .run = info_ranks,
+    },
+    {
+        .name = "breakpoints",
+        .aliases = "b",
+        .usage = "info breakpoints",
+        .summary = "Breakpoints with their numbers, hit counts and bodies",
+        .help = "  info breakpoints\n",
+        .run = cmd_info_breakpoints,
+    },
+    {
+        .name = "display",
+        .usage = "info display",
+        .summary = "What is displayed at every stop",
+        .help = "  info display\n",
+        .run = inspect_info_display,
+    },
+    {
+        .name = "scalars",
+        .usage = "info scalars",
+        .summary = "Loss, learning rate and other named values of the step",
+        .help = "  info scalars\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = info_scalars,
+    },
+    {
+        .name = "timing",
+        .usage = "info timing",
+        .summary = "Time spent running and stopped, steps a second",
+        .help = "  info timing\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = info_timing,
+    },
+    {
+        .name = "log",
+        .usage = "info log [N] [-a]",
+        .summary = "The trainer's last output lines (20, N, or all that are kept)",
+        .help = "  info log\n  info log 100\n",
+        .args = {ARG_WORD},
+        .run = info_log,
+    },
+    {
+        .name = "settings",
+        .aliases = "set",
+        .usage = "info settings",
+        .summary = "All settings with their values",
+        .help = "  info settings\n",
+        .run = cmd_info_settings,
+    },
+    {.name = NULL},
+};
+
+static int info_bare(struct command_call *call, struct gd_err *err)
+{
+    (void)err;
+    if (out_is_json(call->out)) {
+        cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "info"), "subjects");
+        for (const struct command *sub = info_subs; sub->name; sub++) {
+            cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
+        }
+        return GD_OK;
+    }
+    for (const struct command *sub = info_subs; sub->name; sub++) {
+        out_printf(call->out, "info %-12s %s\n", sub->name, sub->summary);
+    }
+    return GD_OK;
+}
+
+const struct command cmd_info_table[] = {
+    {
+        .name = "info",
+        .aliases = "i inf",
+        .group = "status",
+        .usage = "info SUBJECT",
+        .summary = "Show what is known: the trainer, its graph, nodes, stacks, timing",
+        .help = "  info target\n  info graph\n  info node fc1/MatMul-op3\n",
+        .args = {ARG_SUBCOMMAND},
+        .flags = CMD_REPEATS,
+        .run = info_bare,
+        .sub = info_subs,
+    },
+    {.name = NULL},
+};

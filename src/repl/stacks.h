@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Stacks of nodes, shared by the commands that walk them and those that show source. */
+#ifndef GD_REPL_STACKS_H
+#define GD_REPL_STACKS_H
+
+#include "repl/command.h"
+
+struct stack_places {
+    const struct gd_frame *frame; /* all entries, titles included; the graph's */
+    uint32_t frame_count;
+    uint32_t *place; /* indexes of the entries that name a file: frame #0, #1, ... */
+    uint32_t count;
+};
+/* GD_ENOMEM. The count may be 0. */
+int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
+                 struct gd_err *err);
+
+/* The commands list and annotate, in cmd_list.c. */
+int inspect_list(struct command_call *call, struct gd_err *err);
+int inspect_annotate(struct command_call *call, struct gd_err *err);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How values look: titles, summaries, elements, and the same as records. */
+#include "repl/value.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "repl/inspect.h"
+
+/* A printed tensor never takes more text than this. */
+#define TEXT_MAX ((size_t)1 << 30)
+
+const char *value_slice_text(struct command_call *call, const struct gd_slice *slice)
+{
+    struct gd_buf buf = GD_BUF_INIT(4096);
+    const char *text = "";
+    if (gd_slice_text(slice, &buf) == GD_OK) {
+        text = inspect_printf(call, "%s", gd_buf_text(&buf));
+    }
+    gd_buf_deinit(&buf);
+    return text;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+int value_format(struct command_call *call, const char *letters, struct gd_format *ret,
+                 struct gd_err *err)
+{
+    const struct gd_settings *settings = &call->debugger->settings;
+    struct gd_format format = {
+        .precision = settings->print_precision,
+        .threshold = settings->print_threshold,
+        .edge_items = settings->print_edge_items,
+        .line_width = settings->print_width,
+        .suppress = settings->print_suppress,
+    };
+    for (const char *p = letters; *p; p++) {
+        if (!strchr("fexd", *p)) {
+            return gd_fail(err, GD_EUSAGE,
+                           "format '%c' is not known: f (fixed), e (scientific), x (hexadecimal) "
+                           "or d (integer)",
+                           *p);
+        }
+        if (format.letter) {
+            return gd_fail(err, GD_EUSAGE, "one format letter, not \"%.20s\"", letters);
+        }
+        format.letter = *p;
+    }
+    *ret = format;
+    return GD_OK;
+}
+
+const char *value_title(struct command_call *call, const struct value *value)
+{
+    const char *label = out_safe(call, value->label);
+    if (value->is_history) {
+        return label;
+    }
+    int64_t now = call->session->stop.step;
+    if (value->which == VALUE_DIFFERENCE) {
+        if (value->step >= 0 && value->prev_step >= 0) {
+            return inspect_printf(call, "%s, change from step %lld to step %lld", label,
+                                  (long long)value->prev_step, (long long)value->step);
+        }
+        return inspect_printf(call, "%s, change from the previous value", label);
+    }
+    if (value->which == VALUE_PREVIOUS) {
+        return value->step >= 0 ? inspect_printf(call, "%s, previous value (step %lld)", label,
+                                                 (long long)value->step)
+                                : inspect_printf(call, "%s, previous value", label);
+    }
+    if (value->step >= 0 && value->step != now) {
+        return inspect_printf(call, "%s, of step %lld (now at step %lld)", label,
+                              (long long)value->step, (long long)now);
+    }
+    return label;
+}
+
+void value_print_change(struct command_call *call, const struct gd_stats *change)
+{
+    double ratio = change->mean_abs_delta / change->mean_abs_prev;
+    const char *of_prev = "";
+    if (change->mean_abs_prev > 0) {
+        of_prev = inspect_printf(call, " (%.3g of mean |previous|)", ratio);
+    }
+    out_printf(call->out, "changed: %s of %s elements, mean |d|=%s%s, max |d|=%s\n",
+               inspect_number(call, change->mismatch), inspect_number(call, change->count),
+               inspect_double(call, change->mean_abs_delta), of_prev,
+               inspect_double(call, change->max_abs_delta));
+}
+
+void value_print_summary(struct command_call *call, const struct value *value)
+{
+    struct gd_buf buf = GD_BUF_INIT(4096);
+    bool utf8 = out_utf8(call->out);
+    if (value->has_stats && value->stats.count != 1) {
+        gd_format_summary(value->dtype, &value->shape, &value->stats,
+                          value->has_histogram ? value->histogram : NULL, VALUE_BINS, utf8, &buf);
+        out_printf(call->out, "%s\n", gd_buf_text(&buf));
+    } else {
+        out_printf(call->out, "%s %s\n", gd_dtype_name(value->dtype),
+                   inspect_shape(call, &value->shape));
+    }
+    gd_buf_deinit(&buf);
+    if (value->has_change) {
+        value_print_change(call, &value->change);
+    }
+}
+
+int value_print_elements(struct command_call *call, const struct value *value,
+                         const struct gd_format *format, struct gd_err *err)
+{
+    if (!value->tensor || out_is_json(call->out)) {
+        return GD_OK;
+    }
+    struct gd_buf buf = GD_BUF_INIT(TEXT_MAX);
+    int rc = gd_format_values(value->tensor, format, &buf, err);
+    if (rc == GD_OK) {
+        rc = gd_buf_putc(&buf, '\n');
+    }
+    if (rc == GD_OK) {
+        out_write(call->out, gd_buf_text(&buf), buf.len);
+    }
+    gd_buf_deinit(&buf);
+    return rc;
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static cJSON *real_record(enum gd_dtype dtype, const unsigned char *p)
+{
+    if (dtype == GD_BOOL) {
+        return cJSON_CreateBool(*p != 0);
+    }
+    double value = gd_dtype_load(dtype, p);
+    if (!isfinite(value)) {
+        return cJSON_CreateString(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+    }
+    struct gd_buf buf = GD_BUF_INIT(128);
+    gd_format_scalar(dtype, p, &buf);
+    if (buf.len > 0 && buf.data[buf.len - 1] == '.') {
+        gd_buf_putc(&buf, '0');
+    }
+    cJSON *item = cJSON_CreateRaw(gd_buf_text(&buf));
+    gd_buf_deinit(&buf);
+    return item;
+}
+
+cJSON *value_element_record(enum gd_dtype dtype, const unsigned char *p)
+{
+    if (!gd_dtype_is_complex(dtype)) {
+        return real_record(dtype, p);
+    }
+    enum gd_dtype part = dtype == GD_COMPLEX64 ? GD_FLOAT32 : GD_FLOAT64;
+    cJSON *pair = cJSON_CreateArray();
+    cJSON_AddItemToArray(pair, real_record(part, p));
+    cJSON_AddItemToArray(pair, real_record(part, p + gd_dtype_size(part)));
+    return pair;
+}
+
+static cJSON *axis_record(const struct gd_tensor *tensor, int axis, const unsigned char *p)
+{
+    if (axis == tensor->shape.rank) {
+        return value_element_record(tensor->dtype, p);
+    }
+    cJSON *list = cJSON_CreateArray();
+    for (int64_t i = 0; i < tensor->shape.dim[axis]; i++) {
+        cJSON_AddItemToArray(list, axis_record(tensor, axis + 1, p + i * tensor->stride[axis]));
+    }
+    return list;
+}
+
+/* An empty tensor has no memory to walk: "[]" is all there is to say of it. */
+static cJSON *values_record(const struct gd_tensor *tensor)
+{
+    return gd_tensor_count(tensor) == 0 ? cJSON_CreateArray()
+                                        : axis_record(tensor, 0, tensor->data);
+}
+
+static void add_finite(cJSON *object, const char *key, bool any, double value)
+{
+    if (any) {
+        inspect_add_double(object, key, value);
+    } else {
+        cJSON_AddNullToObject(object, key);
+    }
+}
+
+cJSON *value_stats_record(const struct gd_stats *stats)
+{
+    cJSON *object = cJSON_CreateObject();
+    bool any = stats->count > stats->nan + stats->pos_inf + stats->neg_inf;
+    inspect_add_count(object, "count", stats->count);
+    inspect_add_count(object, "nan", stats->nan);
+    inspect_add_count(object, "pos_inf", stats->pos_inf);
+    inspect_add_count(object, "neg_inf", stats->neg_inf);
+    inspect_add_count(object, "zero", stats->zero);
+    inspect_add_count(object, "neg_zero", stats->neg_zero);
+    inspect_add_count(object, "positive", stats->positive);
+    inspect_add_count(object, "negative", stats->negative);
+    inspect_add_count(object, "denormal", stats->denormal);
+    add_finite(object, "min", any, stats->min);
+    add_finite(object, "max", any, stats->max);
+    add_finite(object, "mean", any, stats->mean);
+    add_finite(object, "abs_mean", any, stats->abs_mean);
+    add_finite(object, "std", any, stats->std);
+    add_finite(object, "l2", any, sqrt(stats->sum_sq));
+    return object;
+}
+
+static void add_change(cJSON *object, const struct gd_stats *change)
+{
+    cJSON *record = cJSON_AddObjectToObject(object, "change");
+    inspect_add_count(record, "changed", change->mismatch);
+    inspect_add_double(record, "mean_abs_delta", change->mean_abs_delta);
+    inspect_add_double(record, "max_abs_delta", change->max_abs_delta);
+    inspect_add_double(record, "mean_abs_prev", change->mean_abs_prev);
+    if (change->mean_abs_prev > 0) {
+        inspect_add_double(record, "ratio", change->mean_abs_delta / change->mean_abs_prev);
+    }
+}
+
+static void add_identity(struct command_call *call, const struct value *value, cJSON *object)
+{
+    static const char *const which[] = {"current", "previous", "difference"};
+    inspect_add_text(call, object, "name", value->label);
+    if (value->is_history) {
+        return;
+    }
+    inspect_add_text(call, object, "node",
+                     gd_graph_name(call->session->graph, value->arg.ref.node));
+    cJSON_AddNumberToObject(object, "slot", value->arg.ref.slot);
+    if (value->arg.slice.count > 0) {
+        cJSON_AddStringToObject(object, "slice", value_slice_text(call, &value->arg.slice));
+    }
+    cJSON_AddStringToObject(object, "which", which[value->which]);
+    if (value->step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)value->step);
+    }
+    if (value->prev_step >= 0) {
+        inspect_add_count(object, "previous_step", (uint64_t)value->prev_step);
+    }
+}
+
+static void add_histogram(const struct value *value, cJSON *object)
+{
+    cJSON *histogram = cJSON_AddObjectToObject(object, "histogram");
+    inspect_add_double(histogram, "low", value->stats.min);
+    inspect_add_double(histogram, "high", value->stats.max);
+    cJSON *counts = cJSON_AddArrayToObject(histogram, "counts");
+    for (int i = 0; i < VALUE_BINS; i++) {
+        cJSON_AddItemToArray(counts, cJSON_CreateNumber((double)value->histogram[i]));
+    }
+}
+
+void value_record(struct command_call *call, const struct value *value,
+                  const struct gd_format *format, cJSON *object)
+{
+    add_identity(call, value, object);
+    cJSON_AddStringToObject(object, "dtype", gd_dtype_name(value->dtype));
+    inspect_add_shape(object, "shape", &value->shape);
+    size_t bytes = 0;
+    if (gd_shape_bytes(&value->shape, value->dtype, &bytes, NULL) == GD_OK) {
+        inspect_add_count(object, "bytes", bytes);
+    }
+    if (value->has_stats) {
+        cJSON_AddItemToObject(object, "stats", value_stats_record(&value->stats));
+    }
+    if (value->has_histogram) {
+        add_histogram(value, object);
+    }
+    if (value->has_change) {
+        add_change(object, &value->change);
+    }
+    if (!format) {
+        return;
+    }
+    bool fits = value->tensor &&
+                (format->all || gd_tensor_count(value->tensor) <= format->threshold) &&
+                gd_dtype_size(value->dtype) > 0;
+    cJSON_AddItemToObject(object, "values",
+                          fits ? values_record(value->tensor) : cJSON_CreateNull());
+    if (!fits) {
+        cJSON_AddBoolToObject(object, "truncated", true);
+        if (value->note) {
+            inspect_add_text(call, object, "note", value->note);
+        }
+    }
+}
