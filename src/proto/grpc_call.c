@@ -320,8 +320,13 @@ void grpc_call_on_half_close(struct gd_grpc_call *call)
     }
     if (!gd_grpc_deframer_at_end(&call->deframer)) {
         struct gd_err err;
-        gd_fail(&err, GD_EPROTO, "the stream ended inside a message, after %zu of its %zu bytes",
-                call->deframer.offset, call->deframer.total);
+        if (call->deframer.prefix_len < GD_GRPC_PREFIX_SIZE) {
+            gd_fail(&err, GD_EPROTO, "the stream ended inside a message's prefix");
+        } else {
+            gd_fail(&err, GD_EPROTO,
+                    "the stream ended inside a message, after %zu of its %zu bytes",
+                    call->deframer.offset, call->deframer.total);
+        }
         refuse_input(call, GD_EPROTO, &err);
     } else if (!call->method->client_streams && call->messages == 0) {
         gd_grpc_finish(call, GD_GRPC_INVALID_ARGUMENT,
