@@ -19,11 +19,12 @@ static const char *unquote(struct command_call *call, const char *value)
 }
 
 /* Settings that live elsewhere, too, are carried there. */
-static void apply(struct command_call *call)
+static int apply(struct command_call *call, struct gd_err *err)
 {
     for (size_t i = 0; i < call->debugger->session_count; i++) {
         gd_cache_set_max(call->debugger->sessions[i]->cache, call->debugger->settings.max_cache);
     }
+    return gd_debugger_apply_keep_previous(call->debugger, err);
 }
 
 static void setting_record(const struct setting *setting, const struct gd_settings *settings,
@@ -71,8 +72,15 @@ static int run_set(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    struct gd_settings before = call->debugger->settings;
     call->debugger->settings = changed;
-    apply(call);
+    rc = apply(call, err);
+    if (rc == GD_EINVAL) {
+        call->debugger->settings = before;
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
     setting_record(setting, &call->debugger->settings, out_record(call->out, "setting"));
     return GD_OK;
 }

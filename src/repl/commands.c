@@ -3,6 +3,8 @@
 #include "repl/commands.h"
 
 const struct command *const command_tables[] = {
+    cmd_start_table,
+    cmd_run_table,
     cmd_break_table,
     cmd_info_table,
     cmd_print_table,

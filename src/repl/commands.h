@@ -8,7 +8,9 @@
 #include "repl/command.h"
 
 extern const struct command cmd_break_table[];
+extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];
+extern const struct command cmd_start_table[];
 extern const struct command cmd_support_table[];
 /* inspection */
 extern const struct command cmd_print_table[];   /* print, x, whatis, stats */

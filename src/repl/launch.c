@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct output { /* one of the program's two streams */
 struct repl_launch {
     pid_t pid; /* 0 before the first start */
     bool running;
+    bool detached;
     ev_child child;
     struct output out[2];
     char **argv;
@@ -464,6 +466,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     launch->pid = pid;
     launch->running = true;
+    launch->detached = false;
     launch->end_text[0] = '\0';
     watch_output(repl, &launch->out[0], pipes[0][0]);
     watch_output(repl, &launch->out[1], pipes[1][0]);
@@ -526,12 +529,46 @@ void launch_kill(struct repl *repl)
     repl->quit = quit;
 }
 
-void launch_forget(struct repl *repl)
+void launch_detach(struct repl *repl)
 {
-    if (repl->launch != NULL && repl->launch->running) {
-        ev_child_stop(repl->loop, &repl->launch->child);
-        repl->launch->running = false;
+    if (launch_is_running(repl)) {
+        repl->launch->detached = true;
     }
+}
+
+bool launch_is_detached(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->detached;
+}
+
+/* A process that only reads: without one the program would die of SIGPIPE at its next line. */
+static void leave_reader(struct repl_launch *launch)
+{
+    if (fork() != 0) {
+        return;
+    }
+    setsid();
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    for (int fd = 0; fd < 3; fd++) {
+        close(fd);
+    }
+    struct pollfd fds[2] = {{.fd = launch->out[0].fd, .events = POLLIN},
+                            {.fd = launch->out[1].fd, .events = POLLIN}};
+    while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+        char bytes[4096];
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+            break;
+        }
+        for (int i = 0; i < 2; i++) {
+            bool ready = fds[i].fd >= 0 && fds[i].revents != 0;
+            ssize_t got = ready ? read(fds[i].fd, bytes, sizeof(bytes)) : 1;
+            if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+                fds[i].fd = -1;
+            }
+        }
+    }
+    _exit(0);
 }
 
 void repl_launch_free(struct repl *repl)
@@ -541,7 +578,12 @@ void repl_launch_free(struct repl *repl)
     if (launch == NULL) {
         return;
     }
-    launch_forget(repl);
+    if (launch->running) {
+        ev_child_stop(repl->loop, &launch->child);
+        if (launch->detached) {
+            leave_reader(launch);
+        }
+    }
     for (int i = 0; i < 2; i++) {
         if (launch->out[i].fd >= 0) {
             ev_io_stop(repl->loop, &launch->out[i].io);

@@ -23,8 +23,10 @@ char *const *launch_argv(const struct repl *repl);   /* of the last one; NULL wh
 const char *launch_end_text(const struct repl *repl);
 /* Asks its process group to end, then makes it; waits for the end. */
 void launch_kill(struct repl *repl);
-/* Lets it run on when gradb ends. */
-void launch_forget(struct repl *repl);
+/* From now on it is none of ours: it is not killed at the end, and its output has a reader even
+ * when gradb is gone. */
+void launch_detach(struct repl *repl);
+bool launch_is_detached(const struct repl *repl);
 
 /* The log: lines 0 (oldest kept) to count - 1. */
 size_t launch_log_count(const struct repl *repl);

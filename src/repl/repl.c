@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The object, and how a line becomes a command's call. */
+#include "repl/launch.h"
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
 
@@ -135,6 +136,26 @@ bool repl_wants_quit(const struct repl *repl)
 int repl_exit_status(const struct repl *repl)
 {
     return repl->exit_status;
+}
+
+void repl_end(struct repl *repl)
+{
+    struct gd_debugger *debugger = repl->debugger;
+
+    repl->quit = true;
+    if (!launch_is_detached(repl)) {
+        launch_kill(repl);
+    }
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        if (gd_session_is_live(session) && (session->target->capabilities & GD_CAN_DETACH) != 0) {
+            gd_target_detach(session->target, NULL);
+        }
+    }
+    repl_pump(repl, 0); /* what was said goes out */
+    if (debugger->server != NULL) {
+        debugger->server->close(debugger->server_ctx);
+    }
 }
 
 void repl_quit(struct repl *repl, int status)

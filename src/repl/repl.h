@@ -54,6 +54,14 @@ void repl_quit(struct repl *repl, int status);
 typedef bool (*repl_ask_fn)(void *ctx, const char *question);
 void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx);
 
+/* Where `listen` and `run` listen when they are not told: --listen. */
+void repl_set_listen(struct repl *repl, const char *address);
+/* As the command `run -- argv...`. Returns GD_OK or the error that was printed. */
+int repl_run_program(struct repl *repl, char *const argv[]);
+/* The orderly end, once, after the last command: ends a program that `run` started, lets go of the
+ * others, closes the port. */
+void repl_end(struct repl *repl);
+
 /* Completions of line[0..point) as a NULL-terminated malloc'd array of malloc'd words, each
  * replacing line[*start..point). NULL when there is none. Never touches the network. */
 char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start);

@@ -61,6 +61,9 @@ struct repl {
     repl_ask_fn ask;
     void *ask_ctx;
 
+    char listen_address[256]; /* where `listen` and `run` listen; "" the usual place */
+    bool listen_chosen;       /* the user named it */
+
     int exit_status;
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
@@ -81,8 +84,8 @@ struct repl {
     bool resumed; /* a command resumed the trainer inside a stop body */
 
     /* the stop that was reported but not yet followed up (displays, bodies) */
-    struct gd_session *stop_session; /* NULL: none */
-    int stop_numbers[16];            /* breakpoints and watchpoints of that stop */
+    int stop_session;     /* its number; 0: none */
+    int stop_numbers[16]; /* breakpoints and watchpoints of that stop */
     int stop_number_count;
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 
@@ -180,6 +183,7 @@ void repl_follow_up(struct repl *repl);
 void repl_on_event(void *ctx, const struct gd_event *event);
 void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
 cJSON *repl_stop_json(struct gd_session *session);
+void repl_state_record(struct command_call *call); /* how a run command left call->session */
 
 /* ---- values (history_values.c) ---- */
 void repl_values_free(struct repl *repl);

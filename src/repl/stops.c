@@ -31,13 +31,11 @@ static void add_number(struct repl *repl, int number)
 
 void repl_note_stop(struct repl *repl, struct gd_session *session)
 {
-    repl->stop_session = session;
+    repl->stop_session = session->number;
     repl->stop_number_count = 0;
-    if (session->stop.reason == GD_STOP_BREAKPOINT) {
-        struct gd_breakpoint *at =
-            gd_debugger_breakpoint_at(repl->debugger, session, session->stop.node);
-        if (at != NULL) {
-            add_number(repl, at->number);
+    for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b != NULL; b = b->next) {
+        if (b->caused && session->stop.reason == GD_STOP_BREAKPOINT) {
+            add_number(repl, b->number);
         }
     }
     for (size_t i = session->hit_count; i > 0; i--) {
@@ -134,13 +132,13 @@ static void count_stops(struct repl *repl, const int *numbers, int count)
 /* Displays, then bodies. True when a body resumed the trainer. */
 static bool follow(struct repl *repl)
 {
-    struct gd_session *session = repl->stop_session;
+    struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop_session);
     int numbers[sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0])];
     int count = repl->stop_number_count;
     bool silent = repl_stop_is_silent(repl);
 
     memcpy(numbers, repl->stop_numbers, sizeof(numbers));
-    repl->stop_session = NULL;
+    repl->stop_session = 0;
     count_stops(repl, numbers, count);
     if (session == NULL || session->state != GD_STOPPED) {
         return false;
@@ -163,27 +161,33 @@ static bool follow(struct repl *repl)
 
 void repl_follow_up(struct repl *repl)
 {
-    if (repl->stop_session != NULL && repl->depth == 0 && !repl->pumping) {
+    if (repl->stop_session != 0 && repl->depth == 0 && !repl->pumping) {
         follow(repl);
     }
 }
 
 struct stop_wait {
-    struct gd_session *session;
+    struct gd_debugger *debugger;
+    int number; /* not the session itself: one that is over may be forgotten meanwhile */
     uint64_t before;
 };
+
+static struct gd_session *waited_for(const struct stop_wait *wait)
+{
+    return gd_debugger_session(wait->debugger, wait->number);
+}
 
 static bool stop_done(void *ctx)
 {
     const struct stop_wait *wait = ctx;
-    const struct gd_session *session = wait->session;
+    const struct gd_session *session = waited_for(wait);
 
-    return session->state == GD_LOST || session->state == GD_FINISHED ||
+    return session == NULL || session->state == GD_LOST || session->state == GD_FINISHED ||
            (session->state == GD_STOPPED && session->stop.sequence != wait->before);
 }
 
 /* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
-static int on_interrupt(struct command_call *call, struct gd_err *err)
+static int on_interrupt(struct command_call *call, int number, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
@@ -197,8 +201,11 @@ static int on_interrupt(struct command_call *call, struct gd_err *err)
     bool again = repl_now(repl) - repl->interrupted_at < AGAIN_SECONDS;
     repl->interrupted_at = repl_now(repl);
     int rc = GD_OK;
-    if (!again && gd_session_is_live(call->session)) {
-        rc = gd_target_interrupt(call->session->target, &why);
+    if (!again) { /* it runs, so it lives */
+        call->session = gd_debugger_session(repl->debugger, number);
+        rc = call->session != NULL && gd_session_is_live(call->session)
+                 ? gd_target_interrupt(call->session->target, &why)
+                 : GD_OK;
     }
     if (!again && rc == GD_OK) {
         return 0;
@@ -217,7 +224,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
         if (rc == GD_OK) {
             return GD_OK;
         }
-        rc = on_interrupt(call, err);
+        rc = on_interrupt(call, wait->number, err);
         if (rc != 0) {
             return rc;
         }
@@ -227,7 +234,8 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
 int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
 {
     struct repl *repl = call->repl;
-    struct stop_wait wait = {.session = call->session, .before = before};
+    struct stop_wait wait = {
+        .debugger = repl->debugger, .number = call->session->number, .before = before};
 
     if (repl->in_stop_body) {
         repl->resumed = true; /* who runs the body waits */
@@ -242,14 +250,15 @@ int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *er
         if (rc != GD_OK) {
             return rc < 0 ? rc : GD_OK;
         }
-        if (wait.session->state == GD_LOST) {
+        const struct gd_session *session = waited_for(&wait);
+        if (session == NULL || session->state == GD_LOST) {
             if (err != NULL) {
                 *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
             }
             return GD_ELOST;
         }
-        wait.before = wait.session->stop.sequence;
-        if (wait.session->state != GD_STOPPED || !follow(repl)) {
+        wait.before = session->stop.sequence;
+        if (session->state != GD_STOPPED || !follow(repl)) {
             return GD_OK;
         }
     }

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint,
+ * rank. How a training process comes to us is in cmd_start.c. */
+#include "repl/commands.h"
+#include "repl/launch.h"
+#include "repl/repl_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GO (CMD_NEEDS_STOP | CMD_NEEDS_LIVE)
+
+void repl_state_record(struct command_call *call)
+{
+    const struct gd_session *session = call->session;
+    cJSON *record = out_record(call->out, "run");
+
+    cJSON_AddNumberToObject(record, "session", session->number);
+    cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
+    if (session->state == GD_STOPPED) {
+        cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(session->stop.reason));
+        cJSON_AddNumberToObject(record, "step", (double)session->stop.step);
+    }
+}
+
+static int resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
+{
+    int number = call->session->number;
+    uint64_t before = call->session->stop.sequence;
+    int rc = gd_target_resume(call->session->target, run, err);
+
+    if (rc == GD_OK) {
+        rc = repl_wait_stop(call, before, err);
+    }
+    call->session = gd_debugger_session(call->debugger, number);
+    if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+static int at_most_one(struct command_call *call, struct gd_err *err)
+{
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "%s: \"%.60s\" is one argument too many",
+                       call->command->name, call->argv[1]);
+    }
+    return GD_OK;
+}
+
+static int optional_count(struct command_call *call, int64_t *ret, struct gd_err *err)
+{
+    *ret = 1;
+    int rc = at_most_one(call, err);
+    if (rc == GD_OK && call->argc == 1) {
+        rc = arg_count(call->argv[0], 1, INT64_MAX, ret, err);
+    }
+    return rc;
+}
+
+/* As gdb: continue N passes the breakpoint just hit N - 1 times. */
+static void ignore_crossings(struct command_call *call, int64_t count)
+{
+    bool any = false;
+
+    for (struct gd_breakpoint *b = call->debugger->breakpoints; b != NULL; b = b->next) {
+        if (b->caused && call->session->stop.reason == GD_STOP_BREAKPOINT) {
+            b->ignore = (uint64_t)(count - 1);
+            any = true;
+            out_printf(call->out, "Will ignore next %lld crossing%s of breakpoint %d.  ",
+                       (long long)(count - 1), count == 2 ? "" : "s", b->number);
+        }
+    }
+    if (!any) {
+        out_printf(call->out, "Not stopped at any breakpoint; argument ignored.\n");
+    }
+}
+
+static int run_continue(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+    int64_t count = 1;
+    int rc = optional_count(call, &count, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (count > 1) {
+        ignore_crossings(call, count);
+    }
+    out_printf(call->out, "Continuing.\n");
+    return resume(call, &run, err);
+}
+
+static int run_step(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
+    int rc = optional_count(call, &run.count, err);
+    return rc == GD_OK ? resume(call, &run, err) : rc;
+}
+
+static int run_next(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_NEXT, .node = GD_NO_NODE};
+    int rc = optional_count(call, &run.count, err);
+    return rc == GD_OK ? resume(call, &run, err) : rc;
+}
+
+static int run_to(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_TO_NODE, .node = GD_NO_NODE};
+    struct gd_graph_counts counts;
+
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "%s: the name of one node is needed", call->command->name);
+    }
+    int rc = arg_node(call, call->argv[0], &run.node, err);
+    gd_graph_counts(call->session->graph, &counts);
+    if (rc == GD_ENOTFOUND && counts.nodes == 0) {
+        run.name = call->argv[0]; /* a process that sent no graph knows its nodes all the same */
+        rc = GD_OK;
+    }
+    return rc == GD_OK ? resume(call, &run, err) : rc;
+}
+
+static int run_finish(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_FINISH, .node = GD_NO_NODE};
+    int rc = call->argc == 0 ? GD_OK : gd_fail(err, GD_EUSAGE, "finish: takes no argument");
+    return rc == GD_OK ? resume(call, &run, err) : rc;
+}
+
+static int run_interrupt(struct command_call *call, struct gd_err *err)
+{
+    if (call->session->state != GD_RUNNING) {
+        return gd_fail(err, GD_ESTATE, "the training is not running (%s)",
+                       gd_state_name(call->session->state));
+    }
+    uint64_t before = call->session->stop.sequence;
+    int rc = gd_target_interrupt(call->session->target, err);
+    if (rc == GD_OK && !call->repl->options.interactive) {
+        rc = repl_wait_stop(call, before, err); /* a script goes on when it stands */
+    }
+    return rc;
+}
+
+/* ---- the end ---- */
+
+static bool session_over(void *ctx)
+{
+    return !gd_session_is_live(ctx);
+}
+
+static int run_kill(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = call->debugger->current;
+    bool live = session != NULL && gd_session_is_live(session);
+    struct gd_err why;
+
+    if (!live && !launch_is_running(call->repl)) {
+        return gd_fail(err, GD_ESTATE, "no training process is running");
+    }
+    if (!repl_confirm(call, "End the training process?")) {
+        return GD_OK;
+    }
+    out_flush(call->out);
+    if (live && (session->target->capabilities & GD_CAN_KILL) != 0 &&
+        gd_target_kill(session->target, &why) == GD_OK) {
+        repl_wait(call->repl, session_over, session, 2.0);
+    } else if (live && !launch_is_running(call->repl)) {
+        return gd_target_kill(session->target, err);
+    }
+    launch_kill(call->repl);
+    return GD_OK;
+}
+
+static int run_detach(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    int rc = gd_target_detach(session->target, err);
+
+    if (rc == GD_OK) {
+        out_flush(call->out);
+        repl_wait(call->repl, session_over, session, 2.0);
+        launch_detach(call->repl);
+    }
+    return rc;
+}
+
+static int run_checkpoint(struct command_call *call, struct gd_err *err)
+{
+    int rc = gd_target_checkpoint(call->session->target, err);
+    if (rc == GD_OK) {
+        out_printf(call->out, "The trainer was asked to save a checkpoint.\n");
+    }
+    return rc;
+}
+
+/* ---- several processes ---- */
+
+static void print_session(struct command_call *call, const struct gd_session *session)
+{
+    out_printf(call->out, "[Training process %d, rank %d of %d, %s]\n", session->number,
+               session->peer.rank, session->peer.world_size, gd_state_name(session->state));
+}
+
+/* `rank all CMD`: the command once for each process that is there. */
+static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
+{
+    int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
+    int numbers[1024];
+    int count = 0;
+    int rc = GD_OK;
+
+    if (*line == '\0') {
+        return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
+    }
+    for (size_t i = 0; i < call->debugger->session_count && count < 1024; i++) {
+        if (gd_session_is_live(call->debugger->sessions[i])) {
+            numbers[count++] = call->debugger->sessions[i]->number;
+        }
+    }
+    for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
+        struct gd_session *session = gd_debugger_session(call->debugger, numbers[i]);
+        if (session == NULL || gd_debugger_select(call->debugger, numbers[i], NULL) != GD_OK) {
+            continue;
+        }
+        print_session(call, session);
+        out_flush(call->out);
+        rc = repl_run_line(call->repl, line, LINE_SCRIPT);
+    }
+    gd_debugger_select(call->debugger, before, NULL);
+    if (rc != GD_OK && err != NULL) {
+        *err = (struct gd_err){.code = rc}; /* the line has reported it */
+    }
+    return rc;
+}
+
+static int run_rank(struct command_call *call, struct gd_err *err)
+{
+    int64_t number = 0;
+    const char *line = call->line;
+
+    if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
+        line += 5 + strspn(line + 5, " \t"); /* gdb's `thread apply all` */
+    }
+    if (strncmp(line, "all", 3) == 0 && (line[3] == ' ' || line[3] == '\0')) {
+        return rank_all(call, line + 3 + strspn(line + 3, " \t"), err);
+    }
+    if (*line != '\0') {
+        int rc = arg_count(line, 1, INT32_MAX, &number, err);
+        if (rc == GD_OK) {
+            rc = gd_debugger_select(call->debugger, (int)number, err);
+        }
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    struct gd_session *session = NULL;
+    int rc = gd_debugger_need_session(call->debugger, &session, err);
+    if (rc == GD_OK) {
+        print_session(call, session);
+        call->session = session;
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+const struct command cmd_run_table[] = {
+    {.name = "continue",
+     .aliases = "c cont fg",
+     .group = "running",
+     .usage = "continue [N] [&]",
+     .summary = "Let the training run until something stops it",
+     .help =
+         "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
+         "comes back at once. Ctrl-C stops the training.",
+     .args = {ARG_WORD},
+     .flags = GO | CMD_REPEATS,
+     .run = run_continue},
+    {.name = "step",
+     .aliases = "s",
+     .group = "running",
+     .usage = "step [N] [&]",
+     .summary = "Run N training steps, then stop",
+     .help = "Without N, one step. A breakpoint on the way stops earlier.\n"
+             "Examples:\n"
+             "  step\n"
+             "  step 100",
+     .args = {ARG_WORD},
+     .flags = GO | CMD_REPEATS,
+     .run = run_step},
+    {.name = "next",
+     .aliases = "n",
+     .group = "running",
+     .usage = "next [N] [&]",
+     .summary = "Run N nodes in execution order, then stop",
+     .help = "Without N, one node. Not every training process can stop at a node; it says so then.",
+     .args = {ARG_WORD},
+     .flags = GO | CMD_REPEATS,
+     .run = run_next},
+    {.name = "run-to",
+     .aliases = "until u advance",
+     .group = "running",
+     .usage = "run-to NODE [&]",
+     .summary = "Run until a node has executed",
+     .help = "Example:\n"
+             "  run-to Default/network/loss/Log-op31",
+     .args = {ARG_NODE},
+     .flags = GO | CMD_REPEATS,
+     .run = run_to},
+    {.name = "finish",
+     .aliases = "fin",
+     .group = "running",
+     .usage = "finish [&]",
+     .summary = "Run to the end of the current phase: forward, backward or optimizer",
+     .help = "Not every training process knows its phases; it says so then.",
+     .flags = GO | CMD_REPEATS,
+     .run = run_finish},
+    {.name = "interrupt",
+     .aliases = "int",
+     .group = "running",
+     .usage = "interrupt",
+     .summary = "Stop a training that runs in the background",
+     .help =
+         "It stops as soon as it can, at the next node or the end of the step. Ctrl-C does the\n"
+         "same to a training that runs in the foreground.",
+     .flags = CMD_NEEDS_LIVE,
+     .run = run_interrupt},
+    {.name = "kill",
+     .aliases = "k",
+     .group = "running",
+     .usage = "kill",
+     .summary = "End the training process",
+     .help = "It is asked first; a program that \"run\" started is ended in any case.",
+     .flags = CMD_CHANGES,
+     .run = run_kill},
+    {.name = "detach",
+     .group = "running",
+     .usage = "detach",
+     .summary = "Let go of the training process; it runs on without the debugger",
+     .help = "What was learned of it stays readable.",
+     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
+     .run = run_detach},
+    {.name = "checkpoint",
+     .group = "running",
+     .usage = "checkpoint",
+     .summary = "Ask the training process to save a checkpoint",
+     .help = "How and where it saves is the trainer's own affair.",
+     .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
+     .run = run_checkpoint},
+    {.name = "rank",
+     .aliases = "thread session",
+     .group = "running",
+     .usage = "rank [N | all COMMAND]",
+     .summary = "Choose one of several training processes, or run a command for each",
+     .help = "N is the number that \"info ranks\" shows first.\n"
+             "Examples:\n"
+             "  rank 2\n"
+             "  rank all print loss",
+     .args = {ARG_RANK, ARG_COMMAND},
+     .flags = CMD_RAW,
+     .run = run_rank},
+    {.name = NULL},
+};

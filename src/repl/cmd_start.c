@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How training processes come to us: run starts one, listen waits for others. */
+#include "repl/commands.h"
+#include "repl/launch.h"
+#include "repl/parse.h"
+#include "repl/repl_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#define STATUS_NO_CONNECTION 3
+
+void repl_set_listen(struct repl *repl, const char *address)
+{
+    snprintf(repl->listen_address, sizeof(repl->listen_address), "%s", address);
+    repl->listen_chosen = true;
+}
+
+/* ---- listening ---- */
+
+/* "127.0.0.1:50051", "localhost:1", "[::1]:1", ":1", "50051" */
+static bool is_loopback(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon != NULL ? (size_t)(colon - address) : 0;
+
+    return len == 0 || strncmp(address, "127.", 4) == 0 ||
+           (len == 9 && strncasecmp(address, "localhost", 9) == 0) ||
+           (len == 5 && strncmp(address, "[::1]", 5) == 0) ||
+           (len == 3 && strncmp(address, "::1", 3) == 0);
+}
+
+/* Other hosts could reach us: a secret keeps strangers out. */
+static int make_token(struct command_call *call, struct gd_err *err)
+{
+    char *token = call->debugger->settings.token;
+    unsigned char random[16];
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return gd_fail_errno(err, GD_EIO, "cannot make a random token");
+    }
+    for (size_t i = 0; i < sizeof(random); i++) {
+        snprintf(token + 2 * i, 3, "%02x", random[i]);
+    }
+    repl_printf(call->repl, false,
+                "Trainers must show this token: GRADB_TOKEN=%s (\"set token\" changes it)\n",
+                token);
+    return GD_OK;
+}
+
+static int start_listening(struct command_call *call, const char *address, struct gd_err *err)
+{
+    struct gd_debugger *debugger = call->debugger;
+
+    if (debugger->server == NULL) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot listen");
+    }
+    int rc = debugger->server->listen(debugger->server_ctx, address, err);
+    if (rc == GD_OK && !is_loopback(address) && debugger->settings.token[0] == '\0') {
+        rc = make_token(call, err);
+    }
+    return rc;
+}
+
+static const char *listening_on(struct command_call *call)
+{
+    struct gd_debugger *debugger = call->debugger;
+    return debugger->server != NULL ? debugger->server->address(debugger->server_ctx) : NULL;
+}
+
+static const char *wanted_address(const struct repl *repl)
+{
+    return repl->listen_address[0] != '\0' ? repl->listen_address : "127.0.0.1:50051";
+}
+
+/* Waits until some session has stopped for the first time. */
+struct first_stop {
+    struct gd_debugger *debugger;
+    int above; /* sessions with a greater number count */
+    struct repl *repl;
+};
+
+static struct gd_session *new_session(const struct first_stop *first)
+{
+    for (size_t i = 0; i < first->debugger->session_count; i++) {
+        if (first->debugger->sessions[i]->number > first->above) {
+            return first->debugger->sessions[i];
+        }
+    }
+    return NULL;
+}
+
+static int last_number(const struct gd_debugger *debugger)
+{
+    size_t count = debugger->session_count;
+    return count > 0 ? debugger->sessions[count - 1]->number : 0;
+}
+
+static bool has_connected(void *ctx)
+{
+    return new_session(ctx) != NULL;
+}
+
+static int wait_first_stop(struct command_call *call, struct gd_session *session,
+                           struct gd_err *err)
+{
+    gd_debugger_select(call->debugger, session->number, NULL);
+    call->session = session;
+    int rc = repl_wait_stop(call, 0, err);
+    call->session = call->debugger->current;
+    if (rc == GD_ELOST || rc == GD_EINTR) {
+        call->repl->fail_status = rc == GD_ELOST ? STATUS_NO_CONNECTION : 0;
+    }
+    return rc;
+}
+
+static int run_listen(struct command_call *call, struct gd_err *err)
+{
+    const char *address = wanted_address(call->repl);
+    struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
+
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "listen: one address is enough");
+    }
+    if (call->argc == 1) {
+        address = call->argv[0];
+    }
+    int rc = start_listening(call, address, err);
+    if (rc != GD_OK) {
+        call->repl->fail_status = STATUS_NO_CONNECTION;
+        return rc;
+    }
+    address = listening_on(call);
+    out_printf(call->out, "Listening on %s\n", address != NULL ? address : "?");
+    cJSON_AddStringToObject(out_record(call->out, "listen"), "address",
+                            address != NULL ? address : "");
+    if (!call->repl->options.batch) {
+        return GD_OK;
+    }
+    out_flush(call->out);
+    first.above = 0;
+    rc = repl_wait(call->repl, has_connected, &first, -1);
+    if (rc != GD_OK) {
+        return gd_fail(err, rc, "interrupted before a training process connected");
+    }
+    return wait_first_stop(call, new_session(&first), err);
+}
+
+/* ---- starting a program ---- */
+
+static bool connected_or_ended(void *ctx)
+{
+    const struct first_stop *first = ctx;
+    return new_session(first) != NULL || !launch_is_running(first->repl);
+}
+
+/* A port for the program to connect to: the usual one, or a free one when another gradb has it and
+ * nobody asked for a certain one. */
+static int ensure_listening(struct command_call *call, struct gd_err *err)
+{
+    if (listening_on(call) != NULL) {
+        return GD_OK;
+    }
+    int rc = start_listening(call, wanted_address(call->repl), err);
+    if (rc == GD_EIO && !call->repl->listen_chosen) {
+        rc = start_listening(call, "127.0.0.1:0", err);
+    }
+    return rc;
+}
+
+/* Why it never connected, with the last thing that it said. */
+static int never_connected(struct command_call *call, int rc, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    const char *program = launch_program(repl);
+    size_t lines = launch_log_count(repl);
+
+    repl->fail_status = STATUS_NO_CONNECTION;
+    if (rc == GD_EINTR) {
+        repl->fail_status = 0;
+        return gd_fail(err, rc, "interrupted before %s connected", program);
+    }
+    if (rc == GD_ETIMEOUT) {
+        return gd_fail(
+            err, rc,
+            "%s did not connect within %g s (set start-timeout); it is still running: does "
+            "it use gradb?",
+            program, call->debugger->settings.start_timeout);
+    }
+    if (lines > 0) {
+        return gd_fail(err, GD_ELOST, "%s %s before it connected; it said last: %.200s", program,
+                       launch_end_text(repl), launch_log_line(repl, lines - 1));
+    }
+    return gd_fail(err, GD_ELOST, "%s %s before it connected", program, launch_end_text(repl));
+}
+
+static void print_start(struct command_call *call)
+{
+    char *const *argv = launch_argv(call->repl);
+    cJSON *words = cJSON_AddArrayToObject(out_record(call->out, "run"), "argv");
+
+    out_printf(call->out, "Starting program:");
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        out_printf(call->out, " %s", out_safe(call, argv[i]));
+        cJSON_AddItemToArray(words, cJSON_CreateString(argv[i]));
+    }
+    out_printf(call->out, "\n");
+    cJSON_AddNumberToObject(out_record(call->out, "run"), "pid", (double)launch_pid(call->repl));
+    out_flush(call->out);
+}
+
+static int start_program(struct command_call *call, char *const argv[], struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct first_stop first = {.debugger = call->debugger, .repl = repl};
+
+    if (launch_is_running(repl)) {
+        if (!repl_confirm(call, "The program is running already. End it and start it again?")) {
+            return GD_OK;
+        }
+        launch_kill(repl);
+    }
+    int rc = ensure_listening(call, err);
+    first.above = last_number(call->debugger);
+    if (rc == GD_OK) {
+        rc = launch_start(repl, argv, listening_on(call), err);
+    }
+    if (rc != GD_OK) {
+        repl->fail_status = STATUS_NO_CONNECTION;
+        return rc;
+    }
+    print_start(call);
+    double timeout = call->debugger->settings.start_timeout;
+    rc = repl_wait(repl, connected_or_ended, &first, timeout > 0 ? timeout : -1);
+    struct gd_session *session = new_session(&first);
+    if (session == NULL) {
+        return never_connected(call, rc == GD_OK ? GD_ELOST : rc, err);
+    }
+    rc = wait_first_stop(call, session, err);
+    if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+static int run_run(struct command_call *call, struct gd_err *err)
+{
+    int argc = 0;
+    char **argv = NULL;
+    int rc = parse_words(call->line, call->arena, &argc, &argv, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (argc > 0 && strcmp(argv[0], "--") == 0) {
+        argc--;
+        argv++;
+    }
+    if (argc > 0) {
+        return start_program(call, argv, err);
+    }
+    if (launch_argv(call->repl) == NULL) {
+        return gd_fail(err, GD_EUSAGE, "run: the program is missing");
+    }
+    return start_program(call, launch_argv(call->repl), err);
+}
+
+/* One word as parse_words reads it back. */
+static void add_quoted(struct gd_buf *line, const char *word)
+{
+    gd_buf_puts(line, " \"");
+    for (const char *p = word; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\') {
+            gd_buf_putc(line, '\\');
+        }
+        gd_buf_putc(line, *p);
+    }
+    gd_buf_putc(line, '"');
+}
+
+int repl_run_program(struct repl *repl, char *const argv[])
+{
+    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
+
+    gd_buf_puts(&line, "run --");
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        add_quoted(&line, argv[i]);
+    }
+    int rc = line.failed ? GD_ELIMIT : repl_execute(repl, gd_buf_text(&line));
+    if (line.failed) {
+        struct gd_err err;
+        gd_fail(&err, GD_ELIMIT, "the program's arguments are longer than %d bytes",
+                PARSE_MAX_LINE);
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    }
+    gd_buf_deinit(&line);
+    return rc;
+}
+
+const struct command cmd_start_table[] = {
+    {.name = "run",
+     .aliases = "r start",
+     .group = "running",
+     .usage = "run [--] [PROGRAM [ARGUMENT]...]",
+     .summary = "Start a training program and stop it before its first step",
+     .help =
+         "Its environment tells it where to connect: GRADB_ADDRESS and GRADB_TOKEN for gradb's\n"
+         "agents, ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for MindSpore. Its\n"
+         "output goes to \"info log\". Without a program the last one starts again.\n"
+         "Example:\n"
+         "  run -- python train.py --epochs 3",
+     .args = {ARG_FILE},
+     .flags = CMD_RAW | CMD_CHANGES,
+     .run = run_run},
+    {.name = "listen",
+     .group = "running",
+     .usage = "listen [[ADDRESS:]PORT]",
+     .summary = "Wait for training processes that connect by themselves",
+     .help = "The usual address is 127.0.0.1:50051; port 0 takes a free one. Other addresses than\n"
+             "this host's own need a token. In batch mode the first process is waited for.\n"
+             "Examples:\n"
+             "  listen\n"
+             "  listen 0.0.0.0:50051",
+     .args = {ARG_WORD},
+     .run = run_listen},
+    {.name = NULL},
+};
