@@ -177,6 +177,9 @@ int gd_graph_commit(struct gd_graph *graph, struct gd_err *err)
     int rc;
 
     err = err ? err : &scratch;
+    if (graph->node_count == 0) {
+        return GD_OK;
+    }
     rc = graph_grow(graph, &graph->run, &graph->run_cap, graph->node_count, sizeof(*graph->run),
                     err);
     if (rc) {
