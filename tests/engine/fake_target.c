@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "fake_target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    if (fake->resume_rc) {
+        return gd_fail(err, fake->resume_rc, "the fake will not");
+    }
+    fake->run = *run;
+    snprintf(fake->run_name, sizeof(fake->run_name), "%s", run->name ? run->name : "");
+    fake->resumes++;
+    if (fake->stop_count > 0) {
+        fake->stop_count--;
+        gd_session_on_stopped(target->session, &fake->stop_next);
+    }
+    return GD_OK;
+}
+
+static int interrupt(struct gd_target *target, struct gd_err *err)
+{
+    (void)target;
+    (void)err;
+    return GD_OK;
+}
+
+static int set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                           struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)err;
+    for (size_t i = 0; i < count && i < 16; i++) {
+        fake->breakpoints[i] = nodes[i];
+    }
+    fake->breakpoint_count = count;
+    fake->breakpoint_pushes++;
+    return GD_OK;
+}
+
+static int keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                         struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)err;
+    for (size_t i = 0; i < count && i < 16; i++) {
+        fake->kept[i] = nodes[i];
+    }
+    fake->kept_count = count;
+    fake->keep_pushes++;
+    return GD_OK;
+}
+
+static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
+                 const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)ref;
+    (void)slice;
+    (void)err;
+    fake->fetches++;
+    if (fake->value) {
+        fn(ctx, fake->value, fake->value_step, NULL);
+        return GD_OK;
+    }
+    fake->tensor_fn = fn;
+    fake->fetch_ctx = ctx;
+    return GD_OK;
+}
+
+static int stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                 void *ctx, struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)ref;
+    (void)err;
+    fake->stats_asked++;
+    fake->stats_fn = fn;
+    fake->stats_ctx = ctx;
+    return GD_OK;
+}
+
+static int plain(struct gd_target *target, struct gd_err *err)
+{
+    (void)target;
+    (void)err;
+    return GD_OK;
+}
+
+static void destroy(struct gd_target *target)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    if (fake->destroyed) {
+        *fake->destroyed = true;
+    }
+    free(fake);
+}
+
+static const struct gd_target_ops full_ops = {
+    .kind = "fake",
+    .resume = resume,
+    .interrupt = interrupt,
+    .set_breakpoints = set_breakpoints,
+    .fetch = fetch,
+    .stats = stats,
+    .keep_previous = keep_previous,
+    .checkpoint = plain,
+    .detach = plain,
+    .kill = plain,
+    .destroy = destroy,
+};
+
+static const struct gd_target_ops bare_ops = {
+    .kind = "bare",
+    .resume = resume,
+    .fetch = fetch,
+    .destroy = destroy,
+};
+
+struct fake_target *fake_create(bool full, bool *destroyed)
+{
+    struct fake_target *fake = calloc(1, sizeof(*fake));
+
+    fake->target.ops = full ? &full_ops : &bare_ops;
+    fake->target.capabilities = full ? ~0U : (unsigned)(GD_CAN_STEP | GD_CAN_FETCH);
+    fake->destroyed = destroyed;
+    return fake;
+}
+
+void fake_answer_tensor(struct fake_target *fake, struct gd_tensor *tensor, int64_t step)
+{
+    gd_tensor_fn fn = fake->tensor_fn;
+
+    fake->tensor_fn = NULL;
+    fn(fake->fetch_ctx, tensor, step, NULL);
+}
+
+void fake_answer_error(struct fake_target *fake, int code)
+{
+    gd_tensor_fn tensor_fn = fake->tensor_fn;
+    gd_stats_fn stats_fn = fake->stats_fn;
+    struct gd_err err;
+
+    gd_fail(&err, code, "the fake has no answer");
+    fake->tensor_fn = NULL;
+    fake->stats_fn = NULL;
+    if (tensor_fn) {
+        tensor_fn(fake->fetch_ctx, NULL, -1, &err);
+    }
+    if (stats_fn) {
+        stats_fn(fake->stats_ctx, GD_DT_NONE, NULL, NULL, -1, &err);
+    }
+}
+
+struct gd_tensor *fake_tensor(int count, float from)
+{
+    struct gd_shape shape = {.rank = 1, .dim = {count}};
+    struct gd_tensor *tensor = NULL;
+    float *values;
+
+    if (gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, NULL)) {
+        return NULL;
+    }
+    values = (float *)(void *)gd_tensor_bytes_mut(tensor);
+    for (int i = 0; i < count; i++) {
+        values[i] = from + (float)i;
+    }
+    return tensor;
+}

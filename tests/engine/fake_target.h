@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A target without a process: remembers what it was told, answers when the test says so. */
+#ifndef TESTS_ENGINE_FAKE_TARGET_H
+#define TESTS_ENGINE_FAKE_TARGET_H
+
+#include "engine/debugger.h"
+
+struct fake_target {
+    struct gd_target target;
+    struct gd_run run; /* the last one */
+    char run_name[64];
+    int resumes;
+    int resume_rc;            /* returned by resume */
+    struct gd_stop stop_next; /* reason not NONE: reported from inside resume, stop_count times */
+    int stop_count;
+    gd_node_id breakpoints[16], kept[16];
+    size_t breakpoint_count, kept_count;
+    int breakpoint_pushes, keep_pushes;
+    int fetches, stats_asked;
+    /* the request that waits for fake_answer_*; answered at once when `value` is set */
+    gd_tensor_fn tensor_fn;
+    gd_stats_fn stats_fn;
+    void *fetch_ctx, *stats_ctx;
+    struct gd_tensor *value;
+    int64_t value_step;
+    bool *destroyed;
+};
+
+/* full: every slot; else only resume and fetch. */
+struct fake_target *fake_create(bool full, bool *destroyed);
+void fake_answer_tensor(struct fake_target *fake, struct gd_tensor *tensor, int64_t step);
+void fake_answer_error(struct fake_target *fake, int code);
+/* A float32 vector of the numbers from, from + 1, ... */
+struct gd_tensor *fake_tensor(int count, float from);
+
+#endif

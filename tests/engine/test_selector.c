@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/glob.h"
+#include "engine/selector.h"
+
+static const struct {
+    const char *name, *type, *source;
+} nodes[] = {
+    {"Default/net/conv1/Conv2D-op1", "Conv2D", "# In file model.py(42)/x/"},     /* a */
+    {"Default/net/conv1/ReLU-op2", "ReLU", "# In file model.py(43)/x/"},         /* b */
+    {"Default/net/conv2/Conv2D-op3", "Conv2D", "# In file lib/model.py(42)/x/"}, /* c */
+    {"Default/conv1.weight", "Parameter", NULL},                                 /* d */
+    {"Default/state", "Parameter", NULL},                                        /* e */
+    {"Gradients/net/Conv2D-op4", "Conv2DBackprop", NULL},                        /* f */
+    {"odd[0],name", "X", NULL},                                                  /* g */
+    {"Default/net/conv2", "Tuple", NULL}, /* h: also a scope's path */
+};
+#define NODES (sizeof(nodes) / sizeof(nodes[0]))
+
+static struct gd_graph *make(void)
+{
+    struct gd_graph *graph;
+
+    assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
+    for (size_t i = 0; i < NODES; i++) {
+        struct gd_node_desc desc = {.name = nodes[i].name,
+                                    .type = nodes[i].type,
+                                    .source = nodes[i].source,
+                                    .order = GD_NO_ORDER};
+
+        assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+    }
+    assert_int_equal(gd_graph_commit(graph, NULL), GD_OK);
+    return graph;
+}
+
+static const struct {
+    const char *text;
+    int code;
+    const char *result; /* letters of the nodes, or what the error says */
+} cases[] = {
+    {"all", GD_OK, "abcdefgh"},
+    {"weights", GD_OK, "d"},
+    {"parameters", GD_OK, "de"},
+    {"gradients", GD_OK, "f"},
+    {"activations", GD_OK, "b"},
+    {"type:conv2d", GD_OK, "ac"},
+    {"type:conv2d*", GD_OK, "acf"},
+    {"type:Nothing", GD_OK, ""},
+    {"at:model.py:42", GD_OK, "ac"},
+    {"at:lib/model.py", GD_OK, "c"},
+    {"at:other.py", GD_OK, ""},
+    {"Default/net/conv1/ReLU-op2", GD_OK, "b"},
+    {"ReLU-op2", GD_OK, "b"},
+    {"Default/net", GD_OK, "abch"},
+    {"Default/net/", GD_OK, "abch"},
+    {"conv1", GD_OK, "ab"}, /* a scope by the end of its path */
+    {"net/conv1/", GD_OK, "ab"},
+    {"Default/net/conv2", GD_OK, "h"}, /* the node before the scope */
+    {"Default/net/conv2/", GD_OK, "c"},
+    {"*Conv2D*", GD_OK, "acf"},
+    {"Conv2D-op?", GD_OK, "acf"}, /* the last component */
+    {"Default/*/ReLU*", GD_OK, "b"},
+    {"*-op[1-2]", GD_OK, "ab"},
+    {"*-op[!1-2]", GD_OK, "cf"},
+    {"nothing*", GD_OK, ""},
+    {"/op[13]$/", GD_OK, "ac"},
+    {"/^Default/net.*(ReLU|op3)/", GD_OK, "bc"},
+    {"/^Default\\/net/, weights", GD_OK, "abcdh"},
+    {"ReLU-op2,weights", GD_OK, "bd"},
+    {"ReLU-op2 | weights|Gradients", GD_OK, "bdf"},
+    {"all except weights", GD_OK, "abcefgh"},
+    {"all except weights, type:X", GD_OK, "abcefh"},
+    {"\"odd[0],name\"", GD_OK, "g"},
+    {"  all  ", GD_OK, "abcdefgh"},
+    {"missing", GD_ENOTFOUND, "no node is named 'missing'"},
+    {"missing/", GD_ENOTFOUND, "no scope is named 'missing/'"},
+    {"all except missing", GD_ENOTFOUND, "missing"},
+    {"", GD_EINVAL, "missing at column 1"},
+    {"a,", GD_EINVAL, "missing at column 3"},
+    {",a", GD_EINVAL, "missing at column 1"},
+    {"a b", GD_EINVAL, "',' or 'except' is missing at column 3"},
+    {"all except", GD_EINVAL, "missing at column 11"},
+    {"all except a except b", GD_EINVAL, "missing at column 14"},
+    {"/abc", GD_EINVAL, "not closed at column 1"},
+    {"\"abc", GD_EINVAL, "not closed at column 1"},
+    {"x,/a(/", GD_EINVAL, "at column 3"},
+    {"type:", GD_EINVAL, "wants an operator type"},
+    {"at:", GD_EINVAL, "wants FILE"},
+};
+
+static void letters(const gd_node_id *ids, size_t count, char *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (char)('a' + (int)ids[i]);
+    }
+    out[count] = '\0';
+}
+
+static void test_cases(void **state)
+{
+    struct gd_graph *graph = make();
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gd_selector *selector = NULL;
+        struct gd_err err = {0};
+        gd_node_id *ids = NULL;
+        size_t count = 0;
+        char have[NODES + 1];
+        int rc = gd_selector_parse(cases[i].text, &selector, &err);
+
+        if (!rc) {
+            rc = gd_selector_resolve(selector, graph, &ids, &count, &err);
+        }
+        if (rc != cases[i].code) {
+            fail_msg("%s: code %d, %s", cases[i].text, rc, err.text);
+        }
+        if (rc) {
+            if (!strstr(err.text, cases[i].result)) {
+                fail_msg("%s: %s", cases[i].text, err.text);
+            }
+        } else {
+            letters(ids, count, have);
+            if (strcmp(have, cases[i].result) != 0) {
+                fail_msg("%s: %s, not %s", cases[i].text, have, cases[i].result);
+            }
+        }
+        free(ids);
+        gd_selector_destroy(selector);
+    }
+    gd_graph_destroy(graph);
+}
+
+static void test_ambiguous(void **state)
+{
+    struct gd_graph *graph = make();
+    struct gd_node_desc desc = {.name = "Other/ReLU-op2", .type = "X", .order = GD_NO_ORDER};
+    struct gd_selector *selector;
+    gd_node_id *ids;
+    size_t count;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+    assert_int_equal(gd_selector_parse("ReLU-op2", &selector, &err), GD_OK);
+    assert_int_equal(gd_selector_resolve(selector, graph, &ids, &count, &err), GD_EAMBIGUOUS);
+    gd_selector_destroy(selector);
+    gd_graph_destroy(graph);
+}
+
+static void test_glob(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool match;
+    } globs[] = {
+        {"", "", true},
+        {"", "a", false},
+        {"*", "", true},
+        {"a*b*c", "axxbyyc", true},
+        {"a*b*c", "axxbyy", false},
+        {"?", "", false},
+        {"[]]", "]", true},
+        {"[!]]", "]", false},
+        {"[a-c]x", "bx", true},
+        {"[a-", "[a-", true},
+        {"[", "[", true},
+        {"\\*", "*", true},
+        {"\\*", "a", false},
+        {"a\\", "a\\", true},
+        {"*/x", "a/b/x", true},
+        {"[^a]", "b", true},
+        {"**", "abc", true},
+        {"a*", "b", false},
+    };
+    char text[5001];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++) {
+        if (gd_glob_match(globs[i].pattern, globs[i].text, false) != globs[i].match) {
+            fail_msg("%s against %s", globs[i].pattern, globs[i].text);
+        }
+    }
+    assert_true(gd_glob_match("rElU[A-B]", "ReluB", true));
+    assert_false(gd_glob_match("rElU", "Relu", false));
+    /* Many stars against a long text that does not match: done before anybody notices. */
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    assert_false(gd_glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text, false));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_ambiguous),
+        cmocka_unit_test(test_glob),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

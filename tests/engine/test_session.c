@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/cache.h"
+#include "fake_target.h"
+
+struct bench { /* a debugger with one fake trainer, and what was observed */
+    struct gd_debugger *debugger;
+    struct gd_session *session;
+    struct fake_target *fake;
+    bool destroyed;
+    double clock;
+    char log[4096]; /* a letter an event */
+    char text[256]; /* of the last event that had one */
+};
+
+static void observe(void *ctx, const struct gd_event *event)
+{
+    static const char letters[] = "CGRSHslWFLXB";
+    struct bench *bench = ctx;
+    size_t len = strlen(bench->log);
+
+    assert_true(len + 1 < sizeof(bench->log));
+    bench->log[len] = letters[event->type];
+    bench->log[len + 1] = '\0';
+    if (event->text) {
+        snprintf(bench->text, sizeof(bench->text), "%s", event->text);
+    }
+}
+
+static void expect_log(struct bench *bench, const char *want)
+{
+    assert_string_equal(bench->log, want);
+    bench->log[0] = '\0';
+}
+
+static double read_clock(void *ctx)
+{
+    return *(double *)ctx;
+}
+
+static void add_nodes(struct gd_session *session)
+{
+    static const char *const names[] = {"net/a", "net/b", "net/c"};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        struct gd_node_desc desc = {.name = names[i], .type = "X", .order = i};
+
+        assert_int_equal(gd_graph_add(session->graph, &desc, NULL, NULL), GD_OK);
+    }
+    assert_int_equal(gd_graph_commit(session->graph, NULL), GD_OK);
+    gd_session_on_graph(session);
+}
+
+static struct gd_session *connect_fake(struct gd_debugger *debugger, struct fake_target *fake)
+{
+    struct gd_session *session = NULL;
+    struct gd_err err = {0};
+
+    if (gd_session_create(debugger, &fake->target, NULL, &session, &err)) {
+        fail_msg("%s", err.text);
+    }
+    return session;
+}
+
+static struct bench *make(bool full)
+{
+    struct bench *bench = calloc(1, sizeof(*bench));
+
+    assert_int_equal(gd_debugger_create(&bench->debugger, NULL), GD_OK);
+    bench->debugger->now = read_clock;
+    bench->debugger->now_ctx = &bench->clock;
+    assert_int_equal(gd_debugger_observe(bench->debugger, observe, bench), GD_OK);
+    bench->fake = fake_create(full, &bench->destroyed);
+    bench->session = connect_fake(bench->debugger, bench->fake);
+    expect_log(bench, "CX");
+    add_nodes(bench->session);
+    expect_log(bench, "G");
+    return bench;
+}
+
+static void finish(struct bench *bench)
+{
+    gd_debugger_destroy(bench->debugger);
+    assert_true(bench->destroyed);
+    free(bench);
+}
+
+static void stop_at(struct bench *bench, enum gd_stop_reason reason, int64_t step, gd_node_id node)
+{
+    struct gd_stop stop = {
+        .reason = reason, .step = step, .node = node, .at_step_end = node == GD_NO_NODE};
+
+    gd_session_on_stopped(bench->session, &stop);
+}
+
+static int resume(struct bench *bench, enum gd_run_kind kind, int64_t count, struct gd_err *err)
+{
+    struct gd_run run = {.kind = kind, .count = count, .node = GD_NO_NODE};
+
+    return gd_target_resume(&bench->fake->target, &run, err);
+}
+
+struct answer {
+    int calls;
+    int code;
+    int64_t step;
+    float first;
+    int64_t count;
+    struct gd_stats stats;
+};
+
+static void got_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    answer->calls++;
+    answer->code = err ? err->code : GD_OK;
+    answer->step = step;
+    if (!err) {
+        answer->first = (float)gd_tensor_get(tensor, 0);
+        answer->count = gd_tensor_count(tensor);
+    }
+}
+
+static void got_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                      const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    (void)dtype;
+    (void)shape;
+    answer->calls++;
+    answer->code = err ? err->code : GD_OK;
+    answer->step = step;
+    if (stats) {
+        answer->stats = *stats;
+    }
+}
+
+/* ---- states -------------------------------------------------------------------------------------
+ */
+
+static void test_states(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_session *session = bench->session;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(session->state, GD_CONNECTED);
+    assert_int_equal(session->graph_generation, 1);
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_ESTATE);
+    assert_non_null(strstr(err.text, "not stopped for the first time"));
+    bench->clock = 10;
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    expect_log(bench, "S");
+    assert_int_equal(session->stop.sequence, 1);
+    assert_int_equal(gd_target_interrupt(&bench->fake->target, &err), GD_ESTATE);
+    assert_int_equal(resume(bench, GD_RUN_STEP, 0, &err), GD_EINVAL);
+    assert_int_equal(resume(bench, GD_RUN_TO_NODE, 0, &err), GD_EINVAL);
+    bench->clock = 15;
+    assert_int_equal(resume(bench, GD_RUN_STEP, 3, &err), GD_OK);
+    expect_log(bench, "R");
+    assert_int_equal(session->state, GD_RUNNING);
+    gd_session_on_running(session); /* said twice */
+    expect_log(bench, "");
+    assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_ESTATE);
+    assert_int_equal(gd_target_interrupt(&bench->fake->target, &err), GD_OK);
+    assert_true(session->interrupt_asked);
+    bench->clock = 18;
+    stop_at(bench, GD_STOP_INTERRUPT, 2, 1);
+    expect_log(bench, "S");
+    assert_false(session->interrupt_asked);
+    assert_string_equal(session->stop.node_name, "net/b");
+    assert_int_equal(session->current, 1);
+    assert_true(session->timing.stopped == 5 && session->timing.running == 3);
+    assert_true(session->timing.last_run == 3);
+    assert_int_equal(session->timing.steps_run, 2);
+    assert_int_equal(resume(bench, GD_RUN_RECHECK, 0, &err), GD_OK);
+    assert_int_equal(session->state, GD_STOPPED);
+    bench->fake->resume_rc = GD_EIO;
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_EIO);
+    assert_int_equal(session->state, GD_STOPPED);
+    gd_session_on_finished(session, "the training ended normally");
+    gd_session_on_lost(session, "again");
+    gd_session_on_running(session);
+    stop_at(bench, GD_STOP_STEP, 9, GD_NO_NODE);
+    gd_session_on_graph(session);
+    expect_log(bench, "F");
+    assert_int_equal(session->state, GD_FINISHED);
+    assert_string_equal(session->end_text, "the training ended normally");
+    assert_false(gd_session_is_live(session));
+    assert_false(bench->destroyed);
+    gd_debugger_reap(bench->debugger);
+    assert_true(bench->destroyed);
+    finish(bench);
+}
+
+static void test_node_names(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_stop stop = {.reason = GD_STOP_NODE, .step = 1, .node = GD_NO_NODE};
+    (void)state;
+
+    snprintf(stop.node_name, sizeof(stop.node_name), "net/c");
+    gd_session_on_stopped(bench->session, &stop);
+    assert_int_equal(bench->session->stop.node, 2);
+    assert_int_equal(bench->session->current, 2);
+    snprintf(stop.node_name, sizeof(stop.node_name), "not/in/the/graph");
+    gd_session_on_stopped(bench->session, &stop);
+    assert_int_equal(bench->session->stop.node, GD_NO_NODE);
+    assert_string_equal(bench->session->stop.node_name, "not/in/the/graph");
+    assert_int_equal(bench->session->current, 2);
+    finish(bench);
+}
+
+static void test_unsupported(void **state)
+{
+    struct bench *bench = make(false);
+    struct gd_target *target = &bench->fake->target;
+    struct gd_tensor_ref ref = {.iter = GD_PREVIOUS};
+    struct gd_err err;
+    struct answer answer = {0};
+    (void)state;
+
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    assert_int_equal(gd_target_interrupt(target, &err), GD_EUNSUPPORTED);
+    assert_string_equal(err.text, "a bare target cannot be interrupted");
+    assert_int_equal(gd_target_set_breakpoints(target, NULL, 0, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_stats(target, &ref, got_stats, &answer, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_keep_previous(target, NULL, 0, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_watch(target, NULL, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_unwatch(target, 1, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_checkpoint(target, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_detach(target, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_target_kill(target, &err), GD_EUNSUPPORTED);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
+                     GD_EUNSUPPORTED);
+    assert_int_equal(answer.calls, 0);
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/a", false, NULL, &err), GD_OK);
+    assert_string_equal(bench->text, "a bare target cannot stop at breakpoints");
+    finish(bench);
+}
+
+/* ---- values
+ * ----------------------------------------------------------------------------------------- */
+
+static void test_fetch_and_cache(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_tensor_ref ref = {.node = 0};
+    struct gd_slice slice = {.count = 1, .item = {{.kind = GD_SLICE_INDEX, .start = 2, .step = 1}}};
+    struct gd_tensor *tensor = fake_tensor(4, 10);
+    struct answer answer = {0};
+    struct gd_err err;
+    (void)state;
+
+    stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
+    /* A slice first: goes to the target, is not kept as the whole. */
+    assert_int_equal(gd_session_fetch(bench->session, &ref, &slice, got_tensor, &answer, &err), 0);
+    fake_answer_tensor(bench->fake, tensor, 1);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(answer.calls, 1);
+    fake_answer_tensor(bench->fake, tensor, -1); /* at the step's end: that step's value */
+    assert_int_equal(answer.calls, 2);
+    assert_int_equal(answer.step, 1);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, &slice, got_tensor, &answer, &err), 0);
+    assert_int_equal(answer.calls, 3);
+    assert_int_equal(answer.count, 1);
+    assert_true(answer.first == 12);
+    slice.item[0].start = 4;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, &slice, got_tensor, &answer, &err),
+                     GD_EINVAL);
+    assert_int_equal(bench->fake->fetches, 2);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
+    assert_int_equal(answer.calls, 4);
+    assert_true(answer.stats.max == 13 && !answer.stats.has_prev);
+    assert_int_equal(bench->fake->stats_asked, 0);
+    /* A step on: it is the previous value, and statistics of the new one are against it. */
+    assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_OK);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
+                     GD_ESTATE);
+    stop_at(bench, GD_STOP_STEP, 2, GD_NO_NODE);
+    ref.iter = GD_PREVIOUS;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(answer.calls, 5);
+    assert_int_equal(answer.step, 1);
+    gd_tensor_unref(tensor);
+    tensor = fake_tensor(4, 11);
+    ref.iter = GD_CURRENT;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    fake_answer_tensor(bench->fake, tensor, 2);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
+    assert_true(answer.stats.has_prev && answer.stats.mean_abs_delta == 1);
+    /* The end: from the cache alone. */
+    gd_session_on_lost(bench->session, "killed");
+    answer.calls = 0;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), 0);
+    assert_int_equal(answer.calls, 2);
+    ref.node = 1;
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err),
+                     GD_ENODATA);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, &err), GD_ENODATA);
+    assert_int_equal(answer.calls, 2);
+    gd_tensor_unref(tensor);
+    finish(bench);
+}
+
+static void test_stats_fall_back(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_tensor_ref ref = {.node = 0};
+    struct gd_tensor *tensor = fake_tensor(4, 1);
+    struct gd_stats stats = {.count = 99};
+    struct gd_shape shape = {.rank = 1, .dim = {99}};
+    struct answer answer = {0};
+    (void)state;
+
+    stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
+    /* The target's own answer is kept... */
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, NULL), 0);
+    bench->fake->stats_fn(bench->fake->stats_ctx, GD_FLOAT32, &shape, &stats, 1, NULL);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, NULL), 0);
+    assert_int_equal(answer.calls, 2);
+    assert_int_equal(answer.stats.count, 99);
+    assert_int_equal(bench->fake->stats_asked, 1);
+    /* ... and where it has none the value is fetched. */
+    ref.node = 1;
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, NULL), 0);
+    fake_answer_error(bench->fake, GD_EUNSUPPORTED);
+    assert_int_equal(answer.calls, 2);
+    fake_answer_tensor(bench->fake, tensor, 1);
+    assert_int_equal(answer.calls, 3);
+    assert_true(answer.stats.count == 4 && answer.stats.mean == 2.5);
+    ref.node = 2;
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, NULL), 0);
+    fake_answer_error(bench->fake, GD_ENODATA);
+    assert_int_equal(answer.calls, 4);
+    assert_int_equal(answer.code, GD_ENODATA);
+    gd_tensor_unref(tensor);
+    finish(bench);
+    /* A target without the operation, which answers from inside it. */
+    bench = make(false);
+    bench->fake->value = fake_tensor(3, 0);
+    tensor = bench->fake->value;
+    ref.node = 0;
+    stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
+    answer = (struct answer){0};
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &answer, NULL), 0);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(answer.stats.count, 3);
+    gd_tensor_unref(tensor);
+    finish(bench);
+}
+
+static void test_late_answers(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_tensor_ref ref = {.node = 0};
+    struct gd_tensor *tensor = fake_tensor(4, 1);
+    struct answer answer = {0}, second = {0};
+    struct gd_err err;
+    (void)state;
+
+    /* An answer that comes after the trainer moved is delivered, but is no value of the new stop.
+     */
+    stop_at(bench, GD_STOP_STEP, 1, GD_NO_NODE);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(resume(bench, GD_RUN_STEP, 1, &err), GD_OK);
+    stop_at(bench, GD_STOP_STEP, 2, GD_NO_NODE);
+    fake_answer_tensor(bench->fake, tensor, 1);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(gd_session_fetch(bench->session, &ref, NULL, got_tensor, &answer, &err), 0);
+    assert_int_equal(bench->fake->fetches, 2);
+    assert_int_equal(gd_session_stats(bench->session, &ref, got_stats, &second, &err), 0);
+    /* The end answers everything, once; what the target says later goes nowhere. */
+    gd_session_on_lost(bench->session, "the connection broke");
+    assert_int_equal(answer.calls, 2);
+    assert_int_equal(answer.code, GD_ELOST);
+    assert_int_equal(second.calls, 1);
+    assert_int_equal(second.code, GD_ELOST);
+    fake_answer_tensor(bench->fake, tensor, 2);
+    assert_int_equal(answer.calls, 2);
+    gd_debugger_reap(bench->debugger);
+    assert_int_equal(second.calls, 1);
+    gd_tensor_unref(tensor);
+    finish(bench);
+}
+
+static void test_cache_limits(void **state)
+{
+    struct gd_cache *cache;
+    struct gd_tensor *tensor = fake_tensor(1000, 0);
+    struct gd_tensor_ref ref = {.node = 0};
+    struct gd_stats stats = {.count = 1};
+    struct gd_shape shape = {.rank = 0};
+    enum gd_dtype dtype;
+    int64_t step;
+    (void)state;
+
+    assert_int_equal(gd_cache_create(20000, &cache, NULL), GD_OK);
+    for (ref.node = 0; ref.node < 200; ref.node++) {
+        assert_int_equal(gd_cache_put(cache, &ref, tensor, 5), GD_OK);
+        assert_true(gd_cache_bytes(cache) <= 20000);
+    }
+    ref.node = 199;
+    assert_ptr_equal(gd_cache_get(cache, &ref, &step), tensor);
+    assert_int_equal(step, 5);
+    ref.node = 0;
+    assert_null(gd_cache_get(cache, &ref, &step));
+    assert_int_equal(gd_cache_put_stats(cache, &ref, GD_FLOAT32, &shape, &stats, 5), GD_OK);
+    /* Within a step current values go, the previous ones stay; two steps on everything goes. */
+    gd_cache_move(cache, 5, 6);
+    ref.iter = GD_PREVIOUS;
+    assert_true(gd_cache_get_stats(cache, &ref, &dtype, &shape, &stats, &step));
+    ref.node = 199;
+    assert_non_null(gd_cache_get(cache, &ref, NULL));
+    ref.iter = GD_CURRENT;
+    assert_null(gd_cache_get(cache, &ref, NULL));
+    assert_int_equal(gd_cache_put(cache, &ref, tensor, 6), GD_OK);
+    gd_cache_move(cache, 6, 6);
+    assert_null(gd_cache_get(cache, &ref, NULL));
+    ref.iter = GD_PREVIOUS;
+    assert_non_null(gd_cache_get(cache, &ref, NULL));
+    gd_cache_move(cache, 6, 8);
+    assert_null(gd_cache_get(cache, &ref, NULL));
+    assert_int_equal(gd_cache_bytes(cache), 0);
+    gd_cache_set_max(cache, 100); /* too small for anything */
+    assert_int_equal(gd_cache_put(cache, &ref, tensor, 8), GD_OK);
+    assert_null(gd_cache_get(cache, &ref, NULL));
+    gd_cache_destroy(cache);
+    gd_tensor_unref(tensor);
+}
+
+/* ---- breakpoints
+ * --------------------------------------------------------------------------------------- */
+
+static void test_breakpoints(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct gd_breakpoint *one, *later;
+    struct gd_node_desc desc = {.name = "net/late", .type = "X", .order = GD_NO_ORDER};
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(debugger, "net/b", false, &one, &err), GD_OK);
+    assert_int_equal(one->number, 1);
+    assert_int_equal(bench->fake->breakpoint_count, 1);
+    assert_int_equal(bench->fake->breakpoints[0], 1);
+    assert_int_equal(gd_debugger_break(debugger, "net/late", true, &later, &err), GD_OK);
+    assert_int_equal(bench->fake->breakpoint_pushes, 1); /* nothing new for the target */
+    expect_log(bench, "BB");
+    assert_int_equal(gd_debugger_break(debugger, "a b", false, NULL, &err), GD_EINVAL);
+    assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    assert_int_equal(bench->fake->breakpoint_count, 2);
+    assert_int_equal(bench->fake->breakpoints[1], 3);
+    assert_ptr_equal(gd_debugger_breakpoint_at(debugger, bench->session, 3), later);
+    assert_null(gd_debugger_breakpoint_at(debugger, bench->session, 0));
+    /* The temporary one goes after its stop was announced. */
+    bench->log[0] = '\0';
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 3);
+    expect_log(bench, "SB");
+    assert_null(gd_debugger_breakpoint(debugger, 2));
+    assert_int_equal(bench->fake->breakpoint_count, 1);
+    /* A step that ends on a breakpoint is a breakpoint's stop. */
+    stop_at(bench, GD_STOP_NODE, 1, 1);
+    assert_int_equal(bench->session->stop.reason, GD_STOP_BREAKPOINT);
+    assert_int_equal(one->hits, 1);
+    assert_int_equal(gd_debugger_enable_breakpoint(debugger, 1, false, &err), GD_OK);
+    assert_int_equal(bench->fake->breakpoint_count, 0);
+    assert_null(gd_debugger_breakpoint_at(debugger, bench->session, 1));
+    assert_int_equal(gd_debugger_enable_breakpoint(debugger, 7, false, &err), GD_ENOTFOUND);
+    assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_OK);
+    assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_ENOTFOUND);
+    assert_null(debugger->breakpoints);
+    finish(bench);
+}
+
+static void test_ignore(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    one->ignore = 2;
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    bench->session->stop.at_step_end = true;
+    assert_int_equal(resume(bench, GD_RUN_STEP, 5, &err), GD_OK);
+    expect_log(bench, "BSR");
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1); /* passed */
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    assert_int_equal(bench->fake->resumes, 2);
+    assert_int_equal(bench->fake->run.kind, GD_RUN_STEP);
+    assert_int_equal(bench->fake->run.count, 5); /* no step has ended yet */
+    stop_at(bench, GD_STOP_BREAKPOINT, 3, 1);
+    assert_int_equal(bench->fake->run.count, 3);
+    assert_int_equal(bench->session->stop.sequence, 1);
+    expect_log(bench, "");
+    stop_at(bench, GD_STOP_BREAKPOINT, 4, 1);
+    expect_log(bench, "S");
+    assert_int_equal(one->hits, 3);
+    assert_int_equal(bench->session->stop.sequence, 2);
+    assert_int_equal(bench->session->timing.last_run_steps, 4);
+    /* Ten thousand passes that the target reports from inside resume need no stack. */
+    one->ignore = 10000;
+    bench->fake->stop_next = (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = 1};
+    bench->fake->stop_count = 10001;
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_int_equal(one->hits, 3 + 10001);
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    /* When the target will not go on it is a stop like any other. */
+    one->ignore = 1;
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    bench->log[0] = '\0';
+    bench->fake->resume_rc = GD_EIO;
+    stop_at(bench, GD_STOP_BREAKPOINT, 5, 1);
+    expect_log(bench, "S");
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    finish(bench);
+}
+
+static void test_keep_previous(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_settings *settings = &bench->debugger->settings;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(bench->fake->keep_pushes, 0);
+    snprintf(settings->keep_previous, sizeof(settings->keep_previous), "net/a, net/c");
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_int_equal(bench->fake->kept_count, 2);
+    gd_session_on_graph(bench->session);
+    assert_int_equal(bench->fake->keep_pushes, 1);
+    snprintf(settings->keep_previous, sizeof(settings->keep_previous), "/(/");
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_EINVAL);
+    settings->keep_previous[0] = '\0';
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_int_equal(bench->fake->kept_count, 0);
+    finish(bench);
+}
+
+/* ---- hits, scalars, several sessions
+ * ------------------------------------------------------------------------ */
+
+static void test_hits(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_session *session = bench->session;
+    struct gd_hit hit = {.watchpoint = 1, .node = GD_NO_NODE, .param_count = 99};
+    (void)state;
+
+    bench->debugger->settings.max_hits = 100;
+    snprintf(hit.node_name, sizeof(hit.node_name), "net/b");
+    for (int i = 0; i < 1000; i++) {
+        hit.step = i;
+        gd_session_on_hit(session, &hit);
+        assert_true(session->hit_count <= 100);
+        assert_int_equal(session->hits[session->hit_count - 1].step, i);
+        bench->log[0] = '\0';
+    }
+    assert_int_equal(session->hit_count + session->hits_dropped, 1000);
+    assert_int_equal(session->hits[0].node, 1);
+    assert_int_equal(session->hits[0].param_count, 0);
+    assert_int_equal(session->hits[0].stop_sequence, 1);
+    bench->debugger->settings.max_hits = 0;
+    gd_session_on_hit(session, &hit);
+    assert_int_equal(session->hit_count, 0);
+    finish(bench);
+}
+
+static void test_scalars(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_session *session = bench->session;
+    char name[200];
+    (void)state;
+
+    gd_session_on_scalar(session, "loss", 2.5, 1);
+    gd_session_on_scalar(session, "loss", 2.25, 2);
+    assert_int_equal(session->scalar_count, 1);
+    assert_true(session->scalar[0].value == 2.25);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "%d%0150d", i, i);
+        gd_session_on_scalar(session, name, 1, 1);
+        gd_session_on_scalar(session, name, 2, 1);
+    }
+    assert_int_equal(session->scalar_count, GD_MAX_SCALARS);
+    assert_true(session->scalar[1].value == 2);
+    bench->log[0] = '\0';
+    gd_session_on_log(session, "a line");
+    gd_session_on_warning(session, "a warning");
+    expect_log(bench, "lW");
+    finish(bench);
+}
+
+static void test_several_sessions(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct gd_session *second, *third, *need;
+    struct gd_session *none = NULL;
+    bool gone[3] = {false};
+    struct fake_target *refused;
+    struct gd_err err;
+    (void)state;
+
+    debugger->settings.max_sessions = 2;
+    second = connect_fake(debugger, fake_create(true, &gone[0]));
+    expect_log(bench, "C"); /* the first stays selected */
+    assert_int_equal(second->number, 2);
+    refused = fake_create(true, &gone[1]);
+    assert_int_equal(gd_session_create(debugger, &refused->target, NULL, &none, &err), GD_ELIMIT);
+    assert_null(none);
+    gd_debugger_reap(debugger);
+    assert_true(gone[1]);
+    gd_session_on_finished(bench->session, "done");
+    assert_ptr_equal(debugger->current, bench->session);
+    gd_session_on_lost(second, "gone");
+    bench->log[0] = '\0';
+    gd_debugger_reap(debugger);
+    third = connect_fake(debugger, fake_create(true, &gone[2]));
+    expect_log(bench, "CX"); /* the selected one is over: the new one takes its place */
+    assert_ptr_equal(debugger->current, third);
+    assert_int_equal(third->number, 3);
+    assert_null(gd_debugger_session(debugger, 2)); /* made room */
+    assert_int_equal(gd_debugger_select(debugger, 2, &err), GD_ENOTFOUND);
+    assert_int_equal(gd_debugger_select(debugger, 1, &err), GD_OK);
+    expect_log(bench, "X");
+    assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_OK);
+    assert_ptr_equal(need, bench->session);
+    gd_debugger_unobserve(debugger, observe, bench);
+    gd_debugger_select(debugger, 3, &err);
+    expect_log(bench, "");
+    finish(bench);
+    assert_true(gone[2]);
+}
+
+static void test_nobody_there(void **state)
+{
+    struct gd_debugger *debugger;
+    struct gd_session *need;
+    struct gd_breakpoint *breakpoint;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_create(&debugger, &err), GD_OK);
+    assert_int_equal(gd_debugger_need_session(debugger, &need, &err), GD_ESTATE);
+    assert_non_null(strstr(err.text, "no trainer is connected"));
+    assert_int_equal(gd_debugger_break(debugger, "x", false, &breakpoint, &err), GD_OK);
+    gd_debugger_destroy(debugger);
+    gd_debugger_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_node_names),
+        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_fetch_and_cache),
+        cmocka_unit_test(test_stats_fall_back),
+        cmocka_unit_test(test_late_answers),
+        cmocka_unit_test(test_cache_limits),
+        cmocka_unit_test(test_breakpoints),
+        cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_keep_previous),
+        cmocka_unit_test(test_hits),
+        cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_several_sessions),
+        cmocka_unit_test(test_nobody_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
