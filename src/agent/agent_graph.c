@@ -391,7 +391,7 @@ static Gradb__V1__Node *encode_node(struct chunk *chunk, const struct agent *a, 
     m->type = text(node->type);
     m->kind = (Gradb__V1__NodeKind)node->kind;
     m->phase = (Gradb__V1__Phase)node->phase;
-    m->order = id;
+    m->order = node->phase ? id : 0; /* parameters do not run */
     m->inputs = chunk_alloc(chunk, node->input_count, sizeof(Gradb__V1__Input *));
     m->outputs = chunk_alloc(chunk, node->slot_count, sizeof(Gradb__V1__Output *));
     if (chunk->failed) {

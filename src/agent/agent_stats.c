@@ -151,14 +151,11 @@ void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
         return;
     }
     describe(&current, arena, ret);
-    bool against = options && options->against_previous;
-    if (against) {
-        code = agent_locate(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, text);
-        if (code != -1) {
-            fail(ret, arena, code, text);
-            return;
-        }
-    }
+    bool against =
+        options && options->against_previous &&
+        agent_locate(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, text) == -1 &&
+        previous.tensor.dtype == current.tensor.dtype &&
+        gd_shape_equal(&previous.tensor.shape, &current.tensor.shape);
     Gradb__V1__Stats *stats = gd_arena_alloc(arena, sizeof(*stats));
     Gradb__V1__Difference *difference = gd_arena_alloc(arena, sizeof(*difference));
     if (!stats || !difference) {

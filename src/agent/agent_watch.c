@@ -166,10 +166,11 @@ static bool trigger_holds(const Gradb__V1__Trigger *trigger, const Gradb__V1__St
     }
 }
 
-/* An error is always worth reporting: the condition could not be checked. */
+/* What keeps a condition from being checked is always worth reporting. */
 static bool worth_reporting(const Gradb__V1__WatchItem *item, const Gradb__V1__TensorStats *value)
 {
-    if (item->n_report_if == 0 || !value->stats) {
+    if (item->n_report_if == 0 || !value->stats ||
+        (item->options && item->options->against_previous && !value->stats->difference)) {
         return true;
     }
     for (size_t i = 0; i < item->n_report_if; i++) {

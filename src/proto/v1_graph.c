@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/v1_impl.h"
+
+#define MAX_NAME  8192
+#define MAX_SLOTS 4096
+#define MAX_NOTES 65536             /* attributes or frames of one node */
+#define MAX_EDGES ((size_t)1 << 28) /* between two commits */
+
+int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
+             struct gd_err *err)
+{
+    if (rank > GD_MAX_RANK) {
+        return gd_fail(err, GD_EPROTO, "a shape of %zu dimensions: at most %d", rank, GD_MAX_RANK);
+    }
+    ret->rank = (int)rank;
+    for (size_t i = 0; i < rank; i++) {
+        if (dims[i] < (partial ? -1 : 0)) {
+            return gd_fail(err, GD_EPROTO, "dimension %zu of a shape is %lld", i,
+                           (long long)dims[i]);
+        }
+        ret->dim[i] = dims[i];
+    }
+    return GD_OK;
+}
+
+void v1_graph_free(struct v1_target *target)
+{
+    free(target->gd_of_wire);
+    free(target->wire_of_gd);
+    free(target->edges);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static int grow(void **array, uint32_t *capacity, uint32_t need, size_t item, struct gd_err *err)
+{
+    if (need <= *capacity) {
+        return GD_OK;
+    }
+    uint32_t more = need < 512 ? 1024 : need > UINT32_MAX / 2 ? UINT32_MAX : need * 2;
+    char *grown = realloc(*array, more * item);
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %u nodes", need);
+    }
+    memset(grown + *capacity * item, 0, (more - *capacity) * item);
+    *array = grown;
+    *capacity = more;
+    return GD_OK;
+}
+
+/* Notes both numbers of a node. */
+static int number(struct v1_target *t, gd_node_id node, struct gd_err *err)
+{
+    void *gd = t->gd_of_wire, *wire = t->wire_of_gd;
+    int code = grow(&gd, &t->wire_capacity, t->wire_count + 1, sizeof(*t->gd_of_wire), err);
+    t->gd_of_wire = gd;
+    if (code == GD_OK) {
+        code = grow(&wire, &t->gd_capacity, node + 1, sizeof(*t->wire_of_gd), err);
+        t->wire_of_gd = wire;
+    }
+    if (code == GD_OK) {
+        t->gd_of_wire[t->wire_count++] = node;
+        t->wire_of_gd[node] = t->wire_count;
+    }
+    return code;
+}
+
+static gd_node_id gd_of(const struct v1_target *t, uint32_t wire)
+{
+    return wire != 0 && wire <= t->wire_count ? t->gd_of_wire[wire - 1] : GD_NO_NODE;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static int convert_outputs(const Gradb__V1__Node *m, struct gd_arena *arena,
+                           struct gd_node_desc *desc, struct gd_err *err)
+{
+    struct gd_output *outputs = gd_arena_zalloc(arena, (m->n_outputs + 1) * sizeof(*outputs));
+    if (!outputs) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a node");
+    }
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        const Gradb__V1__Output *from = m->outputs[i];
+        int code = v1_shape(from->n_shape, from->shape, true, &outputs[i].shape, err);
+        if (code < 0) {
+            return code;
+        }
+        outputs[i].dtype = (int)from->dtype > 0 && (int)from->dtype < GD_DT_COUNT
+                               ? (enum gd_dtype)from->dtype
+                               : GD_DT_NONE;
+    }
+    desc->outputs = outputs;
+    desc->output_count = (uint32_t)m->n_outputs;
+    return GD_OK;
+}
+
+static const char *phase_name(Gradb__V1__Phase phase)
+{
+    switch (phase) {
+    case GRADB__V1__PHASE__PHASE_FORWARD: return "forward";
+    case GRADB__V1__PHASE__PHASE_BACKWARD: return "backward";
+    case GRADB__V1__PHASE__PHASE_OPTIMIZER: return "optimizer";
+    default: return NULL;
+    }
+}
+
+/* The phase becomes an attribute, unless the trainer says it in one already. */
+static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
+                         struct gd_node_desc *desc, struct gd_err *err)
+{
+    struct gd_attr *attrs = gd_arena_alloc(arena, (m->n_attrs + 1) * sizeof(*attrs));
+    struct gd_frame *frames = gd_arena_zalloc(arena, (m->n_frames + 1) * sizeof(*frames));
+    const char *phase = phase_name(m->phase);
+    if (!attrs || !frames) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a node");
+    }
+    for (size_t i = 0; i < m->n_attrs; i++) {
+        attrs[i].name = m->attrs[i]->name;
+        attrs[i].value = m->attrs[i]->value;
+        if (strcmp(attrs[i].name, "phase") == 0) {
+            phase = NULL;
+        }
+    }
+    desc->attrs = attrs;
+    desc->attr_count = (uint32_t)m->n_attrs;
+    if (phase) {
+        attrs[desc->attr_count].name = "phase";
+        attrs[desc->attr_count++].value = phase;
+    }
+    for (size_t i = 0; i < m->n_frames; i++) {
+        const Gradb__V1__Frame *from = m->frames[i];
+        frames[i].file = from->file;
+        frames[i].line = from->line;
+        frames[i].function = from->function;
+        frames[i].code = from->code;
+    }
+    desc->frames = frames;
+    desc->frame_count = (uint32_t)m->n_frames;
+    return GD_OK;
+}
+
+static int check_node(const struct v1_target *t, const Gradb__V1__Node *m, struct gd_err *err)
+{
+    if (m->id != t->wire_count + 1) {
+        return gd_fail(err, GD_EPROTO, "node number %u came after %u: numbers go up by one", m->id,
+                       t->wire_count);
+    }
+    size_t len = strlen(m->name);
+    if (len == 0 || len > MAX_NAME || strlen(m->type) > MAX_NAME) {
+        return gd_fail(err, GD_EPROTO, "node %u has a name of %zu bytes: 1 to %d", m->id, len,
+                       MAX_NAME);
+    }
+    if (m->n_outputs > MAX_SLOTS || m->n_attrs > MAX_NOTES || m->n_frames > MAX_NOTES) {
+        return gd_fail(err, GD_EPROTO, "node %.100s has more than %d outputs or %d notes", m->name,
+                       MAX_SLOTS, MAX_NOTES);
+    }
+    return GD_OK;
+}
+
+static int add_edges(struct v1_target *t, uint32_t node, size_t count,
+                     Gradb__V1__Input *const *inputs, struct gd_err *err)
+{
+    if (count > MAX_EDGES - t->edge_count) {
+        return gd_fail(err, GD_ELIMIT, "more than %zu edges before a commit", MAX_EDGES);
+    }
+    if (t->edge_count + count > t->edge_capacity) {
+        size_t capacity = (t->edge_count + count) * 2;
+        struct v1_edge *edges = realloc(t->edges, capacity * sizeof(*edges));
+        if (!edges) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the graph's edges");
+        }
+        t->edges = edges;
+        t->edge_capacity = capacity;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = inputs[i]->slot;
+        t->edges[t->edge_count++] = (struct v1_edge){
+            .node = node,
+            .producer = slot < MAX_SLOTS ? inputs[i]->node : 0, /* 0 counts as missing */
+            .slot = (uint16_t)(slot < MAX_SLOTS ? slot : 0),
+            .control = inputs[i]->control,
+        };
+    }
+    return GD_OK;
+}
+
+/* Two nodes of one name: the second is told apart by its number. */
+static int add_renamed(struct v1_target *t, struct gd_node_desc *desc, uint32_t id, gd_node_id *ret,
+                       struct gd_err *err)
+{
+    char name[MAX_NAME + 32];
+    snprintf(name, sizeof(name), "%s#%u", desc->name, id);
+    if (!t->renamed_warned) {
+        char text[256];
+        snprintf(text, sizeof(text),
+                 "the trainer has two nodes called %.120s: the second is shown as ...#%u",
+                 desc->name, id);
+        t->renamed_warned = true;
+        gd_session_on_warning(t->base.session, text);
+    }
+    desc->name = name;
+    return gd_graph_add(t->base.session->graph, desc, ret, err);
+}
+
+static int add_node(struct v1_target *t, const Gradb__V1__Node *m, struct gd_arena *arena,
+                    struct gd_err *err)
+{
+    struct gd_graph *graph = t->base.session->graph;
+    struct gd_node_desc desc = {.name = m->name, .type = m->type};
+    int code = check_node(t, m, err);
+    if (code == GD_OK) {
+        code = convert_outputs(m, arena, &desc, err);
+    }
+    if (code == GD_OK) {
+        code = convert_notes(m, arena, &desc, err);
+    }
+    if (code < 0) {
+        return code;
+    }
+    desc.kind = (int)m->kind >= 0 && (int)m->kind < GD_NODE_KIND_COUNT ? (enum gd_node_kind)m->kind
+                                                                       : GD_NODE_AUTO;
+    desc.order = m->order ? m->order : GD_NO_ORDER;
+    gd_node_id node = GD_NO_NODE;
+    code = gd_graph_add(graph, &desc, &node, err);
+    if (code == GD_EINVAL) {
+        code = add_renamed(t, &desc, m->id, &node, err);
+    }
+    if (code == GD_OK) {
+        code = number(t, node, err);
+    }
+    return code < 0 ? code : add_edges(t, m->id, m->n_inputs, m->inputs, err);
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+/* The inputs of one node: what it has, then edges [first, last) of the table. */
+static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
+{
+    struct gd_graph *graph = t->base.session->graph;
+    gd_node_id node = gd_of(t, t->edges[first].node);
+    struct gd_node_info info;
+    if (node == GD_NO_NODE || !gd_graph_node(graph, node, &info)) {
+        return GD_OK; /* its subgraph was replaced meanwhile */
+    }
+    if (info.input_count + (last - first) > UINT32_MAX / sizeof(struct gd_edge)) {
+        return gd_fail(err, GD_ELIMIT, "too many inputs for one node");
+    }
+    struct gd_edge *edges = malloc((info.input_count + (last - first)) * sizeof(*edges));
+    if (!edges) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a node's inputs");
+    }
+    uint32_t count = info.input_count;
+    if (count) {
+        memcpy(edges, info.inputs, count * sizeof(*edges));
+    }
+    for (size_t i = first; i < last; i++) {
+        const struct v1_edge *from = &t->edges[i];
+        edges[count++] = (struct gd_edge){
+            .node = gd_of(t, from->producer), .slot = from->slot, .control = from->control};
+    }
+    int code = gd_graph_connect(graph, node, edges, count, err);
+    free(edges);
+    return code;
+}
+
+static int connect_all(struct v1_target *t, struct gd_err *err)
+{
+    size_t first = 0;
+    while (first < t->edge_count) {
+        size_t last = first + 1;
+        while (last < t->edge_count && t->edges[last].node == t->edges[first].node) {
+            last++;
+        }
+        int code = connect(t, first, last, err);
+        if (code < 0) {
+            return code;
+        }
+        first = last;
+    }
+    free(t->edges);
+    t->edges = NULL;
+    t->edge_count = t->edge_capacity = 0;
+    return GD_OK;
+}
+
+static int change_outputs(struct v1_target *t, const Gradb__V1__GraphChunk *chunk,
+                          struct gd_err *err)
+{
+    for (size_t i = 0; i < chunk->n_new_outputs; i++) {
+        const Gradb__V1__NewOutput *m = chunk->new_outputs[i];
+        gd_node_id node = gd_of(t, m->node);
+        struct gd_output output = {0};
+        if (node == GD_NO_NODE || !m->output) {
+            continue;
+        }
+        int code = v1_shape(m->output->n_shape, m->output->shape, true, &output.shape, err);
+        if (code < 0) {
+            return code;
+        }
+        output.dtype = (int)m->output->dtype > 0 && (int)m->output->dtype < GD_DT_COUNT
+                           ? (enum gd_dtype)m->output->dtype
+                           : GD_DT_NONE;
+        gd_graph_set_output(t->base.session->graph, node, m->slot, &output);
+    }
+    return GD_OK;
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+static int enter_subgraph(struct v1_target *t, const Gradb__V1__GraphChunk *chunk,
+                          struct gd_err *err)
+{
+    const char *name = chunk->graph[0] ? chunk->graph : "main";
+    if (strlen(name) >= sizeof(t->subgraph)) {
+        return gd_fail(err, GD_EPROTO, "a subgraph's name has more than %zu bytes",
+                       sizeof(t->subgraph) - 1);
+    }
+    if (t->has_subgraph && !chunk->replace && strcmp(t->subgraph, name) == 0) {
+        return GD_OK;
+    }
+    uint32_t number = 0;
+    int code = gd_graph_subgraph(t->base.session->graph, name, chunk->replace, &number, err);
+    if (code == GD_OK) {
+        snprintf(t->subgraph, sizeof(t->subgraph), "%s", name);
+        t->has_subgraph = true;
+    }
+    return code;
+}
+
+static int add_nodes(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, struct gd_err *err)
+{
+    int code = GD_OK;
+    struct gd_arena arena;
+    gd_arena_init(&arena, 0);
+    for (size_t i = 0; code == GD_OK && i < chunk->n_nodes; i++) {
+        code = add_node(t, chunk->nodes[i], &arena, err);
+        if (arena.used > (1 << 20)) {
+            gd_arena_deinit(&arena);
+            gd_arena_init(&arena, 0);
+        }
+    }
+    gd_arena_deinit(&arena);
+    return code;
+}
+
+int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size_t len,
+                   struct gd_err *err)
+{
+    uint64_t max = t->service->debugger->settings.max_graph;
+    t->graph_bytes += len;
+    if (t->graph_bytes > max) {
+        return gd_fail(err, GD_ELIMIT,
+                       "the graph is larger than max-graph, %llu bytes (`set max-graph`)",
+                       (unsigned long long)max);
+    }
+    int code = enter_subgraph(t, chunk, err);
+    if (code == GD_OK) {
+        code = add_nodes(t, chunk, err);
+    }
+    for (size_t i = 0; code == GD_OK && i < chunk->n_more_inputs; i++) {
+        const Gradb__V1__MoreInputs *more = chunk->more_inputs[i];
+        if (more->node == 0 || more->node > t->wire_count) {
+            return gd_fail(err, GD_EPROTO, "more inputs for node %u, which was not sent",
+                           more->node);
+        }
+        code = add_edges(t, more->node, more->n_inputs, more->inputs, err);
+    }
+    if (code == GD_OK) {
+        code = change_outputs(t, chunk, err);
+    }
+    if (code < 0 || !chunk->commit) {
+        return code;
+    }
+    code = connect_all(t, err);
+    if (code == GD_OK) {
+        code = gd_graph_commit(t->base.session->graph, err);
+    }
+    if (code == GD_OK) {
+        gd_session_on_graph(t->base.session);
+    }
+    return code;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The inside of the gradb.v1 service. v1_service.c meets the trainers (hello, token, version,
+ * heartbeat), v1_target.c is the target that a trainer becomes, v1_graph.c takes its graph,
+ * v1_value.c its tensors and statistics, v1_shm.c what comes through shared memory.
+ *
+ * A struct v1_conn lives as long as its call, a struct v1_target as long as the debugger wants;
+ * each holds a pointer to the other that is NULL once the other is gone.
+ */
+#ifndef GD_PROTO_V1_IMPL_H
+#define GD_PROTO_V1_IMPL_H
+
+#include <ev.h>
+
+#include "engine/arena.h"
+#include "engine/debugger.h"
+#include "gradb_v1.pb-c.h"
+#include "proto/grpc_code.h"
+#include "proto/grpc_server.h"
+#include "proto/v1_service.h"
+
+#define V1_VERSION      1U
+#define V1_MAX_MESSAGE  ((size_t)16 << 20) /* of one FromTrainer; set max-message may lower it */
+#define V1_MAX_REQUESTS 65536              /* unanswered by one trainer */
+#define V1_ID_BYTES     16
+
+typedef Gradb__V1__FromTrainer v1_from;
+typedef Gradb__V1__ToTrainer v1_to;
+
+struct v1_conn;
+struct v1_target;
+struct v1_shm;
+
+struct gd_v1_service {
+    struct ev_loop *loop;
+    struct gd_debugger *debugger;
+    struct gd_grpc_service grpc;
+    ev_timer timer; /* runs while there are connections */
+    unsigned char id[V1_ID_BYTES];
+    struct v1_conn *conns;
+};
+
+/* How a connection speaks: gRPC, or what a test puts there. */
+struct v1_wire {
+    int (*send)(void *ctx, const void *data, size_t len); /* GD_OK, GD_ELIMIT, GD_ELOST */
+    void (*finish)(void *ctx, enum gd_grpc_code code, const char *text);
+};
+
+struct v1_conn {
+    struct gd_v1_service *service;
+    struct v1_conn *next, **link;
+    const struct v1_wire *wire;
+    void *wire_ctx;
+    char peer[128];
+    bool loopback;
+    bool finished; /* nothing more is said or heard */
+    double since, last_heard, last_beat;
+    uint64_t beats;
+    struct v1_target *target; /* NULL before the hello and after the end */
+};
+
+/* ---- v1_service.c ------------------------------------------------------------------------------
+ */
+
+/* NULL: out of memory. */
+struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
+                             void *wire_ctx, const char *peer, bool loopback);
+void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len);
+void v1_conn_half_close(struct v1_conn *conn);
+void v1_conn_closed(struct v1_conn *conn); /* frees it */
+/* Ends the call with a status. */
+void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text);
+int v1_conn_send(struct v1_conn *conn, const v1_to *message);
+/* Everything of the service but the gRPC method; for gd_v1_service_create and tests. */
+int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                      struct gd_v1_service **ret, struct gd_err *err);
+
+/* ---- v1_target.c --------------------------------------------------------------------------------
+ */
+
+enum v1_request_kind { V1_FETCH, V1_STATS };
+
+struct v1_request {
+    struct v1_request *next;
+    uint64_t id;
+    enum v1_request_kind kind;
+    struct gd_tensor_ref ref;
+    struct gd_slice *slice; /* cut here, because the trainer cannot; NULL */
+    bool whole;             /* the answer tells the slot's shape */
+    gd_tensor_fn tensor_fn;
+    gd_stats_fn stats_fn;
+    void *ctx;
+    struct gd_tensor *tensor; /* being filled */
+    size_t received, bytes;
+    int64_t step;
+};
+
+struct v1_edge { /* of the wire, waiting for the commit */
+    uint32_t node, producer;
+    uint16_t slot;
+    bool control;
+};
+
+struct v1_target {
+    struct gd_target base; /* first */
+    struct gd_v1_service *service;
+    struct v1_conn *conn;  /* NULL: gone */
+    uint64_t capabilities; /* bit i: Capability i */
+    char agent[64], job[64];
+    uint32_t local_rank;
+    /* the graph */
+    gd_node_id *gd_of_wire; /* by wire number - 1 */
+    uint32_t *wire_of_gd;   /* by gd_node_id; 0 none */
+    uint32_t wire_count, wire_capacity;
+    uint32_t gd_capacity;
+    struct v1_edge *edges;
+    size_t edge_count, edge_capacity;
+    uint64_t graph_bytes;
+    bool has_subgraph;
+    char subgraph[256];
+    bool renamed_warned;
+    /* requests, oldest first */
+    struct v1_request *requests, **requests_end;
+    size_t request_count;
+    uint64_t next_request;
+    struct v1_shm *shm; /* NULL: not on this machine */
+};
+
+/* A session from a hello that was accepted. On success conn->target is set. */
+int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct gd_err *err);
+/* A message after the hello. An error means that the peer broke the protocol: its text goes to the
+ * peer and to the user. */
+int v1_target_message(struct v1_target *target, const v1_from *message, size_t len,
+                      struct gd_err *err);
+/* The connection is gone; `why` for the user unless the trainer said goodbye. */
+void v1_target_lost(struct v1_target *target, const char *why);
+/* Tells the trainer which shared memory it may use again. */
+void v1_target_flush(struct v1_target *target);
+/* The wire number of a node, 0 when it has none. */
+uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);
+bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability);
+int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err);
+
+/* ---- v1_graph.c ---------------------------------------------------------------------------------
+ */
+
+int v1_graph_chunk(struct v1_target *target, const Gradb__V1__GraphChunk *chunk, size_t len,
+                   struct gd_err *err);
+void v1_graph_free(struct v1_target *target);
+/* Dimensions of the wire as a shape; unknown (-1) ones only when `partial`. GD_EPROTO. */
+int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
+             struct gd_err *err);
+
+/* ---- v1_value.c ---------------------------------------------------------------------------------
+ */
+
+int v1_value_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
+                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+int v1_value_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                   void *ctx, struct gd_err *err);
+int v1_value_begin(struct v1_target *target, const Gradb__V1__TensorBegin *m, struct gd_err *err);
+int v1_value_data(struct v1_target *target, const Gradb__V1__TensorData *m, struct gd_err *err);
+int v1_value_statistics(struct v1_target *target, const Gradb__V1__StatsReply *m,
+                        struct gd_err *err);
+int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
+void v1_value_drop_all(struct v1_target *target, int code, const char *why);
+
+/* ---- v1_shm.c
+ * ------------------------------------------------------------------------------------ */
+
+/* Reads the probe. NULL: another machine, another user, or a lie; err says which. */
+struct v1_shm *v1_shm_create(const Gradb__V1__ShmProbe *probe, struct gd_err *err);
+void v1_shm_destroy(struct v1_shm *shm); /* tensors that stand on it stay readable */
+/* A tensor on a segment. *mapped: the segment was mapped just now. GD_EPROTO, GD_EIO, GD_ENOMEM. */
+int v1_shm_tensor(struct v1_shm *shm, const Gradb__V1__ShmPlace *place, enum gd_dtype dtype,
+                  const struct gd_shape *shape, size_t bytes, struct gd_tensor **ret, bool *mapped,
+                  struct gd_err *err);
+void v1_shm_forget(struct v1_shm *shm, uint32_t segment);
+/* Segments whose tensors were freed since the last call; at most max. */
+size_t v1_shm_released(struct v1_shm *shm, uint32_t *ret, size_t max);
+/* For `info target`. */
+void v1_shm_usage(struct v1_shm *shm, size_t *segments, size_t *bytes);
+
+#endif

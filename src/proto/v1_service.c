@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "proto/v1_impl.h"
+
+#define HELLO_SECONDS 10.0
+#define LOST_BEATS    3.0
+#define TICK_SECONDS  1.0
+#define MAX_TOKEN     128
+
+/* ---- speaking ----------------------------------------------------------------------------------
+ */
+
+int v1_conn_send(struct v1_conn *conn, const v1_to *message)
+{
+    if (conn->finished) {
+        return GD_ELOST;
+    }
+    size_t len = gradb__v1__to_trainer__get_packed_size(message);
+    unsigned char *data = malloc(len ? len : 1);
+    if (!data) {
+        return GD_ENOMEM;
+    }
+    gradb__v1__to_trainer__pack(message, data);
+    int code = conn->wire->send(conn->wire_ctx, data, len);
+    free(data);
+    return code;
+}
+
+void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
+{
+    if (!conn->finished) {
+        conn->finished = true;
+        conn->wire->finish(conn->wire_ctx, code, text);
+    }
+}
+
+/* The trainer is not listened to any more. */
+static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *text)
+{
+    struct v1_target *target = conn->target;
+    conn->target = NULL;
+    v1_conn_finish(conn, code, text);
+    if (target) {
+        v1_target_lost(target, text);
+    }
+}
+
+/* ---- hello -------------------------------------------------------------------------------------
+ */
+
+/* Takes as long for a wrong token as for the right one. */
+static bool same_token(const char *want, const char *got)
+{
+    size_t want_len = strlen(want), got_len = strlen(got);
+    volatile unsigned char difference = want_len != got_len;
+    for (size_t i = 0; i < MAX_TOKEN; i++) {
+        unsigned char a = i < want_len ? (unsigned char)want[i] : 0;
+        unsigned char b = i < got_len ? (unsigned char)got[i] : 0;
+        difference = (unsigned char)(difference | (a ^ b));
+    }
+    return difference == 0;
+}
+
+/* GD_GRPC_OK, or why the trainer is turned away. */
+static enum gd_grpc_code judge(struct v1_conn *conn, const Gradb__V1__Hello *hello, char *text,
+                               size_t size)
+{
+    const struct gd_settings *settings = &conn->service->debugger->settings;
+    if (settings->token[0] == '\0' && !conn->loopback) {
+        snprintf(text, size,
+                 "a trainer on another host needs a token: `set token` in gradb, "
+                 "GRADB_TOKEN in the trainer's environment");
+        return GD_GRPC_UNAUTHENTICATED;
+    }
+    if (settings->token[0] != '\0' && !same_token(settings->token, hello->token)) {
+        snprintf(text, size, "the token is %s: GRADB_TOKEN must be what `show token` says in gradb",
+                 hello->token[0] ? "wrong" : "missing");
+        return GD_GRPC_UNAUTHENTICATED;
+    }
+    if (hello->version_min > V1_VERSION || hello->version_max < V1_VERSION ||
+        hello->version_min > hello->version_max) {
+        snprintf(text, size,
+                 "the trainer speaks gradb.v1 versions %u to %u, this debugger version %u",
+                 hello->version_min, hello->version_max, V1_VERSION);
+        return GD_GRPC_FAILED_PRECONDITION;
+    }
+    if (hello->detached_from.len == V1_ID_BYTES &&
+        memcmp(hello->detached_from.data, conn->service->id, V1_ID_BYTES) == 0) {
+        snprintf(text, size, "this debugger has detached the process");
+        return GD_GRPC_FAILED_PRECONDITION;
+    }
+    return GD_GRPC_OK;
+}
+
+static size_t max_message(const struct gd_v1_service *service)
+{
+    uint64_t max = service->debugger->settings.max_message;
+    return max < V1_MAX_MESSAGE ? (size_t)max : V1_MAX_MESSAGE;
+}
+
+static int send_welcome(struct v1_conn *conn)
+{
+    static char name[] = "gradb " GRADB_VERSION;
+    const struct gd_settings *settings = &conn->service->debugger->settings;
+    struct v1_target *target = conn->target;
+    Gradb__V1__Welcome m = GRADB__V1__WELCOME__INIT;
+    m.version = V1_VERSION;
+    m.debugger = name;
+    m.debugger_id.data = conn->service->id;
+    m.debugger_id.len = V1_ID_BYTES;
+    m.session = (uint32_t)target->base.session->number;
+    m.on_loss = settings->on_loss == GD_ON_LOSS_HOLD ? GRADB__V1__ON_LOSS__ON_LOSS_HOLD
+                                                     : GRADB__V1__ON_LOSS__ON_LOSS_CONTINUE;
+    m.keepalive = settings->keepalive;
+    m.shm = target->shm != NULL;
+    m.max_message = max_message(conn->service);
+    m.max_tensor = settings->max_tensor;
+    m.stop = true;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WELCOME;
+    to.welcome = &m;
+    return v1_conn_send(conn, &to);
+}
+
+static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
+{
+    char text[256];
+    enum gd_grpc_code code = judge(conn, hello, text, sizeof(text));
+    if (code != GD_GRPC_OK) {
+        v1_conn_finish(conn, code, text);
+        return;
+    }
+    struct gd_err err;
+    if (v1_target_create(conn, hello, &err) < 0) {
+        v1_conn_finish(conn, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
+        return;
+    }
+    if (send_welcome(conn) < 0) {
+        give_up(conn, GD_GRPC_INTERNAL, "the trainer could not be welcomed");
+    }
+}
+
+/* ---- hearing -----------------------------------------------------------------------------------
+ */
+
+/* Unpacking goes into an arena that is bound by the message's length, so that a message of many
+ * tiny parts cannot take more memory than it is worth. */
+static void *unpack_alloc(void *arena, size_t size)
+{
+    return gd_arena_alloc(arena, size ? size : 1);
+}
+
+static void unpack_free(void *arena, void *block)
+{
+    (void)arena;
+    (void)block;
+}
+
+#define UNPACK_FACTOR 48
+#define UNPACK_BASE   ((size_t)64 * 1024)
+
+static enum gd_grpc_code code_of(int status)
+{
+    switch (status) {
+    case GD_ELIMIT:
+    case GD_ENOMEM: return GD_GRPC_RESOURCE_EXHAUSTED;
+    default: return GD_GRPC_INVALID_ARGUMENT;
+    }
+}
+
+static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
+{
+    struct gd_err err = {0};
+    if (!conn->target) {
+        if (message->msg_case == GRADB__V1__FROM_TRAINER__MSG_HELLO) {
+            on_hello(conn, message->hello);
+        } else {
+            v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "the first message must be a Hello");
+        }
+        return;
+    }
+    int code = v1_target_message(conn->target, message, len, &err);
+    if (code < 0) {
+        char text[GD_ERR_TEXT_MAX];
+        snprintf(text, sizeof(text), "%s", err.text);
+        give_up(conn, code_of(code), text);
+    }
+}
+
+void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
+{
+    if (conn->finished) {
+        return;
+    }
+    conn->last_heard = ev_now(conn->service->loop);
+    if (len > max_message(conn->service)) {
+        give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
+                "the trainer sent a message larger than Welcome.max_message");
+        return;
+    }
+    struct gd_arena arena;
+    gd_arena_init(&arena, UNPACK_BASE + UNPACK_FACTOR * len);
+    ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &arena};
+    v1_from *message = gradb__v1__from_trainer__unpack(&allocator, len, data);
+    if (message) {
+        on_message(conn, message, len);
+    } else {
+        give_up(conn, GD_GRPC_INVALID_ARGUMENT,
+                "the trainer sent something that is no FromTrainer");
+    }
+    gd_arena_deinit(&arena);
+}
+
+void v1_conn_half_close(struct v1_conn *conn)
+{
+    if (!conn->finished) {
+        give_up(conn, GD_GRPC_OK, "the trainer closed the connection without a word");
+    }
+}
+
+/* ---- time --------------------------------------------------------------------------------------
+ */
+
+static void send_heartbeat(struct v1_conn *conn)
+{
+    Gradb__V1__Heartbeat m = GRADB__V1__HEARTBEAT__INIT;
+    m.sequence = ++conn->beats;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_HEARTBEAT;
+    to.heartbeat = &m;
+    v1_conn_send(conn, &to);
+}
+
+static void check_time(struct v1_conn *conn, double now)
+{
+    double keepalive = conn->service->debugger->settings.keepalive;
+    if (conn->finished) {
+        return;
+    }
+    if (!conn->target) {
+        if (now - conn->since > HELLO_SECONDS) {
+            v1_conn_finish(conn, GD_GRPC_DEADLINE_EXCEEDED, "no Hello came");
+        }
+        return;
+    }
+    if (keepalive > 0 && now - conn->last_heard > LOST_BEATS * keepalive) {
+        give_up(conn, GD_GRPC_UNAVAILABLE, "the trainer went silent");
+        return;
+    }
+    if (keepalive > 0 && now - conn->last_beat >= keepalive) {
+        conn->last_beat = now;
+        send_heartbeat(conn);
+    }
+    v1_target_flush(conn->target);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)events;
+    struct gd_v1_service *service = timer->data;
+    double now = ev_now(loop);
+    for (struct v1_conn *conn = service->conns, *next = NULL; conn; conn = next) {
+        next = conn->next;
+        check_time(conn, now);
+    }
+}
+
+/* ---- connections -------------------------------------------------------------------------------
+ */
+
+struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
+                             void *wire_ctx, const char *peer, bool loopback)
+{
+    struct v1_conn *conn = calloc(1, sizeof(*conn));
+    if (!conn) {
+        return NULL;
+    }
+    conn->service = service;
+    conn->wire = wire;
+    conn->wire_ctx = wire_ctx;
+    conn->loopback = loopback;
+    snprintf(conn->peer, sizeof(conn->peer), "%s", peer ? peer : "");
+    conn->since = conn->last_heard = conn->last_beat = ev_now(service->loop);
+    conn->next = service->conns;
+    if (conn->next) {
+        conn->next->link = &conn->next;
+    }
+    conn->link = &service->conns;
+    service->conns = conn;
+    if (!ev_is_active(&service->timer)) {
+        ev_timer_set(&service->timer, TICK_SECONDS, TICK_SECONDS);
+        ev_timer_start(service->loop, &service->timer);
+    }
+    return conn;
+}
+
+void v1_conn_closed(struct v1_conn *conn)
+{
+    struct gd_v1_service *service = conn->service;
+    struct v1_target *target = conn->target;
+    conn->finished = true;
+    conn->target = NULL;
+    *conn->link = conn->next;
+    if (conn->next) {
+        conn->next->link = conn->link;
+    }
+    if (!service->conns) {
+        ev_timer_stop(service->loop, &service->timer);
+    }
+    free(conn);
+    if (target) {
+        v1_target_lost(target, "the connection to the trainer broke");
+    }
+}
+
+/* ---- gRPC --------------------------------------------------------------------------------------
+ */
+
+static int grpc_send(void *ctx, const void *data, size_t len)
+{
+    return gd_grpc_send(ctx, data, len);
+}
+
+static void grpc_finish(void *ctx, enum gd_grpc_code code, const char *text)
+{
+    gd_grpc_finish(ctx, code, text);
+}
+
+static const struct v1_wire grpc_wire = {.send = grpc_send, .finish = grpc_finish};
+
+static void on_open(struct gd_grpc_call *call, void *ctx)
+{
+    struct gd_grpc_conn *peer = gd_grpc_call_conn(call);
+    struct v1_conn *conn = v1_conn_open(ctx, &grpc_wire, call, gd_grpc_conn_peer(peer),
+                                        gd_grpc_conn_is_loopback(peer));
+    gd_grpc_call_set_data(call, conn);
+    if (!conn) {
+        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "out of memory");
+    }
+}
+
+static void on_grpc_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct v1_conn *conn = gd_grpc_call_data(call);
+    if (conn) {
+        v1_conn_message(conn, data, len);
+    }
+}
+
+static void on_half_close(struct gd_grpc_call *call)
+{
+    struct v1_conn *conn = gd_grpc_call_data(call);
+    if (conn) {
+        v1_conn_half_close(conn);
+    }
+}
+
+static void on_closed(struct gd_grpc_call *call)
+{
+    struct v1_conn *conn = gd_grpc_call_data(call);
+    if (conn) {
+        gd_grpc_call_set_data(call, NULL);
+        v1_conn_closed(conn);
+    }
+}
+
+static const struct gd_grpc_method methods[] = {{
+    .path = "/gradb.v1.Trainer/Attach",
+    .client_streams = true,
+    .open = on_open,
+    .message = on_grpc_message,
+    .half_close = on_half_close,
+    .closed = on_closed,
+}};
+
+/* ---- the service -------------------------------------------------------------------------------
+ */
+
+int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                      struct gd_v1_service **ret, struct gd_err *err)
+{
+    struct gd_v1_service *service = calloc(1, sizeof(*service));
+    if (!service) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the gradb.v1 service");
+    }
+    service->loop = loop;
+    service->debugger = debugger;
+    if (getrandom(service->id, sizeof(service->id), 0) != (ssize_t)sizeof(service->id)) {
+        free(service);
+        return gd_fail_errno(err, GD_EIO, "cannot get random bytes");
+    }
+    ev_timer_init(&service->timer, on_timer, TICK_SECONDS, TICK_SECONDS);
+    service->timer.data = service;
+    service->grpc = (struct gd_grpc_service){.methods = methods, .method_count = 1, .ctx = service};
+    *ret = service;
+    return GD_OK;
+}
+
+int gd_v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                         struct gd_grpc_server *server, struct gd_v1_service **ret,
+                         struct gd_err *err)
+{
+    struct gd_v1_service *service = NULL;
+    int code = v1_service_create(loop, debugger, &service, err);
+    if (code == GD_OK) {
+        code = gd_grpc_server_add(server, &service->grpc, err);
+    }
+    if (code < 0) {
+        gd_v1_service_destroy(service);
+        return code;
+    }
+    *ret = service;
+    return GD_OK;
+}
+
+void gd_v1_service_destroy(struct gd_v1_service *service)
+{
+    if (service) {
+        while (service->conns) {
+            v1_conn_closed(service->conns);
+        }
+        ev_timer_stop(service->loop, &service->timer);
+        free(service);
+    }
+}
