@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The seventeen watchpoint conditions: their names, parameters and ranges, what may be given
+ * together, how they are sent to a process that evaluates them itself, and how they are evaluated
+ * here from statistics. The table is the one place that knows them; help, completion and checks
+ * come from it.
+ */
+#ifndef GD_ENGINE_CONDITION_H
+#define GD_ENGINE_CONDITION_H
+
+#include "engine/session.h"
+
+#define GD_MAX_CONDITION_PARAMS 6
+
+enum gd_param_type { GD_PARAM_FLOAT, GD_PARAM_BOOL };
+enum gd_param_range { GD_RANGE_ANY, GD_RANGE_NOT_NEGATIVE, GD_RANGE_POSITIVE, GD_RANGE_PERCENT };
+
+struct gd_condition_param {
+    const char *name; /* its end is the comparison: _gt _lt _ge; NULL ends a list */
+    enum gd_param_type type;
+    enum gd_param_range range;
+    bool has_default;
+    double value;     /* the default */
+    bool hidden;      /* always sent with its default; cannot be given */
+    bool support;     /* no test by itself: goes with the one that needs it */
+    bool needs_range; /* wants range_start_inclusive and range_end_inclusive with it */
+};
+
+enum gd_condition_class {
+    GD_COND_WEIGHT,
+    GD_COND_GRADIENT,
+    GD_COND_TENSOR,
+    GD_COND_ACTIVATION,
+};
+
+enum gd_condition_wire { /* MindSpore's numbers, of those that are used */
+                         GD_WIRE_OVERFLOW_FLAG = 2,
+                         GD_WIRE_NOT_FINITE = 13,
+                         GD_WIRE_INITIALIZATION = 14,
+                         GD_WIRE_TOO_LARGE = 15,
+                         GD_WIRE_TOO_SMALL = 16,
+                         GD_WIRE_ALL_ZERO = 17,
+                         GD_WIRE_CHANGE_TOO_LARGE = 18,
+                         GD_WIRE_CHANGE_TOO_SMALL = 19,
+                         GD_WIRE_NOT_CHANGED = 20,
+                         GD_WIRE_RANGE = 21,
+};
+
+struct gd_condition {
+    const char *id;   /* "weight_too_large" */
+    const char *abbr; /* "WL" */
+    enum gd_condition_class target;
+    int wire;
+    bool ascend_only;
+    bool initial_only;                      /* makes sense before the first step alone */
+    const char *fires;                      /* "a statistic of the weight is above the threshold" */
+    const char *look;                       /* where to look when it fired */
+    const struct gd_condition_param *param; /* in wire order */
+    int param_count;
+};
+
+const struct gd_condition *gd_condition_at(size_t index); /* NULL behind the last */
+/* By id or abbreviation, case ignored. GD_ENOTFOUND names what there is. */
+int gd_condition_find(const char *name, const struct gd_condition **ret, struct gd_err *err);
+const struct gd_condition_param *gd_condition_param(const struct gd_condition *condition,
+                                                    const char *name);
+/* "weights", "gradients", "activations", "all": the selector used when none is given. */
+const char *gd_condition_selector(const struct gd_condition *condition);
+
+struct gd_condition_value { /* a parameter that was given */
+    const char *name;
+    enum gd_param_type type; /* what was written: a number or true/false */
+    double value;
+};
+
+/* GD_EINVAL: unknown or hidden parameter, wrong type, out of range, two tests at once, support
+ * parameters without a test that wants them or missing for one that does. None at all is accepted.
+ */
+int gd_condition_check(const struct gd_condition *condition,
+                       const struct gd_condition_value *values, size_t count, struct gd_err *err);
+/* Whether a process of that device at that step can evaluate it. GD_EUNSUPPORTED, GD_ESTATE. */
+int gd_condition_available(const struct gd_condition *condition, bool ascend,
+                           bool before_first_step, struct gd_err *err);
+
+/* All parameters in wire order, those not given disabled. Returns how many. Values must be checked.
+ */
+size_t gd_condition_encode(const struct gd_condition *condition,
+                           const struct gd_condition_value *values, size_t count,
+                           struct gd_remote_param ret[GD_MAX_CONDITION_PARAMS]);
+
+/* What statistics must be computed with so that the condition can be evaluated from them. */
+void gd_condition_options(int wire, const struct gd_remote_param *params, size_t count,
+                          struct gd_stats_options *ret);
+/* Evaluates a condition by its wire number. Returns the bits of enum gd_hit_error (then nothing
+ * fires); *fired and hits[0..count) tell what did. */
+unsigned gd_condition_evaluate(int wire, const struct gd_remote_param *params, size_t count,
+                               const struct gd_stats *stats, struct gd_hit_param *hits,
+                               bool *fired);
+
+#endif

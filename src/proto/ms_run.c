@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Where a process stands, and whether it shall go on. cur_step is not our counter: from 1.6 on it
+ * moves after the wait at the end of a step, before that it moved earlier; a GPU process stops in
+ * the middle of a step as well, and does not say which kind of stop it is.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/ms_target_impl.h"
+
+/* ---- position ------------------------------------------------------------------------------ */
+
+static void copy_name(char *out, size_t size, const char *name)
+{
+    snprintf(out, size, "%s", name);
+}
+
+void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    at->counts_after = target->version.counts_after_wait;
+    at->cur_step = metadata->cur_step;
+    copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
+    /* Not 0: we came late, after a restart of ours or a lost connection. */
+    at->step = metadata->cur_step > 0 ? metadata->cur_step + (at->counts_after ? 1 : 0) : 0;
+    at->at_end = at->sure = true;
+}
+
+/* Ascend stops only at the end of a step, so each stop is at least one step further. */
+static void update_ascend(struct ms_position *at, const struct gd_ms_metadata *metadata)
+{
+    int64_t delta = (int64_t)metadata->cur_step - at->cur_step;
+    at->step += delta > 1 ? delta : 1;
+    at->at_end = at->sure = true;
+}
+
+/* GPU, counter moved after the wait: end and middle of step n both say n - 1. */
+static void update_after(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    const struct ms_run *run = &target->run;
+    if (run->sent == MS_SENT_STEP) {
+        bool last = at->last_kernel[0] && strcmp(metadata->cur_node, at->last_kernel) == 0;
+        at->at_end = !run->any_hits || last;
+        at->sure = !run->any_hits;
+        if (at->sure)
+            copy_name(at->last_kernel, sizeof at->last_kernel, metadata->cur_node);
+    } else {
+        bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
+        at->at_end = !reached && !run->any_hits;
+        at->sure = true;
+    }
+    int64_t step = at->base + metadata->cur_step + 1;
+    if (step < at->step) { /* the counter began anew */
+        at->base += at->step - step + (at->at_end ? 1 : 0);
+        step = at->base + metadata->cur_step + 1;
+    }
+    at->step = step;
+}
+
+/* GPU, counter moved before the wait: the end of step n says n, the middle n - 1. */
+static void update_before(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    const struct ms_run *run = &target->run;
+    bool grown = metadata->cur_step > at->cur_step;
+    bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
+    if (run->sent == MS_SENT_STEP || target->version.stops_twice)
+        at->at_end = grown;
+    else /* from 1.3 a node stop at the last kernel stands for the end of the step */
+        at->at_end = grown && !reached && !run->any_hits;
+    at->sure = true;
+    int64_t step = at->base + metadata->cur_step + (at->at_end ? 0 : 1);
+    if (step < at->step) {
+        at->base += at->step - step;
+        step = at->step;
+    }
+    at->step = step;
+}
+
+/* From 1.6 on a process without the actor runtime counts as before. That shows at a certain end of
+ * step, reached from a certain place. */
+static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    const struct ms_run *run = &target->run;
+    if (!at->counts_after || !at->sure || run->sent != MS_SENT_STEP || run->any_hits || at->base)
+        return;
+    int64_t ended = at->at_end ? at->step + 1 : at->step;
+    if (metadata->cur_step == ended)
+        at->counts_after = false;
+}
+
+void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    if (!target->is_gpu) {
+        update_ascend(at, metadata);
+    } else {
+        notice_counter(target, metadata);
+        if (at->counts_after)
+            update_after(target, metadata);
+        else
+            update_before(target, metadata);
+    }
+    at->cur_step = metadata->cur_step;
+    copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
+}
+
+int64_t ms_steps_done(const struct gd_ms_target *target)
+{
+    return target->at.at_end ? target->at.step : target->at.step - 1;
+}
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+static bool is_operator(const struct gd_node_info *info)
+{
+    return strcmp(info->type, "Parameter") != 0 && strcmp(info->type, "Const") != 0;
+}
+
+static int begin_to_node(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    struct gd_node_info info;
+    struct ms_run *mine = &target->run;
+    if (run->node != GD_NO_NODE && gd_graph_node(target->base.session->graph, run->node, &info)) {
+        if (!is_operator(&info))
+            return gd_fail(err, GD_EINVAL, "%s is no operator: it does not execute", info.name);
+        mine->is_kernel = true;
+        copy_name(mine->name, sizeof mine->name, info.wire_name);
+    } else {
+        copy_name(mine->name, sizeof mine->name, run->name ? run->name : "");
+    }
+    return GD_OK;
+}
+
+int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    struct ms_run *mine = &target->run;
+    bool by_node = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
+    if (run->kind == GD_RUN_FINISH)
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a MindSpore process does not tell its phases: use step, or run-to NODE");
+    if (by_node && !target->is_gpu)
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a MindSpore process on %s stops only at the end of a step: use step",
+                       target->base.session->peer.device[0] ? "Ascend" : "this device");
+    struct ms_run before = *mine;
+    memset(mine, 0, sizeof *mine);
+    mine->kind = run->kind;
+    mine->left = run->count > 0 ? run->count : 1;
+    mine->start_step = ms_steps_done(target);
+    if (run->kind == GD_RUN_TO_NODE) {
+        int rc = begin_to_node(target, run, err);
+        if (rc) {
+            *mine = before;
+            return rc;
+        }
+    }
+    return GD_OK;
+}
+
+static bool at_breakpoint(const struct gd_ms_target *target)
+{
+    if (!target->is_gpu || target->at.at_end)
+        return false;
+    for (size_t i = 0; i < target->breakpoint_count; i++)
+        if (strcmp(target->breakpoints[i], target->at.cur_node) == 0)
+            return true;
+    return false;
+}
+
+/* A name that the graph does not know may be a scope: its first kernel will do. */
+static bool at_target_node(const struct gd_ms_target *target)
+{
+    const struct ms_run *run = &target->run;
+    size_t len = strlen(run->name);
+    if (target->at.at_end && run->sent != MS_SENT_NAMED)
+        return false;
+    if (strcmp(target->at.cur_node, run->name) == 0)
+        return true;
+    return !run->is_kernel && len && strncmp(target->at.cur_node, run->name, len) == 0 &&
+           (target->at.cur_node[len] == '/' || run->name[len - 1] == '/');
+}
+
+static void tell_what_is_left(struct gd_ms_target *target, const char *what)
+{
+    int64_t left = target->run.left - (ms_steps_done(target) - target->run.start_step);
+    if (target->run.kind == GD_RUN_STEP && left > 0)
+        ms_warn(target, "%s ended the run with %" PRId64 " of %" PRId64 " steps left", what, left,
+                target->run.left);
+}
+
+static bool run_is_done(struct gd_ms_target *target, enum gd_stop_reason *reason)
+{
+    struct ms_run *run = &target->run;
+    switch (run->kind) {
+    case GD_RUN_STEP:
+        *reason = GD_STOP_STEP;
+        return ms_steps_done(target) - run->start_step >= run->left;
+    case GD_RUN_NEXT: *reason = GD_STOP_NODE; return --run->left <= 0;
+    case GD_RUN_TO_NODE:
+        *reason = GD_STOP_NODE;
+        if (at_target_node(target))
+            return true;
+        /* The rest of a step and one whole step went by without it. */
+        *reason = GD_STOP_STEP;
+        if (ms_steps_done(target) - run->start_step < 2)
+            return false;
+        ms_warn(target, "%s did not execute in a whole step", run->name);
+        return true;
+    default: return false;
+    }
+}
+
+bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason)
+{
+    if (target->run.hit) {
+        *reason = GD_STOP_HIT;
+        tell_what_is_left(target, "a watchpoint");
+        return true;
+    }
+    if (run_is_done(target, reason))
+        return true;
+    if (at_breakpoint(target)) {
+        *reason = GD_STOP_BREAKPOINT;
+        return true;
+    }
+    if (target->want_interrupt) {
+        *reason = GD_STOP_INTERRUPT;
+        tell_what_is_left(target, "the interrupt");
+        return true;
+    }
+    return false;
+}
+
+/* The one name that the process shall stop at, NULL when it must be stepped node by node, "" when
+ * only steps matter. */
+static const char *only_name(const struct gd_ms_target *target)
+{
+    const struct ms_run *run = &target->run;
+    bool to_node = run->kind == GD_RUN_TO_NODE;
+    if (!target->is_gpu)
+        return "";
+    if (run->kind == GD_RUN_NEXT || (to_node && !run->is_kernel))
+        return NULL;
+    if (!target->breakpoint_count)
+        return to_node ? run->name : "";
+    if (target->breakpoint_count == 1 &&
+        (!to_node || strcmp(run->name, target->breakpoints[0]) == 0))
+        return target->breakpoints[0];
+    return NULL;
+}
+
+int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
+{
+    struct ms_run *run = &target->run;
+    const char *name = only_name(target);
+    run->hit = run->any_hits = false;
+    run->sent_name[0] = '\0';
+    if (name && !*name) {
+        run->sent = MS_SENT_STEP;
+        return gd_ms_write_step(out);
+    }
+    run->sent = name ? MS_SENT_NAMED : MS_SENT_NEXT;
+    if (name)
+        copy_name(run->sent_name, sizeof run->sent_name, name);
+    return gd_ms_write_node(out, run->sent_name);
+}
+
+/* ---- breakpoints --------------------------------------------------------------------------- */
+
+void ms_run_free(struct gd_ms_target *target)
+{
+    for (size_t i = 0; i < target->breakpoint_count; i++)
+        free(target->breakpoints[i]);
+    free(target->breakpoints);
+    target->breakpoints = NULL;
+    target->breakpoint_count = 0;
+}
+
+int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
+                           struct gd_err *err)
+{
+    struct gd_ms_target *target = (struct gd_ms_target *)base;
+    ms_run_free(target);
+    if (!count)
+        return GD_OK;
+    if (!target->is_gpu)
+        return gd_fail(
+            err, GD_EUNSUPPORTED,
+            "a MindSpore process on Ascend stops only at the end of a step, not at nodes");
+    target->breakpoints = calloc(count, sizeof *target->breakpoints);
+    if (!target->breakpoints)
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
+    for (size_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+        if (!gd_graph_node(base->session->graph, nodes[i], &info) || !is_operator(&info))
+            continue;
+        char *name = strdup(info.wire_name);
+        if (!name)
+            return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
+        target->breakpoints[target->breakpoint_count++] = name;
+    }
+    return GD_OK;
+}

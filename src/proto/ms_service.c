@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The methods of debugger.EventListener. A training process is known by its connection and the
+ * device in Metadata.device_name; the other messages carry no name, so they belong to the process
+ * of their connection that spoke last.
+ *
+ * A reply that is not OK is a failure to a client, and six failed WaitCMDs end the training: so
+ * calls fail only for bytes that are no message, for strangers, and at a stated limit.
+ */
+#include "proto/ms_service.h"
+
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/ms_graph.h"
+#include "proto/ms_target.h"
+#include "proto/ms_tensor.h"
+
+#define TICK        1.0      /* seconds between looks at keep-alive and heartbeats */
+#define PIECE_BYTES 3145728u /* clients cut graphs into pieces of this size */
+
+struct ms_conn;
+
+struct ms_process { /* one training process behind a connection */
+    struct ms_process *next;
+    struct ms_conn *conn;
+    char device[64];                  /* device_name up to the colon; "" when it was not told yet */
+    struct gd_ms_target *target;      /* NULL: ended or detached */
+    bool detached;                    /* trains on; its WaitCMDs are answered at once */
+    int32_t delete_next, delete_last; /* watchpoints of a detached process, still to be deleted */
+};
+
+struct ms_conn {
+    struct ms_conn *next;
+    struct gd_ms_service *service;
+    struct gd_grpc_conn *conn;
+    struct ms_process *processes; /* the one that spoke last is the first */
+    int32_t heartbeat_period;     /* came before the process introduced itself */
+    bool refused;                 /* told the user already */
+};
+
+struct ms_call {
+    struct gd_ms_service *service;
+    struct ms_conn *conn;
+    struct gd_ms_target *waiting; /* WaitCMD: the target that holds it */
+    struct gd_buf graph;          /* SendGraph, SendMultiGraphs: the graph so far */
+    size_t last_piece; /* length of the piece at its end that was not finished; 0: none */
+    struct gd_ms_tensor_decoder *decoder; /* SendTensors */
+};
+
+struct gd_ms_service {
+    struct ev_loop *loop;
+    struct gd_debugger *debugger;
+    struct gd_grpc_service grpc;
+    struct ms_conn *conns;
+    ev_timer timer;
+};
+
+/* ---- connections and processes ------------------------------------------------------------- */
+
+static void warn(struct gd_ms_service *service, const char *peer, const char *text)
+{
+    char line[GD_ERR_TEXT_MAX + 160];
+    snprintf(line, sizeof line, "%s: %s", peer, text);
+    struct gd_event event = {.type = GD_EV_WARNING, .text = line};
+    gd_debugger_emit(service->debugger, &event);
+}
+
+static struct ms_conn *conn_of(struct gd_ms_service *service, struct gd_grpc_conn *conn)
+{
+    struct ms_conn *mine = gd_grpc_conn_data(conn, service);
+    if (mine)
+        return mine;
+    mine = calloc(1, sizeof *mine);
+    if (!mine)
+        return NULL;
+    mine->service = service;
+    mine->conn = conn;
+    mine->next = service->conns;
+    service->conns = mine;
+    gd_grpc_conn_set_data(conn, service, mine);
+    return mine;
+}
+
+static void free_processes(struct ms_conn *conn)
+{
+    while (conn->processes) {
+        struct ms_process *process = conn->processes;
+        conn->processes = process->next;
+        if (process->target)
+            gd_ms_target_on_closed(process->target);
+        free(process);
+    }
+}
+
+static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
+{
+    struct gd_ms_service *service = ctx;
+    struct ms_conn *mine = gd_grpc_conn_data(conn, service);
+    if (!mine)
+        return;
+    struct ms_conn **link = &service->conns;
+    while (*link != mine)
+        link = &(*link)->next;
+    *link = mine->next;
+    free_processes(mine);
+    free(mine);
+}
+
+static void target_gone(void *owner, bool detached, int32_t last_id)
+{
+    struct ms_process *process = owner;
+    process->target = NULL;
+    process->detached = detached;
+    process->delete_next = 1;
+    process->delete_last = last_id;
+}
+
+static void reply_to_wait(void *call, const void *data, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    if (mine)
+        mine->waiting = NULL;
+    gd_grpc_reply(call, len ? data : "", len);
+}
+
+static const struct gd_ms_io target_io = {reply_to_wait, target_gone};
+
+/* Puts the process of that device in front; a new one when there is none. */
+static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
+{
+    char device[sizeof conn->processes->device];
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(device_name, ":"), device_name);
+    struct ms_process **link = &conn->processes;
+    while (*link && (*link)->device[0] && strcmp((*link)->device, device) != 0)
+        link = &(*link)->next;
+    struct ms_process *process = *link;
+    if (process)
+        *link = process->next;
+    else
+        process = calloc(1, sizeof *process);
+    if (!process)
+        return NULL;
+    process->conn = conn;
+    process->next = conn->processes;
+    conn->processes = process;
+    memcpy(process->device, device, sizeof device);
+    return process;
+}
+
+static bool make_target(struct ms_process *process, const struct gd_ms_metadata *metadata,
+                        struct gd_err *err)
+{
+    struct gd_ms_service *service = process->conn->service;
+    const char *peer = gd_grpc_conn_peer(process->conn->conn);
+    struct gd_ms_target *target;
+    if (gd_ms_target_create(service->debugger, &target_io, process, peer, metadata, &target, err)) {
+        if (!process->conn->refused)
+            warn(service, peer, err->text);
+        process->conn->refused = true;
+        return false;
+    }
+    process->target = target;
+    process->detached = false;
+    if (process->conn->heartbeat_period)
+        gd_ms_target_on_heartbeat(target, process->conn->heartbeat_period);
+    return true;
+}
+
+/* The process that messages without a name come from. */
+static struct gd_ms_target *target_of(const struct ms_call *call)
+{
+    return call->conn->processes ? call->conn->processes->target : NULL;
+}
+
+/* The one that was asked for a tensor, should several share the connection. */
+static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *bytes)
+{
+    for (struct ms_process *process = call->conn->processes; process; process = process->next)
+        if (process->target && gd_ms_target_expects(process->target, bytes))
+            return process->target;
+    return NULL;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+static struct ms_call *make_call(struct gd_ms_service *service, struct ms_conn *conn)
+{
+    struct ms_call *mine = conn ? calloc(1, sizeof *mine) : NULL;
+    if (!mine)
+        return NULL;
+    mine->service = service;
+    mine->conn = conn;
+    uint64_t max = service->debugger->settings.max_graph;
+    gd_buf_init(&mine->graph, max && max < SIZE_MAX / 2 ? (size_t)max : SIZE_MAX / 2);
+    return mine;
+}
+
+static void open_call(struct gd_grpc_call *call, void *ctx)
+{
+    struct gd_ms_service *service = ctx;
+    struct gd_grpc_conn *conn = gd_grpc_call_conn(call);
+    struct ms_conn *mine = conn_of(service, conn);
+    if (!gd_grpc_conn_is_loopback(conn) && !service->debugger->settings.ms_shared_allow_remote) {
+        if (mine && !mine->refused)
+            warn(service, gd_grpc_conn_peer(conn),
+                 "a MindSpore process on another host was refused, because it cannot show a token: "
+                 "set ms-shared-allow-remote on, or forward the port through ssh");
+        if (mine)
+            mine->refused = true;
+        gd_grpc_finish(call, GD_GRPC_PERMISSION_DENIED,
+                       "gradb takes MindSpore processes from its own host only");
+        return;
+    }
+    struct ms_call *data = make_call(service, mine);
+    gd_grpc_call_set_data(call, data);
+    if (!data)
+        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+}
+
+static void closed_call(struct gd_grpc_call *call)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    if (!mine)
+        return;
+    if (mine->waiting)
+        gd_ms_target_on_wait_closed(mine->waiting, call);
+    gd_ms_tensor_decoder_destroy(mine->decoder);
+    gd_buf_deinit(&mine->graph);
+    free(mine);
+    gd_grpc_call_set_data(call, NULL);
+}
+
+static void refuse(struct gd_grpc_call *call, enum gd_grpc_code code, const char *text)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    warn(mine->service, gd_grpc_conn_peer(gd_grpc_call_conn(call)), text);
+    gd_grpc_finish(call, code, text);
+}
+
+static void reply_ok(struct gd_grpc_call *call)
+{
+    gd_grpc_reply(call, "", 0);
+}
+
+/* ---- SendMetadata, WaitCMD, SendHeartbeat -------------------------------------------------- */
+
+static bool check_version(struct ms_process *process, const struct gd_ms_metadata *metadata)
+{
+    char text[256];
+    struct gd_debugger *debugger = process->conn->service->debugger;
+    struct gd_ms_version version;
+    gd_ms_version_parse(metadata->ms_version, &version);
+    enum gd_ms_match match =
+        gd_ms_version_match(&version, metadata->ms_version,
+                            debugger->settings.ms_version_check_strict, text, sizeof text);
+    if (match != GD_MS_MATCH)
+        gd_session_on_warning(gd_ms_target_session(process->target), text);
+    if (match == GD_MS_MISMATCH)
+        gd_ms_target_on_mismatch(process->target);
+    return match != GD_MS_MISMATCH;
+}
+
+static void end_process(struct ms_process *process)
+{
+    struct gd_ms_target *target = process->target;
+    process->target = NULL;
+    process->detached = false;
+    if (target)
+        gd_ms_target_on_done(target);
+}
+
+static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    struct gd_ms_metadata metadata;
+    struct gd_err err;
+    if (!gd_ms_read_metadata(data, len, &metadata)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT, "SendMetadata came with bytes that are no Metadata");
+        return;
+    }
+    struct ms_process *process = process_of(mine->conn, metadata.device_name);
+    if (!process) {
+        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+        return;
+    }
+    if (metadata.training_done) {
+        end_process(process);
+        reply_ok(call);
+        return;
+    }
+    bool matched = true;
+    if (!process->detached) {
+        if (!process->target && !make_target(process, &metadata, &err)) {
+            gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
+            return;
+        }
+        gd_ms_target_on_metadata(process->target, &metadata);
+        matched = check_version(process, &metadata);
+    }
+    struct gd_buf reply = GD_BUF_INIT(64);
+    gd_ms_write_version_matched(&reply, matched);
+    gd_grpc_reply(call, gd_buf_text(&reply), reply.len);
+    gd_buf_deinit(&reply);
+}
+
+/* A detached process goes on at each of its stops, first rid of its watchpoints. */
+static void let_go_on(struct gd_grpc_call *call, struct ms_process *process)
+{
+    struct gd_buf reply = GD_BUF_INIT(64);
+    if (process->delete_next <= process->delete_last)
+        gd_ms_write_delete(&reply, process->delete_next++);
+    else
+        gd_ms_write_step(&reply);
+    gd_grpc_reply(call, gd_buf_text(&reply), reply.len);
+    gd_buf_deinit(&reply);
+}
+
+static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    struct gd_ms_metadata metadata;
+    struct gd_err err;
+    if (!gd_ms_read_metadata(data, len, &metadata)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT, "WaitCMD came with bytes that are no Metadata");
+        return;
+    }
+    struct ms_process *process = process_of(mine->conn, metadata.device_name);
+    if (!process) {
+        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+        return;
+    }
+    if (process->detached) {
+        let_go_on(call, process);
+        return;
+    }
+    if (!process->target && !make_target(process, &metadata, &err)) {
+        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
+        return;
+    }
+    mine->waiting = process->target;
+    gd_ms_target_on_wait(process->target, call, &metadata);
+}
+
+static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    struct gd_ms_heartbeat heartbeat;
+    if (!gd_ms_read_heartbeat(data, len, &heartbeat)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT,
+               "SendHeartbeat came with bytes that are no Heartbeat");
+        return;
+    }
+    mine->conn->heartbeat_period = heartbeat.period;
+    for (struct ms_process *process = mine->conn->processes; process; process = process->next)
+        if (process->target)
+            gd_ms_target_on_heartbeat(process->target, heartbeat.period);
+    reply_ok(call);
+}
+
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+/* Whose graph it is: a process that sends one without a word about itself is a process, too. */
+static struct gd_ms_target *graph_target(struct ms_call *call)
+{
+    if (!call->conn->processes) {
+        struct gd_ms_metadata nobody = {.graph_num = 1};
+        struct gd_err err;
+        struct ms_process *process = process_of(call->conn, "");
+        if (!process || !make_target(process, &nobody, &err))
+            return NULL;
+    }
+    return target_of(call);
+}
+
+static void take_graph(struct ms_call *call)
+{
+    struct gd_ms_target *target = graph_target(call);
+    if (target && call->graph.len)
+        gd_ms_target_on_graph(target, (const uint8_t *)gd_buf_text(&call->graph), call->graph.len);
+    gd_buf_deinit(&call->graph);
+    call->last_piece = 0;
+}
+
+static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t len,
+                       const uint8_t **piece, size_t *piece_len, bool *finished)
+{
+    if (gd_ms_read_chunk(data, len, piece, piece_len, finished))
+        return true;
+    refuse(call, GD_GRPC_INVALID_ARGUMENT, "a graph came with bytes that are no Chunk");
+    return false;
+}
+
+static bool add_piece(struct gd_grpc_call *call, const uint8_t *piece, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    if (gd_buf_add(&mine->graph, piece, len) == GD_OK)
+        return true;
+    char text[160];
+    snprintf(text, sizeof text, "a graph of more than max-graph (%zu bytes) was refused",
+             mine->graph.max);
+    gd_buf_deinit(&mine->graph);
+    refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, text);
+    return false;
+}
+
+static void graph_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    const uint8_t *piece;
+    size_t piece_len;
+    bool finished; /* never set by any release */
+    if (read_piece(call, data, len, &piece, &piece_len, &finished))
+        add_piece(call, piece, piece_len);
+}
+
+static void graph_end(struct gd_grpc_call *call)
+{
+    take_graph(gd_grpc_call_data(call));
+    reply_ok(call);
+}
+
+static bool repeats_chunks(const struct ms_call *call)
+{
+    const struct gd_ms_target *target = target_of(call);
+    return !target || gd_ms_target_version(target)->repeats_chunks;
+}
+
+/* 1.1 and 1.2 mark the first piece of a large graph as its last one when another graph went before,
+ * and send the last piece twice: unfinished, then finished. */
+static void multi_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    const uint8_t *piece;
+    size_t piece_len;
+    bool finished;
+    if (!read_piece(call, data, len, &piece, &piece_len, &finished))
+        return;
+    bool odd = finished && repeats_chunks(mine);
+    bool repeated = odd && mine->last_piece && mine->last_piece == piece_len &&
+                    memcmp(mine->graph.data + mine->graph.len - piece_len, piece, piece_len) == 0;
+    if (odd && !mine->graph.len && piece_len == PIECE_BYTES &&
+        !gd_ms_graph_is_whole(piece, piece_len))
+        finished = false;
+    if (!repeated && !add_piece(call, piece, piece_len))
+        return;
+    mine->last_piece = piece_len;
+    if (finished)
+        take_graph(mine);
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd_tensor *tensor,
+                      const struct gd_err *err)
+{
+    struct ms_call *mine = ctx;
+    size_t bytes;
+    struct gd_ms_target *target = asked_target(mine, &bytes);
+    if (target)
+        gd_ms_target_on_tensor(target, head->node_name, head->slot, head->iter, tensor, err);
+}
+
+static int begin_tensors(struct ms_call *mine, struct gd_err *err)
+{
+    size_t bytes;
+    uint64_t max = mine->service->debugger->settings.max_tensor;
+    if (mine->decoder || !asked_target(mine, &bytes))
+        return GD_OK; /* nobody asked: the bytes go by */
+    int rc = gd_ms_tensor_decoder_create(max < SIZE_MAX ? (size_t)max : SIZE_MAX, on_tensor, mine,
+                                         &mine->decoder, err);
+    if (!rc && bytes)
+        gd_ms_tensor_expect(mine->decoder, bytes);
+    return rc;
+}
+
+static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
+                         size_t total)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    struct gd_err err;
+    int rc = offset == 0 ? begin_tensors(mine, &err) : GD_OK;
+    if (!rc && mine->decoder)
+        rc = gd_ms_tensor_feed(mine->decoder, data, len, offset, total, &err);
+    if (rc)
+        refuse(call, rc == GD_EPROTO ? GD_GRPC_INVALID_ARGUMENT : GD_GRPC_RESOURCE_EXHAUSTED,
+               err.text);
+}
+
+static void tensor_end(struct gd_grpc_call *call)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    if (mine->decoder)
+        gd_ms_tensor_end(mine->decoder);
+    reply_ok(call);
+}
+
+static void base_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct gd_ms_base base;
+    size_t bytes;
+    if (!gd_ms_read_base(data, len, &base)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT,
+               "SendTensorBase came with bytes that are no TensorBase");
+        return;
+    }
+    struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
+    if (target)
+        gd_ms_target_on_base(target, &base);
+}
+
+static void summary_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct gd_ms_summary summary;
+    size_t bytes;
+    if (!gd_ms_read_summary(data, len, &summary)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT,
+               "SendTensorStats came with bytes that are no TensorSummary");
+        return;
+    }
+    struct gd_ms_target *target = asked_target(gd_grpc_call_data(call), &bytes);
+    if (target)
+        gd_ms_target_on_summary(target, &summary);
+}
+
+static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
+{
+    struct gd_ms_hit hit;
+    if (!gd_ms_read_hit(data, len, &hit)) {
+        refuse(call, GD_GRPC_INVALID_ARGUMENT,
+               "SendWatchpointHits came with bytes that are no WatchpointHit");
+        return;
+    }
+    struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
+    if (target)
+        gd_ms_target_on_hit(target, &hit);
+}
+
+/* ---- the service --------------------------------------------------------------------------- */
+
+#define PATH(name) "/debugger.EventListener/" name
+
+static const struct gd_grpc_method methods[] = {
+    {PATH("WaitCMD"), false, open_call, wait_message, NULL, NULL, closed_call},
+    {PATH("SendMetadata"), false, open_call, metadata_message, NULL, NULL, closed_call},
+    {PATH("SendHeartbeat"), false, open_call, heartbeat_message, NULL, NULL, closed_call},
+    {PATH("SendGraph"), true, open_call, graph_message, NULL, graph_end, closed_call},
+    {PATH("SendMultiGraphs"), true, open_call, multi_message, NULL, graph_end, closed_call},
+    {PATH("SendTensors"), true, open_call, NULL, tensor_chunk, tensor_end, closed_call},
+    {PATH("SendTensorBase"), true, open_call, base_message, NULL, reply_ok, closed_call},
+    {PATH("SendTensorStats"), true, open_call, summary_message, NULL, reply_ok, closed_call},
+    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, reply_ok, closed_call},
+};
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct gd_ms_service *service = timer->data;
+    (void)loop;
+    (void)events;
+    for (struct ms_conn *conn = service->conns; conn; conn = conn->next)
+        for (struct ms_process *process = conn->processes; process; process = process->next)
+            if (process->target)
+                gd_ms_target_tick(process->target);
+}
+
+int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
+                         struct gd_grpc_server *server, struct gd_ms_service **ret,
+                         struct gd_err *err)
+{
+    struct gd_ms_service *service = calloc(1, sizeof *service);
+    if (!service)
+        return gd_fail(err, GD_ENOMEM, "out of memory for the MindSpore service");
+    service->loop = loop;
+    service->debugger = debugger;
+    service->grpc.methods = methods;
+    service->grpc.method_count = sizeof methods / sizeof *methods;
+    service->grpc.ctx = service;
+    service->grpc.conn_closed = conn_closed;
+    int rc = gd_grpc_server_add(server, &service->grpc, err);
+    if (rc) {
+        free(service);
+        return rc;
+    }
+    ev_timer_init(&service->timer, on_tick, TICK, TICK);
+    service->timer.data = service;
+    ev_timer_start(loop, &service->timer);
+    ev_unref(loop); /* the tick alone is no reason to go on */
+    *ret = service;
+    return GD_OK;
+}
+
+void gd_ms_service_destroy(struct gd_ms_service *service)
+{
+    if (!service)
+        return;
+    ev_ref(service->loop);
+    ev_timer_stop(service->loop, &service->timer);
+    while (service->conns) {
+        struct ms_conn *conn = service->conns;
+        service->conns = conn->next;
+        free_processes(conn);
+        free(conn);
+    }
+    free(service);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The private halves of a MindSpore target: ms_target.c is its life, ms_run.c where it stands and
+ * how far it runs, ms_view.c its tensors, ms_watch.c its watchpoints and hits, ms_local.c the
+ * conditions that it cannot evaluate. Nobody else includes this.
+ */
+#ifndef GD_PROTO_MS_TARGET_IMPL_H
+#define GD_PROTO_MS_TARGET_IMPL_H
+
+#include "proto/ms_target.h"
+
+enum ms_phase {
+    MS_FRESH,      /* has not waited for a command yet */
+    MS_SUSPENDED,  /* in a wait loop; between two of its polls nothing may be held */
+    MS_RUNNING,    /* was told to run */
+    MS_RECHECKING, /* was told to check its watchpoints again */
+    MS_EXITING,    /* was told to end */
+};
+
+enum ms_level_sent { MS_SENT_STEP, MS_SENT_NEXT, MS_SENT_NAMED };
+
+/* Where the process stands, by our own count: cur_step means something else in each release. */
+struct ms_position {
+    int64_t step; /* in which, or (at_end) after which it stands; 0 before the first */
+    bool at_end;
+    bool sure;    /* at_end is known, not guessed */
+    int64_t base; /* added to cur_step */
+    int32_t cur_step;
+    bool counts_after; /* see gd_ms_version; corrected by what is observed */
+    char cur_node[512];
+    char last_kernel[512]; /* of a step; "" until known */
+};
+
+struct ms_run {
+    enum gd_run_kind kind;
+    int64_t left;       /* NEXT: nodes, STEP: steps */
+    int64_t start_step; /* steps that were complete when it began */
+    char name[512];     /* TO_NODE: what the wire calls it */
+    bool is_kernel;     /* the graph knows that name as an operator's */
+    enum ms_level_sent sent;
+    char sent_name[512];
+    bool hit;      /* a watchpoint fired since the last run reply */
+    bool any_hits; /* ... or could not be checked */
+};
+
+struct ms_command { /* an encoded set or delete, waiting for a WaitCMD */
+    struct ms_command *next;
+    size_t len;
+    unsigned char data[];
+};
+
+struct ms_view { /* a request for a tensor or its statistics */
+    struct ms_view *next;
+    struct gd_tensor_ref ref;
+    struct gd_slice slice;
+    gd_tensor_fn tensor_fn; /* one of the two */
+    gd_stats_fn stats_fn;
+    void *ctx;
+    enum gd_ms_level level; /* of the ViewCMD that is out or comes next */
+    bool out;
+    bool has_base;
+    struct gd_ms_base base;
+    char name[600]; /* as asked for */
+};
+
+struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
+    struct ms_watch *next;
+    int32_t id; /* ours */
+    int condition;
+    struct gd_remote_param params[GD_MAX_HIT_PARAMS];
+    char param_name[GD_MAX_HIT_PARAMS][48];
+    size_t param_count;
+    gd_node_id *nodes;
+    size_t node_count;
+    int32_t *client_ids;
+    size_t client_count;
+    int missing_steps; /* stops in a row at which the process had no previous values */
+    int64_t missing_at;
+    bool local; /* so we evaluate it */
+};
+
+struct ms_local; /* evaluation by ourselves */
+
+struct gd_ms_target {
+    struct gd_target base; /* first */
+    struct gd_debugger *debugger;
+    const struct gd_ms_io *io;
+    void *owner;
+
+    void *held; /* the WaitCMD */
+    double held_since;
+    double heard;             /* last sign of life, by the debugger's clock */
+    int32_t heartbeat_period; /* 0: none seen */
+    bool silent;              /* the user was told */
+    uint64_t waits, views_sent, hits_seen, failures;
+    const char *last_call;
+
+    enum ms_phase phase;
+    bool mismatch;
+    bool got_graph;
+    int32_t graphs_expected;
+    bool is_gpu;
+    char device[128];
+    char version_text[64];
+    struct gd_ms_version version;
+
+    struct ms_position at;
+    struct ms_run run;
+    enum gd_stop_reason reason; /* of the last stop */
+    bool want_run, want_recheck, want_exit, want_interrupt;
+    bool recheck_asked; /* by the user, not before the first step */
+    bool recheck_hit;
+    char **breakpoints; /* names as the wire has them */
+    size_t breakpoint_count;
+
+    struct ms_command *commands, **commands_end;
+    struct ms_view *views, **views_end;
+    struct ms_watch *watches;
+    int32_t next_client_id;
+    bool init_watch;           /* a weight_initialization was set since the last check */
+    uint64_t error_seen[1024]; /* what could not be checked and was told already */
+    struct ms_local *local;    /* NULL until needed */
+    bool ending;               /* answers come only to end requests: nothing goes on */
+};
+
+/* ms_target.c */
+double ms_now(const struct gd_ms_target *target);
+void ms_pump(struct gd_ms_target *target);
+void ms_warn(struct gd_ms_target *target, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The node of that exact name or wire name, else GD_NO_NODE. */
+gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name);
+void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason);
+/* It stands somewhere new: stops there or goes on. */
+void ms_arrived(struct gd_ms_target *target);
+
+/* ms_run.c */
+void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
+void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
+int64_t ms_steps_done(const struct gd_ms_target *target);
+int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err);
+/* Whether to stop here; else the run goes on. */
+bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason);
+int ms_run_write(struct gd_ms_target *target, struct gd_buf *out);
+int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
+                           struct gd_err *err);
+void ms_run_free(struct gd_ms_target *target);
+
+/* ms_view.c */
+int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
+                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                  void *ctx, struct gd_err *err);
+/* What an operator, parameter or constant is asked for by. */
+void ms_view_name(const struct gd_node_info *info, char *out, size_t size);
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out); /* the first in the queue */
+void ms_view_unanswered(struct gd_ms_target *target); /* the next WaitCMD came first */
+void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why);
+
+/* ms_watch.c */
+int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, struct gd_err *err);
+int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err);
+void ms_watch_free(struct gd_ms_target *target);
+/* Tells the session of a hit, unless it only repeats why something cannot be checked. */
+void ms_watch_report(struct gd_ms_target *target, const struct gd_hit *hit);
+
+/* ms_local.c */
+/* Evaluates what the process cannot. True when it has begun: ms_arrived is called when it is done.
+ */
+bool ms_local_begin(struct gd_ms_target *target);
+/* Only when no request is under way. */
+void ms_local_forget(struct gd_ms_target *target);
+
+#endif

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Tensors of a MindSpore process. Replies carry no id, and those about shapes not even a name: so
+ * one ViewCMD is out at a time, with one tensor. From 1.5 on the shape is asked for first, because
+ * a process that is asked for too large a value throws, and the training dies.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cache.h"
+#include "proto/ms_target_impl.h"
+
+/* Larger ones are not fetched for their statistics: the process computes those itself, less of
+ * them. */
+#define MAX_FETCH_FOR_STATS (256u * 1024 * 1024)
+
+/* ---- the queue ----------------------------------------------------------------------------- */
+
+static void add_view(struct gd_ms_target *target, struct ms_view *view)
+{
+    *target->views_end = view;
+    target->views_end = &view->next;
+}
+
+static struct ms_view *take_view(struct gd_ms_target *target)
+{
+    struct ms_view *view = target->views;
+    target->views = view->next;
+    if (!target->views)
+        target->views_end = &target->views;
+    view->next = NULL;
+    return view;
+}
+
+static bool is_stored(const struct gd_node_info *info) /* parameters and constants */
+{
+    return strcmp(info->type, "Parameter") == 0 || strcmp(info->type, "Const") == 0;
+}
+
+/* Operators are asked for by their full name; parameters and constants by anything whose last
+ * component is the name that they are stored by: their place in the graph, as the old server did.
+ */
+void ms_view_name(const struct gd_node_info *info, char *out, size_t size)
+{
+    size_t len = strlen(info->name), tail = strlen(info->wire_name);
+    bool placed = is_stored(info) && len > tail && info->name[len - tail - 1] == '/' &&
+                  strcmp(info->name + len - tail, info->wire_name) == 0;
+    snprintf(out, size, "%s", placed ? info->name : info->wire_name);
+}
+
+static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
+                     struct ms_view **ret, struct gd_err *err)
+{
+    struct gd_node_info info;
+    if (!gd_graph_node(target->base.session->graph, ref->node, &info))
+        return gd_fail(err, GD_ENOTFOUND, "there is no such node");
+    if (ref->iter == GD_PREVIOUS && strcmp(info.type, "Parameter") != 0)
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "a MindSpore process keeps previous values of parameters only, not of %s",
+                       info.name);
+    struct gd_output output;
+    size_t bytes;
+    if (gd_graph_output(target->base.session->graph, ref->node, ref->slot, &output) &&
+        gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK &&
+        bytes > GD_MS_MAX_VALUE && !target->version.has_levels)
+        return gd_fail(err, GD_ELIMIT,
+                       "%s:%u has %zu bytes by its shape; this process must not be asked for more "
+                       "than %u, or it ends",
+                       info.name, ref->slot, bytes, GD_MS_MAX_VALUE);
+    struct ms_view *view = calloc(1, sizeof *view);
+    if (!view)
+        return gd_fail(err, GD_ENOMEM, "out of memory for a request");
+    view->ref = *ref;
+    view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
+    ms_view_name(&info, view->name, sizeof view->name);
+    *ret = view;
+    return GD_OK;
+}
+
+int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
+                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct gd_ms_target *target = (struct gd_ms_target *)base;
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    if (slice)
+        view->slice = *slice;
+    view->tensor_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                  void *ctx, struct gd_err *err)
+{
+    struct gd_ms_target *target = (struct gd_ms_target *)base;
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    view->stats_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
+{
+    struct ms_view *view = target->views;
+    struct gd_node_info info;
+    bool truncate =
+        gd_graph_node(target->base.session->graph, view->ref.node, &info) && is_stored(&info);
+    int rc = gd_ms_write_view(out, view->name, view->ref.slot, view->ref.iter == GD_PREVIOUS,
+                              truncate, view->level);
+    view->out = rc == GD_OK;
+    target->views_sent++;
+    return rc;
+}
+
+bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
+{
+    const struct ms_view *view = target->views;
+    *bytes = 0;
+    if (!view || !view->out)
+        return false;
+    if (view->has_base && view->level == GD_MS_VALUE)
+        *bytes = (size_t)view->base.bytes;
+    return true;
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static int64_t step_of(const struct gd_ms_target *target, const struct ms_view *view)
+{
+    return view->ref.iter == GD_PREVIOUS ? target->at.step - 1 : target->at.step;
+}
+
+static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor)
+{
+    struct gd_tensor *cut = NULL;
+    struct gd_err err;
+    int64_t step = step_of(target, view);
+    if (!view->slice.count) {
+        view->tensor_fn(view->ctx, tensor, step, NULL);
+        return;
+    }
+    /* All of it is here now: the next slice needs no round trip. */
+    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    if (gd_tensor_slice(tensor, &view->slice, &cut, &err))
+        view->tensor_fn(view->ctx, NULL, step, &err);
+    else
+        view->tensor_fn(view->ctx, cut, step, NULL);
+    gd_tensor_unref(cut);
+}
+
+static void give_stats(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor,
+                       const struct gd_stats *stats)
+{
+    struct gd_stats own;
+    struct gd_err err;
+    int64_t step = step_of(target, view);
+    if (!tensor) {
+        view->stats_fn(view->ctx, view->base.dtype, &view->base.shape, stats, step, NULL);
+        return;
+    }
+    gd_cache_put(target->base.session->cache, &view->ref, tensor, step);
+    if (gd_stats_compute(tensor, NULL, NULL, &own, &err))
+        view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, NULL, step, &err);
+    else
+        view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, &own, step, NULL);
+}
+
+/* Ends the first request of the queue. */
+static void finish_view(struct gd_ms_target *target, struct gd_tensor *tensor,
+                        const struct gd_stats *stats, const struct gd_err *err)
+{
+    struct ms_view *view = take_view(target);
+    if (tensor && view->ref.iter == GD_CURRENT) { /* shapes that the graph left open */
+        struct gd_output output = {tensor->dtype, tensor->shape};
+        gd_graph_set_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
+    }
+    if (err && view->tensor_fn)
+        view->tensor_fn(view->ctx, NULL, -1, err);
+    else if (err)
+        view->stats_fn(view->ctx, GD_DT_NONE, NULL, NULL, -1, err);
+    else if (view->tensor_fn)
+        give_tensor(target, view, tensor);
+    else
+        give_stats(target, view, tensor, stats);
+    free(view);
+}
+
+static void fail_view(struct gd_ms_target *target, int code, const char *why)
+{
+    struct gd_err err;
+    gd_fail(&err, code, "%s:%" PRIu32 " %s", target->views->name, target->views->ref.slot, why);
+    finish_view(target, NULL, NULL, &err);
+}
+
+static void not_available(struct gd_ms_target *target)
+{
+    const struct ms_view *view = target->views;
+    if (view->ref.iter == GD_PREVIOUS)
+        fail_view(target, GD_ENODATA,
+                  target->is_gpu && target->version.gpu_lacks_previous
+                      ? "has no previous value: MindSpore keeps none on GPU since 1.6.1"
+                      : "has no previous value yet");
+    else if (target->is_gpu)
+        fail_view(target, GD_ENODATA,
+                  "has no value at this stop: on GPU a process keeps only what a watchpoint covers "
+                  "and the node that it stopped at");
+    else
+        fail_view(target, GD_ENODATA, "has no value at this stop");
+}
+
+static void give_empty(struct gd_ms_target *target)
+{
+    struct gd_tensor *tensor;
+    struct gd_err err;
+    const struct gd_ms_base *base = &target->views->base;
+    if (gd_tensor_create(base->dtype, &base->shape, 0, &tensor, &err)) {
+        finish_view(target, NULL, NULL, &err);
+        return;
+    }
+    finish_view(target, tensor, NULL, NULL);
+    gd_tensor_unref(tensor);
+}
+
+/* The shape is known: decides what to ask for next, or that the request ends here. */
+static void use_base(struct gd_ms_target *target)
+{
+    struct ms_view *view = target->views;
+    const struct gd_ms_base *base = &view->base;
+    uint64_t limit = target->debugger->settings.max_tensor;
+    char text[200];
+    view->out = false;
+    if (!base->bytes && !base->dtype) {
+        not_available(target);
+    } else if (!base->dtype) {
+        snprintf(text, sizeof text, "has elements of type number %" PRId64 ", which are no numbers",
+                 base->wire_dtype);
+        fail_view(target, GD_EUNSUPPORTED, text);
+    } else if (!base->bytes) {
+        give_empty(target); /* no value would be sent for it */
+    } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
+        view->level = GD_MS_STATISTICS;
+    } else if (base->bytes > GD_MS_MAX_VALUE) {
+        snprintf(text, sizeof text,
+                 "has %" PRId64
+                 " bytes; a MindSpore process can send %u at most (its statistics can "
+                 "be had)",
+                 base->bytes, GD_MS_MAX_VALUE);
+        fail_view(target, GD_ELIMIT, text);
+    } else if (limit && (uint64_t)base->bytes > limit) {
+        snprintf(text, sizeof text,
+                 "has %" PRId64 " bytes, more than max-tensor (%" PRIu64 ") allows", base->bytes,
+                 limit);
+        fail_view(target, GD_ELIMIT, text);
+    } else {
+        view->level = GD_MS_VALUE;
+    }
+}
+
+void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *base)
+{
+    struct ms_view *view = target->views;
+    if (!view || !view->out || view->level != GD_MS_BASE || view->has_base)
+        return;
+    view->base = *base;
+    view->has_base = true;
+    use_base(target);
+}
+
+void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_summary *summary)
+{
+    struct ms_view *view = target->views;
+    if (!view || !view->out || view->level != GD_MS_STATISTICS)
+        return;
+    if (!summary->base.bytes && !summary->base.dtype) {
+        not_available(target);
+        return;
+    }
+    struct gd_stats stats;
+    memset(&stats, 0, sizeof stats);
+    stats.count = summary->count;
+    stats.nan = summary->nan;
+    stats.pos_inf = summary->pos_inf;
+    stats.neg_inf = summary->neg_inf;
+    stats.zero = summary->zero;
+    stats.positive = summary->positive;
+    stats.negative = summary->negative;
+    stats.min = (double)summary->min;
+    stats.max = (double)summary->max;
+    /* From 1.6 on the average of more than 10,000 elements is that of the first part only. */
+    bool wrong = target->version.average_wrong && summary->count > 10000;
+    stats.mean = wrong ? NAN : (double)summary->avg;
+    stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not told */
+    finish_view(target, NULL, &stats, NULL);
+}
+
+static bool is_asked_for(const struct ms_view *view, const char *name, const char *slot,
+                         const char *iter)
+{
+    char own_slot[16];
+    snprintf(own_slot, sizeof own_slot, "%" PRIu32, view->ref.slot);
+    const char *own_iter = view->ref.iter == GD_PREVIOUS ? "prev" : "";
+    return strcmp(view->name, name) == 0 && strcmp(own_slot, slot) == 0 &&
+           strcmp(own_iter, iter) == 0;
+}
+
+void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const char *slot,
+                            const char *iter, struct gd_tensor *tensor, const struct gd_err *err)
+{
+    struct ms_view *view = target->views;
+    /* Also when the shape was asked for: releases before 1.5 answer everything with the value. */
+    if (!view || !view->out || !is_asked_for(view, name, slot, iter))
+        return;
+    if (err)
+        target->failures++;
+    if (err || tensor)
+        finish_view(target, err ? NULL : tensor, NULL, err);
+    else
+        not_available(target);
+}
+
+void ms_view_unanswered(struct gd_ms_target *target)
+{
+    struct ms_view *view = target->views;
+    struct gd_output output;
+    bool known =
+        gd_graph_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
+    if (view->level == GD_MS_VALUE && known && gd_dtype_size(output.dtype) &&
+        gd_shape_count(&output.shape) == 0) {
+        view->base.dtype = output.dtype; /* nothing is sent for a tensor without elements */
+        view->base.shape = output.shape;
+        give_empty(target);
+        return;
+    }
+    if (view->level == GD_MS_BASE) { /* knows no levels after all: a plain request will do */
+        view->level = GD_MS_VALUE;
+        view->out = false;
+        return;
+    }
+    fail_view(target, GD_ENODATA, "was not sent, though the trainer was asked for it");
+}
+
+void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
+{
+    size_t count = 0; /* of those that are there now: who is told may ask again */
+    for (const struct ms_view *view = target->views; view; view = view->next)
+        count++;
+    while (count-- > 0) {
+        struct gd_err err;
+        gd_fail(&err, code, "%s:%" PRIu32 " cannot be had: %s", target->views->name,
+                target->views->ref.slot, why);
+        finish_view(target, NULL, NULL, &err);
+    }
+}
