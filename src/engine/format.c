@@ -14,7 +14,8 @@
 #include "engine/dtype_impl.h"
 
 #define WORD_MAX      1024 /* the longest one: 309 digits, a point and MAX_PRECISION more, twice */
-#define MAX_PRECISION 100
+#define MAX_PRECISION 100  /* of the letters */
+#define MAX_UNIQUE    400  /* no shortest digits go further behind the point */
 
 /* What numpy calls trimming: what to do with zeros at the end of a fraction. */
 enum trim { TRIM_POINT, TRIM_ONE_ZERO, TRIM_ALL, TRIM_NONE };
@@ -611,7 +612,10 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
     int64_t count = gd_tensor_count(tensor);
     char word[WORD_MAX];
 
-    checked.precision = format->precision < 0 ? 0 : format->precision;
+    if (checked.precision < 0)
+        checked.precision = 0;
+    if (checked.precision > MAX_UNIQUE)
+        checked.precision = MAX_UNIQUE;
     if (gd_dtype_size(tensor->dtype) == 0)
         return gd_fail(err, GD_EUNSUPPORTED, "values of type %s cannot be printed",
                        gd_dtype_name(tensor->dtype));

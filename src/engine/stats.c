@@ -166,8 +166,8 @@ struct block {
 
 struct running {
     struct sum sum, abs, sq, delta, abs_prev, sq_prev, dot;
-    double mean; /* of the blocks so far, for m2 */
-    double m2;   /* sum of (x - mean)^2 */
+    struct sum m2; /* of (x - mean)^2 */
+    double mean;   /* of the blocks so far, for m2 */
     uint64_t finite;
     uint64_t pairs; /* positions where both tensors are finite */
 };
@@ -290,10 +290,10 @@ static void sums_block(const struct block *b, size_t finite, struct running *r)
     total = (double)r->finite + n;
     if (!isfinite(mean)) {
         /* The sum overflowed; so has the deviation. */
-        r->m2 = INFINITY;
+        r->m2.value = INFINITY;
     } else {
         delta = mean - r->mean;
-        r->m2 += lanes_total(m2) + delta * (delta * ((double)r->finite * n / total));
+        sum_add(&r->m2, lanes_total(m2) + delta * (delta * ((double)r->finite * n / total)));
         r->mean += delta * (n / total);
     }
     r->finite += finite;
@@ -359,7 +359,7 @@ static void finish(const struct running *r, struct gd_stats *s)
     if (r->finite) {
         s->mean = sum_get(&r->sum) / n;
         s->abs_mean = sum_get(&r->abs) / n;
-        s->std = sqrt(r->m2 / n);
+        s->std = sqrt(sum_get(&r->m2) / n);
     }
     if (s->has_prev) {
         s->dot = sum_get(&r->dot);
