@@ -108,7 +108,8 @@ int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
 void gd_graph_destroy(struct gd_graph *graph);
 
 /* The subgraph that following nodes go to, made when it is new. An existing one is emptied first
- * when `replace`: its nodes are gone, other numbers stay. */
+ * when `replace`: its nodes are gone, other numbers stay, and edges of other subgraphs may still
+ * name them (gd_graph_node says false then). GD_ELIMIT: more than 4096 subgraphs. */
 int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, uint32_t *ret,
                       struct gd_err *err);
 const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgraph);
@@ -126,7 +127,9 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
  * slot does not exist. */
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
                          const struct gd_output *output);
-/* Makes everything added so far visible to the readers below. */
+/* Brings consumers, execution order and types up to date; names, scopes, searches and counts see a
+ * node as soon as it is added. Costs what was added since the last commit, or now and then a pass
+ * over all edges. After GD_ELIMIT or GD_ENOMEM consumers may be missing until a commit succeeds. */
 int gd_graph_commit(struct gd_graph *graph, struct gd_err *err);
 
 /* MindSpore's classes (lower-cased full name and type): see enum gd_node_kind. */
@@ -141,7 +144,7 @@ bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node
 const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node); /* "" when gone */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
-/* Consumers of all slots. */
+/* Consumers of all slots; valid until the next commit or replaced subgraph. */
 uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
                             const struct gd_edge **ret);
 

@@ -108,7 +108,7 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
 int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
                       const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
 {
-    struct gd_session *session;
+    struct gd_session *session = NULL;
     int rc = make(debugger, &session, err);
 
     if (rc) {
