@@ -14,5 +14,6 @@ const struct command *const command_tables[] = {
     cmd_stack_table,
     cmd_settings_table,
     cmd_support_table,
+    cmd_shell_table,
     NULL,
 };

@@ -10,6 +10,7 @@
 extern const struct command cmd_break_table[];
 extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];
+extern const struct command cmd_shell_table[];
 extern const struct command cmd_start_table[];
 extern const struct command cmd_support_table[];
 /* inspection */

@@ -135,7 +135,12 @@ bool repl_wants_quit(const struct repl *repl)
 
 int repl_exit_status(const struct repl *repl)
 {
-    return repl->exit_status;
+    return repl->quit_status != 0 ? repl->quit_status : repl->exit_status;
+}
+
+void repl_clear_status(struct repl *repl)
+{
+    repl->exit_status = 0;
 }
 
 void repl_end(struct repl *repl)
@@ -161,9 +166,7 @@ void repl_end(struct repl *repl)
 void repl_quit(struct repl *repl, int status)
 {
     repl->quit = true;
-    if (status != 0) {
-        repl->exit_status = status;
-    }
+    repl->quit_status = status;
 }
 
 bool repl_is_waiting(const struct repl *repl)

@@ -41,6 +41,7 @@ int repl_source(struct repl *repl, const char *path);
 bool repl_wants_quit(const struct repl *repl);
 int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired,
                                                   130 interrupted */
+void repl_clear_status(struct repl *repl);     /* what failed so far does not count */
 const char *repl_prompt(struct repl *repl);    /* "(gradb) " or ">" while a body is open */
 bool repl_is_waiting(
     const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */

@@ -64,7 +64,8 @@ struct repl {
     char listen_address[256]; /* where `listen` and `run` listen; "" the usual place */
     bool listen_chosen;       /* the user named it */
 
-    int exit_status;
+    int exit_status; /* of what failed so far */
+    int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
     int depth;             /* commands within commands */

@@ -8,10 +8,19 @@
 
 bool repl_interrupt(struct repl *repl)
 {
-    if (!repl->waiting) {
+    const struct gd_session *session = repl->debugger->current;
+
+    if (repl->waiting) {
+        repl->debugger->interrupted = true;
+        return true;
+    }
+    if (repl->options.interactive || repl->options.batch) {
         return false;
     }
-    repl->debugger->interrupted = true;
+    /* Commands come from a pipe: there is no line to clear, the trainer is meant. */
+    if (session != NULL && session->state == GD_RUNNING) {
+        gd_target_interrupt(session->target, NULL);
+    }
     return true;
 }
 

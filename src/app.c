@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app.h"
+
+#include <ev.h>
+#include <langinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "demo.h"
+#include "proto/server.h"
+#include "repl/line.h"
+#include "repl/repl.h"
+
+#define STATUS_FAILED      1
+#define STATUS_INTERRUPTED 130
+
+struct app {
+    const struct app_options *options;
+    struct ev_loop *loop;
+    struct gd_debugger *debugger;
+    struct gd_server *server;
+    struct repl *repl;
+    bool terminal; /* a person types */
+    ev_signal interrupt, terminate, hangup;
+};
+
+/* ---- signals ---- */
+
+static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct app *app = watcher->data;
+
+    (void)events;
+    if (repl_interrupt(app->repl)) {
+        return;
+    }
+    if (app->terminal && !app->options->batch) {
+        line_interrupt(app->repl);
+        return;
+    }
+    repl_quit(app->repl, STATUS_INTERRUPTED);
+    ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_terminate(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct app *app = watcher->data;
+
+    (void)events;
+    repl_quit(app->repl, 128 + watcher->signum);
+    repl_interrupt(app->repl);
+    ev_break(loop, EVBREAK_ALL);
+}
+
+static void start_signal(struct app *app, ev_signal *watcher,
+                         void (*fn)(struct ev_loop *, ev_signal *, int), int number)
+{
+    ev_signal_init(watcher, fn, number);
+    watcher->data = app;
+    ev_signal_start(app->loop, watcher);
+    ev_unref(app->loop); /* signals alone keep nothing alive */
+}
+
+static void stop_signal(struct app *app, ev_signal *watcher)
+{
+    ev_ref(app->loop);
+    ev_signal_stop(app->loop, watcher);
+}
+
+/* ---- what the terminal can do ---- */
+
+static bool wants_color(const struct app_options *options)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+
+    if (options->color != APP_AUTO) {
+        return options->color == APP_ALWAYS;
+    }
+    return isatty(STDOUT_FILENO) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+           term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return size.ws_col;
+    }
+    return 80;
+}
+
+static struct repl_options repl_options_of(const struct app *app)
+{
+    return (struct repl_options){
+        .batch = app->options->batch,
+        .json = app->options->json,
+        .interactive = app->terminal && !app->options->batch,
+        .color = wants_color(app->options),
+        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .width = terminal_width(),
+    };
+}
+
+/* ---- the order of things ---- */
+
+/* $XDG_CONFIG_HOME/gradb/gradbrc or ~/.config/gradb/gradbrc. What is wrong in it is reported; the
+ * rest of the program goes on. */
+static void read_rc(struct app *app)
+{
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    char path[4096];
+    int len = -1;
+
+    if (config != NULL && config[0] == '/') {
+        len = snprintf(path, sizeof(path), "%s/gradb/gradbrc", config);
+    } else if (home != NULL && home[0] == '/') {
+        len = snprintf(path, sizeof(path), "%s/.config/gradb/gradbrc", home);
+    }
+    if (len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) != 0) {
+        return;
+    }
+    repl_source(app->repl, path);
+    repl_clear_status(app->repl);
+}
+
+static int run_mode(struct app *app)
+{
+    const struct app_options *options = app->options;
+
+    switch (options->mode) {
+    case APP_RUN: return repl_run_program(app->repl, options->program);
+    case APP_LISTEN: return repl_execute(app->repl, "listen");
+    case APP_DEMO: return demo_start(app->repl, app->terminal);
+    default: return GD_OK;
+    }
+}
+
+/* -x and -ex in their order. In batch mode the first failure ends them. */
+static int run_commands(struct app *app)
+{
+    for (size_t i = 0; i < app->options->command_count && !repl_wants_quit(app->repl); i++) {
+        const struct app_command *command = &app->options->commands[i];
+        int rc = command->is_file ? repl_source(app->repl, command->text)
+                                  : repl_execute(app->repl, command->text);
+        if (rc != GD_OK && app->options->batch) {
+            return rc;
+        }
+    }
+    return GD_OK;
+}
+
+static void greet(const struct app *app)
+{
+    if (app->terminal && !app->options->quiet && !app->options->batch && !app->options->json) {
+        printf("gradb " GRADB_VERSION ". Type \"help\" for help.\n");
+        fflush(stdout);
+    }
+}
+
+static int run_front_end(struct app *app)
+{
+    greet(app);
+    if (!app->options->no_rc) {
+        read_rc(app);
+    }
+    int rc = run_mode(app);
+    if (rc != GD_OK && !app->terminal) {
+        return repl_exit_status(app->repl); /* nobody is there who could do something else */
+    }
+    if (rc == GD_OK || !app->options->batch) {
+        run_commands(app);
+    }
+    if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {
+        return repl_exit_status(app->repl);
+    }
+    if (!repl_wants_quit(app->repl)) {
+        repl_run_prompt(app->repl);
+    }
+    repl_clear_status(app->repl); /* only batch mode tells what failed */
+    return repl_exit_status(app->repl);
+}
+
+static int app_start(struct app *app, struct gd_err *err)
+{
+    int rc = gd_debugger_create(&app->debugger, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct repl_options options = repl_options_of(app);
+    rc = repl_create(app->loop, app->debugger, &options, &app->repl, err);
+    if (rc == GD_OK) {
+        rc = gd_server_create(app->loop, app->debugger, &app->server, err);
+    }
+    return rc;
+}
+
+int app_run(const struct app_options *options)
+{
+    struct gd_err err = {.code = GD_OK};
+    struct app app = {.options = options};
+    int status = STATUS_FAILED;
+
+    signal(SIGPIPE, SIG_IGN);
+    app.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    app.loop = ev_default_loop(EVFLAG_AUTO);
+    if (app.loop == NULL) {
+        fprintf(stderr, "error: no event loop can be made\n");
+        return STATUS_FAILED;
+    }
+    int rc = app_start(&app, &err);
+    if (rc == GD_OK) {
+        if (options->listen_address != NULL) {
+            repl_set_listen(app.repl, options->listen_address);
+        }
+        start_signal(&app, &app.interrupt, on_interrupt, SIGINT);
+        start_signal(&app, &app.terminate, on_terminate, SIGTERM);
+        start_signal(&app, &app.hangup, on_terminate, SIGHUP);
+        status = run_front_end(&app);
+        repl_end(app.repl);
+        stop_signal(&app, &app.interrupt);
+        stop_signal(&app, &app.terminate);
+        stop_signal(&app, &app.hangup);
+    } else {
+        fprintf(stderr, "error: %s\n", err.text);
+    }
+    gd_server_destroy(app.server);
+    repl_destroy(app.repl);
+    gd_debugger_destroy(app.debugger);
+    ev_loop_destroy(app.loop);
+    return status;
+}

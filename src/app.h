@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The program: what the command line asked for, and the wiring of session, wire and front end.
+ */
+#ifndef GD_APP_H
+#define GD_APP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_DEMO };
+enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };
+
+struct app_command { /* -x FILE or -ex COMMAND, in the order given */
+    bool is_file;
+    const char *text;
+};
+
+struct app_options {
+    enum app_mode mode;
+    char *const *program;       /* of APP_RUN; NULL-terminated */
+    const char *listen_address; /* NULL: the usual one */
+    struct app_command *commands;
+    size_t command_count;
+    bool batch;
+    bool quiet;
+    bool no_rc;
+    bool json;
+    bool tui;
+    enum app_when color;
+};
+
+/* Runs to the end; returns the exit status. */
+int app_run(const struct app_options *options);
+
+#endif

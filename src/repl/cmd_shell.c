@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The world outside and the command line itself: shell, pipe, history, complete. */
+#include "repl/commands.h"
+#include "repl/repl_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- shell ---- */
+
+/* In the child: the user's shell runs the text. */
+static void exec_shell(const char *text, int input)
+{
+    const char *shell = getenv("SHELL");
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    if (input >= 0) {
+        dup2(input, STDIN_FILENO);
+    }
+    if (shell == NULL || shell[0] != '/') {
+        shell = "/bin/sh";
+    }
+    if (text[0] == '\0') {
+        execl(shell, shell, (char *)NULL);
+    } else {
+        execl(shell, shell, "-c", text, (char *)NULL);
+    }
+    _exit(127);
+}
+
+static int wait_child(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return 0; /* libev's own SIGCHLD handler was quicker */
+        }
+    }
+    return status;
+}
+
+/* Runs the text with `input` as its stdin (-1: ours), waits for its end. */
+static int run_in_shell(const char *text, int input, pid_t *ret, struct gd_err *err)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        exec_shell(text, input);
+    }
+    if (pid < 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot start a shell");
+    }
+    *ret = pid;
+    return GD_OK;
+}
+
+/* The child's end must reach us and not libev, and Ctrl-C is the child's while it runs. */
+struct shell_signals {
+    sigset_t mask;
+};
+
+static void block_signals(struct shell_signals *signals)
+{
+    sigset_t block;
+    sigemptyset(&block);
+    sigaddset(&block, SIGCHLD);
+    sigaddset(&block, SIGINT);
+    sigprocmask(SIG_BLOCK, &block, &signals->mask);
+}
+
+/* A Ctrl-C that was meant for the child is taken back. */
+static void unblock_signals(const struct shell_signals *signals)
+{
+    sigset_t interrupt;
+    struct timespec now = {0, 0};
+
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    while (sigtimedwait(&interrupt, NULL, &now) == SIGINT) {
+    }
+    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+static void shell_result(struct command_call *call, int status)
+{
+    cJSON *record = out_record(call->out, "shell");
+    cJSON_AddNumberToObject(record, "status",
+                            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static int run_shell(struct command_call *call, struct gd_err *err)
+{
+    struct shell_signals signals;
+    pid_t pid = 0;
+
+    out_flush(call->out);
+    block_signals(&signals);
+    int rc = run_in_shell(call->line, -1, &pid, err);
+    if (rc == GD_OK) {
+        shell_result(call, wait_child(pid));
+    }
+    unblock_signals(&signals);
+    return rc;
+}
+
+/* ---- pipe ---- */
+
+/* What the command prints, as a temporary writer's context. */
+struct capture {
+    struct gd_buf text;
+    repl_write_fn write;
+    void *write_ctx;
+};
+
+static void capture_write(void *ctx, const char *text, size_t len, bool is_error)
+{
+    struct capture *capture = ctx;
+
+    if (!is_error) {
+        gd_buf_add(&capture->text, text, len);
+    } else if (capture->write != NULL) {
+        capture->write(capture->write_ctx, text, len, true);
+    } else {
+        fwrite(text, 1, len, stderr);
+    }
+}
+
+static void feed_shell(int fd, const struct gd_buf *text)
+{
+    size_t done = 0;
+    while (done < text->len) {
+        ssize_t put = write(fd, text->data + done, text->len - done);
+        if (put < 0 && errno != EINTR) {
+            return; /* it reads no more: `head` does so */
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+}
+
+static int pipe_text(struct command_call *call, const struct gd_buf *text, const char *shell,
+                     struct gd_err *err)
+{
+    struct shell_signals signals;
+    pid_t pid = 0;
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot make a pipe");
+    }
+    block_signals(&signals);
+    int rc = run_in_shell(shell, fds[0], &pid, err);
+    close(fds[0]);
+    if (rc == GD_OK) {
+        feed_shell(fds[1], text);
+    }
+    close(fds[1]);
+    if (rc == GD_OK) {
+        shell_result(call, wait_child(pid));
+    }
+    unblock_signals(&signals);
+    return rc;
+}
+
+/* Splits "COMMAND | SHELL" at the delimiter: "|", or what -d names. */
+static int split_pipe(struct command_call *call, const char **command, const char **shell,
+                      struct gd_err *err)
+{
+    const char *line = call->line;
+    const char *delimiter = "|";
+
+    if (strncmp(line, "-d ", 3) == 0) {
+        const char *word = line + 3 + strspn(line + 3, " ");
+        size_t len = strcspn(word, " ");
+        delimiter = gd_arena_strndup(call->arena, word, len);
+        line = word + len + strspn(word + len, " ");
+    }
+    const char *at = delimiter != NULL && delimiter[0] != '\0' ? strstr(line, delimiter) : NULL;
+    if (at == NULL) {
+        return gd_fail(err, GD_EUSAGE, "pipe: \"%s\" and a shell command are missing",
+                       delimiter != NULL ? delimiter : "|");
+    }
+    *command = gd_arena_strndup(call->arena, line, (size_t)(at - line));
+    *shell = at + strlen(delimiter) + strspn(at + strlen(delimiter), " \t");
+    if (*command == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if ((*command)[strspn(*command, " \t")] == '\0' || **shell == '\0') {
+        return gd_fail(err, GD_EUSAGE, "pipe: a command is missing at one side of \"%s\"",
+                       delimiter);
+    }
+    return GD_OK;
+}
+
+static int run_pipe(struct command_call *call, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    const char *command = NULL;
+    const char *shell = NULL;
+    struct capture capture = {.write = repl->write, .write_ctx = repl->write_ctx};
+    int rc = split_pipe(call, &command, &shell, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    gd_buf_init(&capture.text, (size_t)256 << 20);
+    out_flush(call->out);
+    repl->write = capture_write;
+    repl->write_ctx = &capture;
+    rc = repl_run_line(repl, command, LINE_SCRIPT);
+    repl->write = capture.write;
+    repl->write_ctx = capture.write_ctx;
+    if (rc != GD_OK) {
+        if (err != NULL) {
+            *err = (struct gd_err){.code = rc}; /* said already */
+        }
+    } else {
+        rc = pipe_text(call, &capture.text, shell, err);
+    }
+    gd_buf_deinit(&capture.text);
+    return rc;
+}
+
+/* ---- history, complete ---- */
+
+static int run_history(struct command_call *call, struct gd_err *err)
+{
+    const struct repl_lines *history = &call->repl->history;
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "history"), "lines");
+    int64_t count = 20;
+
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "history: at most a count");
+    }
+    if (call->argc == 1) {
+        int rc = arg_count(call->argv[0], 1, INT32_MAX, &count, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    size_t first = history->count > (size_t)count ? history->count - (size_t)count : 0;
+    for (size_t i = first; i < history->count; i++) {
+        out_printf(call->out, "%5zu  %s\n", i + 1, out_safe(call, history->line[i]));
+        if (out_is_json(call->out)) {
+            cJSON_AddItemToArray(list, cJSON_CreateString(history->line[i]));
+        }
+    }
+    return GD_OK;
+}
+
+static int run_complete(struct command_call *call, struct gd_err *err)
+{
+    size_t start = 0;
+    size_t len = strlen(call->line);
+    char **words = repl_complete(call->repl, call->line, len, &start);
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "completions"), "lines");
+
+    (void)err;
+    for (char **w = words; w != NULL && *w != NULL; w++) {
+        size_t size = start + strlen(*w) + 1;
+        char *whole = gd_arena_alloc(call->arena, size);
+        if (whole != NULL) {
+            snprintf(whole, size, "%.*s%s", (int)start, call->line, *w);
+            out_printf(call->out, "%s\n", out_safe(call, whole));
+            cJSON_AddItemToArray(list, cJSON_CreateString(whole));
+        }
+        free(*w);
+    }
+    free(words);
+    return GD_OK;
+}
+
+const struct command cmd_shell_table[] = {
+    {.name = "shell",
+     .aliases = "!",
+     .group = "support",
+     .usage = "shell [COMMAND]",
+     .summary = "Run a command of the operating system, or a shell",
+     .help = "A line that begins with ! does the same.\n"
+             "Example:\n"
+             "  !nvidia-smi",
+     .args = {ARG_WORD},
+     .flags = CMD_RAW,
+     .run = run_shell},
+    {.name = "pipe",
+     .aliases = "|",
+     .group = "support",
+     .usage = "pipe [-d DELIMITER] COMMAND | SHELL-COMMAND",
+     .summary = "Send what a command prints to a shell command",
+     .help =
+         "A line that begins with | does the same. Where the command itself contains a |, name\n"
+         "another delimiter.\n"
+         "Examples:\n"
+         "  pipe info nodes | grep MatMul\n"
+         "  | info settings | less",
+     .args = {ARG_COMMAND},
+     .flags = CMD_RAW,
+     .run = run_pipe},
+    {.name = "history",
+     .group = "support",
+     .usage = "history [N]",
+     .summary = "Show the last lines typed",
+     .help = "Without N, twenty. Values that were printed are a history of their own: $1, $$.",
+     .args = {ARG_WORD},
+     .run = run_history},
+    {.name = "complete",
+     .group = "support",
+     .usage = "complete LINE",
+     .summary = "List what a line could be completed to",
+     .help = "For other front ends: one completed line for each possibility.\n"
+             "Example:\n"
+             "  complete info g",
+     .args = {ARG_COMMAND},
+     .flags = CMD_RAW,
+     .run = run_complete},
+    {.name = NULL},
+};

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What could stand at the cursor: from the tables, the graph as it is known, and the file system.
+ */
+#include "repl/repl_impl.h"
+#include "repl/settings_table.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_WORDS 20000
+
+struct completion {
+    struct repl *repl;
+    const char *line; /* up to the cursor */
+    size_t start;     /* where the word begins */
+    const char *word; /* line + start */
+    size_t len;
+    char **words;
+    size_t count, room;
+};
+
+static void add(struct completion *c, const char *text, size_t len)
+{
+    if (c->count + 1 >= c->room) {
+        size_t room = c->room > 0 ? c->room * 2 : 32;
+        char **more = c->count < MAX_WORDS ? realloc(c->words, room * sizeof(*more)) : NULL;
+        if (more == NULL) {
+            return;
+        }
+        c->words = more;
+        c->room = room;
+    }
+    c->words[c->count] = strndup(text, len);
+    c->count += c->words[c->count] != NULL ? 1 : 0;
+}
+
+static void add_if(struct completion *c, const char *text)
+{
+    if (strncmp(text, c->word, c->len) == 0) {
+        add(c, text, strlen(text));
+    }
+}
+
+/* Each of several blank-separated words. */
+static void add_list(struct completion *c, const char *list)
+{
+    for (const char *p = list; *p != '\0';) {
+        size_t len = strcspn(p, " ");
+        if (len >= c->len && strncmp(p, c->word, c->len) == 0) {
+            add(c, p, len);
+        }
+        p += len + (p[len] == ' ' ? 1 : 0);
+    }
+}
+
+static void set_start(struct completion *c, size_t start)
+{
+    c->start = start;
+    c->word = c->line + start;
+    c->len = strlen(c->word);
+}
+
+/* ---- names of the graph ---- */
+
+static struct gd_graph *graph_of(struct completion *c)
+{
+    struct gd_session *session = c->repl->debugger->current;
+    return session != NULL ? session->graph : NULL;
+}
+
+/* The scope that the word's last slash ends, and how long its path is. */
+static gd_scope_id scope_of_word(struct completion *c, struct gd_graph *graph)
+{
+    size_t dir = c->len;
+    while (dir > 0 && c->word[dir - 1] != '/') {
+        dir--;
+    }
+    return dir == 0 ? 0 : gd_graph_find_scope(graph, c->word, dir - 1);
+}
+
+static void add_scopes(struct completion *c, struct gd_graph *graph)
+{
+    struct gd_scope_info info;
+    gd_scope_id parent = scope_of_word(c, graph);
+
+    if (parent == GD_NO_SCOPE || !gd_graph_scope(graph, parent, &info)) {
+        return;
+    }
+    for (gd_scope_id s = info.first_child; s != GD_NO_SCOPE && c->count < MAX_WORDS;) {
+        struct gd_scope_info child;
+        if (!gd_graph_scope(graph, s, &child)) {
+            return;
+        }
+        if (strncmp(child.name, c->word, c->len) == 0) {
+            size_t len = strlen(child.name);
+            char *path = malloc(len + 2);
+            if (path != NULL) {
+                memcpy(path, child.name, len);
+                memcpy(path + len, "/", 2);
+                add(c, path, len + 1);
+            }
+            free(path);
+        }
+        s = child.next;
+    }
+}
+
+static int add_leaf(void *ctx, gd_node_id node)
+{
+    struct completion *c = ctx;
+    const char *name = gd_graph_name(graph_of(c), node);
+    const char *leaf = strrchr(name, '/');
+
+    if (leaf != NULL) {
+        add_if(c, leaf + 1);
+    }
+    return c->count >= 2000;
+}
+
+/* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
+static void add_nodes(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+    struct gd_scope_info info;
+
+    if (graph == NULL || memchr(c->word, '[', c->len) != NULL) {
+        return;
+    }
+    add_scopes(c, graph);
+    gd_scope_id scope = scope_of_word(c, graph);
+    if (scope != GD_NO_SCOPE && gd_graph_scope(graph, scope, &info)) {
+        gd_node_id node = info.first_node;
+        while (node != GD_NO_NODE && c->count < MAX_WORDS) {
+            add_if(c, gd_graph_name(graph, node));
+            node = gd_graph_next_in_scope(graph, node);
+        }
+    }
+    if (c->count == 0 && c->len > 0 && memchr(c->word, '/', c->len) == NULL) {
+        char *text = strndup(c->word, c->len);
+        if (text != NULL) {
+            gd_graph_search_name(graph, text, add_leaf, c);
+        }
+        free(text);
+    }
+}
+
+static void add_types(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+    uint32_t count = 0;
+    const struct gd_type_count *types = graph != NULL ? gd_graph_types(graph, &count) : NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        add_if(c, types[i].type);
+    }
+}
+
+static void add_selectors(struct completion *c)
+{
+    size_t term = c->len; /* a new one begins behind ',' and '|' */
+    while (term > 0 && c->word[term - 1] != ',' && c->word[term - 1] != '|') {
+        term--;
+    }
+    set_start(c, c->start + term);
+    if (c->len >= 5 && strncmp(c->word, "type:", 5) == 0) {
+        set_start(c, c->start + 5);
+        add_types(c);
+        return;
+    }
+    add_list(c, "weights gradients activations parameters all type: at:");
+    add_nodes(c);
+}
+
+/* ---- other kinds ---- */
+
+static void add_files(struct completion *c)
+{
+    size_t dir_len = c->len;
+    while (dir_len > 0 && c->word[dir_len - 1] != '/') {
+        dir_len--;
+    }
+    char *dir_path = dir_len > 0 ? strndup(c->word, dir_len) : strdup(".");
+    DIR *dir = dir_path != NULL ? opendir(dir_path) : NULL;
+    struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct stat info;
+        size_t name_len = strlen(entry->d_name);
+        if ((entry->d_name[0] == '.' && c->word[dir_len] != '.') ||
+            strncmp(entry->d_name, c->word + dir_len, c->len - dir_len) != 0) {
+            continue;
+        }
+        char *path = malloc(dir_len + name_len + 2);
+        if (path == NULL) {
+            break;
+        }
+        memcpy(path, c->word, dir_len);
+        memcpy(path + dir_len, entry->d_name, name_len + 1);
+        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            memcpy(path + dir_len + name_len, "/", 2);
+        }
+        add(c, path, strlen(path));
+        free(path);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    free(dir_path);
+}
+
+static void add_breakpoints(struct completion *c)
+{
+    char number[16];
+    for (const struct gd_breakpoint *b = c->repl->debugger->breakpoints; b != NULL; b = b->next) {
+        snprintf(number, sizeof(number), "%d", b->number);
+        add_if(c, number);
+    }
+}
+
+static void add_ranks(struct completion *c)
+{
+    char number[16];
+    add_if(c, "all");
+    for (size_t i = 0; i < c->repl->debugger->session_count; i++) {
+        snprintf(number, sizeof(number), "%d", c->repl->debugger->sessions[i]->number);
+        add_if(c, number);
+    }
+}
+
+/* Settings have names of several words: `from` is where the name begins. */
+static void add_settings(struct completion *c, size_t from)
+{
+    const char *typed = c->line + from;
+    const struct setting *setting = NULL;
+    const char *rest = NULL;
+    size_t before = c->start - from; /* the words that are complete */
+
+    if (setting_find(typed, &setting, &rest, NULL) == GD_OK && rest <= c->word && rest > typed &&
+        rest[-1] == ' ') {
+        add_list(c, setting->type == SETTING_BOOL ? "on off"
+                    : setting->choices != NULL    ? setting->choices
+                                                  : "");
+        return;
+    }
+    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+        if (strncmp(s->name, typed, strlen(typed)) == 0) {
+            const char *part = s->name + before;
+            add(c, part, strcspn(part, " "));
+        }
+    }
+}
+
+static void add_commands(struct completion *c)
+{
+    for (const struct command *k = command_next(NULL); k != NULL; k = command_next(k)) {
+        add_if(c, k->name);
+    }
+    for (const struct user_command *u = c->repl->user_commands; u != NULL; u = u->next) {
+        add_if(c, u->name);
+    }
+    for (const struct user_alias *a = c->repl->aliases; a != NULL; a = a->next) {
+        add_if(c, a->name);
+    }
+}
+
+/* ---- where the cursor stands ---- */
+
+static size_t skip(const char *line, size_t at)
+{
+    return at + strspn(line + at, " \t");
+}
+
+/* End of the word at `at`: blanks inside brackets and quotes belong to it. */
+static size_t word_end(const char *line, size_t at)
+{
+    int depth = 0;
+    char quote = '\0';
+
+    for (; line[at] != '\0'; at++) {
+        char ch = line[at];
+        if (quote != '\0') {
+            quote = ch == quote ? '\0' : quote;
+        } else if (ch == '"' || ch == '\'') {
+            quote = ch;
+        } else if (ch == '[' || ch == '(') {
+            depth++;
+        } else if ((ch == ']' || ch == ')') && depth > 0) {
+            depth--;
+        } else if ((ch == ' ' || ch == '\t') && depth == 0) {
+            break;
+        }
+    }
+    return at;
+}
+
+static void complete_line(struct completion *c, size_t from);
+
+static enum command_arg kind_of(const struct command *command, int index)
+{
+    int last = 0;
+    while (last + 1 < COMMAND_MAX_ARGS && command->args[last + 1] != ARG_NONE) {
+        last++;
+    }
+    return command->args[index < last ? index : last];
+}
+
+/* Argument number `index` of a command; its arguments begin at first, this one at `at`. */
+static void complete_argument(struct completion *c, const struct command *command, int index,
+                              size_t first, size_t at)
+{
+    set_start(c, at);
+    switch (kind_of(command, index)) {
+    case ARG_NODE:
+    case ARG_TENSOR: add_nodes(c); break;
+    case ARG_SCOPE: {
+        struct gd_graph *graph = graph_of(c);
+        if (graph != NULL) {
+            add_scopes(c, graph);
+        }
+        break;
+    }
+    case ARG_SELECTOR: add_selectors(c); break;
+    case ARG_FILE: add_files(c); break;
+    case ARG_SETTING: add_settings(c, first); break;
+    case ARG_BREAKPOINT: add_breakpoints(c); break;
+    case ARG_RANK: add_ranks(c); break;
+    case ARG_TYPE: add_types(c); break;
+    default: break;
+    }
+}
+
+/* The offset of the first argument that is a command line of its own; SIZE_MAX when none is. */
+static bool is_command_argument(const struct command *command, int index)
+{
+    return index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND;
+}
+
+static void complete_arguments(struct completion *c, const struct command *command, size_t from)
+{
+    size_t first = skip(c->line, from);
+    size_t at = first;
+
+    for (int index = 0;; index++) {
+        if (is_command_argument(command, index)) {
+            complete_line(c, at);
+            return;
+        }
+        size_t end = word_end(c->line, at);
+        if (c->line[end] != '\0') {
+            const struct command *sub = NULL;
+            if (index == 0 && command->sub != NULL) {
+                if (command_find(command->sub, c->line + at, end - at, &sub, NULL) == GD_OK) {
+                    complete_arguments(c, sub, end);
+                }
+                return;
+            }
+            at = skip(c->line, end);
+            continue;
+        }
+        if (index == 0 && command->sub != NULL) {
+            set_start(c, at);
+            for (const struct command *s = command->sub; s->name != NULL; s++) {
+                add_if(c, s->name);
+            }
+            return;
+        }
+        bool setting = command->args[0] == ARG_SETTING;
+        complete_argument(c, command, setting ? 0 : index, first, at);
+        return;
+    }
+}
+
+static void complete_line(struct completion *c, size_t from)
+{
+    size_t at = skip(c->line, from);
+    size_t end = at;
+    const struct command *command = NULL;
+
+    if (c->line[at] == '!' || c->line[at] == '|') {
+        end = at + 1;
+    } else {
+        while (c->line[end] != '\0' && strchr(" \t/", c->line[end]) == NULL) {
+            end++;
+        }
+    }
+    if (c->line[end] == '\0') {
+        set_start(c, at);
+        add_commands(c);
+        return;
+    }
+    if (command_find(NULL, c->line + at, end - at, &command, NULL) != GD_OK) {
+        char *name = strndup(c->line + at, end - at);
+        const struct user_alias *alias = name != NULL ? repl_alias(c->repl, name) : NULL;
+        size_t len = alias != NULL ? strcspn(alias->text, " \t/") : 0;
+        bool known = alias != NULL && command_find(NULL, alias->text, len, &command, NULL) == GD_OK;
+        free(name);
+        if (!known) {
+            return;
+        }
+    }
+    if (c->line[end] == '/') { /* print/f */
+        end += strcspn(c->line + end, " \t");
+        if (c->line[end] == '\0') {
+            return;
+        }
+    }
+    complete_arguments(c, command, end);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start)
+{
+    char *typed = strndup(line, point);
+    struct completion c = {.repl = repl, .line = typed};
+
+    if (typed == NULL) {
+        return NULL;
+    }
+    set_start(&c, strlen(typed));
+    complete_line(&c, 0);
+    *start = c.start;
+    if (c.count > 1) {
+        qsort(c.words, c.count, sizeof(*c.words), compare_words);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < c.count; i++) {
+        if (kept > 0 && strcmp(c.words[kept - 1], c.words[i]) == 0) {
+            free(c.words[i]);
+        } else {
+            c.words[kept++] = c.words[i];
+        }
+    }
+    if (kept > 0) {
+        c.words[kept] = NULL; /* add() keeps room for it */
+    } else {
+        free(c.words);
+        c.words = NULL;
+    }
+    free(typed);
+    return c.words;
+}

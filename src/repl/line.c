@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The prompt: readline's callback interface on the event loop, or plain lines when stdin is no
+ * terminal. Reports that come while a line is being typed are printed above it. */
+#include "repl/line.h"
+#include "repl/parse.h"
+#include "repl/repl_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+struct line {
+    struct repl *repl;
+    bool terminal;
+    bool at_prompt; /* readline shows the prompt now */
+    bool ended;     /* end of input */
+    bool executing; /* a line that was typed */
+    bool left;      /* the prompt ends, the session goes on */
+    ev_io input;
+    ev_signal winch;
+    ev_signal cont;
+    struct gd_buf pending; /* bytes of a pipe that are no line yet */
+    char *answer;          /* what was typed to a question; NULL while it is asked */
+    /* paging */
+    int rows_printed; /* since the command began */
+    bool paging;      /* the question stands on the screen */
+    bool page_all;    /* c: no more questions for this command */
+    bool page_none;   /* q: the rest of this command's output is dropped */
+};
+
+/* readline keeps its state in globals, and its callbacks take no context. */
+static struct line *active;
+
+/* ---- the history file ---- */
+
+/* $XDG_STATE_HOME/gradb/history, its directories made. False when there is no home. */
+static bool history_path(char *out, size_t size)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int len;
+
+    if (state != NULL && state[0] == '/') {
+        len = snprintf(out, size, "%s", state);
+    } else if (home != NULL && home[0] == '/') {
+        len = snprintf(out, size, "%s/.local/state", home);
+    } else {
+        return false;
+    }
+    if (len < 0 || (size_t)len + sizeof("/gradb/history") > size) {
+        return false;
+    }
+    snprintf(out + len, size - (size_t)len, "/gradb/history");
+    for (char *p = out + 1; *p != '\0'; p++) {
+        if (*p == '/') {
+            *p = '\0';
+            mkdir(out, 0700);
+            *p = '/';
+        }
+    }
+    return true;
+}
+
+void line_history_load(struct repl *repl)
+{
+    char path[4096];
+
+    using_history();
+    clear_history(); /* panes and prompt may take turns */
+    stifle_history(repl->debugger->settings.history_size);
+    if (history_path(path, sizeof(path))) {
+        read_history(path);
+    }
+}
+
+void line_history_save(struct repl *repl)
+{
+    char path[4096];
+
+    stifle_history(repl->debugger->settings.history_size);
+    if (history_path(path, sizeof(path))) {
+        mode_t before = umask(077); /* commands may name what is private */
+        write_history(path);
+        chmod(path, 0600);
+        umask(before);
+    }
+}
+
+/* ---- completion ---- */
+
+/* Our word may start elsewhere than readline's: what lies between is taken off or put in front. */
+static void shift_words(char **words, const char *line, int theirs, size_t ours)
+{
+    for (char **w = words; *w != NULL; w++) {
+        size_t len = strlen(*w);
+        if (ours <= (size_t)theirs) {
+            size_t cut = (size_t)theirs - ours;
+            cut = cut < len ? cut : len;
+            memmove(*w, *w + cut, len - cut + 1);
+            continue;
+        }
+        size_t more = ours - (size_t)theirs;
+        char *longer = malloc(more + len + 1);
+        if (longer != NULL) {
+            memcpy(longer, line + theirs, more);
+            memcpy(longer + more, *w, len + 1);
+            free(*w);
+            *w = longer;
+        }
+    }
+}
+
+/* The array as readline wants it: first what all have in common. Takes words over. */
+static char **with_common_prefix(char **words)
+{
+    size_t count = 0;
+    size_t common = strlen(words[0]);
+
+    for (; words[count] != NULL; count++) {
+        size_t same = 0;
+        while (same < common && words[count][same] == words[0][same]) {
+            same++;
+        }
+        common = same;
+    }
+    char **all = calloc(count + 2, sizeof(*all));
+    if (all == NULL) {
+        return NULL;
+    }
+    all[0] = strndup(words[0], common);
+    if (count > 1) {
+        memcpy(all + 1, words, count * sizeof(*words));
+    } else {
+        free(words[0]);
+    }
+    free(words);
+    return all;
+}
+
+char **line_complete(struct repl *repl, int start, int end)
+{
+    size_t ours = 0;
+
+    rl_attempted_completion_over = 1; /* never readline's own file names */
+    rl_completion_append_character = ' ';
+    rl_completion_suppress_append = 0;
+    char **words = repl_complete(repl, rl_line_buffer, (size_t)end, &ours);
+    if (words == NULL) {
+        return NULL;
+    }
+    size_t len = strlen(words[0]);
+    if (words[1] == NULL && len > 0 && strchr("/:=", words[0][len - 1]) != NULL) {
+        rl_completion_suppress_append = 1; /* more is to come */
+    }
+    shift_words(words, rl_line_buffer, start, ours);
+    return with_common_prefix(words);
+}
+
+static char **complete_word(const char *text, int start, int end)
+{
+    (void)text;
+    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+}
+
+/* ---- output ---- */
+
+static int screen_rows(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 4) {
+        return 24;
+    }
+    return size.ws_row;
+}
+
+static void take_width(struct line *line)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        repl_set_width(line->repl, size.ws_col);
+    }
+}
+
+static void write_all(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t done = write(fd, text, len);
+        if (done < 0 && errno != EINTR && errno != EAGAIN) {
+            return;
+        }
+        if (done > 0) {
+            text += done;
+            len -= (size_t)done;
+        }
+    }
+}
+
+static bool may_page(const struct line *line)
+{
+    return line->terminal && line->repl->depth > 0 && !line->paging && !line->page_all &&
+           line->repl->debugger->settings.pagination && isatty(STDOUT_FILENO) &&
+           !line->repl->pumping;
+}
+
+/* Waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of input. */
+static char *read_answer(struct line *line)
+{
+    free(line->answer);
+    line->answer = NULL;
+    line->ended = false;
+    ev_io_start(line->repl->loop, &line->input);
+    bool was_waiting = line->repl->waiting;
+    line->repl->waiting = true;
+    void (*pause)(void *, bool) = line->repl->pause_input;
+    line->repl->pause_input = NULL;
+    while (line->answer == NULL && !line->ended && !line->repl->quit &&
+           !line->repl->debugger->interrupted) {
+        repl_pump(line->repl, -1);
+    }
+    line->repl->pause_input = pause;
+    line->repl->waiting = was_waiting;
+    line->repl->debugger->interrupted = false;
+    char *answer = line->answer;
+    line->answer = NULL;
+    return answer;
+}
+
+static void ask_for_more(struct line *line)
+{
+    static const char question[] =
+        "--Type <RET> for more, q to quit, c to continue without paging--";
+
+    write_all(STDOUT_FILENO, question, sizeof(question) - 1);
+    line->paging = true;
+    char *answer = read_answer(line);
+    line->paging = false;
+    line->rows_printed = 0;
+    line->page_none = answer == NULL || answer[0] == 'q';
+    line->page_all = answer != NULL && answer[0] == 'c';
+    if (answer == NULL) {
+        write_all(STDOUT_FILENO, "\n", 1);
+    }
+    free(answer);
+}
+
+/* A screenful at a time. */
+static void write_paged(struct line *line, const char *text, size_t len)
+{
+    int width = out_width(&(struct repl_out){.repl = line->repl});
+    size_t begin = 0;
+
+    for (size_t i = 0; i < len && !line->page_none; i++) {
+        if (text[i] != '\n') {
+            continue;
+        }
+        line->rows_printed += 1 + (int)((i - begin) / (size_t)(width > 0 ? width : 80));
+        write_all(STDOUT_FILENO, text + begin, i + 1 - begin);
+        begin = i + 1;
+        if (line->rows_printed >= screen_rows() - 1 && may_page(line)) {
+            ask_for_more(line);
+        }
+    }
+    if (!line->page_none && begin < len) {
+        write_all(STDOUT_FILENO, text + begin, len - begin);
+    }
+}
+
+static void line_write(void *ctx, const char *text, size_t len, bool is_error)
+{
+    struct line *line = ctx;
+    int fd = is_error ? STDERR_FILENO : STDOUT_FILENO;
+
+    if (line->at_prompt) {
+        rl_clear_visible_line();
+        fflush(rl_outstream);
+    }
+    fflush(stdout);
+    if (!is_error && may_page(line)) {
+        write_paged(line, text, len);
+    } else if (is_error || !line->page_none || line->repl->pumping) {
+        write_all(fd, text, len);
+    }
+    if (line->at_prompt) {
+        rl_on_new_line();
+        rl_redisplay();
+    }
+}
+
+static bool line_ask(void *ctx, const char *question)
+{
+    struct line *line = ctx;
+
+    for (;;) {
+        write_all(STDOUT_FILENO, question, strlen(question));
+        write_all(STDOUT_FILENO, " (y or n) ", 10);
+        char *answer = read_answer(line);
+        if (answer == NULL) {
+            bool yes = line->ended; /* gdb's habit: the end of input means yes */
+            write_all(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n", yes ? 12 : 1);
+            return yes;
+        }
+        char first = answer[0];
+        free(answer);
+        if (first == 'y' || first == 'Y' || first == 'n' || first == 'N') {
+            return first == 'y' || first == 'Y';
+        }
+        write_all(STDOUT_FILENO, "Please answer y or n.\n", 22);
+    }
+}
+
+/* ---- the terminal ---- */
+
+static void on_line(char *text);
+
+static void show_prompt(struct line *line)
+{
+    rl_callback_handler_install(repl_prompt(line->repl), on_line);
+    line->at_prompt = true;
+}
+
+static void hide_prompt(struct line *line)
+{
+    if (line->at_prompt) {
+        rl_callback_handler_remove();
+        line->at_prompt = false;
+    }
+}
+
+void line_remember(struct repl *repl, const char *text)
+{
+    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+
+    if (text[strspn(text, " \t")] == '\0') {
+        return;
+    }
+    if (repl->options.interactive && (last == NULL || strcmp(last->line, text) != 0)) {
+        add_history(text);
+    }
+    if (repl->history.count >= 10000) {
+        repl_lines_clear(&repl->history);
+    }
+    repl_lines_add(&repl->history, text);
+}
+
+static void execute(struct line *line, const char *text)
+{
+    line->rows_printed = 0;
+    line->page_all = false;
+    line->page_none = false;
+    line_remember(line->repl, text);
+    ev_io_stop(line->repl->loop, &line->input);
+    line->executing = true;
+    repl_execute(line->repl, text);
+    line->executing = false;
+    if (!line->ended && !line->repl->quit) {
+        ev_io_start(line->repl->loop, &line->input);
+    }
+}
+
+/* End of input: as gdb, on a line of its own, with the question that quit asks. */
+static void end_of_input(struct line *line)
+{
+    if (line->terminal) {
+        write_all(STDOUT_FILENO, "quit\n", 5);
+        repl_execute(line->repl, "quit");
+    } else {
+        repl_quit(line->repl, 0);
+    }
+}
+
+static void on_line(char *text)
+{
+    struct line *line = active;
+
+    hide_prompt(line);
+    if (text == NULL) {
+        end_of_input(line);
+    } else {
+        execute(line, text);
+    }
+    free(text);
+    if (!line->repl->quit) {
+        show_prompt(line);
+    } else {
+        ev_break(line->repl->loop, EVBREAK_ALL);
+    }
+}
+
+/* Bytes in canonical mode: the answer to a question. */
+static void read_plain(struct line *line)
+{
+    char bytes[1024];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes) - 1);
+
+    if (got <= 0) {
+        line->ended = got == 0;
+        return;
+    }
+    bytes[got] = '\0';
+    bytes[strcspn(bytes, "\n")] = '\0';
+    free(line->answer);
+    line->answer = strdup(bytes);
+}
+
+static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct line *line = io->data;
+
+    (void)loop;
+    (void)events;
+    if (line->at_prompt) {
+        rl_callback_read_char();
+    } else {
+        read_plain(line);
+    }
+}
+
+static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct line *line = signal->data;
+
+    (void)loop;
+    (void)events;
+    take_width(line);
+    if (line->at_prompt) {
+        rl_resize_terminal();
+    }
+}
+
+static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct line *line = signal->data;
+
+    (void)loop;
+    (void)events;
+    if (line->at_prompt) { /* the shell had the terminal meanwhile */
+        rl_prep_terminal(1);
+        rl_forced_update_display();
+    }
+}
+
+void line_interrupt(struct repl *repl)
+{
+    struct line *line = active;
+
+    if (line == NULL || !line->terminal || !line->at_prompt) {
+        return;
+    }
+    hide_prompt(line);
+    rl_free_line_state();
+    rl_replace_line("", 0);
+    write_all(STDOUT_FILENO, "^C\n", 3);
+    if (repl->body.kind != BODY_NONE) {
+        repl_body_drop(repl);
+    }
+    show_prompt(line);
+}
+
+void line_leave(struct repl *repl)
+{
+    if (active != NULL && active->repl == repl) {
+        active->left = true;
+    }
+}
+
+/* ---- a pipe or a file ---- */
+
+static void run_pending(struct line *line)
+{
+    while (!line->repl->quit && line->pending.len > 0) {
+        char *end = memchr(line->pending.data, '\n', line->pending.len);
+        if (end == NULL) {
+            if (!line->ended) {
+                return;
+            }
+            end = line->pending.data + line->pending.len;
+        }
+        size_t len = (size_t)(end - line->pending.data);
+        size_t used = len < line->pending.len ? len + 1 : len;
+        char *text = strndup(line->pending.data, len);
+        memmove(line->pending.data, line->pending.data + used, line->pending.len - used);
+        line->pending.len -= used;
+        if (text != NULL) {
+            execute(line, text);
+        }
+        free(text);
+    }
+}
+
+static void on_pipe(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct line *line = io->data;
+    char bytes[16384];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+    (void)events;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (got <= 0) {
+        line->ended = true;
+        ev_io_stop(loop, io);
+    } else if (gd_buf_add(&line->pending, bytes, (size_t)got) != GD_OK) {
+        static const char text[] = "error: a line of the input is too long\n";
+        write_all(STDERR_FILENO, text, sizeof(text) - 1);
+        line->ended = true;
+        gd_buf_clear(&line->pending);
+        ev_io_stop(loop, io);
+    }
+    run_pending(line);
+    if (line->ended && !line->repl->quit) {
+        end_of_input(line);
+    }
+    if (line->repl->quit) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+static void pause_input(void *ctx, bool pause)
+{
+    struct line *line = ctx;
+
+    if (pause) {
+        ev_io_stop(line->repl->loop, &line->input);
+    } else if (!line->executing && !line->ended) {
+        ev_io_start(line->repl->loop, &line->input);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void start_terminal(struct line *line)
+{
+    struct repl *repl = line->repl;
+
+    rl_readline_name = "gradb";
+    rl_catch_signals = 0;
+    rl_attempted_completion_function = complete_word;
+    rl_completion_query_items = 200;
+    rl_basic_word_break_characters = " \t\n";
+    rl_completer_quote_characters = "";
+    line_history_load(repl);
+    take_width(line);
+    ev_signal_init(&line->winch, on_winch, SIGWINCH);
+    line->winch.data = line;
+    ev_signal_start(repl->loop, &line->winch);
+    ev_signal_init(&line->cont, on_cont, SIGCONT);
+    line->cont.data = line;
+    ev_signal_start(repl->loop, &line->cont);
+    repl_set_ask(repl, line_ask, line);
+    show_prompt(line);
+}
+
+static void end_terminal(struct line *line)
+{
+    hide_prompt(line);
+    line_history_save(line->repl);
+    ev_signal_stop(line->repl->loop, &line->winch);
+    ev_signal_stop(line->repl->loop, &line->cont);
+    repl_set_ask(line->repl, NULL, NULL);
+}
+
+int repl_run_prompt(struct repl *repl)
+{
+    struct line line = {.repl = repl, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
+
+    gd_buf_init(&line.pending, (size_t)1 << 20);
+    ev_io_init(&line.input, line.terminal ? on_terminal : on_pipe, STDIN_FILENO, EV_READ);
+    line.input.data = &line;
+    active = &line;
+    repl->pause_input = pause_input;
+    repl->pause_ctx = &line;
+    repl_set_writer(repl, line_write, &line);
+    if (line.terminal) {
+        start_terminal(&line);
+    }
+    ev_io_start(repl->loop, &line.input);
+    while (!repl->quit && !line.left) {
+        ev_run(repl->loop, EVRUN_ONCE);
+        gd_debugger_reap(repl->debugger);
+    }
+    ev_io_stop(repl->loop, &line.input);
+    if (line.terminal) {
+        end_terminal(&line);
+    }
+    repl->pause_input = NULL;
+    repl_set_writer(repl, NULL, NULL);
+    active = NULL;
+    gd_buf_deinit(&line.pending);
+    free(line.answer);
+    return GD_OK;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the readline prompt of repl_run_prompt offers to who owns the signals.
+ */
+#ifndef GD_REPL_LINE_H
+#define GD_REPL_LINE_H
+
+#include "repl/repl.h"
+
+/* Ctrl-C while nothing waits: clears the line being typed and drops an open body. From the loop. */
+void line_interrupt(struct repl *repl);
+
+/* Ends repl_run_prompt without ending the session. From a key of readline's. */
+void line_leave(struct repl *repl);
+
+/* For a front end that shows readline's line itself (the panes). */
+void line_history_load(struct repl *repl); /* readline's list from the file */
+void line_history_save(struct repl *repl);
+void line_remember(struct repl *repl, const char *text); /* in readline's list and the REPL's own */
+/* What a rl_attempted_completion_function returns. */
+char **line_complete(struct repl *repl, int start, int end);
+
+#endif
