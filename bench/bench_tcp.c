@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Bare TCP over loopback: what the wire's figures are measured against. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static void no_delay(int fd)
+{
+    int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static void put(int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR) {
+            bench_fail("send");
+        }
+        if (n > 0) {
+            data += n;
+            len -= (size_t)n;
+        }
+    }
+}
+
+/* Reads exactly `len` bytes, at most `size` at a time, into one buffer again and again. */
+static void take(int fd, char *buffer, size_t size, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = recv(fd, buffer, len < size ? len : size, 0);
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            bench_fail("recv");
+        }
+        if (n > 0) {
+            len -= (size_t)n;
+        }
+    }
+}
+
+/* A connected pair over loopback: the child gets one end in *fd and returns 0, the parent the
+ * other. */
+static pid_t fork_pair(int *fd)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(listener, 1) != 0 || getsockname(listener, (struct sockaddr *)&address, &len) != 0) {
+        bench_fail("cannot listen on loopback");
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        bench_fail("fork");
+    }
+    if (pid == 0) {
+        *fd = accept(listener, NULL, NULL);
+    } else {
+        *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (*fd >= 0 && connect(*fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+            bench_fail("connect");
+        }
+    }
+    if (*fd < 0) {
+        bench_fail("cannot connect over loopback");
+    }
+    close(listener);
+    no_delay(*fd);
+    return pid;
+}
+
+static void reap(pid_t pid)
+{
+    int status;
+
+    if (waitpid(pid, &status, 0) != pid || status != 0) {
+        bench_fail("the other end of the TCP reference failed");
+    }
+}
+
+double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size)
+{
+    char done;
+    int fd;
+    pid_t pid = fork_pair(&fd);
+
+    if (pid == 0) {
+        char *buffer = malloc(read_size);
+        if (!buffer) {
+            _exit(1);
+        }
+        take(fd, buffer, read_size, total);
+        put(fd, "d", 1);
+        _exit(0);
+    }
+    double start = bench_now();
+    for (size_t at = 0; at < total; at += write_size) {
+        size_t left = total - at;
+        put(fd, (const char *)data + at, left < write_size ? left : write_size);
+    }
+    take(fd, &done, 1, 1);
+    double seconds = bench_now() - start;
+    close(fd);
+    reap(pid);
+    return seconds;
+}
+
+double bench_tcp_ping_pong(unsigned rounds, size_t there, size_t back)
+{
+    size_t size = there > back ? there : back;
+    char *buffer = calloc(1, size);
+    int fd;
+    pid_t pid = fork_pair(&fd);
+
+    if (!buffer) {
+        bench_fail("out of memory");
+    }
+    if (pid == 0) {
+        for (unsigned i = 0; i < rounds; i++) {
+            take(fd, buffer, size, there);
+            put(fd, buffer, back);
+        }
+        _exit(0);
+    }
+    double start = bench_now();
+    for (unsigned i = 0; i < rounds; i++) {
+        put(fd, buffer, there);
+        take(fd, buffer, size, back);
+    }
+    double seconds = bench_now() - start;
+    close(fd);
+    reap(pid);
+    free(buffer);
+    return seconds;
+}
