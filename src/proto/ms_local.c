@@ -3,6 +3,7 @@
  * Change conditions for processes that keep no previous values (GPU since 1.6.1): at the end of
  * each step their tensors are fetched, compared with our copy of the step before, and kept.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +68,8 @@ static void check_one(struct gd_ms_target *target, const struct ms_watch *watch,
     hit.step = target->at.step;
     hit.stop_sequence = target->base.session->stop.sequence + 1;
     hit.node = before->node;
-    strncpy(hit.node_name, gd_graph_name(target->base.session->graph, before->node),
-            sizeof hit.node_name - 1);
+    snprintf(hit.node_name, sizeof hit.node_name, "%s",
+             gd_graph_name(target->base.session->graph, before->node));
     hit.param_count = (int)watch->param_count;
     ms_watch_report(target, &hit);
 }
