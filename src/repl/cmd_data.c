@@ -32,93 +32,155 @@ static const char *slot_name(struct command_call *call, gd_node_id node, uint32_
     return inspect_name(call, inspect_printf(call, "%s:%u", name, slot));
 }
 
-static void plain_row(struct command_call *call, struct out_table *table, gd_node_id node,
-                      uint32_t slot)
+struct tensor_rows {
+    struct command_call *call;
+    bool want_stats;
+    struct out_table *table; /* one of the two */
+    cJSON *records;
+    uint64_t shown;
+};
+
+static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
+                      const struct gd_output *output)
 {
+    struct command_call *call = rows->call;
     struct gd_node_info info;
-    struct gd_output output;
     size_t bytes = 0;
-    if (!gd_graph_node(call->session->graph, node, &info) ||
-        !gd_graph_output(call->session->graph, node, slot, &output)) {
+    bool sized = gd_shape_bytes(&output->shape, output->dtype, &bytes, NULL) == GD_OK;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
         return;
     }
-    bool sized = gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK;
-    const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output.dtype),
-                           inspect_shape(call, &output.shape),
+    if (rows->records) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "name", slot_name(call, node, slot));
+        inspect_add_node(call, item, node);
+        cJSON_AddNumberToObject(item, "slot", slot);
+        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output->dtype));
+        inspect_add_shape(item, "shape", &output->shape);
+        if (sized) {
+            inspect_add_count(item, "bytes", bytes);
+        }
+        cJSON_AddItemToArray(rows->records, item);
+        return;
+    }
+    const char *cells[] = {gd_node_kind_name(info.kind), gd_dtype_name(output->dtype),
+                           inspect_shape(call, &output->shape),
                            sized ? inspect_bytes(call, bytes) : "", slot_name(call, node, slot)};
-    out_table_row(table, cells);
+    out_table_row(rows->table, cells);
 }
 
-static int stats_row(struct command_call *call, struct out_table *table, gd_node_id node,
-                     uint32_t slot)
+static void stats_cells(struct tensor_rows *rows, const struct value *value)
 {
-    struct gd_tensor_ref ref = {.node = node, .slot = slot};
-    enum gd_dtype dtype;
-    struct gd_shape shape;
-    struct gd_stats s;
+    struct command_call *call = rows->call;
+    const struct gd_stats *s = &value->stats;
+    bool finite = s->count > s->nan + s->pos_inf + s->neg_inf;
+    bool old = value->step >= 0 && value->step != call->session->stop.step;
+    const char *cells[] = {
+        finite ? inspect_printf(call, "%.4g", s->min) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->max) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->mean) : NULL,
+        finite ? inspect_printf(call, "%.4g", s->std) : NULL,
+        inspect_number(call, s->nan),
+        inspect_number(call, s->pos_inf + s->neg_inf),
+        out_safe(call, value->label),
+        old ? inspect_printf(call, "of step %lld", (long long)value->step) : "",
+    };
+    out_table_row(rows->table, cells);
+}
+
+/* A tensor without a value says why in its row. */
+static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
+{
+    struct command_call *call = rows->call;
     struct gd_err err = {0};
-    int64_t step = -1;
-    const char *name = slot_name(call, node, slot);
-    int rc = repl_stats(call, &ref, &dtype, &shape, &s, &step, &err);
+    struct value value = {.step = -1,
+                          .prev_step = -1,
+                          .label = slot_name(call, node, slot),
+                          .arg.ref = {.node = node, .slot = slot}};
+    int rc = value_fetch(call, &value, VALUE_STATS, &err);
     if (rc == GD_EINTR) {
         return rc;
     }
-    if (rc != GD_OK) {
-        const char *cells[] = {NULL, NULL, NULL, NULL, NULL, NULL, name, err.text};
-        out_table_row(table, cells);
-        return GD_OK;
+    if (rows->records) {
+        cJSON *item = cJSON_CreateObject();
+        if (rc == GD_OK) {
+            value_record(call, &value, NULL, item);
+        } else {
+            inspect_add_text(call, item, "name", value.label);
+            inspect_add_text(call, item, "error", err.text);
+        }
+        cJSON_AddItemToArray(rows->records, item);
+    } else if (rc == GD_OK) {
+        stats_cells(rows, &value);
+    } else {
+        const char *cells[] = {NULL, NULL, NULL,        NULL,
+                               NULL, NULL, value.label, out_safe(call, err.text)};
+        out_table_row(rows->table, cells);
     }
-    bool finite = s.count > s.nan + s.pos_inf + s.neg_inf;
-    bool old = step >= 0 && step != call->session->stop.step;
-    const char *cells[] = {
-        finite ? inspect_printf(call, "%.4g", s.min) : NULL,
-        finite ? inspect_printf(call, "%.4g", s.max) : NULL,
-        finite ? inspect_printf(call, "%.4g", s.mean) : NULL,
-        finite ? inspect_printf(call, "%.4g", s.std) : NULL,
-        inspect_printf(call, "%llu", (unsigned long long)s.nan),
-        inspect_printf(call, "%llu", (unsigned long long)(s.pos_inf + s.neg_inf)),
-        name,
-        old ? inspect_printf(call, "of step %lld", (long long)step) : "",
-    };
-    out_table_row(table, cells);
+    value_deinit(&value);
     return GD_OK;
 }
 
-static int tensor_rows(struct command_call *call, const gd_node_id *nodes, size_t count,
-                       bool want_stats, bool all)
+static int tensor_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
+                      const struct gd_output *output)
 {
-    int columns = want_stats ? (int)(sizeof(stats_columns) / sizeof(stats_columns[0]))
-                             : (int)(sizeof(plain_columns) / sizeof(plain_columns[0]));
-    struct out_table *table =
-        out_table_begin(call->out, "tensors", want_stats ? stats_columns : plain_columns, columns);
-    uint64_t rows = 0;
+    rows->shown++;
+    if (rows->want_stats) {
+        return stats_row(rows, node, slot);
+    }
+    plain_row(rows, node, slot, output);
+    return GD_OK;
+}
+
+static void open_rows(struct tensor_rows *rows)
+{
+    struct command_call *call = rows->call;
+    if (out_is_json(call->out)) {
+        rows->records = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+    } else if (rows->want_stats) {
+        rows->table = out_table_begin(call->out, "tensors", stats_columns,
+                                      sizeof(stats_columns) / sizeof(stats_columns[0]));
+    } else {
+        rows->table = out_table_begin(call->out, "tensors", plain_columns,
+                                      sizeof(plain_columns) / sizeof(plain_columns[0]));
+    }
+}
+
+static void close_rows(struct tensor_rows *rows, uint64_t hidden)
+{
+    struct command_call *call = rows->call;
+    if (rows->records) {
+        inspect_add_count(out_record(call->out, "tensors"), "more", hidden);
+        return;
+    }
+    out_table_end(rows->table);
+    if (hidden > 0) {
+        out_printf(call->out, "... %s more (tensors -a)\n", inspect_number(call, hidden));
+    } else if (rows->shown == 0) {
+        out_printf(call->out, "No tensors.\n");
+    }
+}
+
+static int show_tensors(struct command_call *call, const gd_node_id *nodes, size_t count,
+                        bool want_stats, bool all)
+{
+    struct tensor_rows rows = {.call = call, .want_stats = want_stats};
     uint64_t hidden = 0;
     int rc = GD_OK;
+    open_rows(&rows);
     for (size_t i = 0; i < count && rc == GD_OK; i++) {
-        struct gd_node_info info;
-        uint32_t slots =
-            gd_graph_node(call->session->graph, nodes[i], &info) ? info.output_count : 0;
-        for (uint32_t slot = 0; slot < slots && rc == GD_OK; slot++) {
-            if (!all && rows == TENSOR_ROWS) {
+        struct gd_output output;
+        for (uint32_t slot = 0;
+             rc == GD_OK && gd_graph_output(call->session->graph, nodes[i], slot, &output);
+             slot++) {
+            if (!all && rows.shown == TENSOR_ROWS) {
                 hidden++;
-                continue;
-            }
-            rows++;
-            if (want_stats) {
-                rc = stats_row(call, table, nodes[i], slot);
             } else {
-                plain_row(call, table, nodes[i], slot);
+                rc = tensor_row(&rows, nodes[i], slot, &output);
             }
         }
     }
-    out_table_end(table);
-    if (out_is_json(call->out)) {
-        inspect_add_count(out_record(call->out, "tensors"), "more", hidden);
-    } else if (hidden > 0) {
-        out_printf(call->out, "%s more (tensors -a shows all)\n", inspect_number(call, hidden));
-    } else if (rows == 0 && rc == GD_OK) {
-        out_printf(call->out, "No tensors.\n");
-    }
+    close_rows(&rows, hidden);
     return rc;
 }
 
@@ -142,7 +204,7 @@ static int run_tensors(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    rc = tensor_rows(call, nodes, count, want_stats, all);
+    rc = show_tensors(call, nodes, count, want_stats, all);
     free(nodes);
     return rc == GD_EINTR ? gd_fail(err, rc, "interrupted") : rc;
 }

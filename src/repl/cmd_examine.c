@@ -223,7 +223,8 @@ static void print_rows(struct command_call *call, const struct examine *job,
         int width = (int)strlen(text[i]);
         widest = width > widest ? width : widest;
     }
-    const char *last = index_text(call, &job->shape, job->first + job->count - 1);
+    /* the widest index of the tensor, so that the next part lines up with this one */
+    const char *last = index_text(call, &job->shape, gd_shape_count(&job->shape) - 1);
     int margin = (int)strlen(last) + 1;
     int fit = (out_width(call->out) - margin) / (widest + 2);
     int64_t row = fit >= 8 ? 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;

@@ -10,6 +10,24 @@
 
 /* ---- info target --------------------------------------------------------------------------- */
 
+static const struct {
+    unsigned bit;
+    const char *word;
+} capability_words[] = {
+    {GD_CAN_STEP, "step"},
+    {GD_CAN_NEXT, "next"},
+    {GD_CAN_FINISH, "finish"},
+    {GD_CAN_INTERRUPT, "interrupt"},
+    {GD_CAN_FETCH, "tensors"},
+    {GD_CAN_STATS, "statistics"},
+    {GD_CAN_PREVIOUS, "previous"},
+    {GD_CAN_WATCH_REMOTE, "watch"},
+    {GD_CAN_CHECKPOINT, "checkpoint"},
+    {GD_CAN_DETACH, "detach"},
+    {GD_CAN_KILL, "kill"},
+};
+#define CAPABILITIES (sizeof(capability_words) / sizeof(capability_words[0]))
+
 struct facts {
     struct command_call *call;
     cJSON *record; /* JSON only */
@@ -31,26 +49,11 @@ static void add_fact(void *ctx, const char *name, const char *value)
 
 static const char *capabilities_text(struct command_call *call, unsigned capabilities)
 {
-    static const struct {
-        unsigned bit;
-        const char *word;
-    } words[] = {
-        {GD_CAN_STEP, "step"},
-        {GD_CAN_NEXT, "next"},
-        {GD_CAN_FINISH, "finish"},
-        {GD_CAN_INTERRUPT, "interrupt"},
-        {GD_CAN_FETCH, "tensors"},
-        {GD_CAN_STATS, "statistics"},
-        {GD_CAN_PREVIOUS, "previous"},
-        {GD_CAN_WATCH_REMOTE, "watch"},
-        {GD_CAN_CHECKPOINT, "checkpoint"},
-        {GD_CAN_DETACH, "detach"},
-        {GD_CAN_KILL, "kill"},
-    };
     const char *text = "";
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (capabilities & words[i].bit) {
-            text = inspect_printf(call, "%s%s%s", text, text[0] ? " " : "", words[i].word);
+    for (size_t i = 0; i < CAPABILITIES; i++) {
+        if (capabilities & capability_words[i].bit) {
+            text =
+                inspect_printf(call, "%s%s%s", text, text[0] ? " " : "", capability_words[i].word);
         }
     }
     return text;
@@ -88,20 +91,58 @@ static const char *place_text(struct command_call *call, const struct gd_session
     return text;
 }
 
-static int info_target(struct command_call *call, struct gd_err *err)
+/* Who it is and where it stands: what info target and info ranks have in common. */
+static void add_session(struct command_call *call, cJSON *record, const struct gd_session *session)
+{
+    const struct gd_peer *peer = &session->peer;
+    const struct gd_stop *stop = &session->stop;
+    cJSON_AddNumberToObject(record, "session", session->number);
+    cJSON_AddBoolToObject(record, "selected", session == call->debugger->current);
+    cJSON_AddBoolToObject(record, "live", gd_session_is_live(session));
+    cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
+    cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(stop->reason));
+    cJSON_AddNumberToObject(record, "step", (double)stop->step);
+    cJSON_AddBoolToObject(record, "at_step_end", stop->at_step_end);
+    inspect_add_text(call, record, "node", stop->node_name);
+    inspect_add_text(call, record, "phase", stop->phase);
+    inspect_add_text(call, record, "end", session->end_text);
+    inspect_add_text(call, record, "framework", peer->framework);
+    inspect_add_text(call, record, "version", peer->version);
+    inspect_add_text(call, record, "program", peer->program);
+    inspect_add_text(call, record, "host", peer->host);
+    inspect_add_text(call, record, "device", peer->device);
+    inspect_add_text(call, record, "address", peer->address);
+    cJSON_AddNumberToObject(record, "pid", (double)peer->pid);
+    cJSON_AddNumberToObject(record, "rank", peer->rank);
+    cJSON_AddNumberToObject(record, "world_size", peer->world_size);
+}
+
+static void target_record(struct command_call *call)
+{
+    struct gd_session *session = call->session;
+    struct gd_target *target = session->target;
+    cJSON *record = out_record(call->out, "target");
+    add_session(call, record, session);
+    inspect_add_count(record, "cached_bytes", gd_cache_bytes(session->cache));
+    cJSON_AddStringToObject(record, "protocol", target ? target->ops->kind : "");
+    cJSON *can = cJSON_AddArrayToObject(record, "can");
+    for (size_t i = 0; target && i < CAPABILITIES; i++) {
+        if (target->capabilities & capability_words[i].bit) {
+            cJSON_AddItemToArray(can, cJSON_CreateString(capability_words[i].word));
+        }
+    }
+    struct facts facts = {.call = call, .record = cJSON_AddObjectToObject(record, "facts")};
+    if (target && target->ops->describe) {
+        target->ops->describe(target, add_fact, &facts);
+    }
+}
+
+static void target_text(struct command_call *call)
 {
     struct gd_session *session = call->session;
     const struct gd_peer *peer = &session->peer;
     struct facts facts = {.call = call};
-    (void)err;
-    if (out_is_json(call->out)) {
-        facts.record = out_record(call->out, "target");
-        cJSON_AddNumberToObject(facts.record, "session", session->number);
-        cJSON_AddNumberToObject(facts.record, "step_number", (double)session->stop.step);
-        cJSON_AddBoolToObject(facts.record, "live", gd_session_is_live(session));
-    } else {
-        out_printf(call->out, "Training process %d:\n", session->number);
-    }
+    out_printf(call->out, "Training process %d:\n", session->number);
     if (session->target) {
         add_fact(&facts, "protocol", session->target->ops->kind);
     }
@@ -125,15 +166,45 @@ static int info_target(struct command_call *call, struct gd_err *err)
         }
     }
     add_fact(&facts, "cached", inspect_bytes(call, gd_cache_bytes(session->cache)));
+}
+
+static int info_target(struct command_call *call, struct gd_err *err)
+{
+    (void)err;
+    if (out_is_json(call->out)) {
+        target_record(call);
+    } else {
+        target_text(call);
+    }
     return GD_OK;
 }
 
 /* ---- info ranks ---------------------------------------------------------------------------- */
 
+static void rank_row(struct command_call *call, struct out_table *table,
+                     const struct gd_session *session)
+{
+    const struct gd_peer *peer = &session->peer;
+    const char *rank = inspect_printf(call, "%d", peer->rank);
+    if (peer->world_size > 1) {
+        rank = inspect_printf(call, "%d of %d", peer->rank, peer->world_size);
+    }
+    const char *cells[] = {session == call->debugger->current ? "*" : "",
+                           inspect_printf(call, "%d", session->number),
+                           rank,
+                           peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "",
+                           out_safe(call, peer->framework),
+                           out_safe(call, peer->device),
+                           gd_state_name(session->state),
+                           inspect_printf(call, "%lld", (long long)session->stop.step),
+                           out_safe(call, peer->program)};
+    out_table_row(table, cells);
+}
+
 static int info_ranks(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"selected", "", false},           {"session", "Num", true},
+        {"selected", " ", false},           {"session", "Num", true},
         {"rank", "Rank", false},           {"pid", "Pid", true},
         {"framework", "Framework", false}, {"device", "Device", false},
         {"state", "State", false},         {"step", "Step", true},
@@ -141,28 +212,22 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
     };
     struct gd_debugger *debugger = call->debugger;
     (void)err;
-    if (debugger->session_count == 0 && !out_is_json(call->out)) {
+    if (out_is_json(call->out)) {
+        cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "ranks"), "ranks");
+        for (size_t i = 0; i < debugger->session_count; i++) {
+            cJSON *item = cJSON_CreateObject();
+            add_session(call, item, debugger->sessions[i]);
+            cJSON_AddItemToArray(list, item);
+        }
+        return GD_OK;
+    }
+    if (debugger->session_count == 0) {
         out_printf(call->out, "No training process has connected.\n");
         return GD_OK;
     }
     struct out_table *table = out_table_begin(call->out, "ranks", columns, 9);
     for (size_t i = 0; i < debugger->session_count; i++) {
-        const struct gd_session *session = debugger->sessions[i];
-        const struct gd_peer *peer = &session->peer;
-        const char *rank = inspect_printf(call, "%d", peer->rank);
-        if (peer->world_size > 1) {
-            rank = inspect_printf(call, "%d of %d", peer->rank, peer->world_size);
-        }
-        const char *cells[] = {session == debugger->current ? "*" : "",
-                               inspect_printf(call, "%d", session->number),
-                               rank,
-                               peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "",
-                               inspect_name(call, peer->framework),
-                               inspect_name(call, peer->device),
-                               gd_state_name(session->state),
-                               inspect_printf(call, "%lld", (long long)session->stop.step),
-                               inspect_name(call, peer->program)};
-        out_table_row(table, cells);
+        rank_row(call, table, debugger->sessions[i]);
     }
     out_table_end(table);
     return GD_OK;

@@ -12,12 +12,12 @@
 
 /* ---- info graph ---------------------------------------------------------------------------- */
 
-/* Levels of scopes below the root. */
+/* Levels of scopes below the root, which `scopes` does not count. */
 static uint32_t scope_depth(const struct gd_graph *graph, uint32_t scopes)
 {
     uint32_t deepest = 0;
     struct gd_scope_info info;
-    for (gd_scope_id id = 0; id < scopes; id++) {
+    for (gd_scope_id id = 0; id <= scopes; id++) {
         uint32_t depth = 0;
         if (!gd_graph_scope(graph, id, &info) || info.first_child != GD_NO_SCOPE) {
             continue; /* the deepest one has no children */
@@ -55,7 +55,7 @@ static void graph_record(struct command_call *call, const struct gd_graph_counts
     cJSON *list = cJSON_AddArrayToObject(record, "types");
     for (uint32_t i = 0; i < types && i < TYPES_SHOWN; i++) {
         cJSON *item = cJSON_CreateObject();
-        inspect_add_text(call, item, "type", type[i].type);
+        inspect_add_text(call, item, "node_type", type[i].type);
         cJSON_AddNumberToObject(item, "nodes", type[i].count);
         cJSON_AddItemToArray(list, item);
     }
@@ -90,11 +90,10 @@ static const char *kinds_text(struct command_call *call, const struct gd_graph_c
 static void graph_text(struct command_call *call, const struct gd_graph_counts *counts)
 {
     struct gd_graph *graph = call->session->graph;
-    out_printf(call->out, "%s, %s, %s in %u levels, %s\n",
-               inspect_plural(call, counts->nodes, "node"),
-               inspect_plural(call, counts->edges, "edge"),
-               inspect_plural(call, counts->scopes > 0 ? counts->scopes - 1 : 0, "scope"),
-               scope_depth(graph, counts->scopes), inspect_bytes(call, counts->memory));
+    out_printf(
+        call->out, "%s, %s, %s in %u levels, %s\n", inspect_plural(call, counts->nodes, "node"),
+        inspect_plural(call, counts->edges, "edge"), inspect_plural(call, counts->scopes, "scope"),
+        scope_depth(graph, counts->scopes), inspect_bytes(call, counts->memory));
     for (uint32_t i = 0; i < counts->subgraphs && i < TYPES_SHOWN; i++) {
         const char *name = gd_graph_subgraph_name(graph, i);
         out_printf(call->out, "%s%s", i == 0 ? "Graphs:  " : ", ",
@@ -152,7 +151,8 @@ int inspect_info_graph(struct command_call *call, struct gd_err *err)
 
 int inspect_info_types(struct command_call *call, struct gd_err *err)
 {
-    static const struct out_column columns[] = {{"nodes", "Nodes", true}, {"type", "Type", false}};
+    static const struct out_column columns[] = {{"nodes", "Nodes", true},
+                                                {"node_type", "Type", false}};
     struct gd_graph_counts counts;
     int rc = need_graph(call, &counts, err);
     if (rc != GD_OK) {
@@ -345,36 +345,55 @@ struct param_total {
     uint64_t tensors, elements, bytes;
 };
 
-static void param_row(struct command_call *call, struct out_table *table, gd_node_id node,
-                      uint32_t slot, bool shown, struct param_total *total)
+struct param {
+    const char *name; /* with its slot where there are several */
+    enum gd_node_kind kind;
+    struct gd_output output;
+    bool sized; /* count and bytes are known */
+    uint64_t count;
+    size_t bytes;
+};
+
+static bool read_param(struct command_call *call, gd_node_id node, uint32_t slot, struct param *ret)
 {
     struct gd_graph *graph = call->session->graph;
     struct gd_node_info info;
-    struct gd_output output;
-    size_t bytes = 0;
-    if (!gd_graph_node(graph, node, &info) || !gd_graph_output(graph, node, slot, &output)) {
+    struct param param = {0};
+    if (!gd_graph_node(graph, node, &info) || !gd_graph_output(graph, node, slot, &param.output)) {
+        return false;
+    }
+    int64_t count = gd_shape_count(&param.output.shape);
+    param.sized = count >= 0 && gd_shape_bytes(&param.output.shape, param.output.dtype,
+                                               &param.bytes, NULL) == GD_OK;
+    param.count = param.sized ? (uint64_t)count : 0;
+    param.kind = info.kind;
+    param.name = info.output_count > 1 ? inspect_printf(call, "%s:%u", info.name, slot) : info.name;
+    *ret = param;
+    return true;
+}
+
+static void show_param(struct command_call *call, struct out_table *table, cJSON *list,
+                       const struct param *param)
+{
+    if (list) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_text(call, item, "node", param->name);
+        cJSON_AddStringToObject(item, "kind", gd_node_kind_name(param->kind));
+        cJSON_AddStringToObject(item, "dtype", gd_dtype_name(param->output.dtype));
+        inspect_add_shape(item, "shape", &param->output.shape);
+        if (param->sized) {
+            inspect_add_count(item, "elements", param->count);
+            inspect_add_count(item, "bytes", param->bytes);
+        }
+        cJSON_AddItemToArray(list, item);
         return;
     }
-    int64_t count = gd_shape_count(&output.shape);
-    bool sized = count >= 0 && gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK;
-    total->tensors++;
-    total->elements += sized ? (uint64_t)count : 0;
-    total->bytes += sized ? bytes : 0;
-    if (!shown) {
-        return;
-    }
-    const char *name = info.name;
-    if (info.output_count > 1) {
-        name = inspect_printf(call, "%s:%u", name, slot);
-    }
-    bool json = out_is_json(call->out);
-    const char *size = json ? inspect_printf(call, "%zu", bytes) : inspect_bytes(call, bytes);
-    const char *cells[] = {gd_node_kind_name(info.kind),
-                           gd_dtype_name(output.dtype),
-                           inspect_shape(call, &output.shape),
-                           sized ? inspect_number(call, (uint64_t)count) : "",
-                           sized ? size : "",
-                           inspect_name(call, name)};
+    const char *cells[] = {gd_node_kind_name(param->kind),
+                           gd_dtype_name(param->output.dtype),
+                           inspect_shape(call, &param->output.shape),
+                           param->sized ? inspect_number(call, param->count) : "",
+                           param->sized ? inspect_bytes(call, param->bytes) : "",
+                           out_safe(call, param->name)};
     out_table_row(table, cells);
 }
 
@@ -425,18 +444,25 @@ int inspect_info_params(struct command_call *call, struct gd_err *err)
     }
     struct param_total total[2] = {{0}};
     uint64_t rows = 0;
-    struct out_table *table = out_table_begin(call->out, "params", columns, 6);
+    cJSON *records = NULL;
+    struct out_table *table = NULL;
+    if (out_is_json(call->out)) {
+        records = cJSON_AddArrayToObject(out_record(call->out, "params"), "params");
+    } else {
+        table = out_table_begin(call->out, "params", columns, 6);
+    }
     for (int k = 0; k < 2; k++) {
         list.count = 0;
         gd_graph_search_kind(call->session->graph, kinds[k], node_list_add, &list);
         for (size_t i = 0; i < list.count; i++) {
-            struct gd_node_info info;
-            uint32_t slots =
-                gd_graph_node(call->session->graph, list.node[i], &info) ? info.output_count : 0;
-            for (uint32_t slot = 0; slot < slots; slot++) {
-                bool shown = all || rows < NODES_SHOWN;
-                rows++;
-                param_row(call, table, list.node[i], slot, shown, &total[k]);
+            struct param param;
+            for (uint32_t slot = 0; read_param(call, list.node[i], slot, &param); slot++) {
+                total[k].tensors++;
+                total[k].elements += param.count;
+                total[k].bytes += param.bytes;
+                if (all || rows++ < NODES_SHOWN) {
+                    show_param(call, table, records, &param);
+                }
             }
         }
     }

@@ -17,7 +17,22 @@ static uint32_t lines_wanted(const struct command_call *call)
     return lines > 0 ? (uint32_t)lines : 10;
 }
 
-static int remember_place(struct inspect_state *state, const char *file,
+/* What is selected now: `list` goes on as long as nothing else is selected. */
+static void note_selection(struct command_call *call, struct inspect_state *state)
+{
+    state->list_node = call->session->current;
+    state->list_frame = inspect_frame(call, call->session->current);
+    state->list_stop = call->session->stop.sequence;
+}
+
+static bool selection_changed(struct command_call *call, const struct inspect_state *state)
+{
+    return state->list_node != call->session->current ||
+           state->list_frame != inspect_frame(call, call->session->current) ||
+           state->list_stop != call->session->stop.sequence;
+}
+
+static int remember_place(struct command_call *call, struct inspect_state *state, const char *file,
                           const struct srcfile_part *part, uint32_t mark, struct gd_err *err)
 {
     char *copy = strdup(file);
@@ -29,6 +44,7 @@ static int remember_place(struct inspect_state *state, const char *file,
     state->list_first = part->first;
     state->list_next = part->first + part->count;
     state->list_mark = mark;
+    note_selection(call, state);
     return GD_OK;
 }
 
@@ -72,7 +88,7 @@ static int list_lines(struct command_call *call, const char *file, uint32_t firs
         rc = gd_fail(err, GD_ENODATA, "%.300s has no line %u", out_safe(call, kept), part.first);
     }
     if (rc == GD_OK) {
-        rc = remember_place(state, kept, &part, mark, err);
+        rc = remember_place(call, state, kept, &part, mark, err);
     }
     if (rc == GD_OK) {
         show_lines(call, kept, &part, mark);
@@ -94,11 +110,10 @@ static int list_around(struct command_call *call, const char *file, uint32_t lin
 static int list_node(struct command_call *call, gd_node_id node, uint32_t number,
                      struct gd_err *err)
 {
-    struct inspect_state *state = inspect_state(call->repl);
     struct stack_places places;
     int rc = stack_places(call, node, &places, err);
-    if (rc != GD_OK || !state) {
-        return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
+    if (rc != GD_OK) {
+        return rc;
     }
     const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
     if (number >= places.count) {
@@ -107,11 +122,7 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
     const struct gd_frame *frame = &places.frame[places.place[number]];
     out_printf(call->out, "%s:%u, %s\n", out_safe(call, frame->file), frame->line, name);
     rc = list_around(call, frame->file, frame->line, err);
-    if (rc == GD_OK) {
-        state->list_node = node;
-        state->list_frame = number;
-        state->list_stop = call->session->stop.sequence;
-    } else if (frame->code[0]) {
+    if (rc != GD_OK && frame->code[0]) {
         out_printf(call->out, "=> %5u  %s\n", frame->line, out_safe(call, frame->code));
     }
     return rc;
@@ -122,17 +133,13 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
 static int list_on(struct command_call *call, struct gd_err *err)
 {
     struct inspect_state *state = inspect_state(call->repl);
-    gd_node_id node = call->session->current;
-    uint32_t frame = node != GD_NO_NODE ? inspect_frame(call, node) : 0;
-    bool goes_on = state && state->list_file &&
-                   (node == GD_NO_NODE || (state->list_node == node && state->list_frame == frame &&
-                                           state->list_stop == call->session->stop.sequence));
-    if (goes_on) {
+    gd_node_id node;
+    if (state && state->list_file && !selection_changed(call, state)) {
         return list_lines(call, state->list_file, state->list_next, lines_wanted(call),
                           state->list_mark, err);
     }
     int rc = inspect_node(call, NULL, &node, err);
-    return rc == GD_OK ? list_node(call, node, frame, err) : rc;
+    return rc == GD_OK ? list_node(call, node, inspect_frame(call, node), err) : rc;
 }
 
 static int list_back(struct command_call *call, struct gd_err *err)

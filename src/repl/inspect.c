@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/format.h"
-#include "engine/selector.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -329,7 +328,7 @@ void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
         return;
     }
     inspect_add_text(call, object, "node", info.name);
-    inspect_add_text(call, object, "type", info.type);
+    inspect_add_text(call, object, "node_type", info.type);
     cJSON_AddStringToObject(object, "kind", gd_node_kind_name(info.kind));
     if (info.order != GD_NO_ORDER) {
         cJSON_AddNumberToObject(object, "order", info.order);
@@ -343,7 +342,6 @@ static void free_state(void *data)
     struct inspect_state *state = data;
     free(state->list_file);
     free(state->x_text);
-    free(state->keep);
     free(state);
 }
 
@@ -381,56 +379,44 @@ void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t fram
 
 /* ---- previous values ----------------------------------------------------------------------- */
 
-/* The nodes of `set keep-previous` and those asked for one by one, as the target wants them: one
- * set that replaces the one before. */
-static int send_kept(struct command_call *call, const struct inspect_state *state,
-                     struct gd_err *err)
+/* Is the name one of the setting's terms already? */
+static bool is_kept(const char *setting, const char *name)
 {
-    struct gd_session *session = call->session;
-    const char *setting = call->debugger->settings.keep_previous;
-    struct gd_selector *selector = NULL;
-    gd_node_id *nodes = NULL;
-    size_t count = 0;
-    if (setting[0] && gd_selector_parse(setting, &selector, NULL) == GD_OK &&
-        gd_selector_resolve(selector, session->graph, &nodes, &count, NULL) != GD_OK) {
-        nodes = NULL;
-        count = 0;
-    }
-    gd_selector_destroy(selector);
-    gd_node_id *all = calloc(count + state->keep_count + 1, sizeof(*all));
-    int rc = GD_ENOMEM;
-    if (all) {
-        memcpy(all, state->keep, state->keep_count * sizeof(*all));
-        if (count > 0) {
-            memcpy(all + state->keep_count, nodes, count * sizeof(*all));
+    size_t len = strlen(name);
+    for (const char *p = setting; *p; p += *p ? 1 : 0) {
+        p += strspn(p, " ,");
+        size_t term = strcspn(p, ",");
+        if (term == len && memcmp(p, name, len) == 0) {
+            return true;
         }
-        rc = gd_target_keep_previous(session->target, all, count + state->keep_count, err);
+        p += term;
     }
-    free(all);
-    free(nodes);
-    return rc;
+    return false;
 }
 
 int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_err *err)
 {
-    struct inspect_state *state = inspect_state(call->repl);
-    if (!state || !call->session->target) {
-        return gd_fail(err, state ? GD_ESTATE : GD_ENOMEM, "the trainer is gone");
+    struct gd_target *target = call->session->target;
+    struct gd_settings *settings = &call->debugger->settings;
+    const char *name = gd_graph_name(call->session->graph, node);
+    if (!target || !target->ops->keep_previous || !(target->capabilities & GD_CAN_PREVIOUS)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "this trainer keeps no previous values");
     }
-    if (state->keep_session != call->session->number) {
-        state->keep_session = call->session->number;
-        state->keep_count = 0;
+    if (is_kept(settings->keep_previous, name)) {
+        return GD_OK;
     }
-    for (size_t i = 0; i < state->keep_count; i++) {
-        if (state->keep[i] == node) {
-            return send_kept(call, state, err);
-        }
+    char before[sizeof(settings->keep_previous)];
+    memcpy(before, settings->keep_previous, sizeof(before));
+    size_t used = strlen(before);
+    bool plain = !strpbrk(name, ",|*?[] ") && !strstr(before, "except");
+    if (!plain || used + strlen(name) + 3 > sizeof(before)) {
+        return gd_fail(err, GD_ELIMIT, "name it in `set keep-previous`, together with others");
     }
-    gd_node_id *grown = realloc(state->keep, (state->keep_count + 1) * sizeof(*grown));
-    if (!grown) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+    snprintf(settings->keep_previous + used, sizeof(before) - used, "%s%s", used > 0 ? ", " : "",
+             name);
+    int rc = gd_debugger_apply_keep_previous(call->debugger, err);
+    if (rc != GD_OK) {
+        memcpy(settings->keep_previous, before, sizeof(before));
     }
-    state->keep = grown;
-    grown[state->keep_count++] = node;
-    return send_kept(call, state, err);
+    return rc;
 }

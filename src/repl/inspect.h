@@ -60,7 +60,7 @@ void inspect_add_text(struct command_call *call, cJSON *object, const char *key,
 void inspect_add_double(cJSON *object, const char *key, double value);
 void inspect_add_count(cJSON *object, const char *key, uint64_t value);
 void inspect_add_shape(cJSON *object, const char *key, const struct gd_shape *shape);
-/* {"node":NAME,"type":...,"kind":...,"order":...} into object. */
+/* {"node":NAME,"node_type":...,"kind":...,"order":...} into object. */
 void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node);
 
 /* ---- state --------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ struct inspect_state {
     uint32_t list_next;  /* first line of the next part */
     uint32_t list_first; /* first line of the part shown last */
     uint32_t list_mark;  /* line to mark, 0 none */
-    uint64_t list_stop;  /* it started from this frame of this node at this stop */
+    uint64_t list_stop;  /* what was selected then: stop, node, frame */
     gd_node_id list_node;
     uint32_t list_frame;
     /* where `x` goes on */
@@ -84,10 +84,6 @@ struct inspect_state {
     int64_t x_next;
     int64_t x_count;
     char x_letter;
-    /* nodes whose previous values were asked for, of session keep_session */
-    gd_node_id *keep;
-    size_t keep_count;
-    int keep_session;
 };
 /* The repl's state, made on first use; NULL when memory is short. */
 struct inspect_state *inspect_state(struct repl *repl);
@@ -95,8 +91,7 @@ struct inspect_state *inspect_state(struct repl *repl);
 uint32_t inspect_frame(struct command_call *call, gd_node_id node);
 void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame);
 
-/* The trainer keeps the previous value of this node, too, from now on. GD_EUNSUPPORTED, GD_ESTATE.
- */
+/* Adds the node to `set keep-previous`. GD_EUNSUPPORTED; GD_ELIMIT: the setting is full. */
 int inspect_keep_previous(struct command_call *call, gd_node_id node, struct gd_err *err);
 
 /* The command x, in its own file. */

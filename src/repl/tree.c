@@ -113,7 +113,7 @@ static cJSON *show_edge(struct edge_walk *walk, gd_node_id node, const struct gd
         mark = ", see above";
     } else if (hidden > 0) {
         mark = inspect_printf(
-            call, ", %s more",
+            call, ", has %s",
             inspect_plural(call, hidden, walk->options->outputs ? "output" : "input"));
     }
     print_branches(call, &walk->branches);

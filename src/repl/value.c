@@ -135,7 +135,8 @@ static int keep_previous(struct command_call *call, const struct value *value, s
         }
     }
     if (rc != GD_OK) {
-        return gd_fail(err, GD_ENODATA, "the previous value of %.300s was not kept", name);
+        return gd_fail(err, GD_ENODATA, "the previous value of %.300s was not kept",
+                       out_safe(call, name));
     }
     return gd_fail(
         err, GD_ENODATA,

@@ -89,6 +89,19 @@ void value_print_change(struct command_call *call, const struct gd_stats *change
                inspect_double(call, change->max_abs_delta));
 }
 
+/* The statistics of one element tell it; the element itself, where we have it, follows anyway. */
+static const char *lone_element(struct command_call *call, const struct value *value)
+{
+    const struct gd_stats *stats = &value->stats;
+    if (value->tensor || !value->has_stats || stats->count != 1) {
+        return "";
+    }
+    if (stats->nan + stats->pos_inf + stats->neg_inf > 0) {
+        return stats->nan ? " nan" : stats->pos_inf ? " inf" : " -inf";
+    }
+    return inspect_printf(call, " %.9g", stats->mean);
+}
+
 void value_print_summary(struct command_call *call, const struct value *value)
 {
     struct gd_buf buf = GD_BUF_INIT(4096);
@@ -98,8 +111,8 @@ void value_print_summary(struct command_call *call, const struct value *value)
                           value->has_histogram ? value->histogram : NULL, VALUE_BINS, utf8, &buf);
         out_printf(call->out, "%s\n", gd_buf_text(&buf));
     } else {
-        out_printf(call->out, "%s %s\n", gd_dtype_name(value->dtype),
-                   inspect_shape(call, &value->shape));
+        out_printf(call->out, "%s %s%s\n", gd_dtype_name(value->dtype),
+                   inspect_shape(call, &value->shape), lone_element(call, value));
     }
     gd_buf_deinit(&buf);
     if (value->has_change) {

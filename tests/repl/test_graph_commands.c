@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* search, inputs, outputs, node, scope, info ..., list, backtrace on a small graph. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/net.h"
+
+static const struct repl_options text_mode = {.batch = true, .utf8 = false};
+static const struct repl_options json_mode = {.batch = true, .json = true};
+
+static int setup_text(void **state)
+{
+    static struct net net;
+    net_create(&net, &text_mode);
+    *state = &net;
+    return 0;
+}
+
+static int setup_json(void **state)
+{
+    static struct net net;
+    net_create(&net, &json_mode);
+    *state = &net;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    net_destroy(*state);
+    return 0;
+}
+
+/* ---- search -------------------------------------------------------------------------------- */
+
+static void search_by_name_type_and_line(void **state)
+{
+    const char *matmul = "Order  Type    Kind   Output          Node\n"
+                         "    4  MatMul  other  float32 (2, 3)  net/fc1/MatMul-op1  <= current\n";
+    net_expect(*state, "search matmul", matmul);
+    net_expect(*state, "search type:MatMul", matmul);
+    net_expect(*state, "search /op1$/", matmul);
+    net_expect(*state, "/op1$", matmul);
+    net_expect(*state, "search at:sample.txt:4", matmul);
+    net_expect(*state, "info line sample.txt:4", matmul);
+    net_expect(*state, "search op in net/fc1", matmul);
+    net_expect(*state, "search nothing", "Nothing matches nothing.\n");
+    net_expect_part(*state, "search op in nowhere", "error: there is no scope nowhere");
+    net_expect_part(*state, "search", "error: what to search for?");
+    net_expect_part(*state, "search /(/", "error: ");
+}
+
+static void search_json(void **state)
+{
+    cJSON *record = net_record(*state, "search matmul");
+    const cJSON *node = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "nodes"), 0);
+    assert_string_equal(cJSON_GetObjectItem(node, "node")->valuestring, "net/fc1/MatMul-op1");
+    assert_string_equal(cJSON_GetObjectItem(node, "node_type")->valuestring, "MatMul");
+    assert_int_equal(cJSON_GetObjectItem(record, "count")->valueint, 1);
+    cJSON_Delete(record);
+    record = net_record(*state, "info nodes net/o*dd");
+    node = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "nodes"), 0);
+    assert_string_equal(cJSON_GetObjectItem(node, "node")->valuestring, "net/o\033[31mdd");
+    cJSON_Delete(record);
+}
+
+/* ---- trees --------------------------------------------------------------------------------- */
+
+static void inputs_are_a_tree(void **state)
+{
+    net_expect(*state, "inputs loss/Mean-op9",
+               "loss/Mean-op9 (Mean)\n"
+               "|- net/loop/B (Add), has 1 input\n"
+               "`- net/fc1/MatMul-op1 (MatMul), has 2 inputs\n");
+    net_expect(*state, "inputs net/big", "net/big (Parameter)\nIt has no inputs.\n");
+    net_expect(*state, "outputs net/fc1.bias -d 2",
+               "net/fc1.bias (Parameter)\n"
+               "`- net/fc1/MatMul-op1 (MatMul)\n"
+               "   |- net/loop/A (Add), has 1 output\n"
+               "   |- loss/Mean-op9 (Mean)\n"
+               "   `- net/o\\x1b[31mdd (ReLU)\n");
+}
+
+static void a_cycle_ends(void **state)
+{
+    net_expect(*state, "inputs net/loop/B -r",
+               "net/loop/B (Add)\n"
+               "`- net/loop/A (Add)\n"
+               "   |- net/fc1/MatMul-op1 (MatMul)\n"
+               "   |  |- net/fc1.weight (Parameter)\n"
+               "   |  `- net/fc1.bias (Parameter)\n"
+               "   `- net/loop/B (Add), see above\n");
+    net_expect_part(*state, "outputs net/loop/A -d 100", "net/loop/A (Add), see above\n");
+    net_expect_part(*state, "inputs net/loop/B -d 101", "error: 101 is out of range");
+}
+
+static void control_edges_are_shown_when_asked_for(void **state)
+{
+    net_expect(*state, "inputs net/loop/A -c",
+               "net/loop/A (Add)\n"
+               "|- net/fc1/MatMul-op1 (MatMul), has 2 inputs\n"
+               "|- net/loop/B (Add), has 1 input\n"
+               "`- net/big (Parameter), control\n");
+}
+
+static void trees_in_json(void **state)
+{
+    cJSON *record = net_record(*state, "inputs net/loop/B -r");
+    const cJSON *node = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "tree"), 0);
+    assert_string_equal(cJSON_GetObjectItem(node, "node")->valuestring, "net/loop/B");
+    node = cJSON_GetArrayItem(cJSON_GetObjectItem(node, "inputs"), 0);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(node, "inputs")), 2);
+    node = cJSON_GetArrayItem(cJSON_GetObjectItem(node, "inputs"), 1);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(node, "seen")));
+    cJSON_Delete(record);
+}
+
+static void scopes_are_a_tree(void **state)
+{
+    net_expect(*state, "info scopes",
+               "/  9 nodes\n"
+               "|- net/  8 nodes, 5 directly\n"
+               "|  |- fc1/  1 node\n"
+               "|  `- loop/  2 nodes\n"
+               "`- loss/  1 node\n");
+    net_expect(*state, "info scopes net -d 0", "net/  8 nodes, 5 directly, 2 scopes below\n");
+    net_expect(*state, "scope net/loop",
+               "net/loop/  2 nodes\n"
+               "  A  (Add) float32 (2, 3)\n"
+               "  B  (Add) float32 (2, 3)\n");
+    net_expect_part(*state, "scope", "net/fc1/  1 node\n");
+    net_expect_part(*state, "scope nowhere", "error: there is no scope nowhere");
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static void node_selects(void **state)
+{
+    net_expect(*state, "node", "net/fc1/MatMul-op1 (MatMul), float32 (2, 3)\n");
+    net_expect(*state, "node loss/Mean-op9", "loss/Mean-op9 (Mean), float64 ()\n");
+    net_expect_part(*state, "print", "$1 = loss/Mean-op9:0\n");
+    net_expect_part(*state, "node nothing", "error: no node is named 'nothing'");
+}
+
+static void info_node_tells_everything(void **state)
+{
+    net_expect(*state, "info node net/fc1/MatMul-op1",
+               "net/fc1/MatMul-op1\n"
+               "  type        MatMul, other, order 4, graph main\n"
+               "  output :0   float32 (2, 3), 24 B\n"
+               "  input       net/fc1.weight (Parameter)\n"
+               "  input       net/fc1.bias (Parameter)\n"
+               "  used by     net/loop/A (Add)\n"
+               "  used by     loss/Mean-op9 (Mean)\n"
+               "  used by     net/o\\x1b[31mdd (ReLU)\n"
+               "  made at     " GRADB_TEST_SOURCE ":4\n");
+    net_expect_part(*state, "ni net/loop/A", "  input       net/big (Parameter, control)\n");
+}
+
+static void info_graph_counts(void **state)
+{
+    net_expect_part(*state, "info graph", "9 nodes, 9 edges, 4 scopes in 2 levels");
+    net_expect_part(*state, "info graph",
+                    "Types:   Parameter 4, Add 2, MatMul 1, Mean 1, ReLU 1\n");
+    net_expect(*state, "info params",
+               "Kind       Type     Shape     Elements     Size  Parameter\n"
+               "weight     float32  (2, 3)           6     24 B  net/fc1.weight\n"
+               "weight     float32  (3,)             3     12 B  net/fc1.bias\n"
+               "parameter  float32  (50, 30)     1,500  5.9 KiB  net/big\n"
+               "parameter  float32  (0, 4)           0      0 B  net/empty\n"
+               "2 weights: 9 elements, 36 B\n"
+               "2 other parameters: 1,500 elements, 5.9 KiB\n");
+    net_expect_part(*state, "info nodes net/fc1/MatMul-op1", "net/fc1/MatMul-op1  <= current\n");
+}
+
+static void info_needs_a_session_or_says_so(void **state)
+{
+    struct fake fake;
+    (void)state;
+    fake_create(&fake, &text_mode);
+    int rc = 0;
+    assert_non_null(
+        strstr(fake_run(&fake, "info graph", &rc), "the trainer has sent no graph yet"));
+    assert_int_equal(rc, GD_ENODATA);
+    assert_non_null(strstr(fake_run(&fake, "node", &rc), "no node is selected"));
+    assert_non_null(strstr(fake_run(&fake, "print", &rc), "error: "));
+    assert_non_null(strstr(fake_run(&fake, "info scopes", &rc), ""));
+    assert_non_null(strstr(fake_run(&fake, "info ranks", &rc), "4711  fake"));
+    assert_int_equal(rc, GD_OK);
+    fake_destroy(&fake);
+}
+
+static void info_of_the_session(void **state)
+{
+    struct net *net = *state;
+    gd_session_on_scalar(net->fake.session, "loss", 0.5, 3);
+    net_expect(net, "info scalars", "Name  Value  Step\nloss    0.5     3\n");
+    net_expect_part(net, "info target", "  state          stopped (node)\n");
+    net_expect_part(net, "info target", "  step           3, at net/fc1/MatMul-op1\n");
+    net_expect_part(net, "info target", "  shared memory  no\n");
+    net_expect_part(net, "info log", "The trainer has written nothing.\n");
+    fake_run(&net->fake, "step 2", NULL);
+    net_expect_part(net, "info timing", "Last run: 500 ms, 2 steps\n");
+}
+
+static void info_json(void **state)
+{
+    cJSON *record = net_record(*state, "info target");
+    assert_int_equal(cJSON_GetObjectItem(record, "step")->valueint, 3);
+    assert_string_equal(cJSON_GetObjectItem(record, "state")->valuestring, "stopped");
+    assert_int_equal(cJSON_GetObjectItem(record, "pid")->valueint, 4711);
+    cJSON_Delete(record);
+    record = net_record(*state, "info params");
+    const cJSON *param = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "params"), 0);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(param, "shape")), 2);
+    assert_int_equal(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(record, "weights"), "elements")->valueint, 9);
+    cJSON_Delete(record);
+}
+
+/* Every command in JSON mode writes one object with a type, whatever becomes of it. */
+static void every_command_gives_one_record(void **state)
+{
+    static const char *const lines[] = {
+        "info",          "info target", "info graph",   "info nodes",   "info node",
+        "info scopes",   "info types",  "info params",  "info stack",   "info frame",
+        "info source",   "info ranks",  "info display", "info scalars", "info timing",
+        "info log",      "print",       "print prev",   "print diff",   "x",
+        "whatis",        "stats",       "tensors",      "tensors -s",   "find nan",
+        "search op",     "inputs",      "outputs -r",   "node",         "scope",
+        "list",          "backtrace",   "frame",        "up",           "sources",
+        "annotate none", "display",     "undisplay",    "info line x:1"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        cJSON *record = net_record(*state, lines[i]);
+        assert_true(cJSON_IsString(cJSON_GetObjectItem(record, "type")));
+        cJSON_Delete(record);
+    }
+}
+
+/* ---- source -------------------------------------------------------------------------------- */
+
+static void list_marks_the_line(void **state)
+{
+    net_expect(*state, "list",
+               GRADB_TEST_SOURCE
+               ":4, net/fc1/MatMul-op1\n"
+               "       1  # A source file that a stack of the tests points into.\n"
+               "       2  def network(x):\n"
+               "       3          hidden = matmul(x, weight)  # a tab in front\n"
+               "=>     4      return matmul(hidden, weight2)\n"
+               "       5  \n"
+               "       6  \n"
+               "       7  def loss(x):\n"
+               "       8      return mean(network(x))\n");
+    net_expect_part(*state, "", "error: " GRADB_TEST_SOURCE " has no line 9\n");
+    net_expect(*state, "list 2,3",
+               "       2  def network(x):\n"
+               "       3          hidden = matmul(x, weight)  # a tab in front\n");
+    net_expect(*state, "list -",
+               "       1  # A source file that a stack of the tests points into.\n");
+    net_expect_part(*state, "list -", "error: the first line of");
+    net_expect_part(*state, "list 3,2", "error: lines 3,2 are no range\n");
+    net_expect_part(*state, "list " GRADB_TEST_SOURCE ":7", "=>     7  def loss(x):\n");
+}
+
+static void list_of_an_unreadable_file(void **state)
+{
+    net_expect_part(*state, "list loss/Mean-op9",
+                    "error: cannot read /nowhere/loss.py: No such file or directory\n");
+    net_expect_part(*state, "list net/loop/A", "error: the trainer sent no stack for net/loop/A\n");
+    net_expect_part(*state, "list /tmp:1", "error: cannot read /tmp");
+}
+
+static void stack_and_frames(void **state)
+{
+    net_expect(*state, "backtrace",
+               "net/fc1/MatMul-op1 (MatMul)\n#0  " GRADB_TEST_SOURCE
+               ":4\n      return matmul(hidden, weight2)\n");
+    net_expect_part(*state, "bt net/loop/A", "error: the trainer sent no stack for net/loop/A\n");
+    net_expect_part(*state, "up", "error: the outermost frame is selected");
+    net_expect_part(*state, "down", "error: the innermost frame is selected");
+    net_expect_part(*state, "frame 1",
+                    "error: there is no frame 1: net/fc1/MatMul-op1 has frames 0 to 0");
+    net_expect(*state, "sources",
+               "Nodes  First  Last  File\n"
+               "    1     77    77  /nowhere/loss.py\n"
+               "    1      4     4  " GRADB_TEST_SOURCE "\n");
+    net_expect_part(*state, "annotate sample.txt",
+                    "    1 |    4      return matmul(hidden, weight2)\n");
+    net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(search_by_name_type_and_line, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(search_json, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(inputs_are_a_tree, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(a_cycle_ends, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(control_edges_are_shown_when_asked_for, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(trees_in_json, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(scopes_are_a_tree, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(node_selects, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(info_node_tells_everything, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(info_graph_counts, setup_text, teardown),
+        cmocka_unit_test(info_needs_a_session_or_says_so),
+        cmocka_unit_test_setup_teardown(info_of_the_session, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(info_json, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* print, x, whatis, stats, tensors, find, save, display on values from memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "repl/net.h"
+
+static const struct repl_options text_mode = {.batch = true, .utf8 = false};
+static const struct repl_options json_mode = {.batch = true, .json = true};
+
+static int setup_text(void **state)
+{
+    static struct net net;
+    net_create(&net, &text_mode);
+    *state = &net;
+    return 0;
+}
+
+static int setup_json(void **state)
+{
+    static struct net net;
+    net_create(&net, &json_mode);
+    *state = &net;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    net_destroy(*state);
+    return 0;
+}
+
+/* ---- print --------------------------------------------------------------------------------- */
+
+static void print_shows_summary_and_values(void **state)
+{
+    net_expect(*state, "print net/fc1/MatMul-op1",
+               "$1 = net/fc1/MatMul-op1:0\n"
+               "float32 (2, 3) n=6 24 B min=1 max=6 mean=3.5 std=1.708 |#  #  #  #  #  #|\n"
+               "[[1. 2. 3.]\n"
+               " [4. 5. 6.]]\n");
+}
+
+static void print_never_hides_nan_and_inf(void **state)
+{
+    net_expect_part(*state, "print net/fc1.weight", "NaN!1 +Inf!1");
+    net_expect_part(*state, "print net/fc1.weight -s", "NaN!1 +Inf!1");
+    net_expect_part(*state, "print net/fc1.weight", "[[ 1.  -2.5  nan]\n [ inf  0.   4. ]]\n");
+}
+
+static void print_without_argument_takes_the_current_node(void **state)
+{
+    net_expect_part(*state, "print", "$1 = net/fc1/MatMul-op1:0\n");
+    net_expect_part(*state, "print .[0]", "$2 = net/fc1/MatMul-op1:0[0]\n");
+}
+
+static void print_of_a_slice_fetches_the_slice_alone(void **state)
+{
+    struct net *net = *state;
+    net_expect_part(net, "print net/big[1:3, -2:]", "[[58. 59.]\n [88. 89.]]\n");
+    assert_int_equal(net->fake.fetches, 1);
+    assert_int_equal(net->fake.slice.count, 2);
+    net_expect_part(net, "print net/big [0, 0]", "$2 = net/big:0[0, 0]\nfloat32 ()\n0.0\n");
+}
+
+static void print_abbreviates_unless_all_are_asked_for(void **state)
+{
+    struct net *net = *state;
+    net_expect_part(net, "print net/big", " ...\n");
+    fake_run(&net->fake, "print -a net/big", NULL);
+    assert_null(strstr(gd_buf_text(&net->fake.out), "..."));
+    assert_non_null(strstr(gd_buf_text(&net->fake.out), "1.499e+03"));
+}
+
+static void print_formats(void **state)
+{
+    net_expect_part(*state, "print/x net/fc1/MatMul-op1[0, :2]", "0x3f800000 0x40000000");
+    net_expect_part(*state, "print/e net/fc1/MatMul-op1[0, :2]", "e+00");
+    net_expect_rc(*state, "print/q net/big", GD_EUSAGE,
+                  "error: format 'q' is not known: f (fixed), e (scientific), x (hexadecimal) or d "
+                  "(integer) (usage: print[/f|e|x|d] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] "
+                  "[prev|diff])\n");
+}
+
+static void print_of_scalars_and_empty_tensors(void **state)
+{
+    net_expect(*state, "print loss/Mean-op9", "$1 = loss/Mean-op9:0\nfloat64 ()\n2.25\n");
+    net_expect(*state, "print loss/Mean-op9 -s", "loss/Mean-op9:0\nfloat64 () 2.25\n");
+    net_expect_part(*state, "print net/empty", "float32 (0, 4)");
+    net_expect_part(*state, "print net/empty", "\n[]\n");
+}
+
+static void print_history(void **state)
+{
+    struct net *net = *state;
+    fake_run(&net->fake, "print net/fc1/MatMul-op1", NULL);
+    fake_run(&net->fake, "print loss/Mean-op9", NULL);
+    int fetches = net->fake.fetches;
+    net_expect_part(net, "print $1[1]", "$1[1]\nfloat32 (3,)");
+    net_expect_part(net, "print $", "$2\nfloat64 ()\n2.25\n");
+    net_expect_part(net, "print $$", "$1\nfloat32 (2, 3)");
+    assert_int_equal(net->fake.fetches, fetches);
+    net_expect_rc(net, "print $7", GD_ENOTFOUND,
+                  "error: there is no value $7: 2 are in the history\n");
+    net_expect_rc(net, "print $1 prev", GD_EINVAL,
+                  "error: $1 is a value that was kept: it has no previous one\n");
+}
+
+static void print_previous_and_difference(void **state)
+{
+    net_expect_part(*state, "print net/fc1/MatMul-op1 prev",
+                    "$1 = net/fc1/MatMul-op1:0, previous value (step 2)\n");
+    net_expect(*state, "print net/fc1/MatMul-op1 diff",
+               "$2 = net/fc1/MatMul-op1:0, change from step 2 to step 3\n"
+               "float32 (2, 3) n=6 24 B min=0 max=0.5 mean=0.08333 std=0.1863 zeros=83.3% "
+               "|#              :|\n"
+               "changed: 1 of 6 elements, mean |d|=0.0833333 (0.0244 of mean |previous|), max "
+               "|d|=0.5\n"
+               "[[0.  0.  0. ]\n"
+               " [0.  0.  0.5]]\n");
+}
+
+/* A previous value that nobody kept is kept from now on, and a step later it is there. */
+static void print_previous_turns_keeping_on(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape matrix = {.rank = 2, .dim = {2, 3}};
+    const float old[6] = {9};
+    net_expect_rc(net, "print net/fc1.weight prev", GD_ENODATA,
+                  "error: the previous value of net/fc1.weight was not kept; it is kept from now "
+                  "on: `step`, then ask again\n");
+    assert_int_equal(net->fake.kept, 1);
+    assert_string_equal(net->fake.debugger->settings.keep_previous, "net/fc1.weight");
+    fake_run(&net->fake, "print net/fc1.weight prev", NULL);
+    assert_string_equal(net->fake.debugger->settings.keep_previous, "net/fc1.weight");
+    fake_run(&net->fake, "print net/big[0] diff", NULL);
+    assert_int_equal(net->fake.kept, 2);
+    fake_set(&net->fake, net->weight, 0, GD_PREVIOUS, GD_FLOAT32, &matrix, old);
+    fake_run(&net->fake, "step", NULL);
+    net_expect_part(net, "print net/fc1.weight[0, 0] prev", "previous value (step 3)");
+}
+
+static void print_says_why_there_is_no_value(void **state)
+{
+    net_expect_rc(*state, "print net/fc1.bias", GD_ENODATA,
+                  "error: net/fc1.bias has not been computed in this step\n");
+    net_expect_rc(*state, "print net/big[50]", GD_EINVAL,
+                  "error: index 50 is out of bounds for axis 0 with size 50\n");
+    net_expect_part(*state, "print net/nothing", "error: no node is named 'net/nothing'");
+    net_expect_part(*state, "print net/big -q", "error: print has no option -q");
+}
+
+static void print_of_a_lost_session_reads_the_cache(void **state)
+{
+    struct net *net = *state;
+    fake_run(&net->fake, "print loss/Mean-op9", NULL);
+    fake_run(&net->fake, "print net/big -s", NULL);
+    fake_lose(&net->fake, "the cable was cut");
+    net_expect_part(net, "print loss/Mean-op9", "2.25\n");
+    net_expect_part(net, "print net/big", "(no values: net/big:0 is not among the values kept");
+    net_expect_rc(net, "print net/fc1.weight", GD_ENODATA,
+                  "error: net/fc1.weight:0 is not among the values kept of this lost session\n");
+    net_expect_part(net, "info target", "lost: the cable was cut");
+}
+
+static void print_escapes_names(void **state)
+{
+    struct net *net = *state;
+    char line[64];
+    snprintf(line, sizeof(line), "print %s", gd_graph_name(net->fake.graph, net->odd));
+    net_expect_part(net, line, "$1 = net/o\\x1b[31mdd:0\n");
+}
+
+static void print_can_be_interrupted(void **state)
+{
+    struct net *net = *state;
+    net->fake.never_answer = true;
+    int rc = 0;
+    fake_run(&net->fake, "print net/big", &rc);
+    assert_int_equal(rc, GD_EINTR);
+    net->fake.never_answer = false;
+    net_expect_part(net, "print loss/Mean-op9", "2.25\n");
+}
+
+static void print_json(void **state)
+{
+    cJSON *record = net_record(*state, "print net/fc1.weight");
+    assert_string_equal(cJSON_GetObjectItem(record, "type")->valuestring, "tensor");
+    assert_string_equal(cJSON_GetObjectItem(record, "dtype")->valuestring, "float32");
+    assert_int_equal(cJSON_GetObjectItem(record, "step")->valueint, 3);
+    char *values = cJSON_PrintUnformatted(cJSON_GetObjectItem(record, "values"));
+    assert_string_equal(values, "[[1,-2.5,\"nan\"],[\"inf\",0,4]]");
+    free(values);
+    char *shape = cJSON_PrintUnformatted(cJSON_GetObjectItem(record, "shape"));
+    assert_string_equal(shape, "[2,3]");
+    free(shape);
+    const cJSON *stats = cJSON_GetObjectItem(record, "stats");
+    assert_int_equal(cJSON_GetObjectItem(stats, "nan")->valueint, 1);
+    assert_int_equal(cJSON_GetObjectItem(stats, "pos_inf")->valueint, 1);
+    assert_true(cJSON_GetObjectItem(stats, "min")->valuedouble == -2.5);
+    cJSON_Delete(record);
+}
+
+static void print_json_is_bounded(void **state)
+{
+    cJSON *record = net_record(*state, "print net/big");
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(record, "values")));
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(record, "truncated")));
+    cJSON_Delete(record);
+    record = net_record(*state, "print net/big -a");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(record, "values")), NET_BIG_ROWS);
+    cJSON_Delete(record);
+    record = net_record(*state, "print net/empty");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(record, "values")), 0);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(record, "stats"), "min")));
+    cJSON_Delete(record);
+    record = net_record(*state, "print net/fc1.bias");
+    assert_string_equal(cJSON_GetObjectItem(record, "type")->valuestring, "error");
+    assert_string_equal(cJSON_GetObjectItem(record, "code")->valuestring, "no_data");
+    cJSON_Delete(record);
+}
+
+/* ---- x ------------------------------------------------------------------------------------- */
+
+static void examine_goes_on_across_rows(void **state)
+{
+    struct net *net = *state;
+    net_expect(net, "x/4 net/big[0, 28]", "net/big:0\n[0, 28]:   28.0  29.0  30.0  31.0\n");
+    net_expect(net, "", "[1, 2]:    32.0  33.0  34.0  35.0\n");
+    net_expect_rc(net, "x/8 net/big[49, 29]", GD_OK, "net/big:0\n[49, 29]:  1499.0\n");
+    net_expect_rc(net, "", GD_ENODATA, "error: net/big:0 has no more elements\n");
+    net_expect(net, "x/2x net/big[:, 1]", "net/big:0[:, 1]\n[0]:   0x3f800000  0x41f80000\n");
+}
+
+static void examine_fetches_a_small_box(void **state)
+{
+    struct net *net = *state;
+    fake_run(&net->fake, "x/4 net/big[7, 3]", NULL);
+    assert_int_equal(net->fake.slice.count, 2);
+    assert_int_equal(net->fake.slice.item[0].kind, GD_SLICE_INDEX);
+    assert_int_equal(net->fake.slice.item[0].start, 7);
+    assert_int_equal(net->fake.slice.item[1].kind, GD_SLICE_RANGE);
+    assert_int_equal(net->fake.slice.item[1].start, 3);
+    assert_int_equal(net->fake.slice.item[1].stop, 7);
+}
+
+static void examine_refuses(void **state)
+{
+    net_expect_part(*state, "x/4q net/big", "error: x/4q: a count and one of f, e, x, d");
+    net_expect_part(*state, "x/0 net/big", "error: 0 is out of range");
+    net_expect_part(*state, "x", "error: which tensor?");
+    net_expect_part(*state, "x net/big[60, 1]", "error: index 60 is out of bounds for axis 0");
+    net_expect_part(*state, "x net/empty", "error: net/empty:0 has no more elements");
+}
+
+/* ---- whatis, stats, tensors ---------------------------------------------------------------- */
+
+static void whatis_fetches_nothing(void **state)
+{
+    struct net *net = *state;
+    net_expect(net, "whatis net/big[::2, 0]", "type = float32 (25,), 25 elements, 100 B\n");
+    net_expect(net, "ptype net/fc1.bias", "type = float32 (3,), 3 elements, 12 B\n");
+    assert_int_equal(net->fake.fetches + net->fake.stats, 0);
+}
+
+static void stats_are_computed_where_the_tensor_lives(void **state)
+{
+    struct net *net = *state;
+    net_expect(net, "stats net/fc1.weight",
+               "net/fc1.weight:0\n"
+               "  type         float32 (2, 3)\n"
+               "  elements     6 (24 B)\n"
+               "  NaN          1 (16.7 %)\n"
+               "  +Inf         1 (16.7 %)\n"
+               "  -Inf         0\n"
+               "  zeros        1 (16.7 %)\n"
+               "  positive     2 (33.3 %)\n"
+               "  negative     1 (16.7 %)\n"
+               "  denormal     0\n"
+               "  min          -2.5\n"
+               "  max          4\n"
+               "  mean         0.625\n"
+               "  mean |x|     1.875\n"
+               "  deviation    2.328492\n"
+               "  L2 norm      4.82182538\n");
+    assert_int_equal(net->fake.fetches, 0);
+    assert_int_equal(net->fake.stats, 1);
+}
+
+static void tensors_lists_and_says_what_is_missing(void **state)
+{
+    net_expect(*state, "tensors net/fc1.weight, net/big",
+               "Kind       Type     Shape     Size     Tensor\n"
+               "weight     float32  (2, 3)    24 B     net/fc1.weight:0\n"
+               "parameter  float32  (50, 30)  5.9 KiB  net/big:0\n");
+    net_expect_part(*state, "lt net/fc1.bias -s",
+                    "net/fc1.bias:0  net/fc1.bias has not been computed in this step\n");
+    net_expect_part(*state, "tensors gradients", "No tensors.\n");
+    net_expect_part(*state, "tensors net/nothing", "error: ");
+}
+
+/* ---- find, save ---------------------------------------------------------------------------- */
+
+static void find_lists_indices(void **state)
+{
+    net_expect(*state, "find nonfinite net/fc1.weight",
+               "  [0, 2]  nan\n  [1, 0]  inf\n2 of 6 elements in net/fc1.weight:0\n");
+    net_expect(*state, "find max net/fc1.weight",
+               "  [1, 2]  4.0\n1 of 6 elements in net/fc1.weight:0\n");
+    net_expect(*state, "find abs > 2 in net/fc1.weight[0]",
+               "  [1]  -2.5\n1 of 3 elements in net/fc1.weight:0[0]\n");
+    net_expect_part(*state, "find >= 100 net/big", "  ... 1,380 more (-a shows all)\n");
+    net_expect(*state, "find nan net/empty", "0 of 0 elements in net/empty:0\n");
+    net_expect_part(*state, "find max net/empty", "error: there is no finite element");
+    net_expect_part(*state, "find > net/big", "error: a number must follow >");
+    net_expect_part(*state, "find blue net/big", "error: what to find:");
+}
+
+static void save_writes_npy(void **state)
+{
+    struct net *net = *state;
+    char path[] = "/tmp/gradb-test-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    char line[128];
+    snprintf(line, sizeof(line), "save net/big[1, :3] %s", path);
+    fake_run(&net->fake, line, NULL);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char data[256];
+    size_t len = fread(data, 1, sizeof(data), file);
+    fclose(file);
+    unlink(path);
+    const float expected[] = {30, 31, 32};
+    assert_int_equal(len, 128 + sizeof(expected));
+    assert_memory_equal(data, "\x93NUMPY\x01\x00", 8);
+    assert_non_null(strstr(data + 10, "'shape': (3,)"));
+    assert_memory_equal(data + 128, expected, sizeof(expected));
+    net_expect_part(net, "save net/big /nowhere/at/all.npy",
+                    "error: cannot write /nowhere/at/all.npy: No such file or directory");
+    net_expect_part(net, "save net/big", "error: save wants a tensor and a file");
+}
+
+/* ---- display ------------------------------------------------------------------------------- */
+
+static void display_shows_at_every_stop(void **state)
+{
+    struct net *net = *state;
+    net_expect(net, "display loss/Mean-op9", "1: loss/Mean-op9:0\nfloat64 ()\n2.25\n");
+    net_expect_part(net, "display/x net/fc1/MatMul-op1[0]", "0x3f800000");
+    gd_session_on_scalar(net->fake.session, "lr", 0.125, 3);
+    net_expect(net, "display lr", "3: lr = 0.125\n");
+    net_expect_part(net, "step", "1: loss/Mean-op9:0\nfloat64 ()\n2.25\n2: ");
+    fake_run(&net->fake, "undisplay 1 3", NULL);
+    fake_run(&net->fake, "step", NULL);
+    assert_null(strstr(gd_buf_text(&net->fake.out), "loss/Mean-op9"));
+    net_expect(net, "info display",
+               "Num  Format  Value    Expression\n  2  /x      current  net/fc1/MatMul-op1[0]\n");
+    net_expect_rc(net, "undisplay 9", GD_ENOTFOUND,
+                  "error: there is no display 9; `info display` lists them\n");
+}
+
+/* One that has no value says so in its place; the others are shown. */
+static void display_survives_missing_values(void **state)
+{
+    struct net *net = *state;
+    fake_run(&net->fake, "display net/fc1.bias", NULL);
+    fake_run(&net->fake, "display loss/Mean-op9", NULL);
+    net_expect_part(net, "step", "1: net/fc1.bias: net/fc1.bias has not been computed");
+    net_expect_part(net, "step", "2: loss/Mean-op9:0\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(print_shows_summary_and_values, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_never_hides_nan_and_inf, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_without_argument_takes_the_current_node, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(print_of_a_slice_fetches_the_slice_alone, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(print_abbreviates_unless_all_are_asked_for, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(print_formats, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_of_scalars_and_empty_tensors, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_history, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_previous_and_difference, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_previous_turns_keeping_on, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_says_why_there_is_no_value, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_of_a_lost_session_reads_the_cache, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(print_escapes_names, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_can_be_interrupted, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_json, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(print_json_is_bounded, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(examine_goes_on_across_rows, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(examine_fetches_a_small_box, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(examine_refuses, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(whatis_fetches_nothing, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(stats_are_computed_where_the_tensor_lives, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(tensors_lists_and_says_what_is_missing, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(find_lists_indices, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(save_writes_npy, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(display_shows_at_every_stop, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(display_survives_missing_values, setup_text, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
