@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define NCURSES_WIDECHAR 1
+#include "tui/draw.h"
+
+#include <curses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "tui/text.h"
+
+#define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
+
+struct draw {
+    SCREEN *screen;
+    bool utf8;
+    bool color;
+    bool cursor_set;
+    int cursor_row, cursor_col;
+    char restore[256];
+};
+
+/* Appends a capability without its padding marks. */
+static void restore_add(struct draw *draw, const char *name)
+{
+    const char *text = tigetstr(name);
+    size_t len = strlen(draw->restore);
+
+    if (text == NULL || text == (const char *)-1) {
+        return;
+    }
+    while (*text != '\0' && len + 1 < sizeof(draw->restore)) {
+        if (text[0] == '$' && text[1] == '<') {
+            const char *end = strchr(text, '>');
+            if (end != NULL) {
+                text = end + 1;
+                continue;
+            }
+        }
+        draw->restore[len++] = *text++;
+    }
+    draw->restore[len] = '\0';
+}
+
+static void colors_start(struct draw *draw)
+{
+    draw->color = draw->color && has_colors() && start_color() == OK;
+    if (draw->color) {
+        use_default_colors();
+        init_pair(1, COLOR_RED, -1);
+        init_pair(2, COLOR_YELLOW, -1);
+        init_pair(3, COLOR_CYAN, -1);
+    }
+}
+
+int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
+{
+    struct draw *draw = calloc(1, sizeof(*draw));
+
+    if (draw == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    draw->utf8 = utf8;
+    draw->color = color;
+    draw->screen = newterm(NULL, stdout, stdin);
+    if (draw->screen == NULL) {
+        free(draw);
+        return gd_fail(err, GD_EUNSUPPORTED, "the terminal's type is not known here");
+    }
+    set_term(draw->screen);
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(ESCAPE_DELAY);
+    colors_start(draw);
+    restore_add(draw, "sgr0");
+    restore_add(draw, "rmkx");
+    restore_add(draw, "cnorm");
+    restore_add(draw, "rmcup");
+    *ret = draw;
+    return GD_OK;
+}
+
+void draw_close(struct draw *draw)
+{
+    if (draw == NULL) {
+        return;
+    }
+    curs_set(1);
+    endwin();
+    delscreen(draw->screen);
+    free(draw);
+}
+
+void draw_leave(struct draw *draw)
+{
+    (void)draw;
+    curs_set(1);
+    endwin();
+}
+
+void draw_enter(struct draw *draw)
+{
+    draw_resize(draw);
+    draw_forget(draw);
+}
+
+void draw_resize(struct draw *draw)
+{
+    struct winsize size;
+
+    (void)draw;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
+        resizeterm(size.ws_row, size.ws_col);
+    }
+}
+
+void draw_size(const struct draw *draw, int *rows, int *cols)
+{
+    (void)draw;
+    getmaxyx(stdscr, *rows, *cols);
+}
+
+bool draw_utf8(const struct draw *draw)
+{
+    return draw->utf8;
+}
+
+const char *draw_restore_text(const struct draw *draw)
+{
+    return draw->restore;
+}
+
+void draw_begin(struct draw *draw)
+{
+    draw->cursor_set = false;
+    erase();
+}
+
+void draw_end(struct draw *draw)
+{
+    if (draw->cursor_set) {
+        move(draw->cursor_row, draw->cursor_col);
+    }
+    curs_set(draw->cursor_set ? 1 : 0);
+    refresh();
+}
+
+void draw_forget(struct draw *draw)
+{
+    (void)draw;
+    clearok(stdscr, TRUE);
+}
+
+static attr_t style_attr(const struct draw *draw, enum draw_style style)
+{
+    switch (style) {
+    case DRAW_PLAIN: return A_NORMAL;
+    case DRAW_BOLD: return A_BOLD;
+    case DRAW_DIM: return A_DIM;
+    case DRAW_REVERSE: return A_REVERSE;
+    case DRAW_ERROR: return draw->color ? (attr_t)COLOR_PAIR(1) : A_BOLD;
+    case DRAW_MARK: return draw->color ? (attr_t)COLOR_PAIR(2) | A_BOLD : A_BOLD;
+    case DRAW_SCOPE: return draw->color ? (attr_t)COLOR_PAIR(3) : A_NORMAL;
+    }
+    return A_NORMAL;
+}
+
+int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
+              const char *text)
+{
+    int used = 0;
+
+    attrset((int)style_attr(draw, style));
+    while (*text != '\0') {
+        struct tui_glyph glyph;
+        size_t len = tui_glyph(text, draw->utf8, &glyph);
+        if (used + glyph.width > cols) {
+            break;
+        }
+        mvaddstr(row, col + used, glyph.text);
+        used += glyph.width;
+        text += len;
+    }
+    attrset(A_NORMAL);
+    return used;
+}
+
+void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style)
+{
+    attrset((int)style_attr(draw, style));
+    for (int i = 0; i < cols; i++) {
+        mvaddstr(row, col + i, " ");
+    }
+    attrset(A_NORMAL);
+}
+
+void draw_hline(struct draw *draw, int row, int col, int cols)
+{
+    for (int i = 0; i < cols; i++) {
+        mvaddstr(row, col + i, draw->utf8 ? "\u2500" : "-");
+    }
+}
+
+void draw_vline(struct draw *draw, int row, int col, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        mvaddstr(row + i, col, draw->utf8 ? "\u2502" : "|");
+    }
+}
+
+void draw_cursor(struct draw *draw, int row, int col)
+{
+    draw->cursor_set = true;
+    draw->cursor_row = row;
+    draw->cursor_col = col;
+}
+
+static int special_key(wint_t key)
+{
+    switch (key) {
+    case KEY_UP: return DRAW_KEY_UP;
+    case KEY_DOWN: return DRAW_KEY_DOWN;
+    case KEY_LEFT: return DRAW_KEY_LEFT;
+    case KEY_RIGHT: return DRAW_KEY_RIGHT;
+    case KEY_HOME: return DRAW_KEY_HOME;
+    case KEY_END: return DRAW_KEY_END;
+    case KEY_PPAGE: return DRAW_KEY_PAGE_UP;
+    case KEY_NPAGE: return DRAW_KEY_PAGE_DOWN;
+    case KEY_DC: return DRAW_KEY_DELETE;
+    case KEY_BACKSPACE: return DRAW_KEY_BACKSPACE;
+    case KEY_BTAB: return DRAW_KEY_BACKTAB;
+    case KEY_ENTER: return '\r';
+    case KEY_F(1): return DRAW_KEY_F1;
+    default: return DRAW_KEY_OTHER;
+    }
+}
+
+int draw_key(struct draw *draw)
+{
+    wint_t key;
+    int rc = get_wch(&key);
+
+    (void)draw;
+    if (rc == ERR) {
+        return -1;
+    }
+    return rc == KEY_CODE_YES ? special_key(key) : (int)key;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The screen: the only file that calls curses. Everything that is drawn is clipped and made safe
+ * here (tui/text.h).
+ */
+#ifndef GD_TUI_DRAW_H
+#define GD_TUI_DRAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/error.h"
+
+struct draw;
+
+enum draw_style {
+    DRAW_PLAIN,
+    DRAW_BOLD,
+    DRAW_DIM,
+    DRAW_REVERSE,
+    DRAW_ERROR,
+    DRAW_MARK, /* where the training stands, breakpoints */
+    DRAW_SCOPE,
+};
+
+struct draw_rect {
+    int row, col, rows, cols;
+};
+
+/* Takes the terminal on stdin and stdout. GD_EUNSUPPORTED: none, or of an unknown type; GD_ENOMEM.
+ */
+int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err);
+void draw_close(struct draw *draw); /* gives the terminal back as it was */
+
+void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
+void draw_enter(struct draw *draw);  /* and here again */
+void draw_resize(struct draw *draw); /* after the terminal's size changed */
+void draw_size(const struct draw *draw, int *rows, int *cols);
+bool draw_utf8(const struct draw *draw);
+/* What puts a terminal back when nobody can call draw_close any more; valid until draw_close. */
+const char *draw_restore_text(const struct draw *draw);
+
+void draw_begin(struct draw *draw);  /* an empty picture */
+void draw_end(struct draw *draw);    /* shows it */
+void draw_forget(struct draw *draw); /* the next picture is sent whole */
+/* Returns the columns used; what does not fit is cut off. */
+int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
+              const char *text);
+void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style);
+void draw_hline(struct draw *draw, int row, int col, int cols);
+void draw_vline(struct draw *draw, int row, int col, int rows);
+void draw_cursor(struct draw *draw, int row, int col); /* none is shown in a picture without */
+
+/* Keys: Unicode characters, and the keys below. */
+enum draw_key_code {
+    DRAW_KEY_UP = 0x110000, /* beyond Unicode */
+    DRAW_KEY_DOWN,
+    DRAW_KEY_LEFT,
+    DRAW_KEY_RIGHT,
+    DRAW_KEY_HOME,
+    DRAW_KEY_END,
+    DRAW_KEY_PAGE_UP,
+    DRAW_KEY_PAGE_DOWN,
+    DRAW_KEY_DELETE,
+    DRAW_KEY_BACKSPACE,
+    DRAW_KEY_BACKTAB,
+    DRAW_KEY_F1,
+    DRAW_KEY_OTHER,
+};
+/* The next key that was typed; -1 when there is none now. */
+int draw_key(struct draw *draw);
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What is known of the node under the cursor, with a line of statistics for each of its outputs. */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format.h"
+
+#define MAX_INPUTS_SHOWN 40
+#define MAX_TEXT         ((size_t)1 << 20)
+
+/* ---- statistics ---- */
+
+static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                     const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct stats_request *request = ctx;
+    struct tui *tui = request->tui;
+
+    (void)step;
+    if (tui != NULL) {
+        struct slot_stats *slot = &tui->node.slot[request->slot];
+        tui->node.awaited[request->slot] = NULL;
+        if (request->serial == tui->node.serial) {
+            slot->state = err == NULL ? STATS_HERE : STATS_FAILED;
+            if (err == NULL) {
+                slot->dtype = dtype;
+                slot->shape = *shape;
+                slot->stats = *stats;
+            } else {
+                snprintf(slot->why, sizeof(slot->why), "%.119s", err->text);
+            }
+        }
+        tui_changed(tui);
+    }
+    free(request);
+}
+
+static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
+{
+    struct node_pane *pane = &tui->node;
+    struct gd_tensor_ref ref = {pane->node, slot, GD_CURRENT};
+    struct gd_err err = {.code = GD_OK};
+    struct stats_request *request = calloc(1, sizeof(*request));
+
+    if (request == NULL) {
+        return;
+    }
+    *request = (struct stats_request){tui, slot, pane->serial};
+    pane->slot[slot].state = STATS_ASKED;
+    pane->awaited[slot] = request;
+    if (gd_session_stats(session, &ref, on_stats, request, &err) != GD_OK) {
+        pane->awaited[slot] = NULL;
+        pane->slot[slot].state = STATS_FAILED;
+        snprintf(pane->slot[slot].why, sizeof(pane->slot[slot].why), "%.119s", err.text);
+        free(request);
+    }
+}
+
+static bool awaits(const struct node_pane *pane)
+{
+    for (int i = 0; i < TUI_MAX_SLOTS; i++) {
+        if (pane->awaited[i] != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool can_ask(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED || session->state == GD_LOST ||
+           session->state == GD_FINISHED;
+}
+
+void tui_node_update(struct tui *tui)
+{
+    struct node_pane *pane = &tui->node;
+    struct gd_session *session = tui->tree.session;
+    struct gd_node_info info;
+    gd_node_id node = tui_cursor_node(tui);
+
+    if (session == NULL) {
+        return;
+    }
+    if (session != pane->session || node != pane->node ||
+        session->stop.sequence != pane->stop_sequence) {
+        if (node != pane->node) {
+            pane->first = 0;
+        }
+        pane->session = session;
+        pane->node = node;
+        pane->stop_sequence = session->stop.sequence;
+        pane->serial++;
+        memset(pane->slot, 0, sizeof(pane->slot));
+    }
+    /* One node's questions at a time: a cursor that hurries on leaves none behind. A command that
+     * runs has the trainer to itself. */
+    if (node == GD_NO_NODE || tui->executing || awaits(pane) || !can_ask(session) ||
+        !gd_graph_node(session->graph, node, &info)) {
+        return;
+    }
+    for (uint32_t i = 0; i < info.output_count && i < TUI_MAX_SLOTS; i++) {
+        if (pane->slot[i].state == STATS_NONE) {
+            ask(tui, session, i);
+        }
+    }
+}
+
+void tui_node_forget(struct tui *tui)
+{
+    for (int i = 0; i < TUI_MAX_SLOTS; i++) {
+        if (tui->node.awaited[i] != NULL) {
+            tui->node.awaited[i]->tui = NULL;
+            tui->node.awaited[i] = NULL;
+        }
+    }
+}
+
+/* ---- the text ---- */
+
+static void add_shape(struct gd_buf *out, const struct gd_output *output)
+{
+    char shape[128];
+    gd_buf_printf(out, " %s %s", gd_dtype_name(output->dtype),
+                  gd_shape_text(&output->shape, shape, sizeof(shape)));
+}
+
+static void add_inputs(struct gd_session *session, const struct gd_node_info *info,
+                       struct gd_buf *out)
+{
+    if (info->input_count > 0) {
+        gd_buf_puts(out, "inputs\n");
+    }
+    for (uint32_t i = 0; i < info->input_count && i < MAX_INPUTS_SHOWN; i++) {
+        const struct gd_edge *edge = &info->inputs[i];
+        struct gd_output output;
+        if (edge->node == GD_NO_NODE) {
+            continue;
+        }
+        gd_buf_printf(out, "  %s", gd_graph_name(session->graph, edge->node));
+        if (edge->control) {
+            gd_buf_puts(out, " (order only)");
+        } else {
+            gd_buf_printf(out, ":%u", edge->slot);
+            if (gd_graph_output(session->graph, edge->node, edge->slot, &output)) {
+                add_shape(out, &output);
+            }
+        }
+        gd_buf_putc(out, '\n');
+    }
+    if (info->input_count > MAX_INPUTS_SHOWN) {
+        gd_buf_printf(out, "  and %u more: see info node\n", info->input_count - MAX_INPUTS_SHOWN);
+    }
+}
+
+static void add_stats(struct tui *tui, const struct slot_stats *slot, struct gd_buf *out)
+{
+    switch (slot->state) {
+    case STATS_NONE: break;
+    case STATS_ASKED: gd_buf_puts(out, "    ...\n"); break;
+    case STATS_FAILED: gd_buf_printf(out, "    %s\n", slot->why); break;
+    case STATS_HERE:
+        gd_buf_puts(out, "    ");
+        gd_format_summary(slot->dtype, &slot->shape, &slot->stats, NULL, 0, tui->utf8, out);
+        gd_buf_putc(out, '\n');
+        break;
+    }
+}
+
+static void add_outputs(struct tui *tui, struct gd_session *session,
+                        const struct gd_node_info *info, struct gd_buf *out)
+{
+    if (info->output_count > 0) {
+        gd_buf_puts(out, "outputs\n");
+    }
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        struct gd_output output;
+        gd_buf_printf(out, "  :%u", i);
+        if (gd_graph_output(session->graph, tui->node.node, i, &output)) {
+            add_shape(out, &output);
+        }
+        gd_buf_putc(out, '\n');
+        if (i < TUI_MAX_SLOTS && session->state != GD_RUNNING) {
+            add_stats(tui, &tui->node.slot[i], out);
+        }
+    }
+    if (session->state == GD_RUNNING) {
+        gd_buf_puts(out, "  (running: values at the next stop)\n");
+    }
+}
+
+static void add_frames(struct gd_session *session, gd_node_id node, struct gd_buf *out)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frames = gd_graph_stack(session->graph, node, &count);
+
+    if (count > 0) {
+        gd_buf_puts(out, "source\n");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct gd_frame *frame = &frames[i];
+        const char *slash = strrchr(frame->file, '/');
+        if (frame->is_title || frame->file[0] == '\0') {
+            gd_buf_printf(out, "  %s\n", frame->code);
+        } else {
+            gd_buf_printf(out, "  %s:%u %s\n", slash != NULL ? slash + 1 : frame->file, frame->line,
+                          frame->function);
+        }
+    }
+}
+
+static void add_node(struct tui *tui, struct gd_session *session, gd_node_id node,
+                     struct gd_buf *out)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(session->graph, node, &info)) {
+        return;
+    }
+    gd_buf_printf(out, "%s\ntype %s, %s", info.name, info.type, gd_node_kind_name(info.kind));
+    if (info.order != GD_NO_ORDER) {
+        gd_buf_printf(out, ", number %u in order", info.order);
+    }
+    gd_buf_putc(out, '\n');
+    for (uint32_t i = 0; i < info.attr_count; i++) {
+        gd_buf_printf(out, "%s%s=%s", i > 0 ? " " : "", info.attrs[i].name, info.attrs[i].value);
+    }
+    if (info.attr_count > 0) {
+        gd_buf_putc(out, '\n');
+    }
+    add_outputs(tui, session, &info, out);
+    add_inputs(session, &info, out);
+    add_frames(session, node, out);
+}
+
+static void add_scope(struct gd_session *session, gd_scope_id scope, struct gd_buf *out)
+{
+    struct gd_scope_info info;
+
+    if (gd_graph_scope(session->graph, scope, &info)) {
+        gd_buf_printf(out, "%s\nscope: %u nodes, %u of them directly in it\n", info.name,
+                      info.total_count, info.node_count);
+    }
+}
+
+/* ---- drawing ---- */
+
+static void node_request(struct tui *tui, enum tui_request request)
+{
+    struct node_pane *pane = &tui->node;
+    int page = pane->rows > 1 ? pane->rows - 1 : 1;
+
+    switch (request) {
+    case TUI_UP: pane->first--; break;
+    case TUI_DOWN: pane->first++; break;
+    case TUI_PAGE_UP: pane->first -= page; break;
+    case TUI_PAGE_DOWN: pane->first += page; break;
+    case TUI_TOP: pane->first = 0; break;
+    case TUI_BOTTOM: pane->first = pane->lines; break;
+    default: break;
+    }
+    int last = pane->lines > pane->rows ? pane->lines - pane->rows : 0;
+    pane->first = pane->first > last ? last : pane->first;
+    pane->first = pane->first < 0 ? 0 : pane->first;
+}
+
+static int count_lines(const char *text)
+{
+    int count = 0;
+    for (const char *p = strchr(text, '\n'); p != NULL; p = strchr(p + 1, '\n')) {
+        count++;
+    }
+    return count;
+}
+
+static void draw_lines(struct tui *tui, const struct draw_rect *rect, char *text)
+{
+    struct node_pane *pane = &tui->node;
+    int number = 0;
+
+    for (char *end = strchr(text, '\n'); end != NULL; end = strchr(text, '\n')) {
+        *end = '\0';
+        int y = number - pane->first;
+        if (y >= 0 && y < rect->rows) {
+            enum draw_style style = number == 0                    ? DRAW_BOLD
+                                    : text[0] != ' ' && number > 1 ? DRAW_SCOPE
+                                                                   : DRAW_PLAIN;
+            draw_text(tui->draw, rect->row + y, rect->col, rect->cols, style, text);
+        }
+        number++;
+        text = end + 1;
+    }
+}
+
+static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct gd_session *session = tui->tree.session;
+    struct gd_buf text = GD_BUF_INIT(MAX_TEXT);
+    struct tui_tree_row row;
+
+    (void)focused;
+    if (session != NULL && tui_cursor_row(tui, &row)) {
+        if (row.is_scope) {
+            add_scope(session, row.scope, &text);
+        } else {
+            add_node(tui, session, row.node, &text);
+        }
+    }
+    tui->node.rows = rect->rows;
+    tui->node.lines = count_lines(gd_buf_text(&text));
+    if (text.data != NULL) {
+        draw_lines(tui, rect, text.data);
+    }
+    gd_buf_deinit(&text);
+}
+
+static void node_title(struct tui *tui, char *out, size_t size)
+{
+    struct tui_tree_row row;
+    bool scope = tui_cursor_row(tui, &row) && row.is_scope;
+    snprintf(out, size, "%s", scope ? "scope" : "node");
+}
+
+const struct tui_pane_ops tui_node_pane = {node_draw, node_request, node_title};

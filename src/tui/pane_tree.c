@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The graph as a tree: where the training stands (>), where it will stop (*), what is where. */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/text.h"
+
+#define MARK_COLS 2
+#define FEW_ROWS  12 /* scopes at the top that open by themselves */
+
+static struct tree_pane *pane_of(struct tui *tui)
+{
+    return &tui->tree;
+}
+
+bool tui_cursor_row(struct tui *tui, struct tui_tree_row *ret)
+{
+    struct tree_pane *pane = pane_of(tui);
+    return pane->any && tui_tree_get(pane->tree, &pane->cursor, ret);
+}
+
+gd_node_id tui_cursor_node(struct tui *tui)
+{
+    struct tui_tree_row row;
+    return tui_cursor_row(tui, &row) && !row.is_scope ? row.node : GD_NO_NODE;
+}
+
+/* ---- following the session ---- */
+
+static bool same_pos(const struct tui_tree_pos *a, const struct tui_tree_pos *b)
+{
+    return a->in == b->in && a->index == b->index;
+}
+
+/* A graph that is seen for the first time shows its outer scopes' insides. */
+static void open_outer(struct tree_pane *pane)
+{
+    struct tui_tree_pos pos;
+    struct tui_tree_row row;
+    gd_scope_id outer[FEW_ROWS];
+    int count = 0;
+
+    for (bool more = tui_tree_first(pane->tree, &pos); more && count < FEW_ROWS;
+         more = tui_tree_next(pane->tree, &pos)) {
+        if (tui_tree_get(pane->tree, &pos, &row) && row.is_scope) {
+            outer[count++] = row.scope;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        if (tui_tree_reveal_scope(pane->tree, outer[i], &pos, NULL) == GD_OK) {
+            tui_tree_open(pane->tree, &pos, true, NULL);
+        }
+    }
+}
+
+/* Puts the cursor back on what it was on, after the rows were laid out anew. */
+static void find_again(struct tree_pane *pane, const struct tui_tree_row *row)
+{
+    int rc = row->is_scope ? tui_tree_reveal_scope(pane->tree, row->scope, &pane->cursor, NULL)
+                           : tui_tree_reveal(pane->tree, row->node, &pane->cursor, NULL);
+    if (rc != GD_OK) {
+        tui_tree_first(pane->tree, &pane->cursor);
+    }
+    pane->top = pane->cursor;
+    for (int i = 0; i < pane->rows / 2; i++) {
+        tui_tree_previous(pane->tree, &pane->top);
+    }
+}
+
+static void take_graph(struct tui *tui, struct gd_session *session)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct tui_tree_row row;
+    bool same = session == pane->session;
+    bool had = same && tui_cursor_row(tui, &row);
+
+    tui_tree_set_graph(pane->tree, session != NULL ? session->graph : NULL, same, NULL);
+    pane->session = session;
+    pane->generation = session != NULL ? session->graph_generation : 0;
+    pane->any = tui_tree_first(pane->tree, &pane->cursor);
+    pane->top = pane->cursor;
+    if (had && pane->any) {
+        find_again(pane, &row);
+    } else if (pane->any) {
+        open_outer(pane);
+        pane->stop_sequence = 0;
+        pane->current = GD_NO_NODE;
+    }
+}
+
+void tui_tree_update(struct tui *tui)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct gd_session *session = tui->debugger->current;
+
+    if (session != pane->session ||
+        (session != NULL && session->graph_generation != pane->generation)) {
+        take_graph(tui, session);
+    }
+    if (session == NULL || !pane->any || session->state == GD_RUNNING) {
+        return;
+    }
+    if (session->stop.sequence != pane->stop_sequence || session->current != pane->current) {
+        pane->stop_sequence = session->stop.sequence;
+        pane->current = session->current;
+        if (pane->current != GD_NO_NODE) {
+            tui_tree_reveal(pane->tree, pane->current, &pane->cursor, NULL);
+        }
+    }
+}
+
+/* ---- moving ---- */
+
+static void move_by(struct tree_pane *pane, int rows)
+{
+    for (; rows > 0 && tui_tree_next(pane->tree, &pane->cursor); rows--) {
+    }
+    for (; rows < 0 && tui_tree_previous(pane->tree, &pane->cursor); rows++) {
+    }
+}
+
+static void fold(struct tree_pane *pane)
+{
+    struct tui_tree_row row;
+
+    if (tui_tree_get(pane->tree, &pane->cursor, &row) && row.is_scope && row.open) {
+        tui_tree_open(pane->tree, &pane->cursor, false, NULL);
+    } else {
+        tui_tree_up(pane->tree, &pane->cursor);
+    }
+}
+
+static void tree_request(struct tui *tui, enum tui_request request)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct tui_tree_row row;
+    int page = pane->rows > 1 ? pane->rows - 1 : 1;
+
+    if (!tui_cursor_row(tui, &row)) {
+        return;
+    }
+    switch (request) {
+    case TUI_UP: move_by(pane, -1); break;
+    case TUI_DOWN: move_by(pane, 1); break;
+    case TUI_PAGE_UP: move_by(pane, -page); break;
+    case TUI_PAGE_DOWN: move_by(pane, page); break;
+    case TUI_TOP: tui_tree_first(pane->tree, &pane->cursor); break;
+    case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
+    case TUI_FOLD: fold(pane); break;
+    case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true, NULL); break;
+    case TUI_TOGGLE: tui_tree_open(pane->tree, &pane->cursor, !row.open, NULL); break;
+    default: break;
+    }
+}
+
+/* ---- drawing ---- */
+
+/* Moves the top so that the cursor is on the pane. Looks no further than one page: when the cursor
+ * is not there it went far, and the top goes with it. */
+static void keep_in_view(struct tree_pane *pane)
+{
+    struct tui_tree_pos pos = pane->top;
+    struct tui_tree_row row;
+
+    if (tui_tree_get(pane->tree, &pos, &row)) {
+        for (int i = 0; i < pane->rows; i++) {
+            if (same_pos(&pos, &pane->cursor)) {
+                return;
+            }
+            if (!tui_tree_next(pane->tree, &pos)) {
+                break;
+            }
+        }
+    }
+    /* One line beyond an edge scrolls by one line. */
+    struct tui_tree_pos above = pane->top;
+    if (tui_tree_previous(pane->tree, &above) && same_pos(&above, &pane->cursor)) {
+        pane->top = above;
+        return;
+    }
+    if (same_pos(&pos, &pane->cursor)) {
+        tui_tree_next(pane->tree, &pane->top);
+        return;
+    }
+    pane->top = pane->cursor;
+    for (int i = 0; i < pane->rows / 2; i++) {
+        tui_tree_previous(pane->tree, &pane->top);
+    }
+}
+
+static void draw_scope(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,
+                       enum draw_style style)
+{
+    const char *sign = row->open ? (tui->utf8 ? "\u25be " : "- ") : (tui->utf8 ? "\u25b8 " : "+ ");
+    char count[24];
+
+    int used = draw_text(tui->draw, y, x, cols, style, sign);
+    used += draw_text(tui->draw, y, x + used, cols - used, style, row->label);
+    snprintf(count, sizeof(count), " (%u)", row->count);
+    draw_text(tui->draw, y, x + used, cols - used, style == DRAW_REVERSE ? style : DRAW_DIM, count);
+}
+
+static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,
+                      enum draw_style style)
+{
+    struct gd_node_info info;
+    struct gd_session *session = pane_of(tui)->session;
+    bool here = session->state != GD_RUNNING && session->stop.node == row->node;
+    int used = draw_text(tui->draw, y, x, cols, style == DRAW_PLAIN && here ? DRAW_MARK : style,
+                         row->label);
+
+    if (!gd_graph_node(session->graph, row->node, &info)) {
+        return;
+    }
+    /* MatMul-op7 says its type by itself. */
+    size_t type_len = strlen(info.type);
+    if (strncmp(row->label, info.type, type_len) != 0) {
+        used += 1;
+        draw_text(tui->draw, y, x + used, cols - used, style == DRAW_REVERSE ? style : DRAW_DIM,
+                  info.type);
+    }
+}
+
+static void draw_marks(struct tui *tui, const struct tui_tree_row *row, int y, int x)
+{
+    struct gd_session *session = pane_of(tui)->session;
+
+    if (row->is_scope) {
+        return;
+    }
+    if (session->state != GD_RUNNING && session->stop.node == row->node) {
+        draw_text(tui->draw, y, x, 1, DRAW_MARK, ">");
+    }
+    if (gd_debugger_breakpoint_at(tui->debugger, session, row->node) != NULL) {
+        draw_text(tui->draw, y, x + 1, 1, DRAW_ERROR, "*");
+    }
+}
+
+static void draw_row(struct tui *tui, const struct tui_tree_row *row, int y,
+                     const struct draw_rect *rect, bool cursor)
+{
+    enum draw_style style = cursor ? DRAW_REVERSE : row->is_scope ? DRAW_SCOPE : DRAW_PLAIN;
+    int indent = 2 * row->depth + (row->is_scope ? 0 : 2);
+    int most = rect->cols / 2; /* names stay readable however deep they lie */
+    int x = rect->col + MARK_COLS;
+    int cols = rect->cols - MARK_COLS;
+
+    indent = indent < most ? indent : most;
+    if (cursor) {
+        draw_fill(tui->draw, y, x, cols, DRAW_REVERSE);
+    }
+    draw_marks(tui, row, y, rect->col);
+    if (row->is_scope) {
+        draw_scope(tui, row, y, x + indent, cols - indent, style);
+    } else {
+        draw_node(tui, row, y, x + indent, cols - indent, style);
+    }
+}
+
+static void draw_empty(struct tui *tui, const struct draw_rect *rect)
+{
+    const char *text = tui->debugger->current == NULL ? "no trainer is connected" : "no graph yet";
+    draw_text(tui->draw, rect->row, rect->col + MARK_COLS, rect->cols - MARK_COLS, DRAW_DIM, text);
+}
+
+static void tree_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct tui_tree_row row;
+
+    (void)focused;
+    pane->rows = rect->rows;
+    if (!pane->any) {
+        draw_empty(tui, rect);
+        return;
+    }
+    keep_in_view(pane);
+    struct tui_tree_pos pos = pane->top;
+    for (int i = 0; i < rect->rows && tui_tree_get(pane->tree, &pos, &row); i++) {
+        draw_row(tui, &row, rect->row + i, rect, same_pos(&pos, &pane->cursor));
+        if (!tui_tree_next(pane->tree, &pos)) {
+            break;
+        }
+    }
+}
+
+static void tree_title(struct tui *tui, char *out, size_t size)
+{
+    struct gd_graph_counts counts;
+    struct gd_session *session = pane_of(tui)->session;
+
+    if (session == NULL) {
+        snprintf(out, size, "graph");
+        return;
+    }
+    gd_graph_counts(session->graph, &counts);
+    snprintf(out, size, "graph: %u nodes", counts.nodes);
+}
+
+const struct tui_pane_ops tui_tree_pane = {tree_draw, tree_request, tree_title};

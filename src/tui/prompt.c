@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * readline's editing without its terminal: keys are fed in one at a time, and the line is drawn by
+ * the console.
+ */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include <readline/readline.h>
+
+#include "repl/line.h"
+#include "tui/text.h"
+
+/* readline keeps its state in globals, and its callbacks take no context. */
+static struct tui *active;
+
+#define ABORT_KEY 7 /* C-g: what readline gets when it wants more input than there is */
+
+/* ---- readline's side ---- */
+
+static int next_byte(FILE *stream)
+{
+    (void)stream;
+    return active->typed_at < active->typed_len ? active->typed[active->typed_at++] : ABORT_KEY;
+}
+
+static int input_waits(void)
+{
+    return active->typed_at < active->typed_len;
+}
+
+static void redisplay(void)
+{
+    tui_changed(active);
+}
+
+static void prepare_nothing(int meta)
+{
+    (void)meta;
+}
+
+static void deprepare_nothing(void)
+{
+}
+
+static void on_line(char *text)
+{
+    if (text == NULL) {
+        if (active->executing) {
+            return;
+        }
+        tui_run_line(active, "quit"); /* C-d on an empty line, as in gdb */
+        return;
+    }
+    line_remember(active->repl, text);
+    tui_run_line(active, text);
+    free(text);
+}
+
+/* Candidates in columns, as a shell shows them. */
+static void show_matches(char **matches, int count, int longest)
+{
+    int rows, cols;
+    struct gd_buf line = GD_BUF_INIT(65536);
+
+    draw_size(active->draw, &rows, &cols);
+    int width = longest + 2;
+    int per_line = width < cols ? cols / width : 1;
+    int most = per_line * 100;
+    for (int i = 1; i <= count && i <= most; i++) {
+        gd_buf_puts(&line, matches[i]);
+        if (i % per_line == 0 || i == count || i == most) {
+            tui_console_add(active, DRAW_DIM, gd_buf_text(&line), line.len);
+            gd_buf_clear(&line);
+        } else {
+            size_t len = strlen(matches[i]);
+            gd_buf_fill(&line, ' ', (size_t)width > len ? (size_t)width - len : 1);
+        }
+    }
+    if (count > most) {
+        gd_buf_printf(&line, "and %d more", count - most);
+        tui_console_add(active, DRAW_DIM, gd_buf_text(&line), line.len);
+    }
+    gd_buf_deinit(&line);
+}
+
+static char **complete_word(const char *text, int start, int end)
+{
+    (void)text;
+    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+}
+
+static int leave_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    line_leave(active->repl);
+    return 0;
+}
+
+/* ---- ours ---- */
+
+static void install(struct tui *tui)
+{
+    (void)tui;
+    rl_callback_handler_install("", on_line);
+}
+
+/* The terminal is readline's (plain prompt) or not (panes). */
+static void take_hooks(bool panes)
+{
+    rl_getc_function = panes ? next_byte : rl_getc;
+    rl_input_available_hook = panes ? input_waits : NULL;
+    rl_redisplay_function = panes ? redisplay : rl_redisplay;
+    rl_prep_term_function = panes ? prepare_nothing : rl_prep_terminal;
+    rl_deprep_term_function = panes ? deprepare_nothing : rl_deprep_terminal;
+    rl_completion_display_matches_hook = panes ? show_matches : NULL;
+    rl_completion_query_items = panes ? -1 : 200;
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_change_environment = 0;
+}
+
+void tui_prompt_start(struct tui *tui)
+{
+    active = tui;
+    rl_readline_name = "gradb";
+    rl_attempted_completion_function = complete_word;
+    rl_basic_word_break_characters = " \t\n";
+    rl_completer_quote_characters = "";
+    take_hooks(true);
+    line_history_load(tui->repl);
+    install(tui);
+}
+
+void tui_prompt_stop(struct tui *tui)
+{
+    rl_callback_handler_remove();
+    line_history_save(tui->repl);
+    take_hooks(false);
+    active = NULL;
+}
+
+void tui_prompt_clear(struct tui *tui)
+{
+    rl_free_line_state();
+    rl_callback_sigcleanup();
+    rl_replace_line("", 0);
+    tui_changed(tui);
+}
+
+/* Keys that terminals send as sequences, as readline's own bindings want them. */
+static const char *sequence_of(int key)
+{
+    switch (key) {
+    case DRAW_KEY_UP: return "\033[A";
+    case DRAW_KEY_DOWN: return "\033[B";
+    case DRAW_KEY_RIGHT: return "\033[C";
+    case DRAW_KEY_LEFT: return "\033[D";
+    case DRAW_KEY_HOME: return "\033[H";
+    case DRAW_KEY_END: return "\033[F";
+    case DRAW_KEY_DELETE: return "\033[3~";
+    case DRAW_KEY_BACKSPACE: return "\177";
+    default: return NULL;
+    }
+}
+
+void tui_prompt_key(struct tui *tui, int key)
+{
+    const char *sequence = sequence_of(key);
+
+    if (sequence != NULL) {
+        tui->typed_len = strlen(sequence);
+        memcpy(tui->typed, sequence, tui->typed_len);
+    } else if (key >= DRAW_KEY_UP) {
+        return;
+    } else if (key < 0x80) {
+        tui->typed[0] = (unsigned char)key;
+        tui->typed_len = 1;
+    } else {
+        mbstate_t state = {0};
+        size_t len = wcrtomb((char *)tui->typed, (wchar_t)key, &state);
+        if (len == (size_t)-1) {
+            return;
+        }
+        tui->typed_len = len;
+    }
+    tui->console.back = 0;
+    for (tui->typed_at = 0; tui->typed_at < tui->typed_len;) {
+        rl_callback_read_char();
+    }
+}
+
+/* The part of the text that lies around the cursor, when it is wider than the row. */
+static void draw_line(struct tui *tui, int row, int col, int cols, const char *text, size_t point,
+                      bool focused)
+{
+    int before = tui_text_width(text, point, tui->utf8);
+
+    while (before >= cols) {
+        struct tui_glyph glyph;
+        text += tui_glyph(text, tui->utf8, &glyph);
+        before -= glyph.width;
+    }
+    draw_text(tui->draw, row, col, cols, DRAW_PLAIN, text);
+    if (focused) {
+        draw_cursor(tui->draw, row, col + before);
+    }
+}
+
+void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
+{
+    const char *prompt = repl_prompt(tui->repl);
+
+    if (tui->question != NULL) {
+        int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, tui->question);
+        used += draw_text(tui->draw, row, col + used, cols - used, DRAW_BOLD, " (y or n) ");
+        draw_cursor(tui->draw, row, col + (used < cols ? used : cols - 1));
+        return;
+    }
+    if (tui->executing) {
+        prompt = repl_is_waiting(tui->repl) ? "(running, C-c stops) " : "(running) ";
+    } else if (rl_display_prompt != NULL && rl_display_prompt[0] != '\0') {
+        prompt = rl_display_prompt; /* searching the history */
+    }
+    int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, prompt);
+    if (used + 1 < cols) {
+        draw_line(tui, row, col + used, cols - used - 1, rl_line_buffer ? rl_line_buffer : "",
+                  rl_point > 0 ? (size_t)rl_point : 0, focused);
+    }
+}
+
+void tui_prompt_plain(struct tui *tui)
+{
+    rl_callback_handler_remove();
+    line_history_save(tui->repl);
+    take_hooks(false);
+    rl_catch_signals = 0;
+    rl_bind_keyseq("\\C-xa", leave_key);
+    rl_bind_keyseq("\\C-x\\C-a", leave_key);
+    puts("The panes are put away: C-x a brings them back.");
+    fflush(stdout);
+    repl_run_prompt(tui->repl);
+    tui_prompt_start(tui);
+}

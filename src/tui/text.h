@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Text as it may be put on a screen: one column-counted piece at a time, with everything that a
+ * terminal could take for a command made visible.
+ */
+#ifndef GD_TUI_TEXT_H
+#define GD_TUI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tui_glyph {
+    char text[16]; /* what to draw, NUL-terminated */
+    int width;     /* columns it takes */
+};
+
+/* The first character of `text` (not empty), and how many bytes it is made of. Control characters
+ * and bytes that are no UTF-8 become \xNN, unprintable characters \u{N}; without utf8 everything
+ * beyond ASCII becomes '?'. */
+size_t tui_glyph(const char *text, bool utf8, struct tui_glyph *ret);
+
+/* Columns of text[0..len) when drawn. */
+int tui_text_width(const char *text, size_t len, bool utf8);
+
+/* The longest start of `text` that fits `columns`, in bytes. */
+size_t tui_text_fit(const char *text, int columns, bool utf8);
+
+#endif

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The panes' loop: keys in, commands run, pictures out. */
+#include "tui/tui_impl.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "repl/repl.h"
+#include "tui/guard.h"
+
+#define FRAME_SECONDS 0.1 /* between two pictures that no key asked for */
+#define MAX_QUEUE     100 /* lines typed ahead */
+
+const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
+    [TUI_TREE] = &tui_tree_pane,
+    [TUI_NODE] = &tui_node_pane,
+    [TUI_CONSOLE] = &tui_console_pane,
+};
+
+void tui_changed(struct tui *tui)
+{
+    tui->dirty = true;
+}
+
+/* ---- commands ---- */
+
+void tui_run_line(struct tui *tui, const char *line)
+{
+    char **more = tui->queue_count < MAX_QUEUE
+                      ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
+                      : NULL;
+    if (more == NULL) {
+        return;
+    }
+    tui->queue = more;
+    tui->queue[tui->queue_count] = strdup(line);
+    tui->queue_count += tui->queue[tui->queue_count] != NULL ? 1 : 0;
+}
+
+static void execute(struct tui *tui, const char *line)
+{
+    struct gd_buf echo = GD_BUF_INIT(70000);
+
+    gd_buf_printf(&echo, "%s%s", repl_prompt(tui->repl), line);
+    tui_console_add(tui, DRAW_BOLD, gd_buf_text(&echo), echo.len);
+    gd_buf_deinit(&echo);
+    tui->console.back = 0;
+    tui->executing = true;
+    repl_execute(tui->repl, line);
+    tui->executing = false;
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
+static void run_queue(struct tui *tui)
+{
+    while (tui->queue_count > 0 && !repl_wants_quit(tui->repl)) {
+        char *line = tui->queue[0];
+        tui->queue_count--;
+        memmove(tui->queue, tui->queue + 1, tui->queue_count * sizeof(*tui->queue));
+        execute(tui, line);
+        free(line);
+    }
+}
+
+static void queue_clear(struct tui *tui)
+{
+    for (size_t i = 0; i < tui->queue_count; i++) {
+        free(tui->queue[i]);
+    }
+    free(tui->queue);
+    tui->queue = NULL;
+    tui->queue_count = 0;
+}
+
+/* A node's name as an argument: quoted when the parser would split it. */
+static void add_name(struct gd_buf *out, const char *name)
+{
+    if (name[strcspn(name, " \t\"'\\&>|")] == '\0') {
+        gd_buf_puts(out, name);
+        return;
+    }
+    gd_buf_putc(out, '"');
+    for (; *name != '\0'; name++) {
+        if (*name == '"' || *name == '\\') {
+            gd_buf_putc(out, '\\');
+        }
+        gd_buf_putc(out, *name);
+    }
+    gd_buf_putc(out, '"');
+}
+
+/* Fills a key's command in; false when what it names is not there. */
+static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *out)
+{
+    gd_node_id node = tui_cursor_node(tui);
+    struct gd_session *session = tui->tree.session;
+
+    for (const char *p = pattern; *p != '\0'; p++) {
+        if (*p != '%') {
+            gd_buf_putc(out, *p);
+            continue;
+        }
+        p++;
+        if (node == GD_NO_NODE || session == NULL) {
+            return false;
+        }
+        if (*p == 'n') {
+            add_name(out, gd_graph_name(session->graph, node));
+            continue;
+        }
+        const struct gd_breakpoint *breakpoint =
+            gd_debugger_breakpoint_at(tui->debugger, session, node);
+        if (breakpoint == NULL) {
+            return false;
+        }
+        gd_buf_printf(out, "%d", breakpoint->number);
+    }
+    return true;
+}
+
+static void run_key_command(struct tui *tui, const struct tui_key *key)
+{
+    struct gd_buf line = GD_BUF_INIT(65536);
+
+    if (!tui->executing && fill_command(tui, key->command, &line)) {
+        tui_run_line(tui, gd_buf_text(&line));
+    }
+    gd_buf_deinit(&line);
+}
+
+/* ---- keys ---- */
+
+void tui_request(struct tui *tui, const struct tui_key *key)
+{
+    struct tui_tree_row row;
+
+    switch (key->request) {
+    case TUI_OTHER_PANE: tui->focus = (enum tui_pane_id)((tui->focus + 1) % TUI_PANE_COUNT); break;
+    case TUI_REDRAW: draw_forget(tui->draw); break;
+    case TUI_PLAIN: tui->plain = true; break;
+    case TUI_HELP:
+        tui->help = true;
+        tui->help_first = 0;
+        break;
+    case TUI_COMMAND: run_key_command(tui, key); break;
+    case TUI_TOGGLE:
+        if (tui_cursor_row(tui, &row) && !row.is_scope) {
+            run_key_command(tui, key);
+            break;
+        }
+        tui_panes[tui->focus]->request(tui, key->request);
+        break;
+    default: tui_panes[tui->focus]->request(tui, key->request); break;
+    }
+}
+
+static void on_help_key(struct tui *tui, int key)
+{
+    const struct tui_key *found = tui_key_find(0, key, TUI_TREE);
+
+    if (found != NULL && found->request >= TUI_UP && found->request <= TUI_PAGE_DOWN) {
+        tui_help_scroll(tui, found->request);
+    } else {
+        tui->help = false;
+    }
+}
+
+static void on_answer_key(struct tui *tui, int key)
+{
+    if (key == 'y' || key == 'Y') {
+        tui->answer = 'y';
+    } else if (key == 'n' || key == 'N' || key == 0x1b) {
+        tui->answer = 'n';
+    }
+}
+
+static void on_key(struct tui *tui, int key)
+{
+    if (tui->question != NULL) {
+        on_answer_key(tui, key);
+        return;
+    }
+    if (tui->help) {
+        on_help_key(tui, key);
+        return;
+    }
+    int prefix = tui->prefix;
+    tui->prefix = 0;
+    if (prefix == 0 && tui_key_is_prefix(key)) {
+        tui->prefix = key;
+        return;
+    }
+    const struct tui_key *found = tui_key_find(prefix, key, tui->focus);
+    if (found != NULL) {
+        tui_request(tui, found);
+    } else if (tui->focus == TUI_CONSOLE) {
+        if (prefix != 0) {
+            tui_prompt_key(tui, prefix);
+        }
+        tui_prompt_key(tui, key == '\n' ? '\r' : key);
+    }
+}
+
+static void on_input(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct tui *tui = io->data;
+    int waiting = 0;
+
+    (void)events;
+    if (ioctl(STDIN_FILENO, FIONREAD, &waiting) != 0 || waiting == 0) {
+        tui->ended = true; /* readable, and nothing there: the terminal is gone */
+        ev_io_stop(loop, io);
+        return;
+    }
+    for (int key = draw_key(tui->draw); key >= 0; key = draw_key(tui->draw)) {
+        on_key(tui, key);
+        if (tui->plain) {
+            break; /* the rest is for the plain prompt */
+        }
+    }
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
+static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct tui *tui = signal->data;
+
+    (void)loop;
+    (void)events;
+    if (tui->question != NULL) {
+        tui->answer = 'n';
+    } else if (!tui->executing) { /* a command that waits is interrupted by who owns the signal */
+        tui_prompt_clear(tui);
+        tui->dirty_now = true;
+    }
+}
+
+static bool ask(void *ctx, const char *question)
+{
+    struct tui *tui = ctx;
+    enum tui_pane_id focus = tui->focus;
+
+    tui->question = question;
+    tui->answer = 0;
+    tui->focus = TUI_CONSOLE;
+    tui->dirty_now = true;
+    tui_changed(tui);
+    while (tui->answer == 0 && !tui->ended && !repl_wants_quit(tui->repl)) {
+        tui->debugger->pump(tui->debugger->pump_ctx, -1);
+        gd_debugger_reap(tui->debugger);
+    }
+    tui->question = NULL;
+    tui->focus = focus;
+    return tui->answer == 'y' || tui->ended;
+}
+
+/* ---- pictures ---- */
+
+static void draw_now(struct tui *tui)
+{
+    tui->dirty = false;
+    tui->dirty_now = false;
+    tui->drawn_at = ev_time();
+    tui_draw_all(tui);
+}
+
+/* Before the loop sleeps. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+    struct tui *tui = prepare->data;
+
+    (void)events;
+    if (!tui->dirty) {
+        return;
+    }
+    double since = ev_time() - tui->drawn_at;
+    if (tui->dirty_now || since >= FRAME_SECONDS || since < 0) {
+        draw_now(tui);
+    } else if (!ev_is_active(&tui->draw_timer)) {
+        ev_timer_set(&tui->draw_timer, FRAME_SECONDS - since, 0.);
+        ev_timer_start(loop, &tui->draw_timer);
+    }
+}
+
+static void on_draw_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)timer;
+    (void)events; /* it woke the loop: on_prepare draws */
+}
+
+static void take_size(struct tui *tui)
+{
+    int rows, cols;
+    draw_size(tui->draw, &rows, &cols);
+    repl_set_width(tui->repl, cols);
+}
+
+static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct tui *tui = signal->data;
+
+    (void)loop;
+    (void)events;
+    draw_resize(tui->draw);
+    take_size(tui);
+    draw_forget(tui->draw);
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
+static void on_event(void *ctx, const struct gd_event *event)
+{
+    (void)event;
+    tui_changed(ctx);
+}
+
+/* ---- the whole ---- */
+
+static void watchers_start(struct tui *tui)
+{
+    ev_io_start(tui->loop, &tui->input);
+    ev_signal_start(tui->loop, &tui->winch);
+    ev_signal_start(tui->loop, &tui->interrupt);
+    ev_prepare_start(tui->loop, &tui->prepare);
+}
+
+static void watchers_stop(struct tui *tui)
+{
+    ev_io_stop(tui->loop, &tui->input);
+    ev_signal_stop(tui->loop, &tui->winch);
+    ev_signal_stop(tui->loop, &tui->interrupt);
+    ev_prepare_stop(tui->loop, &tui->prepare);
+    ev_timer_stop(tui->loop, &tui->draw_timer);
+}
+
+static void watchers_init(struct tui *tui)
+{
+    ev_io_init(&tui->input, on_input, STDIN_FILENO, EV_READ);
+    ev_signal_init(&tui->winch, on_winch, SIGWINCH);
+    ev_signal_init(&tui->interrupt, on_interrupt, SIGINT);
+    ev_prepare_init(&tui->prepare, on_prepare);
+    ev_timer_init(&tui->draw_timer, on_draw_timer, FRAME_SECONDS, 0.);
+    tui->input.data = tui->winch.data = tui->interrupt.data = tui;
+    tui->prepare.data = tui->draw_timer.data = tui;
+}
+
+static void repl_take(struct tui *tui)
+{
+    repl_set_writer(tui->repl, tui_console_write, tui);
+    repl_set_ask(tui->repl, ask, tui);
+    take_size(tui);
+}
+
+static void go_plain(struct tui *tui)
+{
+    tui->plain = false;
+    watchers_stop(tui);
+    draw_leave(tui->draw);
+    tui_guard_disarm();
+    tui_prompt_plain(tui);
+    if (repl_wants_quit(tui->repl)) {
+        return;
+    }
+    tui_guard_arm(draw_restore_text(tui->draw));
+    draw_enter(tui->draw);
+    repl_take(tui);
+    watchers_start(tui);
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
+static void run(struct tui *tui)
+{
+    while (!repl_wants_quit(tui->repl) && !tui->ended) {
+        run_queue(tui);
+        if (tui->plain) {
+            go_plain(tui);
+        }
+        if (!repl_wants_quit(tui->repl) && tui->queue_count == 0) {
+            tui->debugger->pump(tui->debugger->pump_ctx, -1);
+            gd_debugger_reap(tui->debugger);
+        }
+    }
+    if (tui->ended) {
+        repl_quit(tui->repl, 0);
+    }
+}
+
+static void greet(struct tui *tui)
+{
+    static const char text[] =
+        "C-x o goes to the next pane, F1 lists the keys, C-x a leaves the panes.";
+    tui_console_add(tui, DRAW_DIM, text, sizeof(text) - 1);
+}
+
+/* Why there can be no panes; NULL when there can. */
+static const char *no_panes(char *why, size_t why_size)
+{
+    const char *term = getenv("TERM");
+    struct winsize size;
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        return "this is no terminal";
+    }
+    if (term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0) {
+        return "this terminal cannot show them";
+    }
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
+        (size.ws_row < TUI_MIN_ROWS || size.ws_col < TUI_MIN_COLS)) {
+        snprintf(why, why_size, "the terminal is %dx%d, they need %dx%d", size.ws_col, size.ws_row,
+                 TUI_MIN_COLS, TUI_MIN_ROWS);
+        return why;
+    }
+    return NULL;
+}
+
+static int run_without(struct repl *repl, const char *why)
+{
+    fprintf(stderr, "No panes: %s.\n", why);
+    return repl_run_prompt(repl);
+}
+
+static bool wants_utf8(const struct gd_debugger *debugger)
+{
+    bool can = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    return can && debugger->settings.charset != 2;
+}
+
+static bool wants_color(const struct gd_debugger *debugger)
+{
+    const char *none = getenv("NO_COLOR");
+    return debugger->settings.color == 1 ||
+           (debugger->settings.color == 0 && (none == NULL || none[0] == '\0'));
+}
+
+static void tui_close(struct tui *tui)
+{
+    watchers_stop(tui);
+    repl_set_writer(tui->repl, NULL, NULL);
+    repl_set_ask(tui->repl, NULL, NULL);
+    gd_debugger_unobserve(tui->debugger, on_event, tui);
+    tui_prompt_stop(tui);
+    tui_guard_disarm();
+    draw_close(tui->draw);
+    tui_node_forget(tui);
+    tui_tree_destroy(tui->tree.tree);
+    tui_console_free(tui);
+    queue_clear(tui);
+}
+
+static int tui_open(struct tui *tui, struct gd_err *err)
+{
+    int rc = tui_tree_create(&tui->tree.tree, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    watchers_init(tui);
+    ev_signal_start(tui->loop, &tui->winch); /* before curses would take SIGWINCH */
+    tui_guard_save();
+    rc = draw_open(tui->utf8, wants_color(tui->debugger), &tui->draw, err);
+    if (rc == GD_OK) {
+        rc = gd_debugger_observe(tui->debugger, on_event, tui);
+    }
+    if (rc != GD_OK) {
+        ev_signal_stop(tui->loop, &tui->winch);
+        draw_close(tui->draw);
+        tui_tree_destroy(tui->tree.tree);
+        return rc;
+    }
+    tui_guard_arm(draw_restore_text(tui->draw));
+    tui_prompt_start(tui);
+    repl_take(tui);
+    watchers_start(tui);
+    return GD_OK;
+}
+
+int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
+{
+    struct gd_err local = {.code = GD_OK};
+    char text[120];
+    const char *why = no_panes(text, sizeof(text));
+
+    if (why != NULL) {
+        return run_without(repl, why);
+    }
+    setlocale(LC_CTYPE, "");
+    struct tui *tui = calloc(1, sizeof(*tui));
+    if (tui == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    tui->loop = loop;
+    tui->repl = repl;
+    tui->debugger = repl_debugger(repl);
+    tui->utf8 = wants_utf8(tui->debugger);
+    tui->focus = TUI_CONSOLE;
+    int rc = tui_open(tui, &local);
+    if (rc != GD_OK) {
+        free(tui);
+        return rc == GD_EUNSUPPORTED ? run_without(repl, local.text)
+                                     : gd_fail(err, rc, "%s", local.text);
+    }
+    greet(tui);
+    tui->dirty = tui->dirty_now = true;
+    run(tui);
+    tui_close(tui);
+    free(tui);
+    return GD_OK;
+}

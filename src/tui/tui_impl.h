@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the files of the panes share and nobody else sees.
+ */
+#ifndef GD_TUI_TUI_IMPL_H
+#define GD_TUI_TUI_IMPL_H
+
+#include <ev.h>
+
+#include "engine/buf.h"
+#include "tui/draw.h"
+#include "tui/keys.h"
+#include "tui/tree.h"
+#include "tui/tui.h"
+
+#define TUI_MIN_ROWS      10
+#define TUI_MIN_COLS      40
+#define TUI_FULL_ROWS     24 /* below these, one pane at a time */
+#define TUI_FULL_COLS     80
+#define TUI_CONSOLE_LINES 10000 /* kept */
+#define TUI_MAX_SLOTS     8     /* outputs of a node whose statistics are shown */
+
+struct tui;
+
+struct tui_pane_ops {
+    void (*draw)(struct tui *tui, const struct draw_rect *rect, bool focused);
+    void (*request)(struct tui *tui, enum tui_request request);
+    void (*title)(struct tui *tui, char *out, size_t size);
+};
+extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane;
+
+/* ---- the graph tree ---- */
+
+struct tree_pane {
+    struct tui_tree *tree;
+    struct gd_session *session; /* whose graph it is; only compared */
+    uint64_t generation;
+    bool any; /* there are rows: top and cursor are valid */
+    struct tui_tree_pos top, cursor;
+    uint64_t stop_sequence; /* the stop that the cursor was put on */
+    gd_node_id current;     /* the session's current node that the cursor was put on */
+    int rows;               /* of the pane, when it was drawn last */
+};
+
+/* ---- the node pane ---- */
+
+/* An answer that is awaited outlives the panes when it must. */
+struct stats_request {
+    struct tui *tui; /* NULL: nobody waits any more */
+    uint32_t slot;
+    uint64_t serial;
+};
+
+struct slot_stats {
+    enum { STATS_NONE = 0, STATS_ASKED, STATS_HERE, STATS_FAILED } state;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    char why[120];
+};
+
+struct node_pane {
+    int first, lines, rows;     /* scrolled to; of the text; of the pane */
+    struct gd_session *session; /* what the statistics are of */
+    gd_node_id node;
+    uint64_t stop_sequence;
+    uint64_t serial; /* counts what they were of: late answers are dropped */
+    struct slot_stats slot[TUI_MAX_SLOTS];
+    struct stats_request *awaited[TUI_MAX_SLOTS];
+};
+
+/* ---- the console ---- */
+
+struct console_line {
+    char *text;
+    enum draw_style style;
+};
+struct console_pane {
+    struct console_line *line; /* a ring */
+    size_t first, count;
+    size_t back; /* lines scrolled back from the end */
+    int rows;
+};
+
+/* ---- the whole ---- */
+
+struct tui {
+    struct ev_loop *loop;
+    struct repl *repl;
+    struct gd_debugger *debugger;
+    struct draw *draw;
+    bool utf8;
+
+    enum tui_pane_id focus;
+    bool help; /* the list of keys covers the panes */
+    int help_first;
+    int prefix; /* C-x was typed */
+    bool ended; /* end of input */
+    bool plain; /* to the plain prompt */
+    bool executing;
+
+    struct tree_pane tree;
+    struct node_pane node;
+    struct console_pane console;
+
+    /* input for readline, and lines that it finished */
+    unsigned char typed[64];
+    size_t typed_len, typed_at;
+    char **queue; /* lines to run, oldest first */
+    size_t queue_count;
+    const char *question; /* being asked; NULL none */
+    int answer;           /* 0 none yet, 'y', 'n' */
+
+    bool dirty;     /* something changed */
+    bool dirty_now; /* by a key: shown at once */
+    double drawn_at;
+    ev_io input;
+    ev_signal winch, interrupt;
+    ev_timer draw_timer;
+    ev_prepare prepare;
+};
+
+#define TUI_PANE(tui, id) (tui_panes[id])
+extern const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT];
+
+/* tui.c */
+void tui_changed(struct tui *tui);
+/* Puts a line behind those that wait to run, and shows it in the console. */
+void tui_run_line(struct tui *tui, const char *line);
+void tui_request(struct tui *tui, const struct tui_key *key);
+
+/* screen.c */
+void tui_draw_all(struct tui *tui);
+bool tui_is_small(const struct tui *tui); /* one pane at a time */
+void tui_help_scroll(struct tui *tui, enum tui_request request);
+
+/* pane_tree.c */
+/* Follows the current session, its graph and its stops. */
+void tui_tree_update(struct tui *tui);
+gd_node_id tui_cursor_node(struct tui *tui); /* GD_NO_NODE on a scope, or without a graph */
+bool tui_cursor_row(struct tui *tui, struct tui_tree_row *ret);
+
+/* pane_node.c */
+void tui_node_update(struct tui *tui); /* asks for statistics that are missing */
+void tui_node_forget(struct tui *tui); /* answers that are awaited will be dropped */
+
+/* pane_console.c */
+void tui_console_add(struct tui *tui, enum draw_style style, const char *text, size_t len);
+void tui_console_write(void *ctx, const char *text, size_t len, bool is_error);
+void tui_console_free(struct tui *tui);
+
+/* prompt.c: readline without a terminal */
+void tui_prompt_start(struct tui *tui);
+void tui_prompt_stop(struct tui *tui);
+void tui_prompt_key(struct tui *tui, int key);
+void tui_prompt_clear(struct tui *tui);
+/* The line as it stands; *cursor is the column within the prompt and the line together. */
+void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused);
+/* readline on the real terminal until C-x a or quit. */
+void tui_prompt_plain(struct tui *tui);
+
+#endif
