@@ -164,14 +164,20 @@ static int run_kill(struct command_call *call, struct gd_err *err)
         return GD_OK;
     }
     out_flush(call->out);
+    call->repl->muted = true;
+    int rc = GD_OK;
     if (live && (session->target->capabilities & GD_CAN_KILL) != 0 &&
         gd_target_kill(session->target, &why) == GD_OK) {
         repl_wait(call->repl, session_over, session, 2.0);
     } else if (live && !launch_is_running(call->repl)) {
-        return gd_target_kill(session->target, err);
+        rc = gd_target_kill(session->target, err);
     }
     launch_kill(call->repl);
-    return GD_OK;
+    call->repl->muted = false;
+    if (rc == GD_OK) {
+        out_printf(call->out, "The training process was ended.\n");
+    }
+    return rc;
 }
 
 static int run_detach(struct command_call *call, struct gd_err *err)

@@ -214,6 +214,10 @@ static void report_end(struct repl *repl, int status)
                  strsignal(number));
         cJSON_AddNumberToObject(object, "signal", number);
     }
+    if (repl->ending || (repl->muted && !repl->options.json)) {
+        cJSON_Delete(object);
+        return;
+    }
     if (repl->options.json) {
         cJSON_AddNumberToObject(object, "pid", (double)launch->pid);
         repl_write_json(repl, NULL, "exited", object);
@@ -515,11 +519,13 @@ void launch_kill(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;
     bool quit = repl->quit;
+    bool muted = repl->muted;
 
     if (!launch_is_running(repl)) {
         return;
     }
     repl->quit = false; /* the waits below go on while we quit */
+    repl->muted = true;
     kill(-launch->pid, SIGTERM);
     kill(-launch->pid, SIGCONT);
     if (repl_wait(repl, has_ended, launch, KILL_PATIENCE) != GD_OK && launch->running) {
@@ -527,6 +533,7 @@ void launch_kill(struct repl *repl)
         repl_wait(repl, has_ended, launch, KILL_PATIENCE);
     }
     repl->quit = quit;
+    repl->muted = muted;
 }
 
 void launch_detach(struct repl *repl)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What happens by itself, as text or as JSON events. */
 #include "repl/repl_impl.h"
+#include "repl/srcfile.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,7 +144,12 @@ static void event_json(struct repl *repl, const struct gd_event *event)
 /* "[2] " when there are several processes to tell apart. */
 static void add_prefix(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
-    if (session != NULL && repl->debugger->session_count > 1) {
+    int live = 0;
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        live += gd_session_is_live(repl->debugger->sessions[i]) ? 1 : 0;
+    }
+    if (session != NULL && live > 1) {
         gd_buf_printf(out, "[%d] ", session->number);
     }
 }
@@ -174,6 +180,23 @@ static void add_node(struct repl *repl, struct gd_session *session, struct gd_ar
     }
 }
 
+/* The line itself: as the process sent it, or from the file when it is here. */
+static const char *source_text(struct repl *repl, struct gd_arena *arena,
+                               const struct gd_frame *frame)
+{
+    struct command_call call = {.repl = repl, .debugger = repl->debugger, .arena = arena};
+    struct srcfile_part part;
+
+    if (frame->code[0] != '\0') {
+        return repl_safe(repl, arena, frame->code);
+    }
+    if (frame->line == 0 ||
+        srcfile_read(&call, frame->file, frame->line, 1, &part, NULL) != GD_OK || part.count == 0) {
+        return "";
+    }
+    return part.line[0];
+}
+
 /* "model.c:42 <tab> y = x * w;", as gdb shows where it stands. */
 static void add_source(struct repl *repl, struct gd_session *session, struct gd_arena *arena,
                        struct gd_buf *out)
@@ -187,11 +210,9 @@ static void add_source(struct repl *repl, struct gd_session *session, struct gd_
         if (frames[i].is_title || frames[i].file[0] == '\0') {
             continue;
         }
-        gd_buf_printf(out, "%s:%u", repl_safe(repl, arena, frames[i].file), frames[i].line);
-        if (frames[i].code[0] != '\0') {
-            gd_buf_printf(out, "\t%s", repl_safe(repl, arena, frames[i].code));
-        }
-        gd_buf_putc(out, '\n');
+        const char *code = source_text(repl, arena, &frames[i]);
+        gd_buf_printf(out, "%s:%u%s%s\n", repl_safe(repl, arena, frames[i].file), frames[i].line,
+                      code[0] != '\0' ? "\t" : "", code);
         return;
     }
 }
@@ -202,7 +223,12 @@ static void add_scalar_line(const struct gd_session *session, struct gd_buf *out
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
         if (scalar->step == session->stop.step) {
-            gd_buf_printf(out, "%s%s = %.4g", before, scalar->name, scalar->value);
+            gd_buf_printf(out, "%s%s = ", before, scalar->name);
+            if (isnan(scalar->value)) { /* never "-nan" */
+                gd_buf_puts(out, "nan");
+            } else {
+                gd_buf_printf(out, "%.4g", scalar->value);
+            }
             before = ", ";
         }
     }
@@ -248,8 +274,10 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         add_node(repl, session, arena, out);
         gd_buf_putc(out, '\n');
     } else if (stop->step <= 0 && stop->node_name[0] == '\0') {
+        size_t before = out->len;
         add_reason(repl, stop, out);
-        gd_buf_printf(out, "%s before the first step.\n", out->len > 0 ? "stopped" : "Stopped");
+        gd_buf_printf(out, "%s before the first step.\n",
+                      out->len > before ? "stopped" : "Stopped");
     } else if (stop->at_step_end && stop->node_name[0] == '\0') {
         add_reason(repl, stop, out);
         gd_buf_printf(out, "at the end of step %lld.\n", (long long)stop->step);
@@ -352,6 +380,10 @@ void repl_on_event(void *ctx, const struct gd_event *event)
 
     if (event->type == GD_EV_LOG && event->text != NULL) {
         repl_launch_log(repl, event->text);
+    }
+    bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
+    if (repl->ending || (repl->muted && over && !repl->options.json)) {
+        return;
     }
     if (event->type == GD_EV_STOPPED) {
         repl_note_stop(repl, event->session);

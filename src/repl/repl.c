@@ -148,6 +148,7 @@ void repl_end(struct repl *repl)
     struct gd_debugger *debugger = repl->debugger;
 
     repl->quit = true;
+    repl->ending = true;
     if (!launch_is_detached(repl)) {
         launch_kill(repl);
     }
