@@ -13,7 +13,7 @@
 struct display {
     int number;
     char *text;      /* tensor as typed, or a scalar's name */
-    char letters[4]; /* print format */
+    char letters[8]; /* print format */
     enum value_which which;
     bool disabled;
 };
@@ -190,6 +190,9 @@ static int run_display(struct command_call *call, struct gd_err *err)
 {
     struct gd_format format;
     int rc = value_format(call, call->format, &format, err);
+    if (rc == GD_OK && strlen(call->format) >= sizeof(((struct display *)0)->letters)) {
+        rc = gd_fail(err, GD_EUSAGE, "too many format letters");
+    }
     if (rc != GD_OK) {
         return rc;
     }

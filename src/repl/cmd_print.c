@@ -170,7 +170,7 @@ static int run_print(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    job.format.all = inspect_take_flag(call, "-a");
+    job.format.all = inspect_take_flag(call, "-a") || job.format.all;
     job.summary = inspect_take_flag(call, "-s");
     rc = inspect_no_options(call, err);
     if (rc != GD_OK) {
@@ -337,7 +337,7 @@ const struct command cmd_print_table[] = {
         .name = "print",
         .aliases = "p pt inspect",
         .group = "data",
-        .usage = "print[/f|e|x|d] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] [prev|diff]",
+        .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] [prev|diff]",
         .summary = "Show a tensor: one line of statistics, then the values",
         .help = "Without an argument the current node is shown. A slice is numpy's, and only the "
                 "slice\n"
@@ -346,7 +346,7 @@ const struct command cmd_print_table[] = {
                 "when the\n"
                 "trainer has moved on. `$` is the last one, `$$` the one before it.\n"
                 "\n"
-                "  -a     all values, never abbreviated with ...\n"
+                "  -a /a  all values, never abbreviated with ...\n"
                 "  -s     the statistics alone, computed where the tensor lives\n"
                 "  /f /e  fixed or scientific notation; /x the bits in hexadecimal; /d integers\n"
                 "  prev   the value of the step before; it has to be kept, which asking turns on\n"

@@ -8,7 +8,9 @@
 #include "repl/inspect.h"
 
 /* A printed tensor never takes more text than this. */
-#define TEXT_MAX ((size_t)1 << 30)
+#define TEXT_MAX   ((size_t)1 << 30)
+/* A record never holds more elements: each takes about a hundred bytes of memory. */
+#define RECORD_MAX 10000000
 
 const char *value_slice_text(struct command_call *call, const struct gd_slice *slice)
 {
@@ -35,10 +37,14 @@ int value_format(struct command_call *call, const char *letters, struct gd_forma
         .suppress = settings->print_suppress,
     };
     for (const char *p = letters; *p; p++) {
+        if (*p == 'a') {
+            format.all = true;
+            continue;
+        }
         if (!strchr("fexd", *p)) {
             return gd_fail(err, GD_EUSAGE,
-                           "format '%c' is not known: f (fixed), e (scientific), x (hexadecimal) "
-                           "or d (integer)",
+                           "format '%c' is not known: f (fixed), e (scientific), x (hexadecimal), "
+                           "d (integer) or a (all values)",
                            *p);
         }
         if (format.letter) {
@@ -290,7 +296,7 @@ void value_record(struct command_call *call, const struct value *value,
     }
     bool fits = value->tensor &&
                 (format->all || gd_tensor_count(value->tensor) <= format->threshold) &&
-                gd_dtype_size(value->dtype) > 0;
+                gd_tensor_count(value->tensor) <= RECORD_MAX && gd_dtype_size(value->dtype) > 0;
     cJSON_AddItemToObject(object, "values",
                           fits ? values_record(value->tensor) : cJSON_CreateNull());
     if (!fits) {

@@ -296,6 +296,71 @@ static void stack_and_frames(void **state)
     net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
 }
 
+/* Four places, one of them in a package, and a title between them. */
+static void frames_are_walked(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_frame frames[] = {
+        {.file = "/nowhere/ops.py", .line = 10, .function = "matmul", .code = "return a @ b"},
+        {.file = "/x/site-packages/nn.py", .line = 20, .function = "call", .code = "f(x)"},
+        {.file = "", .function = "", .code = "Corresponding forward node:", .is_title = true},
+        {.file = "/nowhere/model.py", .line = 30, .function = "forward", .code = "fc(x)"},
+    };
+    struct gd_node_desc desc = {.name = "net/deep",
+                                .type = "MatMul",
+                                .frames = frames,
+                                .frame_count = 4,
+                                .order = GD_NO_ORDER};
+    gd_node_id deep;
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &deep, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+    net_expect(net, "bt net/deep",
+               "net/deep (MatMul)\n"
+               "#0  /nowhere/ops.py:10 in matmul\n"
+               "      return a @ b\n"
+               "    Corresponding forward node:\n"
+               "#2  /nowhere/model.py:30 in forward\n"
+               "      fc(x)\n"
+               "(1 frame not shown: backtrace all)\n");
+    net_expect_part(net, "bt net/deep all", "#1  /x/site-packages/nn.py:20 in call\n");
+    net_expect_part(net, "bt net/deep 1", "(2 frames not shown: backtrace all)\n");
+    fake_run(&net->fake, "node net/deep", NULL);
+    net_expect_part(net, "frame", "#0  /nowhere/ops.py:10 in matmul\n");
+    net_expect_part(net, "up 5", "#2  /nowhere/model.py:30 in forward\n");
+    net_expect_part(net, "list",
+                    "/nowhere/model.py:30, net/deep\n=>    30  fc(x)\nerror: cannot read");
+    net_expect_part(net, "down", "#1  /x/site-packages/nn.py:20");
+    net_expect_part(net, "info frame", "#1  /x/site-packages/nn.py:20");
+    net_expect_part(net, "print net/deep", "error: ");
+    fake_run(&net->fake, "step", NULL);
+    fake_run(&net->fake, "node net/deep", NULL);
+    net_expect_part(net, "frame", "#0  ");
+}
+
+/* Long lists stop somewhere and say how to go on. */
+static void long_lists_are_limited(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape scalar = {.rank = 0};
+    gd_node_id all[16];
+    for (int i = 0; i < 300; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "many/s%03d/x", i);
+        gd_node_id node = fake_node(&net->fake, name, "Tiny", GD_FLOAT32, &scalar, NULL, 0, NULL);
+        all[i % 16] = node;
+    }
+    fake_node(&net->fake, "many/sum", "Sum", GD_FLOAT32, &scalar, all, 16, NULL);
+    fake_graph_done(&net->fake);
+    net_expect_part(net, "search tiny", "Nothing matches tiny.\n");
+    net_expect_part(net, "search type:Tiny", "... 260 more (search type:Tiny -a)\n");
+    net_expect_part(net, "info nodes many", "... 261 more (info nodes many -a)\n");
+    net_expect_part(net, "tensors many", "... 261 more (tensors -a)\n");
+    net_expect_part(net, "info scopes many", "... more than 200 lines: -a shows all");
+    net_expect_part(net, "info scopes many -a", "s299/  1 node\n");
+    net_expect_part(net, "info node many/sum", "... 4 more (inputs)\n");
+    net_expect_part(net, "search type:Tiny -a", "many/s299/x\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +382,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),
         cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,8 +86,9 @@ static void print_formats(void **state)
     net_expect_part(*state, "print/x net/fc1/MatMul-op1[0, :2]", "0x3f800000 0x40000000");
     net_expect_part(*state, "print/e net/fc1/MatMul-op1[0, :2]", "e+00");
     net_expect_rc(*state, "print/q net/big", GD_EUSAGE,
-                  "error: format 'q' is not known: f (fixed), e (scientific), x (hexadecimal) or d "
-                  "(integer) (usage: print[/f|e|x|d] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] "
+                  "error: format 'q' is not known: f (fixed), e (scientific), x (hexadecimal), d "
+                  "(integer) or a (all values) (usage: print[/f|e|x|d|a] [-a] [-s] "
+                  "[NODE[:SLOT][SLICE]|$N ...] "
                   "[prev|diff])\n");
 }
 
@@ -97,6 +98,41 @@ static void print_of_scalars_and_empty_tensors(void **state)
     net_expect(*state, "print loss/Mean-op9 -s", "loss/Mean-op9:0\nfloat64 () 2.25\n");
     net_expect_part(*state, "print net/empty", "float32 (0, 4)");
     net_expect_part(*state, "print net/empty", "\n[]\n");
+}
+
+/* A node with several outputs: a line each, and the reason where one has no value. */
+static void print_shows_every_slot(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape pair = {.rank = 1, .dim = {2}};
+    const float values[] = {1, 2};
+    const struct gd_output outputs[] = {{GD_FLOAT32, pair}, {GD_FLOAT32, pair}};
+    struct gd_node_desc desc = {.name = "net/Split-op5",
+                                .type = "Split",
+                                .outputs = outputs,
+                                .output_count = 2,
+                                .order = GD_NO_ORDER};
+    gd_node_id split;
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &split, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+    fake_set(&net->fake, split, 1, GD_CURRENT, GD_FLOAT32, &pair, values);
+    net_expect(net, "print Split-op5",
+               "net/Split-op5:0\n"
+               "  no value: net/Split-op5 has not been computed in this step\n"
+               "net/Split-op5:1\n"
+               "  float32 (2,) n=2 8 B min=1 max=2 mean=1.5 std=0.5\n");
+    net_expect_part(net, "print Split-op5:1", "$1 = net/Split-op5:1\n");
+    net_expect(net, "whatis Split-op5",
+               ":0 type = float32 (2,), 2 elements, 8 B\n"
+               ":1 type = float32 (2,), 2 elements, 8 B\n");
+    net_expect_part(net, "print Split-op5:2", "error: ");
+    net_expect_part(net, "whatis Split-op5:2", "error: net/Split-op5 has no output 2\n");
+}
+
+static void print_several(void **state)
+{
+    net_expect_part(*state, "print loss/Mean-op9 net/big[0, 1]",
+                    "2.25\n$2 = net/big:0[0, 1]\nfloat32 ()\n1.0\n");
 }
 
 static void print_history(void **state)
@@ -393,6 +429,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(print_formats, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_of_scalars_and_empty_tensors, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_shows_every_slot, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_several, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_history, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_previous_and_difference, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_previous_turns_keeping_on, setup_text, teardown),
