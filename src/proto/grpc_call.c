@@ -312,6 +312,22 @@ void grpc_call_on_data(struct gd_grpc_call *call, const uint8_t *data, size_t le
     }
 }
 
+uint8_t *grpc_call_place(struct gd_grpc_call *call, size_t *room)
+{
+    const struct gd_grpc_deframer *d = &call->deframer;
+    uint8_t *place;
+
+    if (call->finished || !call->method || !call->method->place || d->compressed ||
+        d->prefix_len < GD_GRPC_PREFIX_SIZE || d->total - d->offset < GRPC_PLACE_MIN) {
+        return NULL;
+    }
+    place = call->method->place(call, room);
+    if (*room > d->total - d->offset) {
+        *room = d->total - d->offset;
+    }
+    return place;
+}
+
 void grpc_call_on_half_close(struct gd_grpc_call *call)
 {
     call->half_closed = true;

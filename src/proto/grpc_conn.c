@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "proto/grpc_impl.h"
@@ -91,6 +92,18 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     return conn->dead ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
+/* Keeps track of where in a DATA frame the reading stands, for read_placed(). */
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
+{
+    struct gd_grpc_conn *conn = user;
+    bool plain = hd->type == NGHTTP2_DATA && !(hd->flags & NGHTTP2_FLAG_PADDED);
+
+    (void)session;
+    conn->data_stream = plain ? hd->stream_id : 0;
+    conn->data_left = plain ? hd->length : 0;
+    return 0;
+}
+
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream,
                          const uint8_t *data, size_t len, void *user)
 {
@@ -98,6 +111,7 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream
     struct gd_grpc_call *call = call_of(session, stream);
 
     (void)flags;
+    conn->data_left -= len < conn->data_left ? len : conn->data_left;
     if (call) {
         grpc_call_on_data(call, data, len);
     }
@@ -137,6 +151,7 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 
 void grpc_conn_set_callbacks(nghttp2_session_callbacks *callbacks)
 {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame_recv);
@@ -222,8 +237,11 @@ static void flush(struct gd_grpc_conn *conn)
 
 static void feed(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
 {
-    ssize_t n = nghttp2_session_mem_recv(conn->session, data, len);
+    ssize_t n = 0;
 
+    if (len > 0 && !conn->dead) {
+        n = nghttp2_session_mem_recv(conn->session, data, len);
+    }
     if (n >= 0 || conn->dead) {
         return;
     }
@@ -234,15 +252,46 @@ static void feed(struct gd_grpc_conn *conn, const uint8_t *data, size_t len)
     }
 }
 
+/* Reads at most `size` bytes into the buffer. When the reading stands inside the payload of a DATA
+ * frame whose call knows the place of the coming bytes, these go there and only what follows goes
+ * to the buffer; *at_place says where and returns how many in *placed. */
+static ssize_t read_placed(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size,
+                           uint8_t **at_place, size_t *placed)
+{
+    struct gd_grpc_call *call =
+        conn->data_left >= GRPC_PLACE_MIN
+            ? nghttp2_session_get_stream_user_data(conn->session, conn->data_stream)
+            : NULL;
+    size_t room = 0;
+    uint8_t *place = call ? grpc_call_place(call, &room) : NULL;
+
+    room = room < conn->data_left ? room : conn->data_left;
+    *placed = 0;
+    if (!place || room < GRPC_PLACE_MIN) {
+        return recv(conn->fd, buffer, size, MSG_DONTWAIT);
+    }
+    struct iovec parts[] = {{place, room}, {buffer, size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t n = recvmsg(conn->fd, &message, MSG_DONTWAIT);
+    if (n > 0) {
+        *at_place = place;
+        *placed = (size_t)n < room ? (size_t)n : room;
+    }
+    return n;
+}
+
 /* Reads what is there, but not for ever. */
 static void read_some(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size)
 {
     for (int turn = 0; turn < GRPC_READS_A_TURN && !conn->dead; turn++) {
-        ssize_t n = recv(conn->fd, buffer, size, MSG_DONTWAIT);
+        uint8_t *place = NULL;
+        size_t placed;
+        ssize_t n = read_placed(conn, buffer, size, &place, &placed);
         if (n > 0) {
             conn->last_heard = ev_now(conn->server->loop);
-            feed(conn, buffer, (size_t)n);
-            if ((size_t)n < size) {
+            feed(conn, place, placed);
+            feed(conn, buffer, (size_t)n - placed);
+            if ((size_t)n < placed + size) {
                 return;
             }
         } else if (n == 0) {

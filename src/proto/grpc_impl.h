@@ -20,6 +20,7 @@
 #define GRPC_MAX_LISTENERS     2
 #define GRPC_MAX_OWNERS        8             /* services that keep data with a connection */
 #define GRPC_READ_SIZE         (1024 * 1024) /* one read of a socket */
+#define GRPC_PLACE_MIN         (16 * 1024)   /* what is worth reading to its final place */
 #define GRPC_READS_A_TURN      4             /* reads of one connection before others get a turn */
 #define GRPC_OUT_SIZE          (256 * 1024)  /* bytes taken from nghttp2 before a write */
 #define GRPC_STREAM_WINDOW     (16 * 1024 * 1024)
@@ -70,16 +71,18 @@ struct gd_grpc_conn {
     ev_timer patience;  /* keepalive, and the wait for the first bytes */
     ev_prepare flusher; /* never started: fed to the loop when there is something to send */
     ev_tstamp last_heard;
-    struct gd_buf out; /* taken from nghttp2 and not yet by the socket */
-    size_t out_done;   /* bytes of `out` that are sent */
-    uint64_t queued;   /* bytes of messages that calls wait to send */
-    uint64_t held;     /* bytes of half received messages */
-    unsigned busy;     /* depth of this connection's functions on the stack */
-    bool dead;         /* to be freed when busy ends */
-    bool closing;      /* GOAWAY sent: free when the last call ends */
-    bool heard;        /* the peer has spoken HTTP/2 */
-    bool deaf;         /* it takes no more bytes; what it sent is still read */
-    bool ping_out;     /* a PING waits for its answer */
+    struct gd_buf out;   /* taken from nghttp2 and not yet by the socket */
+    size_t out_done;     /* bytes of `out` that are sent */
+    int32_t data_stream; /* stream of the DATA frame that is being read, 0: none */
+    size_t data_left;    /* bytes of it that are still to come */
+    uint64_t queued;     /* bytes of messages that calls wait to send */
+    uint64_t held;       /* bytes of half received messages */
+    unsigned busy;       /* depth of this connection's functions on the stack */
+    bool dead;           /* to be freed when busy ends */
+    bool closing;        /* GOAWAY sent: free when the last call ends */
+    bool heard;          /* the peer has spoken HTTP/2 */
+    bool deaf;           /* it takes no more bytes; what it sent is still read */
+    bool ping_out;       /* a PING waits for its answer */
     bool loopback;
     char peer[80];
     struct {
@@ -147,6 +150,8 @@ int grpc_call_on_header(struct gd_grpc_call *call, const uint8_t *name, size_t n
                         const uint8_t *value, size_t value_len);
 void grpc_call_on_headers_end(struct gd_grpc_call *call);
 void grpc_call_on_data(struct gd_grpc_call *call, const uint8_t *data, size_t len);
+/* Where the next bytes of the call's data belong, or NULL. */
+uint8_t *grpc_call_place(struct gd_grpc_call *call, size_t *room);
 void grpc_call_on_half_close(struct gd_grpc_call *call);
 void grpc_call_free(struct gd_grpc_call *call); /* `closed` first */
 

@@ -40,6 +40,11 @@ struct gd_grpc_method {
                   size_t total);
     void (*half_close)(struct gd_grpc_call *call); /* the client sent all; may be NULL */
     void (*closed)(struct gd_grpc_call *call);     /* may be NULL */
+    /* May be NULL; goes with `chunk`. Where the next bytes of the message at hand would best lie:
+     * returns the place, and in *room how many fit; or NULL. They are then read from the socket to
+     * that place and come to `chunk` with `data` equal to it, so that no copy is left to do. It is
+     * asked for between reads and promises nothing: the place may be written to and not be used. */
+    uint8_t *(*place)(struct gd_grpc_call *call, size_t *room);
 };
 
 struct gd_grpc_service {

@@ -475,6 +475,12 @@ static int begin_tensors(struct ms_call *mine, struct gd_err *err)
     return rc;
 }
 
+static uint8_t *tensor_place(struct gd_grpc_call *call, size_t *room)
+{
+    struct ms_call *mine = gd_grpc_call_data(call);
+    return mine && mine->decoder ? gd_ms_tensor_place(mine->decoder, room) : NULL;
+}
+
 static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
                          size_t total)
 {
@@ -542,15 +548,16 @@ static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t l
 #define PATH(name) "/debugger.EventListener/" name
 
 static const struct gd_grpc_method methods[] = {
-    {PATH("WaitCMD"), false, open_call, wait_message, NULL, NULL, closed_call},
-    {PATH("SendMetadata"), false, open_call, metadata_message, NULL, NULL, closed_call},
-    {PATH("SendHeartbeat"), false, open_call, heartbeat_message, NULL, NULL, closed_call},
-    {PATH("SendGraph"), true, open_call, graph_message, NULL, graph_end, closed_call},
-    {PATH("SendMultiGraphs"), true, open_call, multi_message, NULL, graph_end, closed_call},
-    {PATH("SendTensors"), true, open_call, NULL, tensor_chunk, tensor_end, closed_call},
-    {PATH("SendTensorBase"), true, open_call, base_message, NULL, reply_ok, closed_call},
-    {PATH("SendTensorStats"), true, open_call, summary_message, NULL, reply_ok, closed_call},
-    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, reply_ok, closed_call},
+    {PATH("WaitCMD"), false, open_call, wait_message, NULL, NULL, closed_call, NULL},
+    {PATH("SendMetadata"), false, open_call, metadata_message, NULL, NULL, closed_call, NULL},
+    {PATH("SendHeartbeat"), false, open_call, heartbeat_message, NULL, NULL, closed_call, NULL},
+    {PATH("SendGraph"), true, open_call, graph_message, NULL, graph_end, closed_call, NULL},
+    {PATH("SendMultiGraphs"), true, open_call, multi_message, NULL, graph_end, closed_call, NULL},
+    {PATH("SendTensors"), true, open_call, NULL, tensor_chunk, tensor_end, closed_call,
+     tensor_place},
+    {PATH("SendTensorBase"), true, open_call, base_message, NULL, reply_ok, closed_call, NULL},
+    {PATH("SendTensorStats"), true, open_call, summary_message, NULL, reply_ok, closed_call, NULL},
+    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, reply_ok, closed_call, NULL},
 };
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)

@@ -338,7 +338,9 @@ static void take_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data
         decoder->text_len += part;
         decoder->text[decoder->text_len] = '\0';
     } else if (decoder->wire == 2 && decoder->field == FIELD_CONTENT && !decoder->failed) {
-        memcpy(decoder->block.data + decoder->block.filled, data, len);
+        unsigned char *place = decoder->block.data + decoder->block.filled;
+        if (data != place) /* else gd_ms_tensor_place() had them put there */
+            memcpy(place, data, len);
         decoder->block.filled += len;
     }
 }
@@ -448,6 +450,16 @@ int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data,
         return GD_OK;
     close_tensor(decoder);
     return gd_fail(err, GD_EPROTO, "the trainer sent a tensor message that is no TensorProto");
+}
+
+unsigned char *gd_ms_tensor_place(struct gd_ms_tensor_decoder *decoder, size_t *room)
+{
+    bool content = decoder->state == AT_BYTES && !decoder->text && decoder->wire == 2 &&
+                   decoder->field == FIELD_CONTENT && !decoder->failed;
+    if (!content)
+        return NULL;
+    *room = (size_t)decoder->left;
+    return decoder->block.data + decoder->block.filled;
 }
 
 void gd_ms_tensor_end(struct gd_ms_tensor_decoder *decoder)

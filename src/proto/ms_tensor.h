@@ -43,6 +43,11 @@ void gd_ms_tensor_expect(struct gd_ms_tensor_decoder *decoder, size_t bytes);
 int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_t len,
                       size_t offset, size_t total, struct gd_err *err);
 
+/* Inside a tensor's content: where its next bytes belong and how many are left of this piece, so
+ * that a reader can put them there; feeding them from there copies nothing. Else NULL. Valid until
+ * the next call for this decoder. */
+unsigned char *gd_ms_tensor_place(struct gd_ms_tensor_decoder *decoder, size_t *room);
+
 /* The stream has ended: a tensor without its last piece is reported as broken. */
 void gd_ms_tensor_end(struct gd_ms_tensor_decoder *decoder);
 

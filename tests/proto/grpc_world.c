@@ -63,6 +63,39 @@ static void trace_message(struct gd_grpc_call *call, const uint8_t *data, size_t
     gd_buf_printf(&world_of(call)->trace, "m%zu:%u ", len, len > 0 ? data[len - 1] : 0u);
 }
 
+static uint8_t *place_of(struct gd_grpc_call *call, size_t *room)
+{
+    struct world *w = world_of(call);
+
+    *room = sizeof(w->place) - w->place_filled;
+    return w->place + w->place_filled;
+}
+
+/* Gathers each message in w->place and traces its sum. */
+static void place_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t len, size_t offset,
+                        size_t total)
+{
+    struct world *w = world_of(call);
+    unsigned sum = 0;
+
+    if (offset == 0) {
+        w->place_filled = 0;
+    }
+    assert_true(len <= sizeof(w->place) - w->place_filled);
+    if (data == w->place + w->place_filled) {
+        w->placed += len;
+    } else {
+        memmove(w->place + w->place_filled, data, len);
+    }
+    w->place_filled += len;
+    if (offset + len == total) {
+        for (size_t i = 0; i < total; i++) {
+            sum = sum * 31 + w->place[i];
+        }
+        gd_buf_printf(&w->trace, "%zu:%u ", total, sum);
+    }
+}
+
 static void answer_trace(struct gd_grpc_call *call)
 {
     gd_grpc_reply(call, gd_buf_text(&world_of(call)->trace), world_of(call)->trace.len);
@@ -115,6 +148,13 @@ static const struct gd_grpc_method methods[] = {
      .open = opened,
      .message = trace_message,
      .chunk = trace_chunk,
+     .half_close = answer_trace,
+     .closed = closed},
+    {.path = "/t/Place",
+     .client_streams = true,
+     .open = opened,
+     .chunk = place_chunk,
+     .place = place_of,
      .half_close = answer_trace,
      .closed = closed},
     {.path = "/t/Quit",

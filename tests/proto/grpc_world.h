@@ -6,6 +6,7 @@
  *     /t/Echo    one message, sent back             /t/Chat    each message sent back
  *     /t/Hold    remembered in world.held           /t/Trace   the reply lists "LENGTH:LAST-BYTE "
  *     /t/Quit    ended at the first message         /t/HangUp  answered, then the connection closed
+ *     /t/Place   the reply lists "LENGTH:SUM " of messages gathered in world.place
  *     /t/Token   the reply is the header gradb-token
  */
 #ifndef GD_TESTS_GRPC_WORLD_H
@@ -35,6 +36,9 @@ struct world {
     int opened, closed, conns_closed;
     bool late; /* the watchdog barked */
     struct gd_grpc_call *held;
+    uint8_t place[1 << 20]; /* where /t/Place gathers a message */
+    size_t place_filled;
+    size_t placed;       /* bytes that came to their place without a copy */
     struct gd_buf trace; /* what the tracing methods saw */
 };
 

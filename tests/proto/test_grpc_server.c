@@ -169,6 +169,46 @@ static void test_stream_of_sizes(void **state)
     peer_deinit(&peer);
 }
 
+/* Bytes that are read to their final place are the right ones, next to calls that have none. */
+static void test_placed(void **state)
+{
+    static uint8_t bytes[900000];
+    struct world *w = *state;
+    struct gd_buf wanted = GD_BUF_INIT(1 << 20);
+    struct peer peer;
+    struct answer answer, other;
+
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i * 11 + i / 300);
+    }
+    peer_init(&peer, w);
+    struct gd_grpc_client_call *call = start(&peer, "/t/Place", &answer);
+    struct gd_grpc_client_call *chatting = start(&peer, "/t/Chat", &other);
+    for (size_t i = 0; i < 60; i++) {
+        size_t len = i * i * 250;
+        unsigned sum = 0;
+        struct gd_grpc_piece piece = {bytes, len};
+        gd_grpc_client_send_pieces(call, "he", 2, &piece, 1, NULL, NULL);
+        gd_grpc_client_send(chatting, bytes, i * 1000);
+        sum = 'h' * 31 + 'e';
+        for (size_t k = 0; k < len; k++) {
+            sum = sum * 31 + bytes[k];
+        }
+        gd_buf_printf(&wanted, "%zu:%u ", len + 2, sum);
+    }
+    gd_grpc_client_half_close(call);
+    gd_grpc_client_half_close(chatting);
+    RUN_UNTIL(w, answer.closed && other.closed);
+    assert_string_equal(gd_buf_text(&answer.last), gd_buf_text(&wanted));
+    assert_int_equal(other.messages, 60);
+    assert_int_equal(other.last.len, 59000);
+    assert_true(w->placed > 0);
+    gd_buf_deinit(&wanted);
+    gd_buf_deinit(&answer.last);
+    gd_buf_deinit(&other.last);
+    peer_deinit(&peer);
+}
+
 static void test_oversized(void **state)
 {
     struct world *w = *state;
@@ -415,6 +455,7 @@ int main(void)
         WORLD_TEST(test_early_end),
         WORLD_TEST(test_pieces),
         WORLD_TEST(test_stream_of_sizes),
+        WORLD_TEST(test_placed),
         WORLD_TEST(test_oversized),
         WORLD_TEST(test_slow_reader),
         WORLD_TEST(test_64_at_once),
