@@ -37,16 +37,13 @@ void ms_warn(struct gd_ms_target *target, const char *format, ...)
 
 gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name)
 {
-    const struct gd_graph *graph = target->base.session->graph;
     if (!*name)
         return GD_NO_NODE;
-    gd_node_id node = gd_graph_lookup(graph, name, strlen(name));
-    struct gd_node_info info;
+    /* A parameter comes back under the place in the graph that it was watched by. */
+    gd_node_id node = gd_graph_lookup(target->base.session->graph, name, strlen(name));
     if (node != GD_NO_NODE)
         return node;
-    if (gd_graph_find(graph, name, &node, NULL) || !gd_graph_node(graph, node, &info))
-        return GD_NO_NODE;
-    return strcmp(info.wire_name, name) == 0 ? node : GD_NO_NODE;
+    return gd_graph_lookup_wire(target->base.session->graph, name, strlen(name));
 }
 
 /* ---- stops --------------------------------------------------------------------------------- */

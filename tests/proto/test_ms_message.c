@@ -212,7 +212,7 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
     assert_null(err);
     seen->calls++;
     seen->absent = !tensor;
-    snprintf(seen->name, sizeof seen->name, "%s", head->node_name);
+    snprintf(seen->name, sizeof seen->name, "%.63s", head->node_name);
     if (tensor)
         memcpy(seen->value, tensor->data, sizeof seen->value);
 }
