@@ -11,6 +11,7 @@
  */
 #include "engine/stats.h"
 
+#include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -389,20 +390,17 @@ static int check(const struct gd_tensor *cur, const struct gd_tensor *prev, stru
     return GD_OK;
 }
 
-int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
-                     const struct gd_stats_options *options, struct gd_stats *ret,
-                     struct gd_err *err)
+/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+static __attribute__((noinline)) void compute(const struct gd_tensor *cur,
+                                              const struct gd_tensor *prev,
+                                              const struct gd_stats_options *options,
+                                              struct gd_stats *s)
 {
-    struct gd_stats s = {.min = INFINITY, .max = -INFINITY, .has_prev = prev != NULL};
     struct running r = {.finite = 0};
     struct source from_cur, from_prev;
     struct block b;
-    bool is_complex;
-    int rc = check(cur, prev, err);
+    bool is_complex = gd_dtype_is_complex(cur->dtype);
 
-    if (rc)
-        return rc;
-    is_complex = gd_dtype_is_complex(cur->dtype);
     source_init(&from_cur, cur);
     if (prev)
         source_init(&from_prev, prev);
@@ -413,13 +411,30 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
         }
         if (is_complex)
             to_magnitudes(b.x, b.cur_im, b.n);
-        count_block(&b, from_cur.kind, options, &s);
+        count_block(&b, from_cur.kind, options, s);
         if (prev)
-            against_block(&b, options, &r, &s);
+            against_block(&b, options, &r, s);
         sums_block(&b, mask_block(&b), &r);
-        extremes_block(&b, &s);
+        extremes_block(&b, s);
     }
-    finish(&r, &s);
+    finish(&r, s);
+}
+
+int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
+                     const struct gd_stats_options *options, struct gd_stats *ret,
+                     struct gd_err *err)
+{
+    struct gd_stats s = {.min = INFINITY, .max = -INFINITY, .has_prev = prev != NULL};
+    fenv_t environment;
+    int rc = check(cur, prev, err);
+
+    if (rc)
+        return rc;
+    /* In a trainer, invalid operations may raise signals and denormals may read as 0. */
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    compute(cur, prev, options, &s);
+    fesetenv(&environment);
     *ret = s;
     return GD_OK;
 }
@@ -446,29 +461,38 @@ static void bin_block(const struct block *b, double lo, double hi, size_t bins, 
     }
 }
 
-int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
-                       uint64_t *ret, struct gd_err *err)
+static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, double lo,
+                                                double hi, size_t bins, uint64_t *count)
 {
+    /* The width of the whole range of doubles is not a double; that of half of it is. */
+    double shrink = isfinite(hi - lo) ? 1 : 0.5;
     struct source from;
     struct block b;
-    double shrink = 1;
-    int rc = check(tensor, NULL, err);
 
-    if (rc)
-        return rc;
-    if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi)
-        return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
-    /* The width of the whole range of doubles is not a double; that of half of it is. */
-    if (!isfinite(hi - lo))
-        shrink = 0.5;
-    memset(ret, 0, bins * sizeof(*ret));
     source_init(&from, tensor);
     while ((b.n = source_read(&from, b.x, b.cur_im)) > 0) {
         if (from.kind->part)
             to_magnitudes(b.x, b.cur_im, b.n);
         for (size_t i = 0; i < b.n && shrink < 1; i++)
             b.x[i] *= shrink;
-        bin_block(&b, lo * shrink, hi * shrink, bins, ret);
+        bin_block(&b, lo * shrink, hi * shrink, bins, count);
     }
+}
+
+int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
+                       uint64_t *ret, struct gd_err *err)
+{
+    fenv_t environment;
+    int rc = check(tensor, NULL, err);
+
+    if (rc)
+        return rc;
+    if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi)
+        return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
+    memset(ret, 0, bins * sizeof(*ret));
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    fill_bins(tensor, lo, hi, bins, ret);
+    fesetenv(&environment);
     return GD_OK;
 }

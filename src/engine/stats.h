@@ -6,7 +6,8 @@
  * max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all. A complex
  * element is its magnitude, in sums and counts: NaN when either part is, else +Inf when either part
  * is infinite. Accumulation is in double, by blocks that are joined without loss, so that 1e8
- * elements agree with a float64 reference to 1e-6 relative.
+ * elements agree with a float64 reference to 1e-6 relative. Whatever the calling thread has set up
+ * (traps, rounding, denormals as zero) neither matters nor is changed.
  */
 #ifndef GD_ENGINE_STATS_H
 #define GD_ENGINE_STATS_H

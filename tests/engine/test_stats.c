@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What the comparison with numpy (test_stats_numpy.py) cannot: errors, and 1e8 elements. */
+#include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -8,6 +9,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #include "engine/stats.h"
 
@@ -110,12 +114,44 @@ static void a_hundred_million_elements(void **state)
     assert_true(fabs(s.std / ((b - a) / 2) - 1) < 1e-12);
 }
 
+/* As a trainer may have set its thread up: signals at NaN, denormals read as 0. */
+static void the_trainers_environment_does_not_matter(void **state)
+{
+    const float values[] = {NAN, INFINITY, FLT_MIN / 2, FLT_MAX, 0};
+    struct gd_tensor *tensor = make(GD_FLOAT32, values, 5);
+    struct gd_stats s;
+    uint64_t bins[2];
+
+    (void)state;
+#ifdef __SSE__
+    _mm_setcsr(_mm_getcsr() | 0x8040); /* flush to zero, denormals are zero */
+#endif
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
+    assert_int_equal(gd_stats_compute(tensor, tensor, NULL, &s, NULL), GD_OK);
+    assert_int_equal(gd_stats_histogram(tensor, 0, (double)FLT_MAX, 2, bins, NULL), GD_OK);
+    assert_int_equal(fegetexcept(), FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
+#ifdef __SSE__
+    assert_int_equal(_mm_getcsr() & 0x8040, 0x8040);
+#endif
+    fesetenv(FE_DFL_ENV);
+    assert_int_equal(s.nan, 1);
+    assert_int_equal(s.pos_inf, 1);
+    assert_int_equal(s.denormal, 1);
+    assert_int_equal(s.zero, 1);
+    assert_int_equal(s.mismatch, 1);
+    assert_int_equal(bins[0], 2);
+    assert_int_equal(bins[1], 1);
+    gd_tensor_unref(tensor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_by_hand),
         cmocka_unit_test(against_the_step_before),
         cmocka_unit_test(what_cannot_be_compared),
+        cmocka_unit_test(the_trainers_environment_does_not_matter),
         cmocka_unit_test(a_hundred_million_elements),
     };
 

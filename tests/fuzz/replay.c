@@ -229,6 +229,7 @@ int main(int argc, char **argv)
     else
         read_seed(argv[1], argv[1], max_len);
     printf("1..2\n");
+    fflush(stdout);
     for (size_t i = 0; i < seed_count; i++) {
         size_t first = seeds[i].size <= SHORT_SEED ? 0 : seeds[i].size;
 
