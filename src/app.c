@@ -14,6 +14,7 @@
 #include "proto/server.h"
 #include "repl/line.h"
 #include "repl/repl.h"
+#include "tui/tui.h"
 
 #define STATUS_FAILED      1
 #define STATUS_INTERRUPTED 130
@@ -179,7 +180,12 @@ static int run_front_end(struct app *app)
     if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {
         return repl_exit_status(app->repl);
     }
-    if (!repl_wants_quit(app->repl)) {
+    if (!repl_wants_quit(app->repl) && app->options->tui) {
+        struct gd_err err = {.code = GD_OK};
+        if (tui_run(app->loop, app->repl, &err) != GD_OK) {
+            fprintf(stderr, "error: %s\n", err.text);
+        }
+    } else if (!repl_wants_quit(app->repl)) {
         repl_run_prompt(app->repl);
     }
     repl_clear_status(app->repl); /* only batch mode tells what failed */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/format.h"
+#include "tui/text.h"
 
 #define MAX_INPUTS_SHOWN 40
 #define MAX_TEXT         ((size_t)1 << 20)
@@ -156,18 +157,27 @@ static void add_inputs(struct gd_session *session, const struct gd_node_info *in
     }
 }
 
-static void add_stats(struct tui *tui, const struct slot_stats *slot, struct gd_buf *out)
+/* One line: the statistics, which begin with type and shape, or those alone. */
+static void add_output(struct tui *tui, struct gd_session *session, uint32_t number,
+                       struct gd_buf *out)
 {
-    switch (slot->state) {
-    case STATS_NONE: break;
-    case STATS_ASKED: gd_buf_puts(out, "    ...\n"); break;
-    case STATS_FAILED: gd_buf_printf(out, "    %s\n", slot->why); break;
-    case STATS_HERE:
-        gd_buf_puts(out, "    ");
+    const struct slot_stats *slot = number < TUI_MAX_SLOTS ? &tui->node.slot[number] : NULL;
+    struct gd_output output;
+
+    gd_buf_printf(out, "  :%u", number);
+    if (slot != NULL && slot->state == STATS_HERE && session->state != GD_RUNNING) {
+        gd_buf_putc(out, ' ');
         gd_format_summary(slot->dtype, &slot->shape, &slot->stats, NULL, 0, tui->utf8, out);
         gd_buf_putc(out, '\n');
-        break;
+        return;
     }
+    if (gd_graph_output(session->graph, tui->node.node, number, &output)) {
+        add_shape(out, &output);
+    }
+    if (slot != NULL && slot->state == STATS_FAILED && session->state != GD_RUNNING) {
+        gd_buf_printf(out, " (%s)", slot->why);
+    }
+    gd_buf_putc(out, '\n');
 }
 
 static void add_outputs(struct tui *tui, struct gd_session *session,
@@ -177,15 +187,7 @@ static void add_outputs(struct tui *tui, struct gd_session *session,
         gd_buf_puts(out, "outputs\n");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {
-        struct gd_output output;
-        gd_buf_printf(out, "  :%u", i);
-        if (gd_graph_output(session->graph, tui->node.node, i, &output)) {
-            add_shape(out, &output);
-        }
-        gd_buf_putc(out, '\n');
-        if (i < TUI_MAX_SLOTS && session->state != GD_RUNNING) {
-            add_stats(tui, &tui->node.slot[i], out);
-        }
+        add_output(tui, session, i, out);
     }
     if (session->state == GD_RUNNING) {
         gd_buf_puts(out, "  (running: values at the next stop)\n");
@@ -267,32 +269,49 @@ static void node_request(struct tui *tui, enum tui_request request)
     pane->first = pane->first < 0 ? 0 : pane->first;
 }
 
-static int count_lines(const char *text)
+/* Draws a line over as many rows as it needs, its continuations indented; returns the rows. Rows
+ * outside the pane are only counted. */
+static int draw_wrapped(struct tui *tui, const struct draw_rect *rect, int row, const char *text,
+                        enum draw_style style)
 {
-    int count = 0;
-    for (const char *p = strchr(text, '\n'); p != NULL; p = strchr(p + 1, '\n')) {
-        count++;
-    }
-    return count;
+    int indent = 0;
+    int rows = 0;
+
+    do {
+        int cols = rect->cols - indent;
+        size_t len = tui_text_fit(text, cols, tui->utf8);
+        size_t cut = len;
+        if (text[len] != '\0') { /* at a blank, when one is near */
+            for (size_t i = len; i > len / 2 && cut == len; i--) {
+                cut = text[i] == ' ' ? i : cut;
+            }
+        }
+        if (row + rows >= 0 && row + rows < rect->rows) {
+            char piece[1024];
+            snprintf(piece, sizeof(piece), "%.*s", (int)cut, text);
+            draw_text(tui->draw, rect->row + row + rows, rect->col + indent, cols, style, piece);
+        }
+        text += cut > 0 ? cut : strlen(text);
+        text += text[0] == ' ' && cut > 0 ? 1 : 0;
+        indent = rect->cols > 20 ? 6 : 0;
+        rows++;
+    } while (*text != '\0');
+    return rows;
 }
 
 static void draw_lines(struct tui *tui, const struct draw_rect *rect, char *text)
 {
-    struct node_pane *pane = &tui->node;
-    int number = 0;
+    int row = -tui->node.first;
 
     for (char *end = strchr(text, '\n'); end != NULL; end = strchr(text, '\n')) {
+        enum draw_style style = row == -tui->node.first             ? DRAW_BOLD
+                                : text[0] != ' ' && end - text < 10 ? DRAW_SCOPE
+                                                                    : DRAW_PLAIN;
         *end = '\0';
-        int y = number - pane->first;
-        if (y >= 0 && y < rect->rows) {
-            enum draw_style style = number == 0                    ? DRAW_BOLD
-                                    : text[0] != ' ' && number > 1 ? DRAW_SCOPE
-                                                                   : DRAW_PLAIN;
-            draw_text(tui->draw, rect->row + y, rect->col, rect->cols, style, text);
-        }
-        number++;
+        row += draw_wrapped(tui, rect, row, text, style);
         text = end + 1;
     }
+    tui->node.lines = row + tui->node.first;
 }
 
 static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -310,7 +329,7 @@ static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focuse
         }
     }
     tui->node.rows = rect->rows;
-    tui->node.lines = count_lines(gd_buf_text(&text));
+    tui->node.lines = 0;
     if (text.data != NULL) {
         draw_lines(tui, rect, text.data);
     }

@@ -217,8 +217,7 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
     const char *prompt = repl_prompt(tui->repl);
 
     if (tui->question != NULL) {
-        int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, tui->question);
-        used += draw_text(tui->draw, row, col + used, cols - used, DRAW_BOLD, " (y or n) ");
+        int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, "(y or n) ");
         draw_cursor(tui->draw, row, col + (used < cols ? used : cols - 1));
         return;
     }

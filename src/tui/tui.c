@@ -247,9 +247,11 @@ static bool ask(void *ctx, const char *question)
     struct tui *tui = ctx;
     enum tui_pane_id focus = tui->focus;
 
+    tui_console_add(tui, DRAW_BOLD, question, strlen(question));
     tui->question = question;
     tui->answer = 0;
-    tui->focus = TUI_CONSOLE;
+    tui->focus = TUI_CONSOLE; /* where the question is */
+    tui->help = false;
     tui->dirty_now = true;
     tui_changed(tui);
     while (tui->answer == 0 && !tui->ended && !repl_wants_quit(tui->repl)) {
