@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/glob.h"
+#include "engine/regex_size.h"
 
 enum term_kind {
     TERM_NAME, /* node, scope or glob: decided when resolved, since names may hold * and [ */
@@ -135,13 +136,17 @@ static int compile_regex(const struct parser *parser, struct term *term, size_t 
                          struct gd_err *err)
 {
     struct parser where = {parser->text, at};
-    char what[200];
-    int rc = regcomp(&term->regex, term->text, REG_EXTENDED | REG_NOSUB);
+    bool too_large = gd_regex_is_too_large(term->text);
+    char what[200] = "a regular expression that is too large";
+    int rc;
 
-    if (rc == 0) {
-        return GD_OK;
+    if (!too_large) {
+        rc = regcomp(&term->regex, term->text, REG_EXTENDED | REG_NOSUB);
+        if (rc == 0) {
+            return GD_OK;
+        }
+        regerror(rc, &term->regex, what, sizeof(what));
     }
-    regerror(rc, &term->regex, what, sizeof(what));
     free(term->text);
     term->text = NULL; /* nothing for regfree */
     return fault(&where, err, what);

@@ -180,7 +180,8 @@ static bool next_line(struct span *rest, struct span *line)
 int gd_stack_parse(const char *text, size_t len, struct gd_arena *arena, struct gd_frame **ret,
                    uint32_t *count)
 {
-    struct span rest = {text, len};
+    struct span whole = {text, strnlen(text, len)}; /* a NUL would cut the strings made of it */
+    struct span rest = whole;
     struct span line;
     struct gd_frame *frames = NULL;
     uint32_t lines = 0, done = 0;
@@ -194,7 +195,7 @@ int gd_stack_parse(const char *text, size_t len, struct gd_arena *arena, struct 
             return GD_ENOMEM;
         }
     }
-    rest = (struct span){text, len};
+    rest = whole;
     while (done < lines && next_line(&rest, &line)) {
         if (parse_line(line, arena, &frames[done])) {
             return GD_ENOMEM;

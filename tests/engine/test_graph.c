@@ -642,7 +642,7 @@ static void test_memory_limit(void **state)
     gd_graph_counts(graph, &counts);
     need = counts.memory;
     gd_graph_destroy(graph);
-    for (size_t max = 1024; max < need + 8192; max += 256) {
+    for (size_t max = 1024; max < need + 8192; max += need / 128) {
         int rc, found = 0;
 
         graph = NULL;

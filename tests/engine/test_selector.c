@@ -94,6 +94,11 @@ static const struct {
     {"/abc", GD_EINVAL, "not closed at column 1"},
     {"\"abc", GD_EINVAL, "not closed at column 1"},
     {"x,/a(/", GD_EINVAL, "at column 3"},
+    {"/(a{999}){999}/", GD_EINVAL, "too large at column 1"},
+    {"/a{,20000}/", GD_EINVAL, "too large at column 1"},
+    {"/a++++++++++++++++++++++++/", GD_EINVAL, "too large at column 1"},
+    {"/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", GD_EINVAL, "too large at column 1"},
+    {"/a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+|^Default[/]net[+]?|state/", GD_OK, "abceh"},
     {"type:", GD_EINVAL, "wants an operator type"},
     {"at:", GD_EINVAL, "wants FILE"},
 };

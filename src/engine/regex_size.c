@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/regex_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TEXT  1024
+#define MAX_PARTS 1000
+
+struct level {           /* of parentheses */
+    unsigned long total; /* parts so far */
+    unsigned long last;  /* of the last of them: what a repeat copies */
+};
+
+static void add(struct level *level, unsigned long parts)
+{
+    level->last = parts;
+    level->total += parts;
+}
+
+static void repeat(struct level *level, unsigned long times)
+{
+    times = times < 1 ? 1 : times > MAX_PARTS ? MAX_PARTS + 1 : times;
+    level->total += level->last * (times - 1);
+    level->last *= times;
+}
+
+/* After a bracket expression whose '[' is at `at`; its first byte may be a ']'. */
+static const char *skip_bracket(const char *at)
+{
+    const char *from = at + 1 + (at[1] == '^');
+    const char *end = *from ? strchr(from + 1, ']') : NULL;
+
+    return end ? end + 1 : at + 1;
+}
+
+/* After a {n,m} whose '{' is at `at`. */
+static const char *read_interval(const char *at, struct level *level)
+{
+    char *end;
+    unsigned long low = strtoul(at + 1, &end, 10);
+    unsigned long high = low;
+
+    if (*end == ',') {
+        high = strtoul(end + 1, &end, 10);
+        high = high ? high : low + 1;
+    }
+    repeat(level, high > low ? high : low);
+    return *end == '}' ? end + 1 : at + 1;
+}
+
+bool gd_regex_is_too_large(const char *text)
+{
+    struct level stack[MAX_TEXT + 1] = {{0}};
+    size_t depth = 0;
+
+    if (strlen(text) > MAX_TEXT) {
+        return true;
+    }
+    while (*text) {
+        struct level *level = &stack[depth];
+
+        switch (*text) {
+        case '(':
+            stack[++depth] = (struct level){0};
+            text++;
+            break;
+        case ')':
+            text++;
+            if (depth > 0) {
+                add(&stack[--depth], level->total + 1);
+            }
+            break;
+        case '[':
+            add(level, 1);
+            text = skip_bracket(text);
+            break;
+        case '\\':
+            add(level, 1);
+            text += text[1] ? 2 : 1;
+            break;
+        case '+':
+            repeat(level, 2);
+            text++;
+            break;
+        case '{': text = read_interval(text, level); break;
+        case '*':
+        case '?': /* copy nothing */
+            level->total++;
+            text++;
+            break;
+        default:
+            add(level, 1);
+            text++;
+            break;
+        }
+        if (stack[depth].total > MAX_PARTS) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * How large a POSIX extended regular expression becomes inside regcomp(), which unrolls x+ and x{n}
+ * by copying, nested ones into each other, without a limit of its own.
+ */
+#ifndef GD_ENGINE_REGEX_SIZE_H
+#define GD_ENGINE_REGEX_SIZE_H
+
+#include <stdbool.h>
+
+/* Over 1024 bytes, or over 1000 parts when unrolled. Errs on the side of too large. */
+bool gd_regex_is_too_large(const char *text);
+
+#endif
