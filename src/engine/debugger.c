@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/session_impl.h"
+#include "engine/watchpoint.h"
 
 int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
 {
@@ -39,6 +40,7 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
         session_destroy(debugger->sessions[i]);
     }
     breakpoints_free(debugger);
+    gd_watchpoints_free(debugger);
     free(debugger->sessions);
     free(debugger->impl->observers);
     free(debugger->impl);
