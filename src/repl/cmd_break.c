@@ -4,6 +4,7 @@
 #include "repl/repl_impl.h"
 
 #include "engine/selector.h"
+#include "engine/watchpoint.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -47,7 +48,23 @@ static int no_breakpoint(int number, struct gd_err *err)
 
 typedef int (*number_fn)(struct command_call *call, int number, void *ctx, struct gd_err *err);
 
-/* Calls fn for every breakpoint that the words from `first` on name. A number that is not there is
+/* Calls fn for the watchpoints of a range: they share their numbers with breakpoints. */
+static int for_watchpoints(struct command_call *call, const struct range *range, number_fn fn,
+                           void *ctx, bool *any, struct gd_err *err)
+{
+    int rc = GD_OK;
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; rc == GD_OK && w != NULL;) {
+        const struct gd_watchpoint *next = w->next; /* fn may delete it */
+        if (w->number >= range->first && w->number <= range->last) {
+            *any = true;
+            rc = fn(call, w->number, ctx, err);
+        }
+        w = next;
+    }
+    return rc;
+}
+
+/* Calls fn for every breakpoint and watchpoint that the words from `first` on name. A number that is not there is
  * an error; a range takes those that are. */
 static int for_numbers(struct command_call *call, int first, number_fn fn, void *ctx,
                        struct gd_err *err)
@@ -64,6 +81,9 @@ static int for_numbers(struct command_call *call, int first, number_fn fn, void 
                 rc = fn(call, b->number, ctx, err);
             }
             b = next;
+        }
+        if (rc == GD_OK) {
+            rc = for_watchpoints(call, &range, fn, ctx, &any, err);
         }
         if (rc == GD_OK && !any) {
             rc = no_breakpoint(range.first, err);
@@ -85,7 +105,8 @@ static int for_all(struct command_call *call, number_fn fn, void *ctx, struct gd
         }
         b = next;
     }
-    return GD_OK;
+    bool any = false;
+    return for_watchpoints(call, &(struct range){1, INT_MAX}, fn, ctx, &any, err);
 }
 
 /* ---- break ---- */
@@ -193,7 +214,9 @@ static int run_tbreak(struct command_call *call, struct gd_err *err)
 static int delete_one(struct command_call *call, int number, void *ctx, struct gd_err *err)
 {
     (void)ctx;
-    int rc = gd_debugger_delete_breakpoint(call->debugger, number, err);
+    int rc = gd_watchpoint_at(call->debugger, number) != NULL
+                 ? gd_watchpoint_delete(call->debugger, number, err)
+                 : gd_debugger_delete_breakpoint(call->debugger, number, err);
     if (rc == GD_OK) {
         repl_forget_number(call->repl, number);
     }
@@ -207,7 +230,8 @@ static int run_delete(struct command_call *call, struct gd_err *err)
     if (call->argc > from) {
         return for_numbers(call, from, delete_one, NULL, err);
     }
-    if (call->debugger->breakpoints == NULL || !repl_confirm(call, "Delete all breakpoints?")) {
+    if ((call->debugger->breakpoints == NULL && call->debugger->watchpoints == NULL) ||
+        !repl_confirm(call, "Delete all breakpoints and watchpoints?")) {
         return GD_OK;
     }
     return for_all(call, delete_one, NULL, err);
@@ -222,6 +246,13 @@ struct enable_how {
 static int enable_one(struct command_call *call, int number, void *ctx, struct gd_err *err)
 {
     const struct enable_how *how = ctx;
+
+    if (gd_watchpoint_at(call->debugger, number) != NULL) {
+        return how->then_delete || how->count > 0
+                   ? gd_fail(err, GD_EUNSUPPORTED,
+                             "watchpoint %d can only be enabled or disabled for good", number)
+                   : gd_watchpoint_enable(call->debugger, number, how->enable, err);
+    }
     int rc = gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
 
     if (rc != GD_OK) {
@@ -409,7 +440,7 @@ const struct command cmd_break_table[] = {
      .aliases = "d del",
      .group = "breakpoints",
      .usage = "delete [N | N-M]...",
-     .summary = "Delete breakpoints",
+     .summary = "Delete breakpoints and watchpoints",
      .help = "Without a number all are deleted, after a question.",
      .args = {ARG_BREAKPOINT},
      .flags = CMD_CHANGES,

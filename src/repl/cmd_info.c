@@ -144,7 +144,7 @@ static void target_text(struct command_call *call)
     struct facts facts = {.call = call};
     out_printf(call->out, "Training process %d:\n", session->number);
     if (session->target) {
-        add_fact(&facts, "protocol", session->target->ops->kind);
+        add_fact(&facts, "target", session->target->ops->kind);
     }
     add_fact(&facts, "framework",
              inspect_printf(call, "%s%s%s", peer->framework, peer->version[0] ? " " : "",
@@ -181,6 +181,17 @@ static int info_target(struct command_call *call, struct gd_err *err)
 
 /* ---- info ranks ---------------------------------------------------------------------------- */
 
+/* The program without its path and, in a table, without the end of a long command line. */
+static const char *program_name(struct command_call *call, const char *program)
+{
+    size_t name = strcspn(program, " ");
+    while (name > 0 && program[name - 1] != '/') {
+        name--;
+    }
+    const char *text = out_safe(call, program + name);
+    return strlen(text) > 28 ? inspect_printf(call, "%.25s...", text) : text;
+}
+
 static void rank_row(struct command_call *call, struct out_table *table,
                      const struct gd_session *session)
 {
@@ -197,14 +208,14 @@ static void rank_row(struct command_call *call, struct out_table *table,
                            out_safe(call, peer->device),
                            gd_state_name(session->state),
                            inspect_printf(call, "%lld", (long long)session->stop.step),
-                           out_safe(call, peer->program)};
+                           program_name(call, peer->program)};
     out_table_row(table, cells);
 }
 
 static int info_ranks(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"selected", " ", false},           {"session", "Num", true},
+        {"selected", " ", false},          {"session", "Num", true},
         {"rank", "Rank", false},           {"pid", "Pid", true},
         {"framework", "Framework", false}, {"device", "Device", false},
         {"state", "State", false},         {"step", "Step", true},
@@ -235,45 +246,63 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
 
 /* ---- info timing --------------------------------------------------------------------------- */
 
-static void timing_record(struct command_call *call, const struct gd_timing *timing, double age)
+struct times {
+    double age, running, stopped; /* seconds; the present stop or run included */
+};
+
+/* The engine adds a stop or a run to its sum when it ends; what is missing is the present one. */
+static struct times times_of(struct command_call *call)
 {
+    const struct gd_session *session = call->session;
+    const struct gd_timing *timing = &session->timing;
+    struct times times = {.running = timing->running, .stopped = timing->stopped};
+    if (!gd_session_is_live(session)) {
+        times.age = times.running + times.stopped;
+        return times;
+    }
+    times.age = call->debugger->now(call->debugger->now_ctx) - timing->connected_at;
+    double rest = times.age - times.running - times.stopped;
+    if (rest > 0 && session->state == GD_STOPPED) {
+        times.stopped += rest;
+    } else if (rest > 0 && session->state == GD_RUNNING) {
+        times.running += rest;
+    }
+    return times;
+}
+
+static void timing_record(struct command_call *call, const struct times *times)
+{
+    const struct gd_timing *timing = &call->session->timing;
     cJSON *record = out_record(call->out, "timing");
-    inspect_add_double(record, "connected_seconds", age);
-    inspect_add_double(record, "running_seconds", timing->running);
-    inspect_add_double(record, "stopped_seconds", timing->stopped);
+    inspect_add_double(record, "connected_seconds", times->age);
+    inspect_add_double(record, "running_seconds", times->running);
+    inspect_add_double(record, "stopped_seconds", times->stopped);
     inspect_add_double(record, "last_run_seconds", timing->last_run);
     inspect_add_double(record, "steps", (double)timing->steps_run);
     inspect_add_double(record, "last_run_steps", (double)timing->last_run_steps);
-    if (timing->running > 0) {
-        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / timing->running);
+    if (times->running > 0) {
+        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / times->running);
     }
-    if (timing->running + timing->stopped > 0) {
-        inspect_add_double(record, "stopped_share",
-                           timing->stopped / (timing->running + timing->stopped));
+    if (times->age > 0) {
+        inspect_add_double(record, "stopped_share", times->stopped / times->age);
     }
 }
 
-static int info_timing(struct command_call *call, struct gd_err *err)
+static void timing_text(struct command_call *call, const struct times *times)
 {
     const struct gd_timing *timing = &call->session->timing;
-    double age = call->debugger->now(call->debugger->now_ctx) - timing->connected_at;
-    (void)err;
-    if (out_is_json(call->out)) {
-        timing_record(call, timing, age);
-        return GD_OK;
-    }
-    double total = timing->running + timing->stopped;
-    out_printf(call->out, "Connected for %s: %s running, %s stopped", inspect_duration(call, age),
-               inspect_duration(call, timing->running), inspect_duration(call, timing->stopped));
-    if (total > 0) {
-        out_printf(call->out, " (%.3g %%)", 100 * timing->stopped / total);
+    out_printf(call->out, "Connected for %s: %s running, %s stopped",
+               inspect_duration(call, times->age), inspect_duration(call, times->running),
+               inspect_duration(call, times->stopped));
+    if (times->age > 0) {
+        out_printf(call->out, " (%.3g %%)", 100 * times->stopped / times->age);
     }
     out_printf(call->out, "\n");
-    if (timing->steps_run > 0 && timing->running > 0) {
+    if (timing->steps_run > 0 && times->running > 0) {
         out_printf(call->out, "Steps: %s, %.4g a second, %s each\n",
                    inspect_number(call, (uint64_t)timing->steps_run),
-                   (double)timing->steps_run / timing->running,
-                   inspect_duration(call, timing->running / (double)timing->steps_run));
+                   (double)timing->steps_run / times->running,
+                   inspect_duration(call, times->running / (double)timing->steps_run));
     }
     if (timing->last_run > 0) {
         out_printf(call->out, "Last run: %s", inspect_duration(call, timing->last_run));
@@ -282,6 +311,17 @@ static int info_timing(struct command_call *call, struct gd_err *err)
                        inspect_plural(call, (uint64_t)timing->last_run_steps, "step"));
         }
         out_printf(call->out, "\n");
+    }
+}
+
+static int info_timing(struct command_call *call, struct gd_err *err)
+{
+    struct times times = times_of(call);
+    (void)err;
+    if (out_is_json(call->out)) {
+        timing_record(call, &times);
+    } else {
+        timing_text(call, &times);
     }
     return GD_OK;
 }
@@ -468,6 +508,31 @@ static const struct command info_subs[] = {
         .summary = "Breakpoints with their numbers, hit counts and bodies",
         .help = "  info breakpoints\n",
         .run = cmd_info_breakpoints,
+    },
+    {
+        .name = "watchpoints",
+        .aliases = "w wat",
+        .usage = "info watchpoints",
+        .summary = "Watchpoints with their numbers, conditions and hit counts",
+        .help = "  info watchpoints\n",
+        .run = cmd_info_watchpoints,
+    },
+    {
+        .name = "hits",
+        .usage = "info hits [N | -a]",
+        .summary = "What fired, or could not be checked: the last ones, those of one watchpoint, all",
+        .help = "  info hits\n  info hits 2\n  info hits -a\n",
+        .args = {ARG_BREAKPOINT},
+        .flags = CMD_NEEDS_SESSION,
+        .run = cmd_info_hits,
+    },
+    {
+        .name = "conditions",
+        .usage = "info conditions [CONDITION]",
+        .summary = "Conditions that watch takes, with their parameters",
+        .help = "  info conditions\n  info conditions TL\n",
+        .args = {ARG_CONDITION},
+        .run = cmd_info_conditions,
     },
     {
         .name = "display",

@@ -175,5 +175,8 @@ const char *repl_remembered_label(struct repl *repl, int number); /* "" when non
 /* ---- subjects of `info` that live in other files than its table ------------------------------ */
 int cmd_info_breakpoints(struct command_call *call, struct gd_err *err);
 int cmd_info_settings(struct command_call *call, struct gd_err *err);
+int cmd_info_watchpoints(struct command_call *call, struct gd_err *err);
+int cmd_info_hits(struct command_call *call, struct gd_err *err);
+int cmd_info_conditions(struct command_call *call, struct gd_err *err);
 
 #endif

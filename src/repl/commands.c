@@ -6,6 +6,7 @@ const struct command *const command_tables[] = {
     cmd_start_table,
     cmd_run_table,
     cmd_break_table,
+    cmd_watch_table,
     cmd_info_table,
     cmd_print_table,
     cmd_data_table,

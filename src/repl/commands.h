@@ -13,6 +13,7 @@ extern const struct command cmd_settings_table[];
 extern const struct command cmd_shell_table[];
 extern const struct command cmd_start_table[];
 extern const struct command cmd_support_table[];
+extern const struct command cmd_watch_table[]; /* watch, unwatch, recheck */
 /* inspection */
 extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
 extern const struct command cmd_data_table[];    /* tensors, find, save */
@@ -20,5 +21,9 @@ extern const struct command cmd_display_table[]; /* display, undisplay */
 extern const struct command cmd_graph_table[];   /* search, inputs, outputs, node, scope */
 extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
 extern const struct command cmd_info_table[];    /* info and its subjects */
+
+struct gd_buf;
+/* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
+void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What happens by itself, as text or as JSON events. */
+#include "repl/commands.h"
 #include "repl/repl_impl.h"
 #include "repl/srcfile.h"
 
@@ -340,6 +341,17 @@ static void add_connected(struct repl *repl, const struct gd_session *session,
     gd_buf_puts(out, ".\n");
 }
 
+static void add_hit(struct repl *repl, const struct gd_hit *hit, struct gd_arena *arena,
+                    struct gd_buf *out)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+
+    repl_hit_text(hit, &text);
+    gd_buf_printf(out, "Watchpoint %d: %s\n", hit->watchpoint,
+                  repl_safe(repl, arena, gd_buf_text(&text)));
+    gd_buf_deinit(&text);
+}
+
 static void event_text(struct repl *repl, const struct gd_event *event)
 {
     struct gd_arena arena;
@@ -355,8 +367,7 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         break;
     case GD_EV_HIT:
         add_prefix(repl, event->session, &text);
-        gd_buf_printf(&text, "Watchpoint %d: %s:%u\n", event->hit->watchpoint,
-                      repl_safe(repl, &arena, event->hit->node_name), event->hit->slot);
+        add_hit(repl, event->hit, &arena, &text);
         break;
     case GD_EV_FINISHED:
     case GD_EV_LOST: {
