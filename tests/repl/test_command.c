@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The tables themselves, and how a word finds its command. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "repl/command.h"
+
+static const struct command *find(const char *word)
+{
+    const struct command *command = NULL;
+    struct gd_err err;
+
+    assert_int_equal(command_find(NULL, word, strlen(word), &command, &err), GD_OK);
+    return command;
+}
+
+static void short_forms_are_gdbs(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"r", "run"},          {"c", "continue"},      {"s", "step"},         {"n", "next"},
+        {"u", "run-to"},       {"until", "run-to"},    {"advance", "run-to"}, {"fin", "finish"},
+        {"b", "break"},        {"tb", "tbreak"},       {"d", "delete"},       {"dis", "disable"},
+        {"en", "enable"},      {"i", "info"},          {"p", "print"},        {"l", "list"},
+        {"bt", "backtrace"},   {"where", "backtrace"}, {"q", "quit"},         {"h", "help"},
+        {"k", "kill"},         {"!", "shell"},         {"|", "pipe"},         {"ign", "ignore"},
+        {"cond", "condition"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        const struct command *command = NULL;
+        struct gd_err err;
+        int rc = command_find(NULL, pairs[i][0], strlen(pairs[i][0]), &command, &err);
+        if (rc == GD_ENOTFOUND && strcmp(pairs[i][1], "condition") == 0) {
+            continue; /* comes with the watchpoints */
+        }
+        assert_int_equal(rc, GD_OK);
+        assert_string_equal(command->name, pairs[i][1]);
+    }
+}
+
+static void every_name_finds_its_command(void **state)
+{
+    int count = 0;
+
+    (void)state;
+    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+        assert_ptr_equal(find(c->name), c);
+        count++;
+    }
+    assert_true(count >= 40);
+}
+
+static void aliases_belong_to_one_command(void **state)
+{
+    (void)state;
+    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+        for (const char *p = c->aliases; p != NULL && *p != '\0';) {
+            char word[64];
+            size_t len = strcspn(p, " ");
+            assert_true(len > 0 &&
+                        len < sizeof(word)); /* one blank between them, none at the end */
+            memcpy(word, p, len);
+            word[len] = '\0';
+            assert_ptr_equal(find(word), c);
+            p += len + (p[len] == ' ' ? 1 : 0);
+        }
+    }
+}
+
+static void check_texts(const struct command *c, bool is_sub)
+{
+    static const char groups[] = " running breakpoints data graph status files support ";
+    char group[64];
+
+    assert_non_null(c->run);
+    assert_non_null(c->usage);
+    assert_non_null(c->summary);
+    assert_true(isupper((unsigned char)c->summary[0]));
+    assert_true(strlen(c->summary) < 100);
+    assert_int_not_equal(c->summary[strlen(c->summary) - 1], '.');
+    if (!is_sub) {
+        assert_non_null(c->help);
+        assert_true(c->help[0] != '\0');
+        assert_ptr_equal(strstr(c->usage, c->name), c->usage);
+        assert_non_null(c->group);
+        assert_true(strlen(c->group) < 50);
+        group[0] = ' ';
+        memcpy(group + 1, c->group, strlen(c->group) + 1);
+        memcpy(group + 1 + strlen(c->group), " ", 2);
+        assert_non_null(strstr(groups, group));
+    }
+}
+
+static void every_command_explains_itself(void **state)
+{
+    (void)state;
+    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+        check_texts(c, false);
+        for (const struct command *s = c->sub; s != NULL && s->name != NULL; s++) {
+            check_texts(s, true);
+        }
+    }
+}
+
+static void an_ambiguous_prefix_lists_the_candidates(void **state)
+{
+    const struct command *command = NULL;
+    struct gd_err err = {.code = GD_OK};
+
+    (void)state;
+    assert_int_equal(command_find(NULL, "de", 2, &command, &err), GD_EAMBIGUOUS);
+    assert_non_null(strstr(err.text, "define"));
+    assert_non_null(strstr(err.text, "delete"));
+    assert_null(command);
+}
+
+static void a_wrong_name_gets_a_hint(void **state)
+{
+    const struct command *command = NULL;
+    struct gd_err err = {.code = GD_OK};
+
+    (void)state;
+    assert_int_equal(command_find(NULL, "contineu", 8, &command, &err), GD_ENOTFOUND);
+    assert_non_null(strstr(err.text, "\"continue\""));
+    assert_int_equal(command_find(NULL, "zzzzzz", 6, &command, &err), GD_ENOTFOUND);
+    assert_non_null(strstr(err.text, "help"));
+    assert_int_equal(command_find(NULL, "", 0, &command, &err), GD_ENOTFOUND);
+}
+
+static void sub_tables_are_searched_alone(void **state)
+{
+    const struct command *info = find("info");
+    const struct command *sub = NULL;
+    struct gd_err err = {.code = GD_OK};
+
+    (void)state;
+    assert_int_equal(command_find(info->sub, "graph", 5, &sub, &err), GD_OK);
+    assert_string_equal(sub->name, "graph");
+    assert_int_equal(command_find(info->sub, "step", 4, &sub, &err), GD_ENOTFOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_forms_are_gdbs),
+        cmocka_unit_test(every_name_finds_its_command),
+        cmocka_unit_test(aliases_belong_to_one_command),
+        cmocka_unit_test(every_command_explains_itself),
+        cmocka_unit_test(an_ambiguous_prefix_lists_the_candidates),
+        cmocka_unit_test(a_wrong_name_gets_a_hint),
+        cmocka_unit_test(sub_tables_are_searched_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "repl/net.h"
+
+static const struct repl_options mode = {.batch = true};
+static struct net net;
+
+static int setup(void **state)
+{
+    net_create(&net, &mode);
+    *state = &net;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    net_destroy(*state);
+    return 0;
+}
+
+/* The completions of the whole line, blank-separated. */
+static void completes_to(const char *line, size_t expected_start, const char *expected)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+    size_t start = 0;
+    char **words = repl_complete(net.fake.repl, line, strlen(line), &start);
+
+    for (char **w = words; w != NULL && *w != NULL; w++) {
+        gd_buf_printf(&text, "%s%s", w == words ? "" : " ", *w);
+        free(*w);
+    }
+    free(words);
+    assert_string_equal(gd_buf_text(&text), expected);
+    if (expected[0] != '\0') {
+        assert_int_equal(start, expected_start);
+    }
+    gd_buf_deinit(&text);
+}
+
+static void commands(void **state)
+{
+    (void)state;
+    completes_to("conti", 0, "continue");
+    completes_to("  tbr", 2, "tbreak");
+    completes_to("zzz", 0, "");
+    completes_to("continue", 0, "continue");
+    completes_to("help tbr", 5, "tbreak");
+    completes_to("pipe info gr", 10, "graph");
+    completes_to("rank all tbr", 9, "tbreak");
+}
+
+static void subcommands(void **state)
+{
+    (void)state;
+    completes_to("info breakp", 5, "breakpoints");
+    completes_to("i gra", 2, "graph");
+    completes_to("info nosuch x", 5, "");
+}
+
+static void nodes_come_scope_by_scope(void **state)
+{
+    (void)state;
+    completes_to("run-to n", 7, "net/");
+    completes_to("run-to net/fc1/", 7, "net/fc1/MatMul-op1");
+    completes_to("print net/fc", 6, "net/fc1.bias net/fc1.weight net/fc1/");
+    completes_to("print/f net/lo", 8, "net/loop/");
+    completes_to("break Mat", 6, "MatMul-op1"); /* a node's own name */
+    completes_to("print net/fc1.weight[0, ", 0, "");
+}
+
+static void selectors(void **state)
+{
+    (void)state;
+    completes_to("break wei", 6, "weights");
+    completes_to("break type:Mat", 11, "MatMul");
+    completes_to("break weights,grad", 14, "gradients");
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    completes_to("set print pr", 10, "precision");
+    completes_to("show conf", 5, "confirm");
+    completes_to("set confirm o", 12, "off on");
+    completes_to("set color ", 10, "always auto never");
+    completes_to("set print precision ", 20, "");
+}
+
+static void breakpoint_numbers(void **state)
+{
+    (void)state;
+    completes_to("delete ", 7, "");
+    fake_run(&net.fake, "break MatMul-op1", NULL);
+    fake_run(&net.fake, "break type:Add", NULL);
+    completes_to("delete ", 7, "1 2");
+    completes_to("disable 1 ", 10, "1 2");
+}
+
+static void files(void **state)
+{
+    char dir[] = "/tmp/gradb-test-XXXXXX";
+    char path[64];
+    char line[64];
+    char expected[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/script.gdb", dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    snprintf(line, sizeof(line), "source %s/scr", dir);
+    snprintf(expected, sizeof(expected), "%s/script.gdb", dir);
+    completes_to(line, 7, expected);
+    snprintf(line, sizeof(line), "source %s", dir);
+    snprintf(expected, sizeof(expected), "%s/", dir);
+    completes_to(line, 7, expected);
+    unlink(path);
+    rmdir(dir);
+}
+
+static void own_commands_and_aliases(void **state)
+{
+    (void)state;
+    fake_run(&net.fake, "define zork", NULL);
+    fake_run(&net.fake, "end", NULL);
+    fake_run(&net.fake, "alias zap = print", NULL);
+    completes_to("z", 0, "zap zork");
+    completes_to("zap net/fc1/", 4, "net/fc1/MatMul-op1");
+}
+
+static void odd_places_offer_nothing(void **state)
+{
+    (void)state;
+    completes_to("!ls /t", 0, "");
+    completes_to("echo he", 0, "");
+    completes_to("print/", 0, "");
+    completes_to("\"", 0, "");
+    completes_to("[[[", 0, "");
+}
+
+int main(void)
+{
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(commands),
+        CASE(subcommands),
+        CASE(nodes_come_scope_by_scope),
+        CASE(selectors),
+        CASE(settings),
+        CASE(breakpoint_numbers),
+        CASE(files),
+        CASE(own_commands_and_aliases),
+        CASE(odd_places_offer_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

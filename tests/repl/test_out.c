@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Records, tables and safe text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <locale.h>
+#include <string.h>
+
+#include "repl/net.h"
+#include "repl/repl_impl.h"
+
+static struct net net;
+static struct gd_arena arena;
+static struct repl_out out;
+
+static int setup_with(const struct repl_options *options)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    net_create(&net, options);
+    fake_run(&net.fake, "", NULL);
+    gd_arena_init(&arena, 0);
+    out_begin(&out, net.fake.repl, &arena, "test");
+    return 0;
+}
+
+static int setup_text(void **state)
+{
+    (void)state;
+    return setup_with(&(struct repl_options){.batch = true, .utf8 = true});
+}
+
+static int setup_color(void **state)
+{
+    (void)state;
+    return setup_with(&(struct repl_options){.batch = true, .color = true});
+}
+
+static int setup_json(void **state)
+{
+    (void)state;
+    return setup_with(&(struct repl_options){.batch = true, .json = true});
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gd_arena_deinit(&arena);
+    net_destroy(&net);
+    return 0;
+}
+
+static void written_is(const char *expected)
+{
+    struct gd_err err;
+    assert_int_equal(out_end(&out, false, &err), GD_OK);
+    assert_string_equal(gd_buf_text(&net.fake.out), expected);
+}
+
+static const struct out_column columns[] = {
+    {"name", "Name", false}, {"hits", "Hits", true}, {"note", "Note", false}};
+
+static void add_rows(void)
+{
+    struct out_table *table = out_table_begin(&out, "things", columns, 3);
+    out_table_row(table, (const char *const[]){"a", "1", "first"});
+    out_table_row(table, (const char *const[]){"Übergröße", "12345", NULL});
+    out_table_row(table, (const char *const[]){"漢字", "nan", "wide"});
+    out_table_end(table);
+}
+
+static void tables_are_aligned_on_display_width(void **state)
+{
+    (void)state;
+    add_rows();
+    written_is("Name        Hits  Note\n"
+               "a              1  first\n"
+               "Übergröße  12345\n"
+               "漢字         nan  wide\n");
+}
+
+static void empty_tables_print_nothing(void **state)
+{
+    (void)state;
+    out_table_end(out_table_begin(&out, "things", columns, 3));
+    written_is("");
+}
+
+static void tables_become_objects(void **state)
+{
+    (void)state;
+    add_rows();
+    written_is("{\"v\":1,\"type\":\"things\",\"things\":["
+               "{\"name\":\"a\",\"hits\":1,\"note\":\"first\"},"
+               "{\"name\":\"Übergröße\",\"hits\":12345,\"note\":null},"
+               "{\"name\":\"漢字\",\"hits\":\"nan\",\"note\":\"wide\"}],\"command\":\"test\"}\n");
+}
+
+static void records_are_wrapped(void **state)
+{
+    (void)state;
+    out_printf(&out, "not in JSON %d\n", 1);
+    cJSON_AddNumberToObject(out_record(&out, "thing"), "x", 2);
+    cJSON_AddStringToObject(out_record(&out, "other"), "y", "z"); /* the first type stays */
+    written_is("{\"v\":1,\"type\":\"thing\",\"x\":2,\"y\":\"z\",\"command\":\"test\"}\n");
+}
+
+static void a_failed_command_has_no_record(void **state)
+{
+    struct gd_err err;
+    (void)state;
+    out_record(&out, "thing");
+    assert_int_equal(out_end(&out, true, &err), GD_OK);
+    assert_string_equal(gd_buf_text(&net.fake.out), "");
+}
+
+static void control_characters_are_escaped(void **state)
+{
+    (void)state;
+    const char *safe = repl_safe(net.fake.repl, &arena,
+                                 "a\033[31m\n\t\x7f\xff"
+                                 "ü\xc2\x9b\xe2\x80\xae.");
+    assert_string_equal(safe, "a\\x1b[31m\\n\\t\\x7f\\xffü\\x9b\\u202e.");
+    out_end(&out, false, NULL);
+}
+
+static void color_only_when_wanted(void **state)
+{
+    (void)state;
+    assert_string_equal(out_sgr(&out, "31"), "\033[31m");
+    net.fake.debugger->settings.color = 2;
+    assert_string_equal(out_sgr(&out, "31"), "");
+    out_end(&out, false, NULL);
+}
+
+static void no_color_by_itself(void **state)
+{
+    (void)state;
+    assert_string_equal(out_sgr(&out, "31"), "");
+    net.fake.debugger->settings.color = 1;
+    assert_string_equal(out_sgr(&out, "31"), "\033[31m");
+    out_end(&out, false, NULL);
+}
+
+static void much_text_comes_in_whole_lines(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        out_printf(&out, "line %d\n", i);
+    }
+    assert_true(net.fake.out.len > 0); /* flushed meanwhile */
+    assert_int_equal(net.fake.out.data[net.fake.out.len - 1], '\n');
+    assert_int_equal(out_end(&out, false, NULL), GD_OK);
+    assert_non_null(strstr(gd_buf_text(&net.fake.out), "\nline 19999\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tables_are_aligned_on_display_width, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(empty_tables_print_nothing, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(tables_become_objects, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(records_are_wrapped, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_command_has_no_record, setup_json, teardown),
+        cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(color_only_when_wanted, setup_color, teardown),
+        cmocka_unit_test_setup_teardown(no_color_by_itself, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(much_text_comes_in_whole_lines, setup_text, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
