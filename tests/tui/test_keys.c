@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Every key of the table is explained, found, and runs a command that exists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "repl/command.h"
+#include "tui/keys.h"
+
+static void keys_are_found(void **state)
+{
+    (void)state;
+    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+        assert_int_not_equal(k->panes, 0);
+        for (unsigned pane = 0; pane < TUI_PANE_COUNT; pane++) {
+            const struct tui_key *found = tui_key_find(k->prefix, k->key, (enum tui_pane_id)pane);
+            if ((k->panes & 1u << pane) != 0) {
+                assert_ptr_equal(found, k); /* and no other entry hides it */
+            }
+        }
+        assert_true(k->prefix == 0 || tui_key_is_prefix(k->prefix));
+    }
+}
+
+static void keys_are_explained(void **state)
+{
+    (void)state;
+    const struct tui_key *before = NULL;
+    for (const struct tui_key *k = tui_keys; k->name != NULL; before = k++) {
+        if (k->help[0] != '\0') {
+            continue;
+        }
+        assert_non_null(before); /* it says the same as the one above */
+        assert_int_equal(k->request, before->request);
+    }
+}
+
+static void commands_exist(void **state)
+{
+    (void)state;
+    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+        if (k->command == NULL) {
+            assert_int_not_equal(k->request, TUI_COMMAND);
+            continue;
+        }
+        const struct command *command;
+        struct gd_err err;
+        if (command_find(NULL, k->command, strcspn(k->command, " "), &command, &err) != GD_OK) {
+            fail_msg("%s runs \"%s\": %s", k->name, k->command, err.text);
+        }
+    }
+}
+
+/* What is typed at the prompt goes to the prompt: the console takes no plain characters. */
+static void console_leaves_text_alone(void **state)
+{
+    (void)state;
+    for (int key = 0x20; key < 0x7f; key++) {
+        assert_null(tui_key_find(0, key, TUI_CONSOLE));
+    }
+    assert_null(tui_key_find(0, '\t', TUI_CONSOLE)); /* completion */
+    assert_null(tui_key_find(0, '\r', TUI_CONSOLE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_found),
+        cmocka_unit_test(keys_are_explained),
+        cmocka_unit_test(commands_exist),
+        cmocka_unit_test(console_leaves_text_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What may be put on a screen, and how wide it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <locale.h>
+#include <string.h>
+
+#include "tui/text.h"
+
+static const struct {
+    const char *text;
+    const char *utf8; /* what is drawn, all glyphs together */
+    const char *ascii;
+    int width; /* with UTF-8 */
+} cases[] = {
+    {"", "", "", 0},
+    {"plain", "plain", "plain", 5},
+    {"a\tb", "a    b", "a    b", 6},
+    {"\x1b[31mred", "\\x1b[31mred", "\\x1b[31mred", 11},
+    {"line\nline", "line\\x0aline", "line\\x0aline", 12},
+    {"del\x7f", "del\\x7f", "del\\x7f", 7},
+    {"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9", "?t?", 3},
+    {"\xe5\xb1\x82", "\xe5\xb1\x82", "?", 2},
+    {"e\xcc\x81", "e\xcc\x81", "e?", 1},
+    {"\xff\xfe", "\\xff\\xfe", "\\xff\\xfe", 8},
+    {"\xc3", "\\xc3", "\\xc3", 4}, /* cut off */
+    {"\xe5\xb1", "\\xe5\\xb1", "\\xe5\\xb1", 8},
+    {"\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf", 8},                /* too long a form */
+    {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80", 12}, /* half of a pair */
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\\xf4\\x90\\x80\\x80", 16},
+    {"\xc2\x9b"
+     "31m",
+     "\\u{9b}31m", "?31m", 9}, /* a control beyond ASCII */
+};
+
+static void drawn(const char *text, bool utf8, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    while (*text != '\0') {
+        struct tui_glyph glyph;
+        size_t len = tui_glyph(text, utf8, &glyph);
+        assert_in_range(len, 1, strlen(text));
+        assert_true(used + strlen(glyph.text) < size);
+        memcpy(out + used, glyph.text, strlen(glyph.text) + 1);
+        used += strlen(glyph.text);
+        text += len;
+    }
+}
+
+static void glyphs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char out[128];
+        drawn(cases[i].text, true, out, sizeof(out));
+        assert_string_equal(out, cases[i].utf8);
+        drawn(cases[i].text, false, out, sizeof(out));
+        assert_string_equal(out, cases[i].ascii);
+        assert_int_equal(tui_text_width(cases[i].text, strlen(cases[i].text), true),
+                         cases[i].width);
+    }
+}
+
+static void fitting(void **state)
+{
+    (void)state;
+    assert_int_equal(tui_text_fit("abcdef", 3, true), 3);
+    assert_int_equal(tui_text_fit("abc", 10, true), 3);
+    assert_int_equal(tui_text_fit("abc", 0, true), 0);
+    assert_int_equal(tui_text_fit("\xe5\xb1\x82\xe5\xb1\x82", 3, true), 3); /* two columns each */
+    assert_int_equal(tui_text_fit("e\xcc\x81x", 1, true), 3); /* the accent goes with its letter */
+    assert_int_equal(tui_text_fit("\x1b", 3, true), 0);       /* \x1b needs four columns */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(glyphs),
+        cmocka_unit_test(fitting),
+    };
+    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
