@@ -199,7 +199,7 @@ static void detached_run_goes_on(void **state)
     world_until(&b->w, "the detachment", has_ended);
     assert_int_equal(b->w.finished, 1);
     assert_string_equal(world_session(&b->w)->end_text, "detached");
-    until_step(&b->toy, 300);
+    world_until(&b->w, "a few steps", has_run_on);
     /* The same debugger is not bothered again; another one gets the run. */
     assert_int_equal(b->w.debugger->session_count, 1);
     world_close(&b->w);
