@@ -307,6 +307,9 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
 static int not_found(const struct gd_graph *graph, const char *name, size_t len, gd_node_id near,
                      struct gd_err *err)
 {
+    if (!err) {
+        return GD_ENOTFOUND; /* nobody would read the near name */
+    }
     if (graph->live_count == 0) {
         return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s': the graph is empty", name);
     }

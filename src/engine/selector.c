@@ -491,9 +491,11 @@ static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret,
     if (!nodes) {
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu nodes", total);
     }
-    for (uint32_t i = 0; i < limit; i++) {
-        if (picked->bits[i / 8] & (1U << (i % 8))) {
-            nodes[n++] = i;
+    for (uint32_t byte = 0; byte <= limit / 8; byte++) {
+        for (uint32_t bit = 0; picked->bits[byte] >> bit; bit++) {
+            if (picked->bits[byte] & (1U << bit)) {
+                nodes[n++] = byte * 8 + bit;
+            }
         }
     }
     *ret = nodes;

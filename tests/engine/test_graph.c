@@ -531,6 +531,7 @@ static void test_find(void **state)
     struct gd_graph *graph = make(0);
     struct gd_node_desc desc = {
         .name = "Default/fc/fc.weight", .wire_name = "fc.weight", .order = GD_NO_ORDER};
+    gd_node_id id;
     (void)state;
 
     expect_find(graph, "x", GD_ENOTFOUND, "the graph is empty");
@@ -551,6 +552,7 @@ static void test_find(void **state)
     expect_find(graph, "fc.wieght", GD_ENOTFOUND, "did you mean 'Default/fc/fc.weight'");
     expect_find(graph, "quite something else", GD_ENOTFOUND, "no node is named");
     expect_find(graph, "", GD_ENOTFOUND, "no node is named");
+    assert_int_equal(gd_graph_find(graph, "fc.wieght", &id, NULL), GD_ENOTFOUND);
     gd_graph_destroy(graph);
 }
 
