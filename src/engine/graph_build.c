@@ -286,7 +286,8 @@ static int copy_attrs(struct gd_graph *graph, struct graph_extra *extra,
 static int copy_extra(struct gd_graph *graph, struct graph_node *node,
                       const struct gd_node_desc *desc, struct gd_err *err)
 {
-    bool own_wire = desc->wire_name && strcmp(desc->wire_name, desc->name) != 0;
+    bool own_wire =
+        desc->wire_name && desc->wire_name[0] && strcmp(desc->wire_name, desc->name) != 0;
     bool source = desc->source && desc->source[0];
     struct graph_extra *extra;
     int rc;
