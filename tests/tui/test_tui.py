@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panes as a person sees them: the real program on a terminal, its screen read back by pyte."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+import pyte
+
+import harness
+
+NEXT_PANE = "\x18o"
+PLAIN = "\x18a"
+
+
+class Terminal:
+    """gradb --tui on a terminal of its own, debugging a small charlm unless told otherwise."""
+
+    def __init__(self, rows=24, cols=80, env=None, term="linux", program=True, options=("--tui",)):
+        self.home = tempfile.TemporaryDirectory(prefix="gradb-home-")
+        self.master, self.slave = pty.openpty()
+        self.screen = pyte.Screen(cols, rows)
+        self.stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self._set_size(rows, cols)
+        self.before = termios.tcgetattr(self.slave)
+        full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
+                        XDG_STATE_HOME=self.home.name + "/state", TERM=term, LC_ALL="C.UTF-8",
+                        ASAN_OPTIONS="detect_leaks=0")
+        for name in ("GRADB_ADDRESS", "NO_COLOR", "LINES", "COLUMNS"):
+            full_env.pop(name, None)
+        full_env.update(env or {})
+        argv = [str(harness.GRADB), *options, "-q", "--listen", "127.0.0.1:0"]
+        if program:
+            argv += ["run", "--", str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2",
+                     "--context", "16", "--batch", "2", "--threads", "1", "--steps", "1000000"]
+        else:
+            argv += ["listen"]
+        self.process = subprocess.Popen(argv, stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                        env=full_env, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    def _set_size(self, rows, cols):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def resize(self, rows, cols):
+        self.screen.resize(rows, cols)
+        self._set_size(rows, cols)
+
+    def read(self, seconds):
+        """Takes in what has arrived, waiting at most so long for the first of it."""
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if ready:
+            data = os.read(self.master, 65536)
+            self.raw += data
+            self.stream.feed(data)
+
+    def text(self):
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def wait(self, what, predicate):
+        end = time.monotonic() + harness.DEADLINE
+        while not predicate():
+            if time.monotonic() > end:
+                raise AssertionError(f"the screen never showed {what}:\n{self.text()}")
+            if self.process.poll() is not None:
+                self.read(0.1)
+                if predicate():
+                    return
+                raise AssertionError(f"gradb ended ({self.process.returncode}) before {what}:\n"
+                                     + self.text() + self.raw[-2000:].decode(errors="replace"))
+            self.read(0.05)
+
+    def expect(self, pattern):
+        regex = re.compile(pattern, re.MULTILINE)
+        self.wait(repr(pattern), lambda: regex.search(self.text()))
+
+    def expect_not(self, pattern):
+        regex = re.compile(pattern, re.MULTILINE)
+        self.wait("no " + repr(pattern), lambda: not regex.search(self.text()))
+
+    def expect_raw(self, data, start=0):
+        self.wait(repr(data), lambda: data in self.raw[start:])
+
+    def send(self, text):
+        os.write(self.master, text.encode())
+
+    def command(self, line, pattern):
+        self.send(line + "\r")
+        self.expect(pattern)
+
+    def wait_exit(self):
+        end = time.monotonic() + harness.DEADLINE
+        while self.process.poll() is None:
+            self.read(0.05)
+            if time.monotonic() > end:
+                raise AssertionError(f"gradb does not end:\n{self.text()}")
+        for _ in range(100):
+            if not select.select([self.master], [], [], 0.05)[0]:
+                break
+            self.read(0)
+        return self.process.returncode
+
+    def quit(self):
+        self.send("quit\r")
+        self.expect(r"\(y or n\)")
+        self.send("y")
+        return self.wait_exit()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+        self.home.cleanup()
+
+    def expect_ready(self):
+        self.expect(r"graph: \d+ nodes")
+        self.expect(r"^\(gradb\)")
+        self.expect(r"stopped")
+
+    def row_of(self, pattern):
+        for number, line in enumerate(self.screen.display):
+            if re.search(pattern, line):
+                return number
+        return None
+
+
+class Panes(unittest.TestCase):
+    def check_restored(self, terminal):
+        self.assertEqual(termios.tcgetattr(terminal.slave), terminal.before)
+
+    def test_start(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.expect(r"^  ▾ Default \(\d+\)")
+            t.expect(r"^    ▸ network \(\d+\)")
+            t.expect(r"^  ▾ Gradients \(\d+\)")
+            t.expect(r"^ gradb 127\.0\.0\.1:\d+  charlm \S+  rank 0  step 0  stopped")
+            self.assertIn("─ console ─", t.text())
+            self.assertEqual(t.screen.cursor.y, 22)
+            self.assertEqual(t.quit(), 0)
+            self.check_restored(t)
+
+    def test_fold_and_open(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "\r")  # the cursor is on Default
+            t.expect(r"^  ▸ Default")
+            t.expect_not(r"▸ network")
+            t.send(" ")
+            t.expect(r"▸ network")
+            t.send("jj\x1b[C")  # Right opens
+            t.expect(r"▾ network")
+            t.expect(r"▸ block0")
+            t.expect(r"position\.weight")
+            t.send("\x1b[D")  # Left folds, then goes up
+            t.expect(r"▸ network")
+            t.send("\x1b[D\r")
+            t.expect(r"^  ▸ Default")
+
+    def test_stepping_shows(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("next 5", r"^>  +BiasAdd-op5")
+            t.expect(r"Default/network/block0/attn/BiasAdd-op5")
+            t.expect(r"min=\S+ max=")  # statistics of the output in the node pane
+            t.expect(r"type BiasAdd")
+            t.expect(r"step 1 .*stopped")
+            t.send("break BiasAdd-op5\r")
+            t.expect(r"^>\* +BiasAdd-op5")
+            t.send("delete 1\r")
+            t.expect(r"^>  +BiasAdd-op5")
+
+    def test_keys_run_commands(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("next", r"^> ")
+            t.send(NEXT_PANE + "s")
+            t.expect(r"^\(gradb\) step$")
+            t.expect(r"Stopped at the end of step 1")
+            t.send("b")
+            t.expect(r"^\(gradb\) break Default/network/embed/Gather-op1")
+            t.expect(r"^ \* +Gather-op1")
+            t.send("d")
+            t.expect(r"^\(gradb\) delete 1")
+            t.expect_not(r"^ \* +Gather-op1")
+            t.send("u")
+            t.expect(r"^>  +Gather-op1")
+            t.send("p")
+            t.expect(r"float32 \(2, 16, 16\)")
+
+    def test_line_editing(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("eho one\x01\x1b[C" + "c\x05 two\r")  # C-a, Right, C-e
+            t.expect(r"^one two$")
+            t.send("\x1b[A\x17three\r")  # Up brings it back, C-w takes a word
+            t.expect(r"^one three$")
+            t.send("inf\tgraph\r")
+            t.expect(r"^\(gradb\) info graph")
+            t.send("info s\t\t")
+            t.expect(r"scopes")
+            t.expect(r"settings")
+
+    def test_scrolling_the_console(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("help", r"^\(gradb\)")
+            t.command("echo the end", r"^the end")
+            t.send("\x1b[5~")
+            t.expect(r"lines back")
+            t.expect_not(r"^the end")
+            t.send("\x1b[6~")
+            t.expect(r"^the end")
+
+    def test_interrupt(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("continue\r")
+            t.expect(r"running, C-c stops")
+            t.expect(r"  running")
+            t.send("\x03")
+            t.expect(r"  stopped")
+            t.expect(r"^\(gradb\)")
+            t.send("half a line\x03")
+            t.command("echo whole", r"^whole")
+            self.assertNotRegex(t.text(), r"half a line\S*echo")
+
+    def test_sizes(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.resize(30, 100)
+            t.wait("the status in row 30", lambda: "gradb" in t.screen.display[29])
+            t.expect(r"─ console ─")
+            t.expect(r"graph: \d+ nodes ─+│")
+            t.resize(20, 60)
+            t.wait("the status in row 20", lambda: "gradb" in t.screen.display[19])
+            t.expect_not(r"graph: \d+ nodes")
+            t.expect(r"─ console ─")
+            t.send(NEXT_PANE)
+            t.expect(r"graph: \d+ nodes")
+            t.expect_not(r"─ console ─")
+            t.send("\t")
+            t.expect(r"─ scope ─")
+            for rows, cols in ((3, 20), (1, 1), (2, 300), (24, 80)):
+                t.resize(rows, cols)
+                t.send("\x0c")  # C-l
+            t.expect(r"─ console ─")
+            t.expect(r"graph: \d+ nodes ─+│")
+
+    def test_help(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "?")
+            t.expect(r"C-x o +go to the next pane")
+            t.send("\x1b[6~\x1b[6~")
+            t.expect(r"d +delete that breakpoint +delete %b")
+            t.send("x")
+            t.expect(r"graph: \d+ nodes")
+
+    def test_plain_prompt_and_back(self):
+        with Terminal(term="xterm") as t:
+            t.expect_ready()
+            mark = len(t.raw)
+            t.send(PLAIN)
+            t.expect_raw(b"C-x a brings them back", mark)
+            t.send("echo plain\r")
+            t.expect_raw(b"\r\nplain", mark)
+            mark = len(t.raw)
+            t.send(PLAIN)
+            t.expect_raw(b"console", mark)
+            mark = len(t.raw)
+            t.send("echo panes\r")
+            t.expect_raw(b"panes", mark)
+            t.send("quit\r")
+            t.expect_raw(b"(y or n)", mark)
+            t.send("y")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+    def test_ascii(self):
+        with Terminal(env={"LC_ALL": "C"}) as t:
+            t.expect_ready()
+            t.expect(r"^  - Default \(\d+\) +\|")
+            t.expect(r"^    \+ network")
+            t.expect(r"^- console -+$")
+            self.assertTrue(t.raw.isascii())
+
+    def test_no_trainer(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+  no trainer")
+            t.send(NEXT_PANE + "jkgG\r snb\x1b[5~\x1b[6~\t")  # nothing to move on, nothing breaks
+            t.expect(r"^\(gradb\)")
+            t.send(NEXT_PANE + "quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+    def test_end_of_input(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            t.send("\x04")  # C-d, as quit
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+
+class NoPanes(unittest.TestCase):
+    def check_prompt(self, terminal, why):
+        terminal.expect(r"No panes: " + why)
+        terminal.send("echo still here\r")
+        terminal.expect(r"^still here")
+        terminal.send("quit\r")
+        self.assertEqual(terminal.wait_exit(), 0)
+
+    def test_small(self):
+        with Terminal(rows=9, cols=60, program=False) as t:
+            self.check_prompt(t, r"the terminal is 60x9, they need 40x10")
+
+    def test_dumb(self):
+        with Terminal(term="dumb", program=False) as t:
+            self.check_prompt(t, r"this terminal cannot show them")
+
+    def test_unknown_type(self):
+        with Terminal(term="no-such-terminal", program=False) as t:
+            self.check_prompt(t, r"the terminal's type is not known here")
+
+    def test_not_a_terminal(self):
+        done = harness.run_gradb("--tui", "-q", "--listen", "127.0.0.1:0", "listen",
+                                 input="echo piped\nquit\n")
+        self.assertIn("No panes: this is no terminal.", done.stderr)
+        self.assertIn("piped", done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+
+class Signals(unittest.TestCase):
+    """However the program ends, the terminal is as it was."""
+
+    def check(self, number):
+        with Terminal(term="xterm", program=False) as t:
+            t.expect_raw(b"no trainer")
+            t.expect_raw(b"gradb)")
+            self.assertNotEqual(termios.tcgetattr(t.slave), t.before)
+            mark = len(t.raw)
+            os.kill(t.process.pid, number)
+            status = t.wait_exit()
+            self.assertIn(b"\x1b[?1049l", t.raw[mark:])
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+            return status
+
+    def test_terminate(self):
+        self.assertEqual(self.check(signal.SIGTERM), 128 + signal.SIGTERM)
+
+    def test_abort(self):
+        self.assertNotEqual(self.check(signal.SIGABRT), 0)
+
+    def test_fault(self):
+        self.assertNotEqual(self.check(signal.SIGSEGV), 0)
+
+    def test_quit_signal(self):
+        self.assertEqual(self.check(signal.SIGQUIT), -signal.SIGQUIT)
+
+
+if __name__ == "__main__":
+    harness.main()
