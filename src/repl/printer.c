@@ -238,16 +238,22 @@ static void add_scalar_line(const struct gd_session *session, struct gd_buf *out
     }
 }
 
+static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
+{
+    int number = repl->stop_number_count > 0 ? repl->stop_numbers[0] : 0;
+    const struct gd_breakpoint *at = gd_debugger_breakpoint(repl->debugger, number);
+
+    gd_buf_puts(out, at != NULL && at->temporary ? "Temporary breakpoint" : "Breakpoint");
+    if (number > 0) {
+        gd_buf_printf(out, " %d", number);
+    }
+    gd_buf_puts(out, ", ");
+}
+
 static void add_reason(struct repl *repl, const struct gd_stop *stop, struct gd_buf *out)
 {
     switch (stop->reason) {
-    case GD_STOP_BREAKPOINT:
-        if (repl->stop_number_count > 0) {
-            gd_buf_printf(out, "Breakpoint %d, ", repl->stop_numbers[0]);
-        } else {
-            gd_buf_puts(out, "Breakpoint, ");
-        }
-        break;
+    case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
     case GD_STOP_HIT:
         if (repl->stop_number_count > 0) {
             gd_buf_printf(out, "Watchpoint %d, ", repl->stop_numbers[0]);
@@ -375,7 +381,10 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         add_prefix(repl, event->session, &text);
         gd_buf_puts(&text, event->type == GD_EV_LOST ? "The training process was lost"
                                                      : "The training ended");
-        gd_buf_printf(&text, "%s%s.\n", why[0] != '\0' ? ": " : "", repl_safe(repl, &arena, why));
+        if (why[0] != '\0' && strcmp(why, "the training ended") != 0) {
+            gd_buf_printf(&text, ": %s", repl_safe(repl, &arena, why));
+        }
+        gd_buf_puts(&text, ".\n");
         break;
     }
     default: break;

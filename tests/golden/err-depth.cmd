@@ -1,0 +1,1 @@
+inputs Default/network/head.bias -d 0

@@ -1,0 +1,1 @@
+print/z Default/network/head.bias

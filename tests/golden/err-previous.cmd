@@ -1,0 +1,2 @@
+step
+print Default/network/head.bias prev

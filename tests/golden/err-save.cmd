@@ -1,0 +1,2 @@
+step
+save Default/network/head.bias /nowhere/at/all.npy

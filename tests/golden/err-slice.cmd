@@ -1,0 +1,2 @@
+step
+print Default/network/head.weight[99, 0]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command files against their expected output, in text and in JSON.
+
+NAME.cmd is run in batch mode against charlm with a fixed seed and text; what it prints must be NAME.out,
+and with --json NAME.json.out. Names that begin with err- must end with status 1, others with 0; a first
+line `# status: N` says otherwise, `# trainer: none` runs without one and `# trainer: ARGUMENTS` gives it
+more arguments. UPDATE=1 in the environment writes the expected files anew.
+
+Numbers with a fraction may differ a little (compilers and processors round differently); everything
+else must match to the letter, after ports, process numbers, times and paths have been replaced.
+"""
+import os
+import pathlib
+import re
+import unittest
+
+import harness
+
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
+CHARLM = [str(harness.CHARLM), "--data", str(DATA), "--seed", "7", "--threads", "1", "--layers", "1",
+          "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--steps", "60"]
+FRACTION = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
+
+
+def normalise(text):
+    """What differs from run to run and from machine to machine, replaced by words."""
+    for path, word in ((harness.CHARLM, "CHARLM"), (harness.BUILD, "BUILD"), (harness.SOURCE, "SOURCE")):
+        text = text.replace(str(path), word).replace(str(pathlib.Path(path).resolve()), word)
+    rules = (
+        (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+        (r'"pid":\d+', '"pid":0'),
+        (r"\bpid( +)\d+", r"pid\1PID"),
+        (r"(examples/charlm/\w+\.[ch]):\d+(\t.*)?", r"\1:LINE"),
+        (r'("file":"[^"]*/charlm/\w+\.[ch]","line":)\d+', r"\g<1>0"),
+        (r'("function":"[^"]*","code":)"(?:[^"\\]|\\.)*"', r'\1"CODE"'),
+        (r"(?m)^      \S.*;$", "      CODE"),
+        (r"\|[\u2581-\u2588 ]+\|", "|HISTOGRAM|"),
+        (r'"histogram":\[[^]]*\]', '"histogram":[]'),
+        (r'"host":"[^"]*"', '"host":"HOST"'),
+        (r"(?m)^(  host +).*$", r"\1HOST"),
+        (r"(?m)^\{\"v\":1,\"type\":\"log\".*\n", ""),
+    )
+    for pattern, word in rules:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def same_line(expected, actual):
+    """Equal but for fractions, which may differ by some thousandths."""
+    if FRACTION.sub("#", expected) != FRACTION.sub("#", actual):
+        return False
+    for a, b in zip(FRACTION.findall(expected), FRACTION.findall(actual)):
+        if abs(float(a) - float(b)) > 2e-4 + 3e-3 * abs(float(a)):
+            return False
+    return True
+
+
+class Golden(unittest.TestCase):
+    maxDiff = None
+
+    def options(self, path):
+        """Status and trainer arguments from the comments at the top; None for no trainer."""
+        status = 1 if path.name.startswith("err-") else 0
+        extra = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = re.fullmatch(r"# (status|trainer): (.*)", line)
+            if not match:
+                break
+            if match.group(1) == "status":
+                status = int(match.group(2))
+            else:
+                extra = None if match.group(2) == "none" else match.group(2).split()
+        return status, extra
+
+    def check(self, path, json):
+        status, extra = self.options(path)
+        command = [] if extra is None else ["run", "--", *CHARLM, *extra]
+        args = ["-q", "-nx", "--batch", *(["--json"] if json else []), "--listen", "127.0.0.1:0",
+                "-x", path.name, *command]
+        done = harness.run_gradb(*args, cwd=HERE, env={"COLUMNS": "100"})
+        actual = normalise(done.stdout + done.stderr)
+        expected_path = path.with_suffix(".json.out" if json else ".out")
+        if os.environ.get("UPDATE"):
+            expected_path.write_text(actual, encoding="utf-8")
+        expected = expected_path.read_text(encoding="utf-8")
+        lines, wanted = actual.splitlines(), expected.splitlines()
+        if len(lines) != len(wanted) or not all(map(same_line, wanted, lines)):
+            self.assertMultiLineEqual(expected, actual)
+        self.assertEqual(done.returncode, status)
+
+
+def add_case(path, json):
+    name = "test_" + path.stem.replace("-", "_") + ("_json" if json else "")
+    setattr(Golden, name, lambda self: self.check(path, json))
+
+
+for case in sorted(HERE.glob("*.cmd")):
+    add_case(case, False)
+    add_case(case, True)
+
+if __name__ == "__main__":
+    harness.main()
