@@ -44,8 +44,8 @@ static void update_after(struct gd_ms_target *target, const struct gd_ms_metadat
     const struct ms_run *run = &target->run;
     if (run->sent == MS_SENT_STEP) {
         bool last = at->last_kernel[0] && strcmp(metadata->cur_node, at->last_kernel) == 0;
-        at->at_end = !run->any_hits || last;
-        at->sure = !run->any_hits;
+        at->at_end = !run->any_hits || run->end_hits || last;
+        at->sure = !run->any_hits || run->end_hits;
         if (at->sure)
             copy_name(at->last_kernel, sizeof at->last_kernel, metadata->cur_node);
     } else {
@@ -259,7 +259,7 @@ int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
 {
     struct ms_run *run = &target->run;
     const char *name = only_name(target);
-    run->hit = run->any_hits = false;
+    run->hit = run->any_hits = run->end_hits = false;
     run->sent_name[0] = '\0';
     if (name && !*name) {
         run->sent = MS_SENT_STEP;

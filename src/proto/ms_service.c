@@ -56,6 +56,7 @@ struct gd_ms_service {
     struct gd_grpc_service grpc;
     struct ms_conn *conns;
     ev_timer timer;
+    struct gd_block_pool *pool; /* memory of tensors */
 };
 
 /* ---- connections and processes ------------------------------------------------------------- */
@@ -470,9 +471,12 @@ static int begin_tensors(struct ms_call *mine, struct gd_err *err)
         return GD_OK; /* nobody asked: the bytes go by */
     int rc = gd_ms_tensor_decoder_create(max < SIZE_MAX ? (size_t)max : SIZE_MAX, on_tensor, mine,
                                          &mine->decoder, err);
-    if (!rc && bytes)
+    if (rc)
+        return rc;
+    gd_ms_tensor_use_pool(mine->decoder, mine->service->pool);
+    if (bytes)
         gd_ms_tensor_expect(mine->decoder, bytes);
-    return rc;
+    return GD_OK;
 }
 
 static uint8_t *tensor_place(struct gd_grpc_call *call, size_t *room)
@@ -569,6 +573,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
         for (struct ms_process *process = conn->processes; process; process = process->next)
             if (process->target)
                 gd_ms_target_tick(process->target);
+    gd_block_pool_tick(service->pool);
 }
 
 int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
@@ -584,8 +589,11 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
     service->grpc.method_count = sizeof methods / sizeof *methods;
     service->grpc.ctx = service;
     service->grpc.conn_closed = conn_closed;
-    int rc = gd_grpc_server_add(server, &service->grpc, err);
+    int rc = gd_block_pool_create(&service->pool, err);
+    if (!rc)
+        rc = gd_grpc_server_add(server, &service->grpc, err);
     if (rc) {
+        gd_block_pool_release(service->pool);
         free(service);
         return rc;
     }
@@ -609,5 +617,6 @@ void gd_ms_service_destroy(struct gd_ms_service *service)
         free_processes(conn);
         free(conn);
     }
+    gd_block_pool_release(service->pool);
     free(service);
 }

@@ -290,7 +290,7 @@ void gd_ms_target_on_done(struct gd_ms_target *target)
     target->owner = NULL;
     end_requests(target, "the training has ended");
     gd_session_on_finished(target->base.session,
-                           target->phase == MS_EXITING ? "ended on request" : "the training ended");
+                           target->phase == MS_EXITING ? "ended on request" : "");
 }
 
 void gd_ms_target_on_closed(struct gd_ms_target *target)

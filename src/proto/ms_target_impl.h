@@ -41,6 +41,7 @@ struct ms_run {
     char sent_name[512];
     bool hit;      /* a watchpoint fired since the last run reply */
     bool any_hits; /* ... or could not be checked */
+    bool end_hits; /* ... by a condition that is only looked at when a step has ended */
 };
 
 struct ms_command { /* an encoded set or delete, waiting for a WaitCMD */

@@ -30,6 +30,7 @@ struct block {
     size_t cap;
     size_t filled;
     bool mapped;
+    struct gd_block_pool *pool; /* where mappings come from and go; NULL: the system */
 };
 
 struct gd_ms_tensor_decoder {
@@ -67,8 +68,11 @@ struct gd_ms_tensor_decoder {
 
 static void free_mapping(void *data, size_t bytes, void *ctx)
 {
-    (void)ctx;
-    munmap(data, bytes);
+    struct gd_block_pool *pool = ctx;
+    if (pool)
+        gd_block_pool_give(pool, data, bytes);
+    else
+        munmap(data, bytes);
 }
 
 static void free_block(void *data, size_t bytes, void *ctx)
@@ -78,13 +82,28 @@ static void free_block(void *data, size_t bytes, void *ctx)
     free(data);
 }
 
+static void block_clear(struct block *block)
+{
+    struct gd_block_pool *pool = block->pool;
+    memset(block, 0, sizeof *block);
+    block->pool = pool;
+}
+
 static void block_release(struct block *block)
 {
     if (block->mapped)
-        munmap(block->data, block->cap);
+        free_mapping(block->data, block->cap, block->pool);
     else
         free(block->data);
-    memset(block, 0, sizeof *block);
+    block_clear(block);
+}
+
+static void *map_fresh(const struct block *block, size_t size)
+{
+    if (block->pool)
+        return gd_block_pool_take(block->pool, size);
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return data == MAP_FAILED ? NULL : data;
 }
 
 static unsigned char *map_block(const struct block *block, size_t size)
@@ -92,14 +111,11 @@ static unsigned char *map_block(const struct block *block, size_t size)
     void *data;
     if (block->mapped) {
         data = mremap(block->data, block->cap, size, MREMAP_MAYMOVE);
-    } else {
-        data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (data != MAP_FAILED && block->filled)
-            memcpy(data, block->data, block->filled);
+        return data == MAP_FAILED ? NULL : data;
     }
-    if (data == MAP_FAILED)
-        return NULL;
-    madvise(data, size, MADV_HUGEPAGE);
+    data = map_fresh(block, size);
+    if (data && block->filled)
+        memcpy(data, block->data, block->filled);
     return data;
 }
 
@@ -161,13 +177,13 @@ static void deliver(struct gd_ms_tensor_decoder *decoder)
         fail_tensor(decoder, &err);
     }
     if (!decoder->failed) {
-        int rc = gd_tensor_wrap(decoder->dtype, &decoder->shape,
-                                decoder->bytes ? block->data : NULL, decoder->bytes,
-                                block->mapped ? free_mapping : free_block, NULL, &tensor, &err);
+        int rc = gd_tensor_wrap(
+            decoder->dtype, &decoder->shape, decoder->bytes ? block->data : NULL, decoder->bytes,
+            block->mapped ? free_mapping : free_block, block->pool, &tensor, &err);
         if (rc)
             fail_tensor(decoder, &err);
         else if (decoder->bytes)
-            memset(block, 0, sizeof *block); /* the tensor owns it now */
+            block_clear(block); /* the tensor owns it now */
     }
     decoder->fn(decoder->ctx, &decoder->head, tensor, decoder->failed ? &decoder->err : NULL);
     gd_tensor_unref(tensor);
@@ -423,6 +439,11 @@ static bool use_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data,
     if (!decoder->left)
         decoder->state = AT_KEY;
     return true;
+}
+
+void gd_ms_tensor_use_pool(struct gd_ms_tensor_decoder *decoder, struct gd_block_pool *pool)
+{
+    decoder->block.pool = pool;
 }
 
 int gd_ms_tensor_feed(struct gd_ms_tensor_decoder *decoder, const uint8_t *data, size_t len,

@@ -10,6 +10,7 @@
 #ifndef GD_PROTO_MS_TENSOR_H
 #define GD_PROTO_MS_TENSOR_H
 
+#include "engine/block_pool.h"
 #include "engine/tensor.h"
 
 #define GD_MS_MAX_NAME 1024
@@ -36,6 +37,10 @@ void gd_ms_tensor_decoder_destroy(struct gd_ms_tensor_decoder *decoder);
 
 /* How large the next tensor will be, where that is known: saves moving its first piece. */
 void gd_ms_tensor_expect(struct gd_ms_tensor_decoder *decoder, size_t bytes);
+
+/* Large tensors stand on blocks of the pool, which must outlive the decoder (not the tensors). To
+ * be said before the first byte. */
+void gd_ms_tensor_use_pool(struct gd_ms_tensor_decoder *decoder, struct gd_block_pool *pool);
 
 /* The next bytes of a message that is `total` long; offset counts from its start. GD_EPROTO: they
  * are no TensorProto, and the stream cannot go on. Never more memory than what was received plus

@@ -346,6 +346,9 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     struct ms_watch *watch = find_client_watch(target, hit->id);
     target->hits_seen++;
     target->run.any_hits = true;
+    /* Changes are looked at nowhere but at the end of a step. */
+    if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)
+        target->run.end_hits = true;
     if (!watch) {
         if (hit->id < 1 || hit->id >= target->next_client_id) /* else it was deleted meanwhile */
             ms_warn(target,
@@ -358,7 +361,7 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     mine.watchpoint = watch->id;
     mine.condition = hit->condition;
     mine.step = step_of_hits(target);
-    mine.stop_sequence = target->base.session->stop.sequence + (target->phase == MS_RUNNING);
+    mine.stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
     mine.node = ms_find_node(target, hit->node_name);
     snprintf(mine.node_name, sizeof mine.node_name, "%s",
              mine.node == GD_NO_NODE ? hit->node_name

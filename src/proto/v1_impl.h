@@ -59,8 +59,7 @@ struct v1_conn {
     struct v1_target *target; /* NULL before the hello and after the end */
 };
 
-/* ---- v1_service.c ------------------------------------------------------------------------------
- */
+/* ---- v1_service.c -------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
@@ -75,8 +74,7 @@ int v1_conn_send(struct v1_conn *conn, const v1_to *message);
 int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                       struct gd_v1_service **ret, struct gd_err *err);
 
-/* ---- v1_target.c --------------------------------------------------------------------------------
- */
+/* ---- v1_target.c --------------------------------------------------------------------- */
 
 enum v1_request_kind { V1_FETCH, V1_STATS };
 
@@ -141,8 +139,7 @@ uint32_t v1_target_wire(const struct v1_target *target, gd_node_id node);
 bool v1_target_can(const struct v1_target *target, Gradb__V1__Capability capability);
 int v1_target_send(struct v1_target *target, const v1_to *message, struct gd_err *err);
 
-/* ---- v1_graph.c ---------------------------------------------------------------------------------
- */
+/* ---- v1_graph.c ---------------------------------------------------------------------- */
 
 int v1_graph_chunk(struct v1_target *target, const Gradb__V1__GraphChunk *chunk, size_t len,
                    struct gd_err *err);
@@ -151,8 +148,7 @@ void v1_graph_free(struct v1_target *target);
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
              struct gd_err *err);
 
-/* ---- v1_value.c ---------------------------------------------------------------------------------
- */
+/* ---- v1_value.c ---------------------------------------------------------------------- */
 
 int v1_value_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                    const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);

@@ -11,8 +11,7 @@
 #define TICK_SECONDS  1.0
 #define MAX_TOKEN     128
 
-/* ---- speaking ----------------------------------------------------------------------------------
- */
+/* ---- speaking ------------------------------------------------------------------------ */
 
 int v1_conn_send(struct v1_conn *conn, const v1_to *message)
 {
@@ -49,8 +48,7 @@ static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *te
     }
 }
 
-/* ---- hello -------------------------------------------------------------------------------------
- */
+/* ---- hello --------------------------------------------------------------------------- */
 
 /* Takes as long for a wrong token as for the right one. */
 static bool same_token(const char *want, const char *got)
@@ -144,8 +142,7 @@ static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
     }
 }
 
-/* ---- hearing -----------------------------------------------------------------------------------
- */
+/* ---- hearing ------------------------------------------------------------------------- */
 
 /* Unpacking goes into an arena that is bound by the message's length, so that a message of many
  * tiny parts cannot take more memory than it is worth. */
@@ -222,8 +219,7 @@ void v1_conn_half_close(struct v1_conn *conn)
     }
 }
 
-/* ---- time --------------------------------------------------------------------------------------
- */
+/* ---- time ---------------------------------------------------------------------------- */
 
 static void send_heartbeat(struct v1_conn *conn)
 {
@@ -269,8 +265,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections --------------------------------------------------------------------- */
 
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
                              void *wire_ctx, const char *peer, bool loopback)
@@ -317,8 +312,7 @@ void v1_conn_closed(struct v1_conn *conn)
     }
 }
 
-/* ---- gRPC --------------------------------------------------------------------------------------
- */
+/* ---- gRPC ---------------------------------------------------------------------------- */
 
 static int grpc_send(void *ctx, const void *data, size_t len)
 {
@@ -377,8 +371,7 @@ static const struct gd_grpc_method methods[] = {{
     .closed = on_closed,
 }};
 
-/* ---- the service -------------------------------------------------------------------------------
- */
+/* ---- the service --------------------------------------------------------------------- */
 
 int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                       struct gd_v1_service **ret, struct gd_err *err)

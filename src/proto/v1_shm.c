@@ -47,8 +47,7 @@ struct lease {
     uint32_t segment;
 };
 
-/* ---- names and files ---------------------------------------------------------------------------
- */
+/* ---- names and files ----------------------------------------------------------------- */
 
 static size_t skip(const char *text, const char *set)
 {

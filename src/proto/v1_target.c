@@ -49,8 +49,7 @@ void v1_target_flush(struct v1_target *t)
     }
 }
 
-/* ---- operations --------------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------- */
 
 static int run_message(struct v1_target *t, const struct gd_run *run, Gradb__V1__Run *m,
                        struct gd_err *err)
@@ -279,8 +278,7 @@ static const struct gd_target_ops v1_ops_no_stats = {
     .destroy = destroy,
 };
 
-/* ---- making ------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------- */
 
 static unsigned engine_capabilities(const struct v1_target *t)
 {
@@ -348,8 +346,7 @@ void v1_target_lost(struct v1_target *t, const char *why)
     gd_session_on_lost(t->base.session, why);
 }
 
-/* ---- what the trainer says ---------------------------------------------------------------------
- */
+/* ---- what the trainer says ----------------------------------------------------------- */
 
 static const char *phase_text(Gradb__V1__Phase phase)
 {

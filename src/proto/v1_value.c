@@ -8,8 +8,7 @@
 
 #include "proto/v1_impl.h"
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------ */
 
 static int new_request(struct v1_target *t, enum v1_request_kind kind,
                        const struct gd_tensor_ref *ref, struct v1_request **ret, struct gd_err *err)
@@ -100,8 +99,7 @@ static void cancel(struct v1_target *t, uint64_t id)
     v1_target_send(t, &to, NULL);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking -------------------------------------------------------------------------- */
 
 static void encode_slice(const struct gd_slice *slice, Gradb__V1__SliceItem *items,
                          Gradb__V1__SliceItem **list)
@@ -215,8 +213,7 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
     return GD_OK;
 }
 
-/* ---- tensors -----------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------- */
 
 static void finish_tensor(struct v1_target *t, struct v1_request **p)
 {
@@ -364,8 +361,7 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
     return GD_OK;
 }
 
-/* ---- statistics and errors ---------------------------------------------------------------------
- */
+/* ---- statistics and errors ----------------------------------------------------------- */
 
 static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
 {
