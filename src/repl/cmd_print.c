@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* print, whatis, stats (and the entry of x): one tensor at a time. */
+#include <math.h>
 #include <string.h>
 
 #include "repl/commands.h"
@@ -286,17 +287,14 @@ static void print_stats(struct command_call *call, const struct value *value)
     print_share(call, "negative", s->negative, s->count);
     print_share(call, "denormal", s->denormal, s->count);
     if (s->count > s->nan + s->pos_inf + s->neg_inf) {
-        cJSON *numbers = value_stats_record(s);
-        static const char *const titles[][2] = {{"min", "min"},       {"max", "max"},
-                                                {"mean", "mean"},     {"mean |x|", "abs_mean"},
-                                                {"deviation", "std"}, {"L2 norm", "l2"}};
-        for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
-            const cJSON *item = cJSON_GetObjectItemCaseSensitive(numbers, titles[i][1]);
-            if (cJSON_IsNumber(item)) {
-                out_printf(call->out, "  %-12s %.9g\n", titles[i][0], item->valuedouble);
-            }
+        const struct {
+            const char *title;
+            double value;
+        } rows[] = {{"min", s->min},           {"max", s->max},       {"mean", s->mean},
+                    {"mean |x|", s->abs_mean}, {"deviation", s->std}, {"L2 norm", sqrt(s->sum_sq)}};
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            out_printf(call->out, "  %-12s %.9g\n", rows[i].title, rows[i].value);
         }
-        cJSON_Delete(numbers);
     } else if (s->count > 0) {
         out_printf(call->out, "  no finite element\n");
     }

@@ -298,7 +298,15 @@ void inspect_add_text(struct command_call *call, cJSON *object, const char *key,
 void inspect_add_double(cJSON *object, const char *key, double value)
 {
     if (isfinite(value)) {
-        cJSON_AddNumberToObject(object, key, value);
+        /* the fewest digits that read back as the same number; cJSON's own would be inexact */
+        char text[40];
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(text, sizeof(text), "%.*g", digits, value);
+            if (strtod(text, NULL) == value) {
+                break;
+            }
+        }
+        cJSON_AddRawToObject(object, key, text);
     } else {
         cJSON_AddStringToObject(object, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
     }

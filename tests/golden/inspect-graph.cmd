@@ -27,8 +27,6 @@ node
 ni
 step
 info target
-info ranks
 info scalars
 tensors Default/network/loss
 tensors Default/network/loss -s
-lt weights -s
