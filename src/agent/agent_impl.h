@@ -269,8 +269,7 @@ void agent_copy_free(struct agent_copy *copy);
 /* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
 void agent_keep_collect(struct agent *a);
 
-/* ---- agent_stats.c ----------------------------------------------------------------------------
- */
+/* ---- agent_stats.c ------------------------------------------------------------------- */
 
 /* What a StatsReply or WatchReport says of one value, with arrays in the arena. options may be
  * NULL. Never fails: an error is in the message. */
@@ -278,8 +277,7 @@ void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
                       Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
                       struct gd_arena *arena, Gradb__V1__TensorStats *ret);
 
-/* ---- agent_watch.c ----------------------------------------------------------------------------
- */
+/* ---- agent_watch.c ------------------------------------------------------------------- */
 
 /* With the lock, from the I/O thread: takes over the message. */
 void agent_watch_set(struct agent *a, agent_to *message);
@@ -288,8 +286,7 @@ void agent_watch_clear(struct agent *a);
 void agent_watch_node(struct agent *a, gradb_node node);
 void agent_watch_step_end(struct agent *a);
 
-/* ---- agent_shm.c: the I/O thread's shared memory -----------------------------------------------
- */
+/* ---- agent_shm.c: the I/O thread's shared memory ------------------------------------- */
 
 struct agent_shm;
 struct agent_shm *agent_shm_create(void); /* NULL: none on this system */
@@ -311,8 +308,7 @@ size_t agent_shm_forgotten(struct agent_shm *shm, uint32_t *ret, size_t max);
 void agent_fork_register(struct agent *a);
 void agent_fork_unregister(struct agent *a);
 
-/* ---- agent_io.c, agent_wire.c: the I/O thread ---------------------------------------------------
- */
+/* ---- agent_io.c, agent_wire.c: the I/O thread ---------------------------------------- */
 
 void *agent_io_main(void *agent);
 int agent_io_create(struct agent *a); /* GD_ENOMEM */

@@ -62,8 +62,7 @@ void agent_io_destroy(struct agent *a)
     a->io = NULL;
 }
 
-/* ---- losing and finding a debugger ------------------------------------------------------------
- */
+/* ---- losing and finding a debugger --------------------------------------------------- */
 
 static void schedule(struct agent_io *io, bool holding)
 {
@@ -171,8 +170,7 @@ static void connected(struct agent_io *io)
     }
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop ------------------------------------------------------------------------ */
 
 /* Something that a clock decides. */
 static void check_time(struct agent_io *io, enum agent_link link)

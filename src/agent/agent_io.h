@@ -53,8 +53,7 @@ struct agent_io {
 
 double agent_now(void); /* seconds, monotonic */
 
-/* ---- agent_wire.c -----------------------------------------------------------------------------
- */
+/* ---- agent_wire.c -------------------------------------------------------------------- */
 
 extern const struct gd_grpc_client_ops agent_wire_ops; /* ctx is the struct agent_io */
 

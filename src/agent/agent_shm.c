@@ -6,22 +6,27 @@
  * Names: as soon as the debugger has mapped a segment its name is unlinked, so that a crash of
  * either side leaves nothing behind but what was being handed over at that moment.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
 
-#define MAX_SEGMENTS 256
-#define NAME_SIZE    64
-#define PROBE_BYTES  32
-#define ROUND        ((size_t)2 << 20) /* segments come in multiples of a huge page */
+#define MAX_SEGMENTS  256
+#define SWEEP_SECONDS 60
+#define NAME_SIZE     64
+#define PROBE_BYTES   32
+#define ROUND         ((size_t)2 << 20) /* segments come in multiples of a huge page */
 
 struct segment {
     uint32_t id;
@@ -95,6 +100,31 @@ static bool segment_open(struct agent_shm *shm, struct segment *segment, size_t 
     return true;
 }
 
+/* What a trainer of ours that was killed in the middle of handing something over has left: its
+ * process is gone, and for a minute nobody has touched the object. */
+static void sweep(void)
+{
+    DIR *dir = opendir("/dev/shm");
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        struct stat st;
+        char *end = NULL;
+        if (strncmp(e->d_name, "gradb-", 6) != 0) {
+            continue;
+        }
+        long pid = strtol(e->d_name + 6, &end, 10);
+        if (pid <= 0 || *end != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH ||
+            fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            st.st_uid != geteuid() || !S_ISREG(st.st_mode) ||
+            time(NULL) - st.st_ctime < SWEEP_SECONDS || time(NULL) - st.st_mtime < SWEEP_SECONDS) {
+            continue;
+        }
+        unlinkat(dirfd(dir), e->d_name, 0);
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
 struct agent_shm *agent_shm_create(void)
 {
     struct agent_shm *shm = calloc(1, sizeof(*shm));
@@ -104,6 +134,7 @@ struct agent_shm *agent_shm_create(void)
         free(shm);
         return NULL;
     }
+    sweep();
     shm->next_id = 1;
     snprintf(shm->prefix, sizeof(shm->prefix), "/gradb-%ld-%016llx", (long)getpid(),
              (unsigned long long)id);

@@ -23,8 +23,7 @@ int agent_values_refuse(struct agent_io *io, uint64_t request, int error, const 
     return agent_wire_send(io, &from);
 }
 
-/* ---- values through the socket ----------------------------------------------------------------
- */
+/* ---- values through the socket ------------------------------------------------------- */
 
 static size_t put_varint(unsigned char *to, uint64_t value)
 {
@@ -88,8 +87,7 @@ static int send_piece(struct agent_io *io)
     return GD_OK;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests ------------------------------------------------------------------------ */
 
 static int send_begin(struct agent_io *io, uint64_t request, struct agent_value *value,
                       size_t bytes, Gradb__V1__ShmPlace *place)

@@ -30,8 +30,7 @@ int agent_wire_send(struct agent_io *io, const agent_from *from)
     return code;
 }
 
-/* ---- what we say ------------------------------------------------------------------------------
- */
+/* ---- what we say --------------------------------------------------------------------- */
 
 static char version[] = "libgradb " GRADB_VERSION;
 
@@ -295,8 +294,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
     return code < 0 ? code : send_forgotten(io);
 }
 
-/* ---- what we hear -----------------------------------------------------------------------------
- */
+/* ---- what we hear -------------------------------------------------------------------- */
 
 static void request_free(struct agent_request *request)
 {

@@ -209,8 +209,7 @@ static void detached_run_goes_on(void **state)
     end_run(b);
 }
 
-/* ---- forks -------------------------------------------------------------------------------------
- */
+/* ---- forks --------------------------------------------------------------------------- */
 
 /* The child uses every function; what it returns is its exit status. */
 static int child_of_fork(struct toy *toy)
@@ -255,8 +254,7 @@ static void forked_child_is_left_alone(void **state)
     toy_join(&b->toy);
 }
 
-/* ---- what stays behind -------------------------------------------------------------------------
- */
+/* ---- what stays behind --------------------------------------------------------------- */
 
 static int count_segments(pid_t pid)
 {

@@ -17,8 +17,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- the debugger ------------------------------------------------------------------------------
- */
+/* ---- the debugger -------------------------------------------------------------------- */
 
 static void observe(void *ctx, const struct gd_event *event)
 {
@@ -139,8 +138,7 @@ void world_run(struct world *w, enum gd_run_kind kind, int64_t count, const char
     world_until_stops(w, stops + 1);
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------- */
 
 static struct answer {
     bool here;
@@ -225,8 +223,7 @@ int world_stats(struct world *w, const char *node, enum gd_iter iter, struct gd_
     return answer.err.code;
 }
 
-/* ---- the toy -----------------------------------------------------------------------------------
- */
+/* ---- the toy ------------------------------------------------------------------------- */
 
 double toy_value(int64_t step, enum toy_node node, int64_t i)
 {
