@@ -190,18 +190,17 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* To the terminal and to the debugger's log. */
-static void say(struct trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct trace *trace, const char *format, ...)
+/* A line of output, seen at once. A debugger that started us reads it too, so it goes nowhere else.
+ */
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
 {
-    char line[1200];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    vprintf(format, args);
     va_end(args);
-    puts(line);
+    putchar('\n');
     fflush(stdout);
-    trace_log(trace, line);
 }
 
 static void one_step(struct train *t, struct trace *trace)
@@ -221,11 +220,11 @@ static void one_step(struct train *t, struct trace *trace)
     trace_step_end(trace);
 }
 
-static void checkpoint(const struct train *t, struct trace *trace, const char *dir)
+static void checkpoint(const struct train *t, const char *dir)
 {
     char text[1100];
     int rc = train_save(t, dir, text, sizeof text);
-    say(trace, rc == 0 ? "checkpoint %s" : "charlm: %s", text);
+    say(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
 }
 
 static void loop(const struct program *p, struct train *t, struct trace *trace)
@@ -236,16 +235,15 @@ static void loop(const struct program *p, struct train *t, struct trace *trace)
         one_step(t, trace);
         stopped = trace_wants_stop(trace);
         if (t->step % p->log_every == 0 || t->step == 1 || t->step == p->steps || stopped) {
-            say(trace, "step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss,
-                (double)t->lr);
+            say("step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss, (double)t->lr);
         }
         if (trace_wants_checkpoint(trace)) {
-            checkpoint(t, trace, p->checkpoint_dir);
+            checkpoint(t, p->checkpoint_dir);
         }
     }
     double took = seconds() - start;
-    say(trace, "%s after %" PRId64 " steps, loss %.4f, %.1f steps/s",
-        stopped ? "stopped" : "finished", t->step, (double)t->loss, (double)t->step / took);
+    say("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s", stopped ? "stopped" : "finished",
+        t->step, (double)t->loss, (double)t->step / took);
 }
 
 int main(int argc, char **argv)
@@ -262,7 +260,7 @@ int main(int argc, char **argv)
         return 1;
     }
     struct trace *trace = trace_open(t->graph);
-    say(trace, "charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
+    say("charlm: %zu characters of text, %zu different; %zu parameters, %zu operators",
         t->data.count, t->data.vocabulary_size, model_parameters(t->model), t->graph->op_count);
     loop(&p, t, trace);
     trace_close(trace, NULL);

@@ -162,13 +162,6 @@ void trace_step_end(struct trace *trace)
     }
 }
 
-void trace_log(struct trace *trace, const char *line)
-{
-    if (trace) {
-        gradb_log(trace->gradb, line);
-    }
-}
-
 bool trace_wants_stop(struct trace *trace)
 {
     return trace && gradb_wants_stop(trace->gradb);

@@ -21,7 +21,6 @@ void trace_step_begin(struct trace *trace, int64_t step);
 void trace_phase(struct trace *trace, enum phase phase);
 void trace_scalar(struct trace *trace, const char *name, double value);
 void trace_step_end(struct trace *trace);
-void trace_log(struct trace *trace, const char *line);
 bool trace_wants_stop(struct trace *trace);
 bool trace_wants_checkpoint(struct trace *trace);
 

@@ -33,8 +33,7 @@ class Terminal:
         self._set_size(rows, cols)
         self.before = termios.tcgetattr(self.slave)
         full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
-                        XDG_STATE_HOME=self.home.name + "/state", TERM=term, LC_ALL="C.UTF-8",
-                        ASAN_OPTIONS="detect_leaks=0")
+                        XDG_STATE_HOME=self.home.name + "/state", TERM=term, LC_ALL="C.UTF-8")
         for name in ("GRADB_ADDRESS", "NO_COLOR", "LINES", "COLUMNS"):
             full_env.pop(name, None)
         full_env.update(env or {})
