@@ -171,8 +171,9 @@ static int run_front_end(struct app *app)
         read_rc(app);
     }
     int rc = run_mode(app);
-    if (rc != GD_OK && !app->terminal) {
-        return repl_exit_status(app->repl); /* nobody is there who could do something else */
+    if (rc != GD_OK && !app->terminal) { /* nobody is there who could do something else */
+        int status = repl_exit_status(app->repl);
+        return status != 0 ? status : STATUS_FAILED;
     }
     if (rc == GD_OK || !app->options->batch) {
         run_commands(app);

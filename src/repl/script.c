@@ -314,21 +314,35 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
 
 /* ---- files ---- */
 
-static int source_lines(struct repl *repl, FILE *file)
+/* One line without its end, of PARSE_MAX_LINE letters at most. 1: a line; 0: the end; negative: an
+ * error. */
+static int read_line(FILE *file, struct gd_buf *line, struct gd_err *err)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t len;
+    int c;
+
+    gd_buf_clear(line);
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (gd_buf_putc(line, (char)c) != GD_OK) {
+            return gd_fail(err, GD_ELIMIT, "the line is longer than %d bytes", PARSE_MAX_LINE);
+        }
+    }
+    return c == EOF && line->len == 0 ? 0 : 1;
+}
+
+static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
+{
+    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
     int rc = GD_OK;
 
-    while (rc == GD_OK && !repl->quit && (len = getline(&line, &room, file)) >= 0) {
+    while (rc == GD_OK && !repl->quit) {
         repl->source_line++;
-        if (len > 0 && line[len - 1] == '\n') {
-            line[len - 1] = '\0';
+        rc = read_line(file, &line, err);
+        if (rc <= 0) {
+            break;
         }
-        rc = repl_run_line(repl, line, LINE_SCRIPT);
+        rc = repl_run_line(repl, gd_buf_text(&line), LINE_SCRIPT);
     }
-    free(line);
+    gd_buf_deinit(&line);
     return rc;
 }
 
@@ -350,8 +364,12 @@ int repl_source(struct repl *repl, const char *path)
         repl->source_path = path;
         repl->source_line = 0;
         repl->depth++;
-        rc = source_lines(repl, file);
+        rc = source_lines(repl, file, &err);
         repl->depth--;
+        if (rc == GD_OK && ferror(file) != 0) { /* a directory can be opened, but not read */
+            repl->source_path = outer_path;
+            rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
+        }
         if (!had_body && repl->body.kind != BODY_NONE) {
             int open_rc =
                 gd_fail(&err, GD_EINVAL, "the file ends inside \"%s\": \"end\" is missing",

@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program from outside: arguments, exit statuses, files, the prompt on a terminal, Ctrl-C."""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+import harness
+
+DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
+SMALL = ["--data", str(DATA), "--seed", "1", "--threads", "1", "--layers", "1", "--width", "16",
+         "--heads", "2", "--context", "16", "--batch", "4"]
+
+
+def trainer(*args):
+    return ["run", "--", str(harness.CHARLM), *SMALL, *args]
+
+
+def gradb(*args, **kwargs):
+    return harness.run_gradb("-q", "-nx", "--listen", "127.0.0.1:0", *args, **kwargs)
+
+
+class Usage(unittest.TestCase):
+    def test_version_and_help(self):
+        done = harness.run_gradb("--version")
+        self.assertRegex(done.stdout, r"^gradb \d+\.\d+\.\d+\n$")
+        self.assertEqual(done.returncode, 0)
+        done = harness.run_gradb("--help")
+        for word in ("run -- PROGRAM", "listen", "demo", "--batch", "-ex COMMAND", "--color=WHEN"):
+            self.assertIn(word, done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+    def test_wrong_usage_is_2_and_one_line(self):
+        for args in (["--nonsense"], ["nonsense"], ["-x"], ["run"], ["run", "--"], ["--color=blue"],
+                     ["listen", "1", "2"], ["--generate", "x"], ["demo", "x"]):
+            done = harness.run_gradb(*args)
+            self.assertEqual(done.returncode, 2, args)
+            self.assertRegex(done.stderr, r"^error: [^\n]+\n$")
+            self.assertEqual(done.stdout, "")
+
+
+class Batch(unittest.TestCase):
+    def test_good_is_0(self):
+        done = gradb("--batch", "-ex", "step 2", "-ex", "print Default/network/head.bias[0]",
+                     *trainer("--steps", "5"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Stopped at the end of step 2.", done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_a_failed_command_is_1_and_the_rest_is_left(self):
+        done = gradb("--batch", "-ex", "nonsense", "-ex", "echo never\\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, 'error: there is no command "nonsense"; "help" lists what '
+                                      "there is\n")
+        self.assertNotIn("never", done.stdout)
+
+    def test_commands_and_files_run_in_the_order_given(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "two.gdb")
+            path.write_text("echo two\\n\n", encoding="utf-8")
+            done = gradb("--batch", "-ex", "echo one\\n", "-x", path, "-ex", "echo three\\n")
+        self.assertEqual(done.stdout, "one\ntwo\nthree\n")
+        self.assertEqual(done.returncode, 0)
+
+    def test_an_unreadable_script(self):
+        done = gradb("--batch", "-x", "/nonexistent/script")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "error: cannot read the command file /nonexistent/script: "
+                                      "No such file or directory\n")
+        done = gradb("--batch", "-x", "/")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^error: [^\n]*directory\n$")
+
+    def test_an_error_in_a_script_names_its_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "bad.gdb")
+            path.write_text("echo fine\\n\n\nstep\n", encoding="utf-8")
+            done = gradb("--batch", "-x", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"bad\.gdb:3: no trainer is connected")
+
+    def test_a_program_that_is_not_there_is_3(self):
+        done = gradb("--batch", "run", "--", "/nonexistent/trainer")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.stderr,
+                         "error: cannot run /nonexistent/trainer: No such file or directory\n")
+
+    def test_a_program_that_never_connects_is_3(self):
+        done = gradb("--batch", "run", "--", "/bin/sh", "-c", "echo broken config >&2; exit 9")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("exited with status 9 before it connected", done.stderr)
+        self.assertIn("broken config", done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "rc")
+            path.write_text("set start-timeout 0.2\nrun -- /bin/sleep 1000\n", encoding="utf-8")
+            done = gradb("--batch", "-x", path)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("did not connect within 0.2 s", done.stderr)
+
+    def test_a_port_in_use_is_3(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            done = harness.run_gradb("-q", "-nx", "--batch", "--listen", f"127.0.0.1:{port}", "listen")
+            self.assertEqual(done.returncode, 3)
+            self.assertRegex(done.stderr, rf"^error: [^\n]*{port}[^\n]*in use[^\n]*\n$")
+            done = harness.run_gradb("-q", "-nx", "--listen", f"127.0.0.1:{port}", "listen", input="")
+            self.assertEqual(done.returncode, 3)
+
+    def test_a_bad_address_is_refused(self):
+        for address in ("nonsense", "127.0.0.1:99999", "127.0.0.1:", "300.1.1.1:1"):
+            done = harness.run_gradb("-q", "-nx", "--batch", "--listen", address, "listen")
+            self.assertEqual(done.returncode, 3, address)
+            self.assertRegex(done.stderr, r"^error: [^\n]+\n$")
+
+    def test_other_hosts_need_a_token(self):
+        done = harness.run_gradb("-q", "-nx", "--listen", "0.0.0.0:0", "listen", input="show token\n")
+        token = re.search(r"GRADB_TOKEN=([0-9a-f]{32})", done.stdout)
+        self.assertTrue(token, done.stdout + done.stderr)
+        self.assertIn("token = " + token.group(1), done.stdout)
+
+    def test_the_trainer_ends_with_gradb(self):
+        done = gradb("--batch", "--json", "-ex", "step", *trainer("--steps", "100000"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = json.loads(next(line for line in done.stdout.splitlines() if '"connected"' in line))
+        harness.wait_for("the end of the trainer", lambda: not os.path.exists(f"/proc/{first['pid']}"))
+
+    def test_the_end_of_the_training_is_no_failure(self):
+        done = gradb("--batch", "-ex", "continue", "-ex", "info target", *trainer("--steps", "3"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The training ended.", done.stdout)
+
+    def test_a_watchpoint_that_fires_is_4(self):
+        done = gradb("--batch", "-ex", "help watch")
+        if done.returncode != 0:
+            self.skipTest("there are no watchpoints yet")
+        done = gradb("--batch", "-ex", "watch TO on all", "-ex", "continue",
+                     *trainer("--steps", "300", "--fault", "nan-log"))
+        if "cannot watch" in done.stderr or "cannot be watched" in done.stderr:
+            self.skipTest("this trainer's watchpoints are not there yet")
+        self.assertIn(done.returncode, (1, 4), done.stdout + done.stderr)
+
+    def test_interrupted_is_130(self):
+        with harness.Gradb("--batch", "-nx", "-ex", "continue",
+                           command=trainer("--steps", "1000000")) as run:
+            run.expect("Continuing")
+            run.interrupt()
+            self.assertEqual(run.process.wait(timeout=harness.DEADLINE), 130)
+
+
+class Files(unittest.TestCase):
+    def with_rc(self, text, *args, **kwargs):
+        with tempfile.TemporaryDirectory() as folder:
+            rc = pathlib.Path(folder, "gradb", "gradbrc")
+            rc.parent.mkdir()
+            rc.write_text(text, encoding="utf-8")
+            return harness.run_gradb("-q", *args, env={"XDG_CONFIG_HOME": folder}, **kwargs)
+
+    def test_gradbrc_is_read_first(self):
+        done = self.with_rc("set print precision 4\necho rc\\n\n", "--batch", "-ex", "show print precision")
+        self.assertEqual(done.stdout, "rc\nprint precision = 4 digits\nDigits after the point in values.\n")
+
+    def test_nx_leaves_it_out(self):
+        done = self.with_rc("echo rc\\n\n", "-nx", "--batch", "-ex", "echo x\\n")
+        self.assertEqual(done.stdout, "x\n")
+
+    def test_errors_in_it_are_told_and_gradb_goes_on(self):
+        done = self.with_rc("nonsense\n", "--batch", "-ex", "echo x\\n")
+        self.assertRegex(done.stderr, r'gradbrc:1: there is no command "nonsense"')
+        self.assertEqual(done.stdout, "x\n")
+        self.assertEqual(done.returncode, 0)
+
+    def test_output_to_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "out")
+            done = gradb("--batch", "-ex", f"show version > {path}", "-ex", f"show version >> {path}")
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(len(path.read_text(encoding="utf-8").splitlines()), 2)
+
+
+class Pipe(unittest.TestCase):
+    def test_commands_come_from_a_pipe(self):
+        done = gradb(*trainer("--steps", "9"), input="step\nprint $\nstep 2\nnonsense\nquit\n")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("Stopped at the end of step 3.", done.stdout)
+        self.assertIn("nonsense", done.stderr)
+
+    def test_the_trainers_output_is_apart(self):
+        done = gradb(*trainer("--steps", "9", "--log-every", "1"), input="step 3\ninfo log\n")
+        before, _, after = done.stdout.partition("Stopped at the end of step 3.")
+        self.assertNotIn("step 1 loss", before)
+        self.assertIn("step 1 loss", after)
+
+    def test_ctrl_c_interrupts_the_trainer_and_not_gradb(self):
+        with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
+            run.expect("Stopped before the first step")
+            run.run("continue", "Continuing")
+            run.interrupt()
+            run.expect("Interrupted")
+            run.run("step", "Stopped at the end of step")
+            self.assertEqual(run.finish(), 0)
+
+    def test_background_runs_and_interrupt(self):
+        with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
+            run.expect("Stopped before the first step")
+            run.send("continue &")
+            run.run("info target", r"state +running")
+            run.run("print Default/network/head.bias", "error: [^\\n]*running|error: [^\\n]*runs")
+            run.run("interrupt", "Interrupted")
+            run.run("info target", r"state +stopped")
+            self.assertEqual(run.finish(), 0)
+
+    def test_sigterm_is_an_orderly_end(self):
+        with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
+            run.expect("Stopped before the first step")
+            run.run("continue &", "Continuing")
+            run.process.send_signal(signal.SIGTERM)
+            self.assertEqual(run.process.wait(timeout=harness.DEADLINE), 128 + signal.SIGTERM)
+
+    def test_every_json_line_is_an_object(self):
+        done = gradb("--json", *trainer("--steps", "9"),
+                     input="step\nprint Default/network/head.bias\ninfo graph\nnonsense\nkill\n")
+        types = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+        for wanted in ("connected", "stopped", "run", "tensor", "graph", "error"):
+            self.assertIn(wanted, types)
+        self.assertEqual(done.stderr, "")
+
+    def test_run_starts_again(self):
+        done = gradb(*trainer("--steps", "9"), input="step 2\nrun\nstep\n")
+        self.assertEqual(done.stdout.count("Starting program"), 2)
+        self.assertIn("Stopped at the end of step 1.", done.stdout)
+
+    def test_detach_lets_it_run_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done_file = pathlib.Path(folder, "done")
+            script = f'"$@"; touch {done_file}'
+            done = gradb("run", "--", "/bin/sh", "-c", script, "sh", str(harness.CHARLM), *SMALL,
+                         "--steps", "200", "--log-every", "1", input="step\ndetach\nquit\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            harness.wait_for("the end of the training", done_file.exists)
+
+
+class Terminal(unittest.TestCase):
+    """gradb on a pseudo terminal."""
+
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.seen = ""
+
+    def start(self, *args):
+        master, slave = pty.openpty()
+        env = dict(os.environ, HOME=self.home.name, XDG_STATE_HOME=self.home.name + "/state",
+                   XDG_CONFIG_HOME=self.home.name + "/config", TERM="xterm", LC_ALL="C.UTF-8")
+        self.process = subprocess.Popen(
+            [str(harness.GRADB), "--listen", "127.0.0.1:0", *args], stdin=slave, stdout=slave,
+            stderr=slave, env=env, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.master = master
+        self.addCleanup(self.stop)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        self.home.cleanup()
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def expect(self, pattern, deadline=None):
+        """Waits until the text after the last match holds the pattern."""
+        end = time.monotonic() + (deadline or harness.DEADLINE)
+        while True:
+            match = re.search(pattern, self.seen)
+            if match:
+                self.seen = self.seen[match.end():]
+                return match
+            left = end - time.monotonic()
+            ready = select.select([self.master], [], [], max(0, left))[0] if left > 0 else []
+            if not ready:
+                raise AssertionError(f"no {pattern!r} in what follows: {self.seen[-2000:]!r}")
+            try:
+                self.seen += os.read(self.master, 65536).decode(errors="replace")
+            except OSError as err:
+                raise AssertionError(f"the terminal closed; at the end: {self.seen[-2000:]!r}") from err
+
+    def test_greeting_prompt_and_quit(self):
+        self.start()
+        self.expect(r"gradb \d+\.\d+\.\d+. Type \"help\"")
+        self.expect(r"\(gradb\) ")
+        self.type("quit\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_end_of_file_quits(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("\x04")
+        self.expect("quit")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_tab_completes(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("info setti\t\r")
+        self.expect("info settings")
+        self.expect("Setting +Value")
+
+    def test_node_names_complete(self):
+        self.start("-q", "-ex", "set pagination off", *trainer("--steps", "5"))
+        self.expect(r"first step[^\n]*\n(?s:.*)\(gradb\) ")
+        self.type("whatis Default/network/he\t")
+        self.expect("ad")
+        self.type(".w\t\r")
+        self.expect(r"type = float32")
+
+    def test_ctrl_c_clears_the_line(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("nonsense")
+        self.expect("nonsense")
+        self.type("\x03")
+        self.expect(r"\^C[^(]*\(gradb\) ")
+        self.type("echo alive\\n\r")
+        self.expect("alive\r?\n")
+        self.assertIsNone(self.process.poll())
+
+    def test_ctrl_c_interrupts_the_trainer(self):
+        self.start("-q", *trainer("--steps", "1000000"))
+        self.expect("first step")
+        self.expect(r"\(gradb\) ")
+        self.type("continue\r")
+        self.expect(r"Continuing\.\r\n")
+        self.type("\x03")
+        self.expect("Interrupted")
+        self.expect(r"\(gradb\) ")
+        self.type("step\r")
+        self.expect("Stopped at the end of step")
+        self.assertIsNone(self.process.poll())
+
+    def test_quit_asks_while_a_program_runs(self):
+        self.start("-q", *trainer("--steps", "1000000"))
+        self.expect("first step")
+        self.expect(r"\(gradb\) ")
+        self.type("quit\r")
+        self.expect(r"Quit anyway\? \(y or n\) ")
+        self.type("n\r")
+        self.expect(r"\(gradb\) ")
+        self.type("quit\r")
+        self.expect(r"\(y or n\) ")
+        self.type("y\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_stops_are_told_above_the_prompt(self):
+        self.start("-q", *trainer("--steps", "1000000"))
+        self.expect("first step")
+        self.expect(r"\(gradb\) ")
+        self.type("step 30 &\r")
+        self.expect(r"\(gradb\) ")
+        self.expect(r"Stopped at the end of step 30\.")
+        self.expect(r"\(gradb\) ")
+
+    def test_long_output_pauses(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("help all\r")
+        self.expect("--Type <RET> for more")
+        self.type("q\r")
+        self.expect(r"\(gradb\) ")
+        self.type("help all\r")
+        self.expect("--Type <RET> for more")
+        self.type("c\r")
+        self.expect(r"complete +List what")
+        self.expect(r"\(gradb\) ")
+
+    def test_history_is_kept_and_private(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("echo remember me\\n\r")
+        self.expect("remember me\r\n")
+        self.expect(r"\(gradb\) ")
+        self.type("quit\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+        path = pathlib.Path(self.home.name, "state", "gradb", "history")
+        self.assertIn("echo remember me", path.read_text(encoding="utf-8"))
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+
+    def test_bodies_have_their_own_prompt(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("define hello\r")
+        self.expect(">")
+        self.type("echo hi there\\n\r")
+        self.expect(">")
+        self.type("end\r")
+        self.expect(r"\(gradb\) ")
+        self.type("hello\r")
+        self.expect("hi there\r\n")
+
+    def test_an_empty_line_repeats_the_step(self):
+        self.start("-q", *trainer("--steps", "100"))
+        self.expect("first step")
+        self.expect(r"\(gradb\) ")
+        self.type("step\r")
+        self.expect("end of step 1")
+        self.expect(r"\(gradb\) ")
+        self.type("\r")
+        self.expect("end of step 2")
+
+
+class Demo(unittest.TestCase):
+    def test_the_tour_finds_the_fault(self):
+        done = harness.run_gradb("demo", input="")
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+        self.assertIn("(gradb) step 10", done.stdout)
+        self.assertRegex(done.stdout, r"loss = (nan|inf)")
+        self.assertRegex(done.stdout, r"\(Log\)")
+        self.assertIn("-Inf!", done.stdout)
+        self.assertTrue(done.stdout.rstrip().endswith("with nothing to guard it."))
+
+    def test_a_demo_that_is_not_there(self):
+        done = harness.run_gradb("demo", input="", env={"GRADB_DEMO": "/nonexistent/charlm"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"^error: [^\n]+\n$")
+
+
+class Generated(unittest.TestCase):
+    def test_the_manual_page_is_clean(self):
+        page = harness.run_gradb("--generate", "man").stdout
+        with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
+            file.write(page)
+            file.flush()
+            done = subprocess.run(["man", "--warnings", "-l", file.name], capture_output=True, text=True,
+                                  env=dict(os.environ, LC_ALL="C.UTF-8", MANPAGER="cat"), check=False)
+        if done.returncode == 127:
+            self.skipTest("no man here")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("run-to NODE", done.stdout)
+
+    def test_bash_completion_works(self):
+        script = harness.run_gradb("--generate", "bash").stdout
+        ask = script + '\nCOMP_WORDS=(gradb --ba); COMP_CWORD=1; _gradb; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout, "--batch\n")
+        self.assertEqual(done.stderr, "")
+
+    def test_the_others_name_every_option(self):
+        for shell in ("zsh", "fish"):
+            text = harness.run_gradb("--generate", shell).stdout
+            for word in ("batch", "listen", "json", "color"):
+                self.assertIn(word, text)
+        commands = json.loads(harness.run_gradb("--generate", "json-commands").stdout)
+        self.assertIn("step", [command["name"] for command in commands])
+        for command in commands:
+            self.assertTrue(command["usage"] and command["summary"] and command["help"], command)
+
+
+if __name__ == "__main__":
+    harness.main()
