@@ -228,7 +228,8 @@ static void edge_lines(struct command_call *call, const char *title, const struc
         if (!gd_graph_node(graph, edge[i].node, &info)) {
             continue;
         }
-        out_printf(call->out, "  %-11s %s", title, out_safe(call, info.name));
+        int used = 14 + (int)strlen(info.type) + 5;
+        out_printf(call->out, "  %-11s %s", title, inspect_fit(call, info.name, used));
         if (inputs && info.output_count > 1) {
             out_printf(call->out, ":%u", edge[i].slot);
         }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/format.h"
+#include "repl/repl_impl.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -271,21 +272,12 @@ const char *inspect_outputs(struct command_call *call, gd_node_id node)
     return text;
 }
 
-const char *inspect_short(struct command_call *call, const char *name, int width)
+const char *inspect_fit(struct command_call *call, const char *name, int used)
 {
+    char room[512];
     const char *safe = out_safe(call, name);
-    size_t len = strlen(safe);
-    if (width < 8 || len <= (size_t)width) {
-        return safe;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if ((unsigned char)safe[i] >= 0x80) {
-            return safe; /* cutting bytes would break a character: leave it whole */
-        }
-    }
-    size_t tail = ((size_t)width - 3) * 2 / 3;
-    size_t head = (size_t)width - 3 - tail;
-    return inspect_printf(call, "%.*s...%s", (int)head, safe, safe + len - tail);
+    const char *fit = repl_fit_name(call->out, safe, used, room, sizeof(room));
+    return fit == room ? inspect_printf(call, "%s", room) : safe;
 }
 
 /* ---- records ------------------------------------------------------------------------------- */

@@ -49,8 +49,9 @@ const char *inspect_duration(struct command_call *call, double seconds);
 const char *inspect_double(struct command_call *call, double value);
 /* The first output slot: "float32 (64, 32)", "" when it has none, with " +2" for more slots. */
 const char *inspect_outputs(struct command_call *call, gd_node_id node);
-/* The name, shortened in the middle with "..." when it is wider than `width` columns. */
-const char *inspect_short(struct command_call *call, const char *name, int width);
+/* The name, safe; for a person at a terminal without leading scopes where it would not fit behind
+ * `used` columns. */
+const char *inspect_fit(struct command_call *call, const char *name, int used);
 
 /* ---- records ------------------------------------------------------------------------------- */
 

@@ -81,21 +81,44 @@ void out_table_row(struct out_table *table, const char *const *cells)
     }
 }
 
+const char *repl_fit_name(const struct repl_out *out, const char *text, int used, char *room,
+                          size_t size)
+{
+    int width = out_width(out) - used;
+
+    if (!out->repl->options.interactive || out->sink != NULL ||
+        repl_display_width(text) <= width) {
+        return text;
+    }
+    for (const char *p = strchr(text, '/'); p != NULL; p = strchr(p + 1, '/')) {
+        if (p > text && repl_display_width(p) + 3 <= width) {
+            int len = snprintf(room, size, "...%s", p);
+            return len > 0 && (size_t)len < size ? room : text;
+        }
+    }
+    return text;
+}
+
 static void print_row(const struct out_table *table, const char *const *cells, int last)
 {
+    int used = 0; /* columns in front of the cell */
+    char room[512];
+
     for (int i = 0; i <= last; i++) {
         int pad = table->width[i] - repl_display_width(cells[i]);
         pad = pad > 0 ? pad : 0;
         if (table->column[i].number) {
             out_printf(table->out, "%*s%s", pad, "", cells[i]);
         } else if (i == last) {
-            out_printf(table->out, "%s", cells[i]);
+            out_printf(table->out, "%s",
+                       repl_fit_name(table->out, cells[i], used, room, sizeof(room)));
         } else {
             out_printf(table->out, "%s%*s", cells[i], pad, "");
         }
         if (i < last) {
             out_printf(table->out, "  ");
         }
+        used += table->width[i] + 2;
     }
     out_printf(table->out, "\n");
 }

@@ -142,6 +142,11 @@ const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *tex
 bool repl_is_utf8(const struct repl *repl);
 /* Columns that the text takes; text is valid UTF-8 or its bytes are counted. */
 int repl_display_width(const char *text);
+/* For a person at a terminal: a name that does not fit behind `used` columns loses leading scopes,
+ * ".../attn/qkv.weight"; what is left finds the node when it is typed. Elsewhere, and when nothing
+ * fits, the text itself. `room` holds the shortened text. */
+const char *repl_fit_name(const struct repl_out *out, const char *text, int used, char *room,
+                          size_t size);
 
 /* ---- running lines (repl.c) ---- */
 

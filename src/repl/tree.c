@@ -75,7 +75,9 @@ static const char *edge_label(struct edge_walk *walk, gd_node_id node, const str
     if (!gd_graph_node(call->session->graph, node, &info)) {
         return "(a node that is gone)";
     }
-    const char *text = out_safe(call, info.name);
+    int used =
+        3 * walk->branches.depth + (int)strlen(info.type) + (int)strlen(", has 9 inputs") + 3;
+    const char *text = inspect_fit(call, info.name, used);
     if (edge && !walk->options->outputs && info.output_count > 1) {
         text = inspect_printf(call, "%s:%u", text, edge->slot);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "repl/inspect.h"
+#include "repl/repl_impl.h"
 
 /* A printed tensor never takes more text than this. */
 #define TEXT_MAX   ((size_t)1 << 30)
@@ -108,6 +109,18 @@ static const char *lone_element(struct command_call *call, const struct value *v
     return inspect_printf(call, " %.9g", stats->mean);
 }
 
+/* One line; at a terminal that is too narrow for it the histogram gets a line of its own. */
+static void print_summary_line(struct command_call *call, const char *text)
+{
+    const char *histogram = strstr(text, " |");
+    bool wide = call->repl->options.interactive && repl_display_width(text) > out_width(call->out);
+    if (histogram && wide) {
+        out_printf(call->out, "%.*s\n%s\n", (int)(histogram - text), text, histogram + 1);
+    } else {
+        out_printf(call->out, "%s\n", text);
+    }
+}
+
 void value_print_summary(struct command_call *call, const struct value *value)
 {
     struct gd_buf buf = GD_BUF_INIT(4096);
@@ -115,7 +128,7 @@ void value_print_summary(struct command_call *call, const struct value *value)
     if (value->has_stats && value->stats.count != 1) {
         gd_format_summary(value->dtype, &value->shape, &value->stats,
                           value->has_histogram ? value->histogram : NULL, VALUE_BINS, utf8, &buf);
-        out_printf(call->out, "%s\n", gd_buf_text(&buf));
+        print_summary_line(call, gd_buf_text(&buf));
     } else {
         out_printf(call->out, "%s %s%s\n", gd_dtype_name(value->dtype),
                    inspect_shape(call, &value->shape), lone_element(call, value));

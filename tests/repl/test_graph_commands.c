@@ -361,6 +361,26 @@ static void long_lists_are_limited(void **state)
     net_expect_part(net, "search type:Tiny -a", "many/s299/x\n");
 }
 
+/* At a narrow terminal names lose leading scopes, and what is left still finds the node. */
+static void narrow_terminals_get_short_names(void **state)
+{
+    static const struct repl_options narrow = {.interactive = true, .width = 50};
+    struct net net;
+    (void)state;
+    net_create(&net, &narrow);
+    net_expect(&net, "info nodes net/fc1/MatMul-op1",
+               "Order  Type    Kind   Output          Node\n"
+               "    4  MatMul  other  float32 (2, 3)  net/fc1/MatMul-op1  <= current\n");
+    static const struct gd_shape matrix = {.rank = 2, .dim = {2, 3}};
+    fake_node(&net.fake, "outer/inner/Sub-op77", "Sub", GD_FLOAT32, &matrix, NULL, 0, NULL);
+    fake_graph_done(&net.fake);
+    net_expect(&net, "search Sub-op77",
+               "Order  Type  Kind   Output          Node\n"
+               "    9  Sub   other  float32 (2, 3)  .../Sub-op77\n");
+    net_expect(&net, "whatis .../Sub-op77", "type = float32 (2, 3), 6 elements, 24 B\n");
+    net_destroy(&net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
         cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
+        cmocka_unit_test(narrow_terminals_get_short_names),
         cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
