@@ -18,7 +18,7 @@ for figure in "$@"; do
     graph) bench bench_graph ;;
     step) bench bench_step ;;
     idle)
-        bench bench_idle
+        "$build/bench/bench_idle" "$build/src/gradb" "$build/examples/charlm/charlm"
         bench bench_shm
         ;;
     *)
