@@ -489,7 +489,10 @@ static int write_npy(struct command_call *call, const struct gd_tensor *tensor, 
 {
     struct gd_buf header = GD_BUF_INIT(4096);
     const char *part = inspect_printf(call, "%s.part", path);
-    int rc = gd_npy_header(tensor->dtype, &tensor->shape, &header, err);
+    int rc = repl_check_seal(call->repl, err);
+    if (rc == GD_OK) {
+        rc = gd_npy_header(tensor->dtype, &tensor->shape, &header, err);
+    }
     if (rc != GD_OK) {
         gd_buf_deinit(&header);
         return rc;
@@ -603,15 +606,14 @@ const struct command cmd_data_table[] = {
         .group = "data",
         .usage = "find [-a] CONDITION [NODE[:SLOT][SLICE]|$N]",
         .summary = "List the indices of elements that meet a condition",
-        .help =
-            "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a comparison\n"
-            "with a number: < <= > >= == !=, of the value or with abs in front of its magnitude.\n"
-            "The first 20 are listed; -a lists all. Indices are those of the slice, where one is "
-            "given.\n"
-            "\n"
-            "  find nonfinite fc1/MatMul-op3\n"
-            "  find max fc1.weight\n"
-            "  find abs > 1e3 Gradients/fc1.weight[0]\n",
+        .help = "CONDITION is nonfinite, nan, inf, zero, nonzero, negative, min, max, or a\n"
+                "comparison with a number: < <= > >= == !=, of the value or, with abs in\n"
+                "front, of its magnitude. The first 20 are listed; -a lists all. Indices\n"
+                "are those of the slice, where one is given.\n"
+                "\n"
+                "  find nonfinite fc1/MatMul-op3\n"
+                "  find max fc1.weight\n"
+                "  find abs > 1e3 Gradients/fc1.weight[0]\n",
         .args = {ARG_WORD, ARG_TENSOR},
         .flags = CMD_RAW | CMD_REPEATS,
         .run = run_find,
@@ -621,12 +623,11 @@ const struct command cmd_data_table[] = {
         .group = "data",
         .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy",
         .summary = "Save a tensor to a .npy file",
-        .help =
-            "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy has no such\n"
-            "type.\n"
-            "\n"
-            "  save fc1.weight w.npy\n"
-            "  save $3[0] first-row.npy\n",
+        .help = "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
+                "has no such type.\n"
+                "\n"
+                "  save fc1.weight w.npy\n"
+                "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},
         .run = run_save,
     },

@@ -290,8 +290,8 @@ const struct command cmd_display_table[] = {
         .group = "data",
         .usage = "display[/f|e|x|d] [NODE[:SLOT][SLICE]|SCALAR [prev|diff]]",
         .summary = "Show a tensor or a scalar now and at every stop",
-        .help = "One line of statistics; the values too when there are few or a format letter is\n"
-                "given. Without an argument all displays are shown again.\n"
+        .help = "One line of statistics; the values too when there are few or a format\n"
+                "letter is given. Without an argument all displays are shown again.\n"
                 "\n"
                 "  display loss\n"
                 "  display fc1.weight diff\n"

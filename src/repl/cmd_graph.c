@@ -264,14 +264,14 @@ const struct command cmd_graph_table[] = {
         .group = "graph",
         .usage = "search TEXT|/REGEX/|GLOB|type:TYPE|at:FILE[:LINE] [in SCOPE] [-a]",
         .summary = "Find nodes by name, type or source line",
-        .help =
-            "TEXT is looked for anywhere in the full names; case does not matter. The other forms\n"
-            "are selectors. `in SCOPE` keeps what is below a scope; -a shows more than 40.\n"
-            "\n"
-            "  search matmul\n"
-            "  search type:MatMul in Default/network/block0\n"
-            "  search /fc[12]\\.weight$/\n"
-            "  search at:model.py:42\n",
+        .help = "TEXT is looked for anywhere in the full names; case does not matter. The\n"
+                "other forms are selectors. `in SCOPE` keeps what is below a scope; -a\n"
+                "shows more than 40.\n"
+                "\n"
+                "  search matmul\n"
+                "  search type:MatMul in Default/network/block0\n"
+                "  search /fc[12]\\.weight$/\n"
+                "  search at:model.py:42\n",
         .args = {ARG_SELECTOR, ARG_WORD, ARG_SCOPE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_search,

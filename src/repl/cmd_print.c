@@ -337,17 +337,17 @@ const struct command cmd_print_table[] = {
         .group = "data",
         .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] [prev|diff]",
         .summary = "Show a tensor: one line of statistics, then the values",
-        .help = "Without an argument the current node is shown. A slice is numpy's, and only the "
-                "slice\n"
-                "travels. A node with several outputs shows one line for each; NODE:1 picks one.\n"
-                "Each value shown gets a number: $1, $2, ... can be printed (and sliced) later, "
-                "when the\n"
-                "trainer has moved on. `$` is the last one, `$$` the one before it.\n"
+        .help = "Without an argument the current node is shown. A slice is numpy's, and\n"
+                "only the slice travels. A node with several outputs shows one line for\n"
+                "each; NODE:1 picks one. Each value shown gets a number: $1, $2, ... can be\n"
+                "printed (and sliced) later, when the trainer has moved on. `$` is the last\n"
+                "one, `$$` the one before it; `$_` is the last tensor, fetched anew.\n"
                 "\n"
                 "  -a /a  all values, never abbreviated with ...\n"
                 "  -s     the statistics alone, computed where the tensor lives\n"
-                "  /f /e  fixed or scientific notation; /x the bits in hexadecimal; /d integers\n"
-                "  prev   the value of the step before; it has to be kept, which asking turns on\n"
+                "  /f /e  fixed or scientific notation\n"
+                "  /x /d  the bits in hexadecimal; integers\n"
+                "  prev   the value of the step before; asking makes the trainer keep it\n"
                 "  diff   the current value minus the previous one\n"
                 "\n"
                 "  print network/fc1/MatMul-op3\n"
@@ -363,13 +363,13 @@ const struct command cmd_print_table[] = {
         .group = "data",
         .usage = "x[/[COUNT]f|e|x|d] [NODE[:SLOT][SLICE]|$N]",
         .summary = "Examine COUNT elements from a place in a tensor on, with their indices",
-        .help =
-            "Plain indices say where to start; elements follow in C order, across rows. Any other\n"
-            "slice is walked from its beginning. An empty line shows the elements that follow.\n"
-            "\n"
-            "  x/8f fc1.weight\n"
-            "  x/16x fc1.weight[3, 10]\n"
-            "  x/4 fc1.weight[:, 0]\n",
+        .help = "Plain indices say where to start; elements follow in C order, across rows.\n"
+                "Any other slice is walked from its beginning. An empty line shows the\n"
+                "elements that follow.\n"
+                "\n"
+                "  x/8f fc1.weight\n"
+                "  x/16x fc1.weight[3, 10]\n"
+                "  x/4 fc1.weight[:, 0]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS | CMD_REPEATS_BARE,
         .run = inspect_examine,
@@ -390,12 +390,12 @@ const struct command cmd_print_table[] = {
         .group = "data",
         .usage = "stats [NODE[:SLOT][SLICE]|$N] [prev|diff]",
         .summary = "Show all statistics of a tensor, computed where it lives",
-        .help =
-            "Smallest, largest and mean value are over the finite elements; counts are over all.\n"
-            "`diff` gives the statistics of the change since the previous step.\n"
-            "\n"
-            "  stats loss\n"
-            "  stats fc1.weight diff\n",
+        .help = "Smallest, largest and mean value are over the finite elements; counts are\n"
+                "over all. `diff` gives the statistics of the change since the previous\n"
+                "step.\n"
+                "\n"
+                "  stats loss\n"
+                "  stats fc1.weight diff\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS,
         .run = run_stats,

@@ -297,16 +297,16 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "list [NODE|FILE:LINE|FIRST[,LAST]|-]",
         .summary = "Show the source around the place that made the node",
-        .help =
-            "Without an argument: around the selected frame of the current node, then, each time,\n"
-            "the lines that follow; `list -` shows the lines before. FIRST and LAST are lines of\n"
-            "the file shown last. A file is looked for as the trainer names it, then below the\n"
-            "current directory. How many lines are shown is `set list-lines`.\n"
-            "\n"
-            "  list\n"
-            "  list fc1/MatMul-op3\n"
-            "  list model.py:42\n"
-            "  list 10,30\n",
+        .help = "Without an argument: around the selected frame of the current node, then,\n"
+                "each time, the lines that follow; `list -` shows the lines before. FIRST\n"
+                "and LAST are lines of the file shown last. A file is looked for as the\n"
+                "trainer names it, then below the current directory. `set list-lines` says\n"
+                "how many lines are shown.\n"
+                "\n"
+                "  list\n"
+                "  list fc1/MatMul-op3\n"
+                "  list model.py:42\n"
+                "  list 10,30\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_REPEATS_BARE,
         .run = inspect_list,
@@ -317,12 +317,11 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "backtrace [NODE] [COUNT] [all]",
         .summary = "Show the stack of source places that made a node",
-        .help =
-            "The innermost place is #0. Frames of installed packages are left out unless `all`\n"
-            "is given or there are no others.\n"
-            "\n"
-            "  backtrace\n"
-            "  bt fc1/MatMul-op3 all\n",
+        .help = "The innermost place is #0. Frames of installed packages are left out\n"
+                "unless `all` is given or there are no others.\n"
+                "\n"
+                "  backtrace\n"
+                "  bt fc1/MatMul-op3 all\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_backtrace,
@@ -379,8 +378,8 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "annotate FILE[:LINE]",
         .summary = "Show a source file with the number of nodes that each line made",
-        .help = "Without LINE it starts at the first line that made a node. `info line FILE:LINE`\n"
-                "lists the nodes of one line.\n"
+        .help = "Without LINE it starts at the first line that made a node.\n"
+                "`info line FILE:LINE` lists the nodes of one line.\n"
                 "\n"
                 "  annotate model.py\n"
                 "  annotate model.py:120\n",
