@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A 1 GiB tensor from a MindSpore training process to the debugger's session, over gRPC in 3 MiB
+ * messages, against bare TCP over loopback with writes of that size.
+ *
+ * wire.ingest is the speed of the steady state, a run that is stepped and looked at again and
+ * again: from the second step on the memory of older values is used again. The first transfer, into
+ * memory that was never touched, is told in a note. wire.peak_memory is of one transfer, in a
+ * process of its own.
+ *
+ * BENCH_MIB (1024) and BENCH_REPEAT (7) make it smaller or longer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "bench_trainer.h"
+
+#define MAX_REPEAT 100
+#define WARM_UP    3 /* the current and the previous value are kept, one more is on its way */
+
+static void free_reply(Debugger__EventReply *reply)
+{
+    debugger__event_reply__free_unpacked(reply, NULL);
+}
+
+/* Waits until the debugger asks for the value; tells it the size before, when it wants to know. */
+static void wait_for_view(struct bench_trainer *trainer, int32_t step, size_t elements)
+{
+    for (;;) {
+        Debugger__EventReply *reply = bench_trainer_wait(trainer, step);
+        int command = (int)reply->cmd_case;
+        bool view = command == DEBUGGER__EVENT_REPLY__CMD_VIEW_CMD;
+        bool value = view && reply->view_cmd->level == DEBUGGER__VIEW_CMD__LEVEL__value;
+        if (view && !value) {
+            bench_trainer_send_base(trainer, elements);
+        }
+        free_reply(reply);
+        if (value) {
+            return;
+        }
+        if (!view && command != DEBUGGER__EVENT_REPLY__CMD__NOT_SET) {
+            bench_fail("the debugger did not ask for the value, but sent command %d", command);
+        }
+    }
+}
+
+static void wait_for_run(struct bench_trainer *trainer, int32_t step)
+{
+    Debugger__EventReply *reply = bench_trainer_wait(trainer, step);
+
+    if (reply->cmd_case != DEBUGGER__EVENT_REPLY__CMD_RUN_CMD) {
+        bench_fail("the debugger did not go on, but sent command %d", (int)reply->cmd_case);
+    }
+    free_reply(reply);
+}
+
+static double one_transfer(struct bench_trainer *trainer, int32_t step, const float *data,
+                           size_t elements)
+{
+    wait_for_view(trainer, step, elements);
+    double start = bench_now();
+    bench_trainer_send_tensor(trainer, data, elements);
+    double seconds = bench_now() - start;
+    wait_for_run(trainer, step);
+    return seconds;
+}
+
+static void measure_memory(struct bench_debugger *debugger, const float *data, size_t elements)
+{
+    struct bench_trainer *trainer = bench_trainer_start(debugger->address, elements);
+    one_transfer(trainer, 0, data, elements);
+    bench_trainer_end(trainer);
+    struct bench_memory_use use = bench_debugger_end(debugger);
+    if (use.fetched != 1) {
+        bench_fail("%llu values came instead of one", (unsigned long long)use.fetched);
+    }
+    bench_note("peak resident memory %.1f MiB, idle %.1f MiB", (double)use.peak / 1048576,
+               (double)use.idle / 1048576);
+    bench_report("wire.peak_memory", (double)(use.peak - use.idle) / ((double)elements * 4), 1.20,
+                 false);
+}
+
+static void measure_speed(struct bench_debugger *debugger, const float *data, size_t elements,
+                          unsigned repeat)
+{
+    double ratios[MAX_REPEAT], tcp[MAX_REPEAT], wire[MAX_REPEAT], first = 0;
+    size_t bytes = elements * 4;
+    double gib = (double)bytes / (1 << 30);
+    struct bench_trainer *trainer = bench_trainer_start(debugger->address, elements);
+    for (int32_t step = 0; step < WARM_UP; step++) {
+        double seconds = one_transfer(trainer, step, data, elements);
+        first = step == 0 ? seconds : first;
+    }
+    for (unsigned i = 0; i < repeat; i++) {
+        tcp[i] = bench_tcp_send(data, bytes, BENCH_PIECE, 1 << 20);
+        wire[i] = one_transfer(trainer, (int32_t)(WARM_UP + i), data, elements);
+        ratios[i] = tcp[i] / wire[i];
+    }
+    bench_trainer_end(trainer);
+    if (bench_debugger_end(debugger).fetched != WARM_UP + repeat) {
+        bench_fail("values are missing");
+    }
+    bench_note("TCP %.2f GiB/s, wire %.2f GiB/s, wire into fresh memory %.2f GiB/s",
+               gib / bench_median(tcp, repeat), gib / bench_median(wire, repeat), gib / first);
+    bench_report("wire.ingest", bench_median(ratios, repeat), 0.60, true);
+}
+
+int main(void)
+{
+    size_t elements = (size_t)bench_setting("BENCH_MIB", 1024) * 1048576 / 4;
+    unsigned repeat = bench_setting("BENCH_REPEAT", 7);
+    struct bench_debugger for_speed, for_memory;
+
+    /* Both before the data is there: a forked process would count it as its own. */
+    bench_debugger_start(&for_speed, true);
+    bench_debugger_start(&for_memory, true);
+    float *data = malloc(elements * 4);
+    if (!data) {
+        bench_fail("no memory for the tensor");
+    }
+    for (size_t i = 0; i < elements; i++) {
+        data[i] = (float)(i % 1000) * 0.001f;
+    }
+    measure_speed(&for_speed, data, elements, repeat < MAX_REPEAT ? repeat : MAX_REPEAT);
+    measure_memory(&for_memory, data, elements);
+    free(data);
+    return 0;
+}
