@@ -100,10 +100,14 @@ static int run_shell(struct command_call *call, struct gd_err *err)
 {
     struct shell_signals signals;
     pid_t pid = 0;
+    int rc = repl_check_seal(call->repl, err);
 
+    if (rc != GD_OK) {
+        return rc;
+    }
     out_flush(call->out);
     block_signals(&signals);
-    int rc = run_in_shell(call->line, -1, &pid, err);
+    rc = run_in_shell(call->line, -1, &pid, err);
     if (rc == GD_OK) {
         shell_result(call, wait_child(pid));
     }
@@ -151,12 +155,16 @@ static int pipe_text(struct command_call *call, const struct gd_buf *text, const
     struct shell_signals signals;
     pid_t pid = 0;
     int fds[2];
+    int rc = repl_check_seal(call->repl, err);
 
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (pipe2(fds, O_CLOEXEC) != 0) {
         return gd_fail_errno(err, GD_EIO, "cannot make a pipe");
     }
     block_signals(&signals);
-    int rc = run_in_shell(shell, fds[0], &pid, err);
+    rc = run_in_shell(shell, fds[0], &pid, err);
     close(fds[0]);
     if (rc == GD_OK) {
         feed_shell(fds[1], text);

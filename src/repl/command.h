@@ -126,6 +126,8 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                struct gd_err *err);
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err);
+/* GD_EUNSUPPORTED when the repl is sealed: before a file is opened or a program is started. */
+int repl_check_seal(const struct repl *repl, struct gd_err *err);
 /* y/n; true without asking when batch, confirm off or not interactive. */
 bool repl_confirm(struct command_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -447,6 +447,10 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     if (launch == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
+    int rc = repl_check_seal(repl, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (launch->running) {
         return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
                        launch_program(repl));
@@ -456,7 +460,7 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     gd_arena_init(&arena, (size_t)16 << 20);
     char **env = child_environment(repl, address, &arena);
-    int rc = env != NULL ? open_pipes(pipes, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    rc = env != NULL ? open_pipes(pipes, err) : gd_fail(err, GD_ENOMEM, "out of memory");
     if (rc == GD_OK) {
         rc = fork_program(argv, env, pipes, &pid, err);
     }

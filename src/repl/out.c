@@ -228,6 +228,10 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, 
 
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
 {
+    int rc = repl_check_seal(out->repl, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     out->sink = fopen(path, append ? "ae" : "we");
     if (out->sink == NULL) {
         return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);

@@ -138,6 +138,14 @@ int repl_exit_status(const struct repl *repl)
     return repl->quit_status != 0 ? repl->quit_status : repl->exit_status;
 }
 
+int repl_check_seal(const struct repl *repl, struct gd_err *err)
+{
+    if (!repl->options.sealed) {
+        return GD_OK;
+    }
+    return gd_fail(err, GD_EUNSUPPORTED, "files and programs are out of reach here");
+}
+
 void repl_clear_status(struct repl *repl)
 {
     repl->exit_status = 0;
@@ -517,6 +525,14 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
 int repl_run_lines(struct repl *repl, const struct repl_lines *lines)
 {
     for (size_t i = 0; i < lines->count && !repl->quit; i++) {
+        if (repl->user_lines++ >=
+            REPL_MAX_USER) { /* commands that call each other twice and twice */
+            struct gd_err err;
+            gd_fail(&err, GD_ELIMIT, "user commands ran more than %d lines", REPL_MAX_USER);
+            repl_print_error(repl, NULL, &err);
+            repl_set_failed(repl, err.code);
+            return err.code;
+        }
         int rc = repl_run_line(repl, lines->line[i], LINE_SCRIPT);
         if (rc != GD_OK) {
             return rc;

@@ -19,7 +19,8 @@ struct repl_options {
     bool interactive; /* a person types: confirmations, paging, asynchronous stop reports */
     bool color;
     bool utf8;
-    int width; /* columns of the output; 0 = 80 */
+    bool sealed; /* starts no program, reads and writes no file: for input of unknown origin */
+    int width;   /* columns of the output; 0 = 80 */
 };
 
 /* Where text goes: whole lines, no escape sequences unless color. is_error for `error:` lines. */

@@ -68,8 +68,8 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
-    bool ending; /* after the last command */
-    bool muted;  /* what ends now was ended by us: no word about it */
+    bool ending;           /* after the last command */
+    bool muted;            /* what ends now was ended by us: no word about it */
     int depth;             /* commands within commands */
     bool pumping;          /* the loop runs inside a command */
     bool waiting;          /* a foreground command waits */
@@ -83,6 +83,8 @@ struct repl {
     struct user_command *user_commands;
     struct user_alias *aliases;
     struct stop_commands *stop_commands;
+    int user_depth;    /* user commands within user commands */
+    size_t user_lines; /* lines that they ran, together */
     bool in_stop_body;
     bool resumed; /* a command resumed the trainer inside a stop body */
 
@@ -111,6 +113,7 @@ struct repl {
 #define REPL_MAX_DEPTH  64
 #define REPL_MAX_VALUES 256
 #define REPL_MAX_BODY   10000
+#define REPL_MAX_USER   100000 /* lines that one user command runs, with all that it calls */
 
 /* ---- output (out.c) ---- */
 

@@ -298,7 +298,10 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
     gd_buf_deinit(&text);
     gd_arena_deinit(&arena);
     if (rc == GD_OK) {
+        repl->user_lines = repl->user_depth == 0 ? 0 : repl->user_lines;
+        repl->user_depth++;
         rc = repl_run_lines(repl, &lines);
+        repl->user_depth--;
         if (rc != GD_OK && err != NULL) {
             *err = (struct gd_err){.code = rc}; /* the line has reported it */
         }
@@ -335,9 +338,12 @@ static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
     int rc = GD_OK;
 
     while (rc == GD_OK && !repl->quit) {
-        repl->source_line++;
         rc = read_line(file, &line, err);
-        if (rc <= 0) {
+        if (rc == 0) {
+            break;
+        }
+        repl->source_line++;
+        if (rc < 0) {
             break;
         }
         rc = repl_run_line(repl, gd_buf_text(&line), LINE_SCRIPT);
@@ -351,10 +357,12 @@ int repl_source(struct repl *repl, const char *path)
     const char *outer_path = repl->source_path;
     int outer_line = repl->source_line;
     struct gd_err err = {.code = GD_OK};
-    FILE *file = fopen(path, "re");
-    int rc = GD_OK;
+    int rc = repl_check_seal(repl, &err);
+    FILE *file = rc == GD_OK ? fopen(path, "re") : NULL;
 
-    if (file == NULL) {
+    if (rc != GD_OK) {
+        /* reported below */
+    } else if (file == NULL) {
         rc = gd_fail_errno(&err, GD_EIO, "cannot read the command file %s", path);
     } else if (repl->depth >= REPL_MAX_DEPTH) {
         rc = gd_fail(&err, GD_ELIMIT, "command files call each other more than %d deep",

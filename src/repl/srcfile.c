@@ -86,6 +86,10 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
     if (file[0] == '\0') {
         return gd_fail(err, GD_EIO, "the stack names no file");
     }
+    int rc = repl_check_seal(call->repl, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     FILE *stream = open_source(file, &path);
     if (!stream) {
         return gd_fail_errno(err, GD_EIO, "cannot read %.300s", out_safe(call, file));

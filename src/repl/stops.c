@@ -158,6 +158,7 @@ static bool follow(struct repl *repl)
     }
     repl->in_stop_body = true;
     repl->resumed = false;
+    repl->user_lines = 0;
     for (int i = 0; i < count && !repl->quit && !repl->resumed; i++) {
         run_body(repl, numbers[i]);
     }
