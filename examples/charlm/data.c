@@ -107,27 +107,16 @@ static int directory_add(struct bytes *bytes, const char *path, int depth, char 
     return rc;
 }
 
-/* The sources the program was built from, or, when those are gone, a `src` near the program. */
-static int default_path(char path[PATH_SIZE])
+/* The sources the program was built from or, once installed, those that came with it. */
+static const char *default_path(void)
 {
-    if (access(CHARLM_DEFAULT_DATA, R_OK) == 0) {
-        return snprintf(path, PATH_SIZE, "%s", CHARLM_DEFAULT_DATA) < PATH_SIZE ? 0 : -1;
-    }
-    char self[PATH_SIZE];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (len < 0) {
-        return -1;
-    }
-    self[len] = '\0';
-    for (char *slash = strrchr(self, '/'); slash; slash = strrchr(self, '/')) {
-        *slash = '\0';
-        if (snprintf(path, PATH_SIZE, "%s/src/agent/gradb.h", self) < PATH_SIZE &&
-            access(path, R_OK) == 0) {
-            *strstr(path, "/agent/gradb.h") = '\0';
-            return 0;
+    static const char *const places[] = {CHARLM_DEFAULT_DATA, CHARLM_INSTALLED_SOURCES};
+    for (int i = 0; i < 2; i++) {
+        if (access(places[i], R_OK) == 0) {
+            return places[i];
         }
     }
-    return -1;
+    return NULL;
 }
 
 static void to_ids(struct data *data)
@@ -150,14 +139,10 @@ static void to_ids(struct data *data)
 
 int data_load(const char *path, struct data *ret, char *why, size_t why_size)
 {
-    char found[PATH_SIZE];
+    path = path ? path : default_path();
     if (!path) {
-        if (default_path(found) != 0) {
-            snprintf(why, why_size,
-                     "the program's own sources are not here: give a text with --data");
-            return -1;
-        }
-        path = found;
+        snprintf(why, why_size, "the program's own sources are not here: give a text with --data");
+        return -1;
     }
     struct stat st;
     if (stat(path, &st) != 0) {

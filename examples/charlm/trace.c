@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/gradb.h"
 
@@ -27,15 +28,20 @@ static gradb_tensor tensor_of(const struct tensor *t, int64_t shape[TENSOR_MAX_R
 }
 
 /* The compiler was given the source by some path; the debugger wants one that it can open. */
+static const char *source_dir(void)
+{
+    return access(CHARLM_SOURCE_DIR, R_OK) == 0 ? CHARLM_SOURCE_DIR : CHARLM_INSTALLED_SOURCES;
+}
+
 static size_t frames_of(struct graph *graph, const struct source_pos *from, int count,
                         gradb_frame to[MAX_FRAMES])
 {
     for (int i = 0; i < count; i++) {
         const char *slash = strrchr(from[i].file, '/');
-        to[i] = (gradb_frame){.file = graph_printf(graph, "%s/%s", CHARLM_SOURCE_DIR,
-                                                   slash ? slash + 1 : from[i].file),
-                              .line = from[i].line,
-                              .function = from[i].function};
+        to[i] = (gradb_frame){
+            .file = graph_printf(graph, "%s/%s", source_dir(), slash ? slash + 1 : from[i].file),
+            .line = from[i].line,
+            .function = from[i].function};
     }
     return (size_t)count;
 }

@@ -396,10 +396,24 @@ static void run(struct tui *tui)
     }
 }
 
+/* What was said before the panes opened went to the plain screen: the gist of it again. */
 static void greet(struct tui *tui)
 {
     static const char text[] =
         "C-x o goes to the next pane, F1 lists the keys, C-x a leaves the panes.";
+    const struct gd_session *session = tui->debugger->current;
+    struct gd_buf line = GD_BUF_INIT(2048);
+
+    if (session != NULL) {
+        gd_buf_printf(&line, "Training process %d: %s, %s", session->number, session->peer.program,
+                      gd_state_name(session->state));
+        if (session->state == GD_STOPPED && session->stop.step == 0) {
+            gd_buf_puts(&line, " before the first step");
+        }
+        gd_buf_puts(&line, ".");
+        tui_console_add(tui, DRAW_PLAIN, gd_buf_text(&line), line.len);
+    }
+    gd_buf_deinit(&line);
     tui_console_add(tui, DRAW_DIM, text, sizeof(text) - 1);
 }
 
