@@ -24,7 +24,7 @@ static const char *gradb_path;
 static const char *charlm_path;
 
 /* Starts argv with its stdout on *out; `address` goes to the environment of a trainer. */
-static pid_t start(char *const argv[], const char *address, FILE **out)
+static pid_t start(const char *const argv[], const char *address, FILE **out)
 {
     int ends[2];
     pid_t pid;
@@ -39,7 +39,7 @@ static pid_t start(char *const argv[], const char *address, FILE **out)
             unsetenv("GRADB_ADDRESS");
         }
         dup2(ends[1], STDOUT_FILENO);
-        execv(argv[0], argv);
+        execv(argv[0], (char *const *)argv);
         _exit(127);
     }
     close(ends[1]);
@@ -53,8 +53,8 @@ static pid_t start(char *const argv[], const char *address, FILE **out)
 /* Seconds between the warm-up's line and the last step's line of one training run. */
 static double train(const char *steps, const char *address)
 {
-    char *argv[] = {(char *)charlm_path, "--steps", (char *)steps, "--threads", "1",
-                    "--log-every",       WARM_UP,   NULL};
+    const char *argv[] = {charlm_path, "--steps",     steps,   "--threads",
+                          "1",         "--log-every", WARM_UP, NULL};
     char line[256];
     double first = 0.0, last = 0.0;
     FILE *out;
@@ -79,8 +79,8 @@ static double train(const char *steps, const char *address)
 /* gradb in batch mode: waits for the trainer, lets it run, ends with it. */
 static double train_attached(const char *steps)
 {
-    char *argv[] = {(char *)gradb_path, "--batch", "-nx", "--listen", "127.0.0.1:0", "-ex",
-                    "continue",         "listen",  NULL};
+    const char *argv[] = {gradb_path, "--batch",  "-nx",    "--listen", "127.0.0.1:0",
+                          "-ex",      "continue", "listen", NULL};
     char line[256], address[128] = "";
     double seconds;
     FILE *out;
