@@ -29,12 +29,14 @@ class TapResult(unittest.TestResult):
     def __init__(self):
         super().__init__()
         self.number = 0
+        self.line_due = False
 
     def _line(self, word, test, extra=""):
         self.number += 1
         print(f"{word} {self.number} - {test.id().split('.', 1)[-1]}{extra}", flush=True)
 
     def _bad(self, test, err):
+        self.line_due = False
         self._line("not ok", test)
         for line in self._exc_info_to_string(err, test).splitlines():
             print("# " + line, flush=True)
@@ -49,6 +51,23 @@ class TapResult(unittest.TestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self._bad(test, err)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.line_due = False
+
+    def addSubTest(self, test, subtest, err):
+        """A part that failed: its traceback now, the test's own line when the test is over."""
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.line_due = True
+            for line in [str(subtest), *self._exc_info_to_string(err, test).splitlines()]:
+                print("# " + line, flush=True)
+
+    def stopTest(self, test):
+        if self.line_due:
+            self._line("not ok", test)
+        super().stopTest(test)
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)

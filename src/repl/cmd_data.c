@@ -38,6 +38,8 @@ struct tensor_rows {
     struct out_table *table; /* one of the two */
     cJSON *records;
     uint64_t shown;
+    uint64_t missing;      /* asked for, but without a value now */
+    const char *first_why; /* what the first of those said */
 };
 
 static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
@@ -88,7 +90,7 @@ static void stats_cells(struct tensor_rows *rows, const struct value *value)
     out_table_row(rows->table, cells);
 }
 
-/* A tensor without a value says why in its row. */
+/* Tensors without a value are counted; in records each says why. */
 static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
 {
     struct command_call *call = rows->call;
@@ -112,10 +114,8 @@ static int stats_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot)
         cJSON_AddItemToArray(rows->records, item);
     } else if (rc == GD_OK) {
         stats_cells(rows, &value);
-    } else {
-        const char *cells[] = {NULL, NULL, NULL,        NULL,
-                               NULL, NULL, value.label, out_safe(call, err.text)};
-        out_table_row(rows->table, cells);
+    } else if (rows->missing++ == 0) {
+        rows->first_why = inspect_printf(call, "%s", out_safe(call, err.text));
     }
     value_deinit(&value);
     return GD_OK;
@@ -154,6 +154,12 @@ static void close_rows(struct tensor_rows *rows, uint64_t hidden)
         return;
     }
     out_table_end(rows->table);
+    if (rows->missing == 1) {
+        out_printf(call->out, "1 tensor has no value: %s\n", rows->first_why);
+    } else if (rows->missing > 1) {
+        out_printf(call->out, "%s have no value, the first: %s\n",
+                   inspect_plural(call, rows->missing, "tensor"), rows->first_why);
+    }
     if (hidden > 0) {
         out_printf(call->out, "... %s more (tensors -a)\n", inspect_number(call, hidden));
     } else if (rows->shown == 0) {

@@ -30,19 +30,22 @@ static const struct {
 
 struct facts {
     struct command_call *call;
-    cJSON *record; /* JSON only */
+    cJSON *record;      /* JSON only */
+    const char *device; /* shown already */
 };
 
 static void add_fact(void *ctx, const char *name, const char *value)
 {
     struct facts *facts = ctx;
-    if (!value || value[0] == '\0') {
+    bool again =
+        value && facts->device && strcmp(name, "device") == 0 && strcmp(value, facts->device) == 0;
+    if (!value || value[0] == '\0' || again) {
         return;
     }
     if (facts->record) {
         inspect_add_text(facts->call, facts->record, name, value);
     } else {
-        out_printf(facts->call->out, "  %-14s %s\n", out_safe(facts->call, name),
+        out_printf(facts->call->out, "  %-18s %s\n", out_safe(facts->call, name),
                    out_safe(facts->call, value));
     }
 }
@@ -161,6 +164,7 @@ static void target_text(struct command_call *call)
     add_fact(&facts, "step", place_text(call, session));
     if (session->target) {
         add_fact(&facts, "can", capabilities_text(call, session->target->capabilities));
+        facts.device = peer->device;
         if (session->target->ops->describe) {
             session->target->ops->describe(session->target, add_fact, &facts);
         }
@@ -520,7 +524,8 @@ static const struct command info_subs[] = {
     {
         .name = "hits",
         .usage = "info hits [N | -a]",
-        .summary = "What fired, or could not be checked: the last ones, those of one watchpoint, all",
+        .summary =
+            "What fired, or could not be checked: the last ones, those of one watchpoint, all",
         .help = "  info hits\n  info hits 2\n  info hits -a\n",
         .args = {ARG_BREAKPOINT},
         .flags = CMD_NEEDS_SESSION,

@@ -201,9 +201,9 @@ static void info_of_the_session(void **state)
     struct net *net = *state;
     gd_session_on_scalar(net->fake.session, "loss", 0.5, 3);
     net_expect(net, "info scalars", "Name  Value  Step\nloss    0.5     3\n");
-    net_expect_part(net, "info target", "  state          stopped (node)\n");
-    net_expect_part(net, "info target", "  step           3, at net/fc1/MatMul-op1\n");
-    net_expect_part(net, "info target", "  shared memory  no\n");
+    net_expect_part(net, "info target", "  state              stopped (node)\n");
+    net_expect_part(net, "info target", "  step               3, at net/fc1/MatMul-op1\n");
+    net_expect_part(net, "info target", "  shared memory      no\n");
     net_expect_part(net, "info log", "The trainer has written nothing.\n");
     fake_run(&net->fake, "step 2", NULL);
     net_expect_part(net, "info timing", "Last run: 500 ms, 2 steps\n");
