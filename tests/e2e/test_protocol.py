@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import unittest
 
@@ -510,6 +511,28 @@ class SharedMemory(Case):
             trainer.say(tensor_begin=pb.TensorBegin(request=fetch.request, dtype=pb.FLOAT32,
                                                     shape=[3, 4], bytes=48, shm=pb.ShmPlace(**place)))
             self.gradb.expect(words)
+
+
+class Page(Case):
+    """docs/protocol.md."""
+
+    def test_the_worked_example_works(self):
+        page = (harness.SOURCE / "docs" / "protocol.md").read_text()
+        code = textwrap.dedent(page[page.index("    import queue, threading"):
+                                    page.index("With `gradb listen` in one terminal")])
+        script = pathlib.Path(pb.__file__).parent / "example.py"
+        script.write_text(code.replace("127.0.0.1:50051", f"127.0.0.1:{self.port}"))
+        with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True) as example:
+            self.addCleanup(example.kill)
+            self.assertEqual(self.record("stopped")["step"], 0)
+            self.gradb.send("step 3")
+            self.assertEqual(self.record("stopped")["step"], 3)
+            self.gradb.send("print net/w[0]")
+            self.assertEqual(self.record("tensor")["shape"], [3])
+            self.gradb.send("continue")
+            self.assertEqual(self.record("finished")["text"], "the training ended")
+            error = example.communicate(timeout=harness.DEADLINE)[1]
+            self.assertEqual((example.returncode, error), (0, ""))
 
 
 class RawBytes(Case):
