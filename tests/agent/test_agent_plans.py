@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libgradb against a debugger written here with the stock gRPC library: watch plans, captured values and
+what else our own debugger does not ask for yet."""
+import atexit
+import concurrent.futures
+import importlib
+import math
+import pathlib
+import queue
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import grpc
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import harness  # noqa: E402
+
+TRAINER = harness.BUILD / "tests" / "agent" / "agent_trainer"
+W, A, B, EAGER = 1, 2, 3, 4
+
+
+def load_messages():
+    out = tempfile.mkdtemp(prefix="gradb-proto-")
+    atexit.register(shutil.rmtree, out, True)
+    subprocess.run(["protoc", f"--proto_path={harness.SOURCE / 'src' / 'proto'}", f"--python_out={out}",
+                    "gradb_v1.proto"], check=True)
+    sys.path.insert(0, out)
+    return importlib.import_module("gradb_v1_pb2")
+
+
+pb = load_messages()
+AT_END, AT_ONCE = pb.WatchPlan.STEP_END, pb.WatchPlan.BEFORE_NEXT_NODE
+
+
+class Debugger(grpc.GenericRpcHandler):
+    """Serves one trainer. `heard` gets what it says; `say` answers."""
+
+    def __init__(self):
+        self.heard, self.out = queue.Queue(), queue.Queue()
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=4))
+        self.server.add_generic_rpc_handlers((self,))
+        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        self.server.start()
+
+    def service(self, details):
+        if details.method != "/gradb.v1.Trainer/Attach":
+            return None
+        return grpc.stream_stream_rpc_method_handler(self.attach, pb.FromTrainer.FromString,
+                                                     pb.ToTrainer.SerializeToString)
+
+    def attach(self, requests, context):
+        def listen():
+            try:
+                for message in requests:
+                    self.heard.put(message)
+            except grpc.RpcError:
+                pass
+            self.heard.put(None)
+            self.out.put(None)
+        concurrent.futures.ThreadPoolExecutor(1).submit(listen)
+        yield from iter(self.out.get, None)
+
+    def say(self, **member):
+        self.out.put(pb.ToTrainer(**member))
+
+    def hear(self, member):
+        while True:
+            message = self.heard.get(timeout=harness.DEADLINE)
+            if message is None:
+                raise AssertionError(f"the trainer ended before {member} came")
+            if message.WhichOneof("msg") == member:
+                return getattr(message, member)
+
+    def never(self, member, until):
+        """The next message `until`; fails when `member` comes before."""
+        while True:
+            message = self.heard.get(timeout=harness.DEADLINE)
+            kind = message.WhichOneof("msg") if message else None
+            if kind == until:
+                return getattr(message, until)
+            if kind in (member, None):
+                raise AssertionError(f"{kind} came before {until}: {message}")
+
+
+class Plans(unittest.TestCase):
+    def setUp(self):
+        self.debugger = Debugger()
+        self.addCleanup(self.debugger.server.stop, 0)
+        self.trainer = None
+
+    def start(self, steps=6, **welcome):
+        self.trainer = subprocess.Popen([str(TRAINER), f"127.0.0.1:{self.debugger.port}", str(steps)])
+        self.addCleanup(self.trainer.kill)
+        hello = self.debugger.hear("hello")
+        self.assertEqual((hello.version_min, hello.version_max), (1, 1))
+        values = dict(version=1, stop=True, debugger_id=b"0123456789abcdef", keepalive=20)
+        values.update(welcome)
+        self.debugger.say(welcome=pb.Welcome(**values))
+        return hello
+
+    def first_stop(self, **kwargs):
+        hello = self.start(**kwargs)
+        graph = self.debugger.hear("graph")
+        self.assertEqual([n.name for n in graph.nodes], ["net/w", "net/a", "net/b", "net/eager"])
+        stopped = self.debugger.hear("stopped")
+        self.assertEqual((stopped.reason, stopped.step), (pb.STOP_CONNECTED, 0))
+        return hello
+
+    def run_on(self, kind=pb.Run.CONTINUE, **fields):
+        self.debugger.say(run=pb.Run(kind=kind, **fields))
+        self.debugger.hear("running")
+
+    def ends(self, status=0):
+        self.assertEqual(self.debugger.hear("goodbye").reason, pb.Goodbye.FINISHED)
+        self.assertEqual(self.trainer.wait(timeout=harness.DEADLINE), status)
+
+    def plan(self, *nodes, when=AT_END, plan=1, hold=False, every=0, triggers=(), **options):
+        items = [pb.WatchItem(node=n, options=pb.StatsOptions(**options), report_if=triggers)
+                 for n in nodes]
+        self.debugger.say(watch_plan=pb.WatchPlan(id=plan, items=items, when=when, hold=hold, every=every))
+
+    def test_every_step_is_reported(self):
+        self.first_stop()
+        self.plan(W, A, ranges=[pb.Range(lo=0, hi=202), pb.Range(lo=204, hi=1e9)],
+                  histogram=pb.Bins(lo=200, hi=206, count=3))
+        self.run_on()
+        for step in range(1, 7):
+            report = self.debugger.hear("watch_report")
+            self.assertEqual((report.plan, report.step, report.holding), (1, step, False))
+            self.assertEqual([v.node for v in report.values], [W, A])
+            self.assertGreater(report.cost_ns, 0)
+            for value in report.values:
+                self.assertEqual((value.step, value.dtype, list(value.shape)), (step, pb.FLOAT32, [2, 3]))
+                self.assertEqual((value.stats.count, value.stats.min, value.stats.max),
+                                 (6, 100 * step, 100 * step + 5))
+                low = sum(100 * step + i <= 202 for i in range(6))
+                high = sum(100 * step + i >= 204 for i in range(6))
+                self.assertEqual(list(value.stats.in_range), [low, high])
+                self.assertEqual(list(value.stats.histogram), [2, 2, 2] if step == 2 else [0, 0, 0])
+        self.ends()
+
+    def test_triggers_keep_quiet_until_they_hold(self):
+        self.first_stop()
+        self.plan(A, B, when=AT_ONCE, hold=True,
+                  triggers=[pb.Trigger(field=pb.STAT_NON_FINITE, op=pb.GT, value=0)])
+        self.run_on()
+        report = self.debugger.hear("watch_report")
+        self.assertEqual((report.step, report.holding, [v.node for v in report.values]), (3, True, [B]))
+        self.assertEqual(report.values[0].stats.nan, 1)
+        self.debugger.say(watch_verdict=pb.WatchVerdict(report=report.id, stop=True, text="it is a NaN"))
+        stopped = self.debugger.hear("stopped")
+        self.assertEqual((stopped.reason, stopped.step, stopped.node, stopped.text, stopped.watch_report),
+                         (pb.STOP_WATCH, 3, B, "it is a NaN", report.id))
+        # It stands before the next node: what that computes is still that of step 2.
+        self.debugger.say(fetch=pb.Fetch(request=1, node=A))
+        self.assertEqual(self.debugger.hear("tensor_begin").step, 3)
+        self.run_on()
+        self.debugger.never("watch_report", until="goodbye")
+        self.assertEqual(self.trainer.wait(timeout=harness.DEADLINE), 0)
+
+    def test_verdicts_let_go(self):
+        self.first_stop(steps=4)
+        self.plan(A, when=AT_ONCE, hold=True, plan=1)
+        self.plan(A, when=AT_ONCE, hold=True, plan=2)
+        self.plan(W, when=AT_END, hold=True, plan=3, every=2)
+        self.run_on()
+        for step in range(1, 5):
+            ids = []
+            for plans in (({1, 2}), ({3} if step % 2 == 0 else set())):
+                reports = [self.debugger.hear("watch_report") for _ in plans]
+                self.assertEqual({r.plan for r in reports}, plans)
+                for report in reports:
+                    self.assertEqual(report.step, step)
+                    ids.append(report.id)
+                    self.debugger.say(watch_verdict=pb.WatchVerdict(report=report.id))
+            self.assertEqual(ids, sorted(ids))
+        self.ends()
+
+    def test_difference_to_the_step_before(self):
+        self.first_stop(steps=4)
+        self.plan(A, against_previous=True, atol=0.5,
+                  triggers=[pb.Trigger(field=pb.STAT_MEAN_ABS_DELTA, op=pb.LT, value=1)])
+        self.run_on()
+        first = self.debugger.hear("watch_report")  # could not be checked: there is no step before
+        self.assertEqual(first.step, 1)
+        self.assertFalse(first.values[0].stats.HasField("difference"))
+        self.debugger.never("watch_report", until="goodbye")
+
+    def test_difference_values(self):
+        self.first_stop(steps=4)
+        self.plan(A, against_previous=True, atol=0.5)
+        self.run_on()
+        for step in range(1, 5):
+            stats = self.debugger.hear("watch_report").values[0].stats
+            self.assertEqual(stats.HasField("difference"), step > 1)
+            if step > 1:
+                self.assertEqual((stats.difference.mean_abs_delta, stats.difference.mismatch), (100, 6))
+        self.ends()
+
+    def test_plans_are_replaced_and_removed(self):
+        self.first_stop(steps=6)
+        self.plan(A, plan=7)
+        self.run_on(pb.Run.STEP, count=1)
+        self.debugger.hear("watch_report")
+        self.debugger.hear("stopped")
+        self.plan(B, W, plan=7)
+        self.run_on(pb.Run.STEP, count=1)
+        self.assertEqual([v.node for v in self.debugger.hear("watch_report").values], [B, W])
+        self.debugger.hear("stopped")
+        self.plan(plan=7)
+        self.plan(99, plan=8)  # a node that is not there
+        self.run_on()
+        self.debugger.never("watch_report", until="goodbye")
+
+    def test_a_lost_debugger_ends_the_waiting(self):
+        self.first_stop(steps=500)
+        self.plan(A, when=AT_ONCE, hold=True)
+        self.run_on()
+        self.debugger.hear("watch_report")
+        self.debugger.server.stop(0)
+        self.assertEqual(self.trainer.wait(timeout=harness.DEADLINE), 0)
+
+    def value(self, request, node, **fields):
+        self.debugger.say(fetch=pb.Fetch(request=request, node=node, **fields))
+        begin = self.debugger.hear("tensor_begin")
+        data = self.debugger.hear("tensor_data").data
+        self.assertEqual((begin.request, begin.bytes), (request, len(data)))
+        return begin.step, struct.unpack(f"<{len(data) // 4}f", data)
+
+    def test_captured_values(self):
+        self.first_stop()
+        self.run_on(pb.Run.STEP, count=2)
+        self.debugger.hear("stopped")
+        self.debugger.say(fetch=pb.Fetch(request=1, node=EAGER))
+        self.assertEqual(self.debugger.hear("error").code, pb.RequestError.NO_VALUE)
+        self.debugger.say(capture=pb.Capture(nodes=[EAGER]))
+        self.run_on(pb.Run.STEP, count=2)
+        self.debugger.hear("stopped")
+        self.assertEqual(self.value(2, EAGER), (4, (400, 401, 402, 403)))
+        self.run_on(pb.Run.TO_NODE, node=EAGER)  # alive while its call lasts
+        self.debugger.hear("stopped")
+        self.assertEqual(self.value(3, EAGER)[0], 5)
+        self.debugger.say(stop_training=pb.StopTraining())
+        self.ends(3)
+
+    def test_new_shapes_are_told(self):
+        self.first_stop()
+        self.debugger.say(capture=pb.Capture(nodes=[EAGER]))
+        self.run_on(pb.Run.STEP, count=3)
+        outputs = self.debugger.hear("graph").new_outputs
+        self.assertEqual([(o.node, list(o.output.shape)) for o in outputs], [(EAGER, [3])])
+        self.debugger.hear("stopped")
+        self.run_on()
+        self.ends()
+
+    def test_eager_values_can_be_watched(self):
+        self.first_stop()
+        self.plan(EAGER, when=AT_ONCE)
+        self.run_on()
+        for step in range(1, 7):
+            value = self.debugger.hear("watch_report").values[0]
+            self.assertEqual((value.stats.count, value.stats.max), (step, 101 * step - 1))
+        self.ends()
+
+    def test_nan_statistics_on_request(self):
+        self.first_stop()
+        self.run_on(pb.Run.STEP, count=3)
+        self.debugger.hear("stopped")
+        self.debugger.say(stats=pb.StatsRequest(request=9, node=B))
+        stats = self.debugger.hear("stats").value.stats
+        self.assertEqual((stats.nan, stats.max), (1, 305))
+        self.assertTrue(math.isnan(self.value(10, B)[1][4]))
+        self.run_on()
+        self.ends()
+
+    def test_a_welcome_of_another_version_is_not_taken(self):
+        self.start(version=2)
+        self.assertIsNone(self.debugger.heard.get(timeout=harness.DEADLINE))
+
+    def test_silence_of_the_debugger_is_a_loss(self):
+        """Heartbeats every 0.05 s were agreed on and none comes: the trainer is let go, and gradb_wait
+        says that no debugger is there, which is this trainer's exit status 4."""
+        self.start(keepalive=0.05)
+        self.debugger.hear("stopped")
+        self.assertEqual(self.trainer.wait(timeout=harness.DEADLINE), 4)
+
+
+if __name__ == "__main__":
+    harness.main()
