@@ -64,8 +64,8 @@ static int for_watchpoints(struct command_call *call, const struct range *range,
     return rc;
 }
 
-/* Calls fn for every breakpoint and watchpoint that the words from `first` on name. A number that is not there is
- * an error; a range takes those that are. */
+/* Calls fn for every breakpoint and watchpoint that the words from `first` on name. A number that
+ * is not there is an error; a range takes those that are. */
 static int for_numbers(struct command_call *call, int first, number_fn fn, void *ctx,
                        struct gd_err *err)
 {

@@ -4,6 +4,8 @@
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
 
+#include "engine/watchpoint.h"
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +219,10 @@ static void add_breakpoints(struct completion *c)
         snprintf(number, sizeof(number), "%d", b->number);
         add_if(c, number);
     }
+    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w != NULL; w = w->next) {
+        snprintf(number, sizeof(number), "%d", w->number);
+        add_if(c, number);
+    }
 }
 
 static void add_ranks(struct completion *c)
@@ -263,6 +269,36 @@ static void add_commands(struct completion *c)
     for (const struct user_alias *a = c->repl->aliases; a != NULL; a = a->next) {
         add_if(c, a->name);
     }
+}
+
+static void add_conditions(struct completion *c)
+{
+    const struct gd_condition *condition;
+
+    for (size_t i = 0; (condition = gd_condition_at(i)) != NULL; i++) {
+        add_if(c, condition->id);
+        add_if(c, condition->abbr);
+    }
+}
+
+/* Behind a condition: its parameters, and the word before a selector. */
+static void add_params(struct completion *c, size_t first)
+{
+    const struct gd_condition *condition = NULL;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(c->line + first, " \t"), c->line + first);
+    if (gd_condition_find(name, &condition, NULL) != GD_OK) {
+        return;
+    }
+    for (int i = 0; i < condition->param_count; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%s=", condition->param[i].name);
+        if (!condition->param[i].hidden) {
+            add_if(c, text);
+        }
+    }
+    add_if(c, "on");
 }
 
 /* ---- where the cursor stands ---- */
@@ -321,7 +357,13 @@ static void complete_argument(struct completion *c, const struct command *comman
         }
         break;
     }
-    case ARG_SELECTOR: add_selectors(c); break;
+    case ARG_SELECTOR:
+        add_selectors(c);
+        if (command->args[0] == ARG_CONDITION) {
+            add_params(c, first);
+        }
+        break;
+    case ARG_CONDITION: add_conditions(c); break;
     case ARG_FILE: add_files(c); break;
     case ARG_SETTING: add_settings(c, first); break;
     case ARG_BREAKPOINT: add_breakpoints(c); break;
