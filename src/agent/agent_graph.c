@@ -494,6 +494,10 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
                       size_t *len)
 {
     *ret = NULL;
+    if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
+        !cursor->uncommitted && !(a->outputs_new && a->stopped)) {
+        return GD_OK;
+    }
     struct chunk chunk = {0};
     gd_arena_init(&chunk.arena, 0);
     Gradb__V1__GraphChunk graph = GRADB__V1__GRAPH_CHUNK__INIT;
