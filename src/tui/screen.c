@@ -39,7 +39,11 @@ static void add_session(const struct gd_session *session, struct gd_buf *out)
     } else {
         gd_buf_puts(out, "  rank 0");
     }
-    gd_buf_printf(out, "  step %lld", (long long)session->stop.step);
+    int64_t step = session->stop.step;
+    for (int i = 0; i < session->scalar_count; i++) { /* while it runs, scalars tell how far */
+        step = session->scalar[i].step > step ? session->scalar[i].step : step;
+    }
+    gd_buf_printf(out, "  step %lld", (long long)step);
     for (int i = 0; i < session->scalar_count; i++) {
         if (strcmp(session->scalar[i].name, "loss") == 0) {
             gd_buf_printf(out, "  loss %.4g", session->scalar[i].value);
