@@ -86,8 +86,9 @@ void gd_shape_strides(const struct gd_shape *shape, size_t item, int64_t stride[
 
     for (int i = shape->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        if (shape->dim[i] > 0)
-            step *= shape->dim[i];
+        /* Only a shape without elements can overflow here, and its strides are never followed. */
+        if (shape->dim[i] > 0 && __builtin_mul_overflow(step, shape->dim[i], &step))
+            step = 0;
     }
 }
 

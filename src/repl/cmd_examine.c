@@ -111,53 +111,80 @@ struct examine {
     const char *name; /* the tensor without the indices */
 };
 
-static void clip(struct examine *job, int64_t total)
+/* Element `skip` after `start`, and what is left from there on. */
+static void place(struct examine *job, int64_t start, int64_t skip)
 {
-    if (job->first > total) {
-        job->first = total;
-    }
+    int64_t total = gd_shape_count(&job->shape);
+    job->first = skip > total - start ? total : start + skip;
     if (job->count > total - job->first) {
         job->count = total - job->first;
     }
 }
 
-/* Fetches only the box that holds the elements, when the shape is known. */
-static int fetch_box(struct command_call *call, struct value *value, struct examine *job,
-                     int64_t skip, struct gd_err *err)
+/* Takes the whole tensor: its own shape says what is what. */
+static int fetch_whole(struct command_call *call, const struct value *value, struct examine *job,
+                       int64_t skip, struct gd_err *err)
 {
     struct value whole = *value;
-    whole.arg.slice = (struct gd_slice){0};
-    whole.label = job->name;
-    enum gd_dtype dtype;
     int64_t start = 0;
-    int rc = value_declared(call, &whole, &dtype, &job->shape, NULL);
-    int64_t total = rc == GD_OK ? gd_shape_count(&job->shape) : -1;
-    if (total >= 0) {
-        rc = start_of(&value->arg.slice, &job->shape, &start, err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        job->first = start + skip;
-        clip(job, total);
-        if (job->count > 0) {
-            box_slice(&job->shape, job->first, job->first + job->count - 1, &whole.arg.slice,
-                      &job->base);
-        }
+    whole.arg.slice = (struct gd_slice){0};
+    int rc = value_fetch(call, &whole, VALUE_ELEMENTS, err);
+    if (rc != GD_OK) {
+        return rc;
     }
-    rc = value_fetch(call, &whole, VALUE_ELEMENTS, err);
-    if (rc == GD_OK && total < 0) {
-        job->shape = whole.shape;
-        job->base = 0;
-        rc = start_of(&value->arg.slice, &job->shape, &start, err);
-        job->first = start + skip;
-        clip(job, gd_shape_count(&job->shape));
-    }
+    job->shape = whole.shape;
+    job->base = 0;
+    job->step = whole.step;
+    rc = start_of(&value->arg.slice, &job->shape, &start, err);
     if (rc != GD_OK) {
         value_deinit(&whole);
         return rc;
     }
-    job->step = whole.step;
+    place(job, start, skip);
     job->tensor = whole.tensor;
+    return GD_OK;
+}
+
+/* Fetches only the box that holds the elements, when the shape is known beforehand. The graph's
+ * word is not trusted: another number of elements than the box has means that it was wrong. */
+static int fetch_box(struct command_call *call, const struct value *value, struct examine *job,
+                     int64_t skip, struct gd_err *err)
+{
+    struct value box = *value;
+    struct gd_slice_view view;
+    int64_t stride[GD_MAX_RANK];
+    int64_t wanted = job->count;
+    int64_t start = 0;
+    enum gd_dtype dtype;
+    box.arg.slice = (struct gd_slice){0};
+    if (value_declared(call, &box, &dtype, &job->shape, NULL) != GD_OK ||
+        gd_shape_count(&job->shape) < 0) {
+        return fetch_whole(call, value, job, skip, err);
+    }
+    int rc = start_of(&value->arg.slice, &job->shape, &start, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    place(job, start, skip);
+    if (job->count == 0) {
+        return GD_OK; /* nothing to fetch: the caller says so */
+    }
+    box_slice(&job->shape, job->first, job->first + job->count - 1, &box.arg.slice, &job->base);
+    gd_shape_strides(&job->shape, 1, stride);
+    rc = gd_slice_apply(&box.arg.slice, &job->shape, stride, &view, err);
+    if (rc == GD_OK) {
+        rc = value_fetch(call, &box, VALUE_ELEMENTS, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (gd_tensor_count(box.tensor) != gd_shape_count(&view.shape)) {
+        value_deinit(&box);
+        job->count = wanted;
+        return fetch_whole(call, value, job, skip, err);
+    }
+    job->step = box.step;
+    job->tensor = box.tensor;
     return GD_OK;
 }
 
@@ -176,10 +203,9 @@ static int fetch_examined(struct command_call *call, struct value *value, struct
     }
     job->name = value->label;
     job->shape = value->shape;
-    job->first = skip;
     job->step = value->step;
     job->tensor = gd_tensor_ref(value->tensor);
-    clip(job, gd_shape_count(&job->shape));
+    place(job, 0, skip);
     return GD_OK;
 }
 

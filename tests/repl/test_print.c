@@ -129,6 +129,75 @@ static void print_shows_every_slot(void **state)
     net_expect_part(net, "whatis Split-op5:2", "error: net/Split-op5 has no output 2\n");
 }
 
+/* A tensor of 4 GB is not fetched for a look: statistics come from where it lives. */
+static void print_of_a_huge_tensor_fetches_nothing(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape huge = {.rank = 2, .dim = {100000, 10000}};
+    static const struct gd_shape small = {.rank = 1, .dim = {4}};
+    const float values[] = {1, 2, 3, 4};
+    gd_node_id node =
+        fake_node(&net->fake, "net/huge", "Parameter", GD_FLOAT32, &huge, NULL, 0, NULL);
+    fake_graph_done(&net->fake);
+    fake_set(&net->fake, node, 0, GD_CURRENT, GD_FLOAT32, &small, values);
+    net_expect_part(net, "print net/huge", "(the values are not shown because there are many:");
+    assert_int_equal(net->fake.fetches, 0);
+    assert_int_equal(net->fake.stats, 1);
+    net_expect_part(net, "print net/huge[:2]", "[1. 2.]\n");
+    net_expect_part(net, "print -a net/huge", "[1. 2. 3. 4.]\n");
+}
+
+/* What a trainer declares need not be possible, and need not be what it sends. */
+static void absurd_shapes_are_survived(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape absurd = {.rank = 3, .dim = {INT64_MAX, INT64_MAX, 2}};
+    static const struct gd_shape open = {.rank = 2, .dim = {-1, 3}};
+    static const struct gd_shape small = {.rank = 1, .dim = {4}};
+    const float values[] = {1, 2, 3, 4};
+    gd_node_id node =
+        fake_node(&net->fake, "net/absurd", "Parameter", GD_FLOAT32, &absurd, NULL, 0, NULL);
+    static const struct gd_shape hollow = {.rank = 3, .dim = {0, INT64_MAX, INT64_MAX}};
+    fake_node(&net->fake, "net/hollow", "Parameter", GD_FLOAT32, &hollow, NULL, 0, NULL);
+    gd_node_id unknown =
+        fake_node(&net->fake, "net/open", "Parameter", GD_FLOAT32, &open, NULL, 0, NULL);
+    fake_graph_done(&net->fake);
+    fake_set(&net->fake, node, 0, GD_CURRENT, GD_FLOAT32, &small, values);
+    fake_set(&net->fake, unknown, 0, GD_CURRENT, GD_FLOAT32, &small, values);
+    net_expect(net, "whatis net/absurd",
+               "type = float32 (9223372036854775807, 9223372036854775807, 2)\n");
+    net_expect(net, "whatis net/open", "type = float32 (?, 3)\n");
+    net_expect_part(net, "whatis net/open[0]", "error: ");
+    net_expect_part(net, "print net/absurd", "[1. 2. 3. 4.]\n");
+    net_expect_part(net, "print net/open", "[1. 2. 3. 4.]\n");
+    fake_run(&net->fake, "x/2 net/absurd[1]", NULL);
+    fake_run(&net->fake, "whatis net/hollow[:, 1:2]", NULL);
+    fake_run(&net->fake, "x/2 net/hollow", NULL);
+    fake_run(&net->fake, "x/2 net/open[1]", NULL);
+    fake_run(&net->fake, "tensors", NULL);
+    fake_run(&net->fake, "info params", NULL);
+    net_expect_part(net, "info node net/open", "output :0   float32 (?, 3)\n");
+}
+
+/* The shape that the graph declares is not that of the value: indices stay inside what was sent. */
+static void examine_trusts_the_value_not_the_graph(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_shape declared = {.rank = 1, .dim = {1000}};
+    static const struct gd_shape sent = {.rank = 1, .dim = {4}};
+    const float values[] = {1, 2, 3, 4};
+    gd_node_id node =
+        fake_node(&net->fake, "net/liar", "Parameter", GD_FLOAT32, &declared, NULL, 0, NULL);
+    fake_graph_done(&net->fake);
+    fake_set(&net->fake, node, 0, GD_CURRENT, GD_FLOAT32, &sent, values);
+    net_expect(net, "x/16 net/liar", "net/liar:0\n[0]:  1.0  2.0  3.0  4.0\n");
+    net_expect(net, "x/16 net/liar[2]", "net/liar:0\n[2]:  3.0  4.0\n");
+    fake_run(&net->fake, "print -a net/liar", NULL);
+    fake_run(&net->fake, "x/16 net/liar", NULL); /* now from the cache */
+    fake_run(&net->fake, "find > 0 net/liar", NULL);
+    net_expect_part(net, "print net/liar", "[1. 2. 3. 4.]\n");
+}
+
 static void print_several(void **state)
 {
     net_expect_part(*state, "print loss/Mean-op9 net/big[0, 1]",
@@ -430,6 +499,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(print_formats, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_of_scalars_and_empty_tensors, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_shows_every_slot, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(print_of_a_huge_tensor_fetches_nothing, setup_text,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(absurd_shapes_are_survived, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(examine_trusts_the_value_not_the_graph, setup_text,
+                                        teardown),
         cmocka_unit_test_setup_teardown(print_several, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_history, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_previous_and_difference, setup_text, teardown),
