@@ -231,7 +231,7 @@ class Panes(unittest.TestCase):
             t.expect_ready()
             t.send("continue\r")
             t.expect(r"running, C-c stops")
-            t.expect(r"  running")
+            t.expect(r"step [1-9]\d* .*  running")
             t.send("\x03")
             t.expect(r"  stopped")
             t.expect(r"^\(gradb\)")
