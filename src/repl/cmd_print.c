@@ -40,12 +40,32 @@ static cJSON *next_record(struct command_call *call, const struct print_job *job
     return record;
 }
 
+/* A slice may be a view into a large tensor, which the history must not keep alive. */
+static int remember(struct command_call *call, const struct value *value)
+{
+    struct gd_tensor *copy = NULL;
+    if (value->arg.slice.count == 0) {
+        return repl_remember(call->repl, value->tensor, value->label);
+    }
+    const struct gd_tensor *view = value->tensor;
+    if (gd_tensor_create(view->dtype, &view->shape, 0, &copy, NULL) != GD_OK) {
+        return 0;
+    }
+    if (gd_tensor_count(view) > 0) {
+        gd_strided_copy(gd_tensor_bytes_mut(copy), view->data, &view->shape, view->stride,
+                        gd_dtype_size(view->dtype));
+    }
+    int number = repl_remember(call->repl, copy, value->label);
+    gd_tensor_unref(copy);
+    return number;
+}
+
 static int show_value(struct command_call *call, const struct print_job *job, struct value *value,
                       struct gd_err *err)
 {
     int number = 0;
     if (value->tensor && !value->is_history) {
-        number = repl_remember(call->repl, value->tensor, value->label);
+        number = remember(call, value);
     }
     if (out_is_json(call->out)) {
         cJSON *record = next_record(call, job);

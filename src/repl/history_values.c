@@ -12,6 +12,23 @@ static void forget(struct remembered *value)
     *value = (struct remembered){.tensor = NULL};
 }
 
+/* Big values give way before the ring is full: together they take no more than the cache may. */
+static void keep_within_budget(struct repl *repl)
+{
+    uint64_t left = repl->debugger->settings.max_cache;
+
+    for (int i = 0; i < REPL_MAX_VALUES && i < repl->value_count; i++) {
+        struct remembered *value = &repl->values[(repl->value_count - i) % REPL_MAX_VALUES];
+        uint64_t bytes = value->tensor != NULL ? gd_tensor_bytes(value->tensor) : 0;
+        if (bytes > left) {
+            forget(value);
+            left = 0;
+        } else {
+            left -= bytes;
+        }
+    }
+}
+
 int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label)
 {
     if (repl->values == NULL) {
@@ -27,6 +44,7 @@ int repl_remember(struct repl *repl, struct gd_tensor *tensor, const char *label
     forget(value);
     value->tensor = kept;
     value->label = copy;
+    keep_within_budget(repl);
     return number;
 }
 

@@ -220,6 +220,19 @@ static void print_history(void **state)
                   "error: $1 is a value that was kept: it has no previous one\n");
 }
 
+/* Old values give way when together they are larger than the cache may be. */
+static void history_has_a_budget(void **state)
+{
+    struct net *net = *state;
+    net->fake.debugger->settings.max_cache = 2 * NET_BIG_ROWS * NET_BIG_COLS * 4;
+    fake_run(&net->fake, "print net/big", NULL);
+    fake_run(&net->fake, "print net/big[1]", NULL);
+    fake_run(&net->fake, "print net/big", NULL);
+    net_expect_part(net, "print $2[0]", "30.0\n");
+    net_expect_part(net, "print $3[0, 1]", "1.0\n");
+    net_expect_part(net, "print $1", "error: there is no value $1");
+}
+
 static void print_previous_and_difference(void **state)
 {
     net_expect_part(*state, "print net/fc1/MatMul-op1 prev",
@@ -506,6 +519,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(print_several, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_history, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(history_has_a_budget, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_previous_and_difference, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_previous_turns_keeping_on, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_says_why_there_is_no_value, setup_text, teardown),
