@@ -29,7 +29,7 @@
 #define AGENT_MAX_SCALARS  4096                 /* waiting to be sent; older ones are dropped */
 #define AGENT_MAX_LOG      1024                 /* lines waiting; newer ones are dropped */
 #define AGENT_MAX_LINE     4096                 /* bytes of a log line */
-#define AGENT_MAX_REQUESTS 65536       /* unanswered requests */
+#define AGENT_MAX_REQUESTS 65536                /* unanswered requests */
 #define AGENT_CHUNK        ((size_t)256 * 1024) /* bytes of a value or of a graph per message */
 #define AGENT_MAX_REPORTS  ((size_t)64 << 20)   /* bytes of watch reports waiting */
 
