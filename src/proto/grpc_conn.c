@@ -400,6 +400,15 @@ static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
     ev_timer_again(conn->server->loop, &conn->patience);
 }
 
+/* When this process itself slept (stopped, or busy), the peer's answer may lie unread, and timers
+ * come before sockets: then the peer is not to blame. */
+static bool has_unread(const struct gd_grpc_conn *conn)
+{
+    char byte;
+
+    return ev_is_active(&conn->reader) && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct gd_grpc_conn *conn = w->data;
@@ -408,7 +417,9 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     ev_tstamp silence = ev_now(loop) - conn->last_heard;
 
     (void)revents;
-    if (!conn->heard) {
+    if (has_unread(conn)) {
+        set_patience(conn, 0);
+    } else if (!conn->heard) {
         grpc_conn_fail(conn, "it did not speak HTTP/2 within %g s", patience);
     } else if (conn->ping_out && silence >= patience) {
         grpc_conn_fail(conn, "no answer to a PING for %g s", patience);
@@ -420,7 +431,7 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
         set_patience(conn, interval - silence);
     } else if (nghttp2_submit_ping(conn->session, NGHTTP2_FLAG_NONE, NULL) == 0) {
         conn->ping_out = true;
-        conn->last_heard = ev_now(loop); /* its 20 seconds begin now */
+        conn->last_heard = ev_now(loop); /* its patience begins now */
         set_patience(conn, patience);
     }
     flush_and_settle(conn);

@@ -8,7 +8,8 @@
  * any number of times, half_close, and at the very end closed: exactly once, also when the peer
  * resets, the connection breaks or the server is destroyed. After `closed` the call is gone.
  * Everything runs on the loop's thread. Handlers may send and finish from any event but closed, and
- * at any later time until closed.
+ * at any later time until closed. A handler that runs the loop itself must not wait for the
+ * connection that it was called for: that one stands still until the handler returns.
  */
 #ifndef GD_PROTO_GRPC_SERVER_H
 #define GD_PROTO_GRPC_SERVER_H

@@ -407,8 +407,8 @@ static void test_silent_peers(void **state)
     struct world *w = *state;
     struct peer peer;
 
-    w->server->peer_patience = 0.05;
-    w->settings.keepalive = 0.02;
+    w->server->peer_patience = 0.5;
+    w->settings.keepalive = 0.1;
     peer_init(&peer, w);
     expect_echo(w, &peer, "one"); /* answers PINGs while the loop runs */
     ev_io_stop(w->loop, &peer.reader);
