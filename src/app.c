@@ -181,13 +181,14 @@ static int run_front_end(struct app *app)
     if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {
         return repl_exit_status(app->repl);
     }
-    if (!repl_wants_quit(app->repl) && app->options->tui) {
+    if (!repl_wants_quit(app->repl) && !app->options->tui) {
+        repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
+    }
+    if (!repl_wants_quit(app->repl)) {
         struct gd_err err = {.code = GD_OK};
         if (tui_run(app->loop, app->repl, &err) != GD_OK) {
             fprintf(stderr, "error: %s\n", err.text);
         }
-    } else if (!repl_wants_quit(app->repl)) {
-        repl_run_prompt(app->repl);
     }
     repl_clear_status(app->repl); /* only batch mode tells what failed */
     return repl_exit_status(app->repl);

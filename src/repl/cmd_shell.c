@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The world outside and the command line itself: shell, pipe, history, complete. */
 #include "repl/commands.h"
+#include "repl/line.h"
 #include "repl/repl_impl.h"
 
 #include <errno.h>
@@ -285,7 +286,36 @@ static int run_complete(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
+/* ---- tui ---- */
+
+static int run_tui(struct command_call *call, struct gd_err *err)
+{
+    const char *what = call->argc == 1 ? call->argv[0] : "enable";
+
+    if (call->argc > 1 || (strcmp(what, "enable") != 0 && strcmp(what, "disable") != 0)) {
+        return gd_fail(err, GD_EUSAGE, "tui: enable or disable is needed");
+    }
+    if (!call->repl->options.interactive) {
+        return gd_fail(err, GD_EUNSUPPORTED, "panes need a terminal");
+    }
+    if (strcmp(what, "enable") == 0) {
+        line_leave(
+            call->repl); /* the prompt's caller opens the panes; in the panes it does nothing */
+    } else {
+        call->repl->prompt_wish = true;
+    }
+    return GD_OK;
+}
+
 const struct command cmd_shell_table[] = {
+    {.name = "tui",
+     .group = "support",
+     .usage = "tui [enable | disable]",
+     .summary = "Open the panes, or go back to the prompt",
+     .help = "C-x a does the same in the panes. \"gradb --tui\" begins with the panes.",
+     .args = {ARG_WORD},
+     .flags = CMD_IN_TUI,
+     .run = run_tui},
     {.name = "shell",
      .aliases = "!",
      .group = "support",

@@ -385,7 +385,9 @@ static void on_line(char *text)
         execute(line, text);
     }
     free(text);
-    if (!line->repl->quit) {
+    if (line->left) {
+        ev_break(line->repl->loop, EVBREAK_ALL);
+    } else if (!line->repl->quit) {
         show_prompt(line);
     } else {
         ev_break(line->repl->loop, EVBREAK_ALL);

@@ -146,6 +146,13 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err)
     return gd_fail(err, GD_EUNSUPPORTED, "files and programs are out of reach here");
 }
 
+bool repl_take_prompt_wish(struct repl *repl)
+{
+    bool wish = repl->prompt_wish;
+    repl->prompt_wish = false;
+    return wish;
+}
+
 void repl_clear_status(struct repl *repl)
 {
     repl->exit_status = 0;

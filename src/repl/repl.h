@@ -68,6 +68,9 @@ void repl_end(struct repl *repl);
  * replacing line[*start..point). NULL when there is none. Never touches the network. */
 char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start);
 
+/* True once after `tui disable`: panes give way to the prompt. */
+bool repl_take_prompt_wish(struct repl *repl);
+
 /* The readline prompt on stdin/stdout, until quit or end of file. */
 int repl_run_prompt(struct repl *repl);
 

@@ -383,6 +383,7 @@ static void run(struct tui *tui)
 {
     while (!repl_wants_quit(tui->repl) && !tui->ended) {
         run_queue(tui);
+        tui->plain = repl_take_prompt_wish(tui->repl) || tui->plain;
         if (tui->plain) {
             go_plain(tui);
         }

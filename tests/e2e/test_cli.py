@@ -252,6 +252,70 @@ class Pipe(unittest.TestCase):
             harness.wait_for("the end of the training", done_file.exists)
 
 
+class Listen(unittest.TestCase):
+    """Training processes that come by themselves."""
+
+    def trainer(self, port, *args):
+        process = subprocess.Popen([str(harness.CHARLM), *SMALL, *args], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL,
+                                   env=dict(os.environ, GRADB_ADDRESS=f"127.0.0.1:{port}"))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_two_trainers(self):
+        with harness.Gradb("-nx") as run:
+            port = run.wait_listening()
+            self.trainer(port, "--steps", "1000000")
+            run.expect(r"Connected: training process 1")
+            run.expect("before the first step")
+            self.trainer(port, "--steps", "1000000")
+            run.expect(r"Connected: training process 2")
+            run.expect(r"\[2\] .*before the first step")
+            run.run("rank", r"\[Training process 1, ")
+            run.run("step", r"\[1\] Stopped at the end of step 1\.")
+            run.run("rank 2", r"\[Training process 2, ")
+            run.run("step 2", r"\[2\] Stopped at the end of step 2\.")
+            run.send("rank all step")
+            run.expect(r"\[1\] Stopped at the end of step 2\.")
+            run.expect(r"\[2\] Stopped at the end of step 3\.")
+            run.run("rank 7", "error: there is no session 7")
+            run.run("info ranks", r"\*\s+2\s")
+            self.assertEqual(run.finish(), 0)
+
+    def test_a_lost_trainer_is_told_and_stays_readable(self):
+        with harness.Gradb("-nx") as run:
+            process = self.trainer(run.wait_listening(), "--steps", "1000000")
+            run.expect("before the first step")
+            run.run("step", "end of step 1")
+            run.run("print Default/network/head.bias[:2]", r"^\$1 = ")
+            run.run("continue", "Continuing")
+            process.kill()
+            run.expect("The training process was lost")
+            run.run("print $1", r"float32 \(2,\)")
+            run.run("step", "error: the training process is gone")
+            self.trainer(run.port, "--steps", "1000000")
+            run.expect("Connected: training process 2")
+            run.expect("before the first step")
+            run.run("step", "end of step 1")
+            self.assertEqual(run.finish(), 0)
+
+    def test_a_second_gradb_is_told_that_the_port_is_taken(self):
+        with harness.Gradb("-nx") as run:
+            port = run.wait_listening()
+            done = harness.run_gradb("-q", "-nx", "--batch", "--listen", f"127.0.0.1:{port}", "listen")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("in use", done.stderr)
+            self.assertEqual(run.finish(), 0)
+
+    def test_in_batch_mode_the_first_trainer_is_waited_for(self):
+        with harness.Gradb("-nx", "--batch", "-ex", "step 2", "-ex", "detach") as run:
+            process = self.trainer(run.wait_listening(), "--steps", "50")
+            run.expect(r"end of step 2\.")
+            self.assertEqual(run.process.wait(timeout=harness.DEADLINE), 0)
+            self.assertEqual(process.wait(timeout=harness.DEADLINE), 0)
+
+
 class Terminal(unittest.TestCase):
     """gradb on a pseudo terminal."""
 
@@ -408,6 +472,18 @@ class Terminal(unittest.TestCase):
         self.expect(r"\(gradb\) ")
         self.type("hello\r")
         self.expect("hi there\r\n")
+
+    def test_tui_enable_opens_the_panes_and_disable_closes_them(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("tui enable\r")
+        self.expect(r"\x1b\[\?1049h")  # the terminal's second screen
+        self.type("tui disable\r")
+        self.expect(r"\x1b\[\?1049l")
+        self.type("echo back again\\n\r")
+        self.expect("back again\r\n")
+        self.type("quit\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
 
     def test_an_empty_line_repeats_the_step(self):
         self.start("-q", *trainer("--steps", "100"))
