@@ -21,6 +21,7 @@ void gd_settings_init(struct gd_settings *settings)
     settings->max_log_lines = 10000;
     settings->shared_memory = true;
     settings->on_loss = GD_ON_LOSS_CONTINUE;
+    settings->stop_on_hit = true;
     settings->keepalive = 20;
     settings->start_timeout = 60;
     settings->print_precision = 8;

@@ -25,6 +25,7 @@ struct gd_settings {
     uint64_t max_log_lines;    /* lines of trainer output kept; default 10000 */
     /* MindSpore 1.x */
     bool ms_version_check_strict; /* as the old server: refuse other versions than 2.0 */
+    bool stop_on_hit;             /* a watchpoint that fires ends the run; default on */
     bool ms_shared_allow_remote;  /* accept MindSpore clients (which cannot show a token) from other
                                      hosts; default off */
     /* wire */

@@ -5,7 +5,6 @@
  * the middle of a step as well, and does not say which kind of stop it is.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,9 @@
 
 static void copy_name(char *out, size_t size, const char *name)
 {
-    snprintf(out, size, "%s", name);
+    size_t len = strnlen(name, size - 1);
+    memcpy(out, name, len);
+    out[len] = '\0';
 }
 
 void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
@@ -218,7 +219,7 @@ static bool run_is_done(struct gd_ms_target *target, enum gd_stop_reason *reason
 
 bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason)
 {
-    if (target->run.hit) {
+    if (target->run.hit && target->debugger->settings.stop_on_hit) {
         *reason = GD_STOP_HIT;
         tell_what_is_left(target, "a watchpoint");
         return true;

@@ -132,8 +132,9 @@ static const struct gd_ms_io target_io = {reply_to_wait, target_gone};
 /* Puts the process of that device in front; a new one when there is none. */
 static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
 {
-    char device[sizeof conn->processes->device];
-    snprintf(device, sizeof device, "%.*s", (int)strcspn(device_name, ":"), device_name);
+    char device[sizeof conn->processes->device] = "";
+    size_t len = strcspn(device_name, ":");
+    memcpy(device, device_name, len < sizeof device ? len : sizeof device - 1);
     struct ms_process **link = &conn->processes;
     while (*link && (*link)->device[0] && strcmp((*link)->device, device) != 0)
         link = &(*link)->next;
@@ -208,7 +209,7 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
         if (mine && !mine->refused)
             warn(service, gd_grpc_conn_peer(conn),
                  "a MindSpore process on another host was refused, because it cannot show a token: "
-                 "set ms-shared-allow-remote on, or forward the port through ssh");
+                 "set ms-remote on, or forward the port through ssh");
         if (mine)
             mine->refused = true;
         gd_grpc_finish(call, GD_GRPC_PERMISSION_DENIED,

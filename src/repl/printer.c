@@ -401,6 +401,9 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (event->type == GD_EV_LOG && event->text != NULL) {
         repl_launch_log(repl, event->text);
     }
+    if (event->type == GD_EV_HIT && !event->hit->error && repl->exit_status == 0) {
+        repl->exit_status = 4; /* also when it does not stop the run */
+    }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
     if (repl->ending || (repl->muted && over && !repl->options.json)) {
         return;

@@ -68,6 +68,8 @@ const struct setting settings_table[] = {
      "Take tensors through shared memory from trainers on this host"},
     {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",
      "Time that run waits for the program to connect; 0 waits for ever"},
+    {"stop-on-hit", NULL, SETTING_BOOL, AT(stop_on_hit), 0, 0, NULL, "",
+     "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
     {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
      "Secret that trainers must show in GRADB_TOKEN"},
     {.name = NULL},

@@ -3,6 +3,7 @@
 clients whose messages protoc makes from our own .proto files."""
 import json
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -379,6 +380,26 @@ class Watchpoints(Session):
         self.assertEqual(gradb.finish(), 4)
         self.assertTrue(any(RELU in hit[1] for hits in [v for k, v in trainer.log if k == "hits"] for hit in hits))
 
+    def test_hits_need_not_stop(self):
+        gradb = self.gradb_with("-ex", "set stop-on-hit off")
+        trainer = self.trainer(version="1.9.0", backend="Ascend", graphs=[small_graph(nan_step=2)])
+        gradb.run("watch TO on all", "Watchpoint 1")
+        gradb.send("continue")
+        gradb.expect(f"Watchpoint 1: {RELU}:0")
+        gradb.expect("training ended")
+        trainer.wait_note("done")
+        gradb.run("info hits", r"step 2  watchpoint 1 \(TO\)")
+
+    def test_hits_that_do_not_stop_give_status_4_too(self):
+        gradb = self.gradb_with("--batch", "-ex", "set stop-on-hit off", "-ex", "watch TO on all",
+                                "-ex", "continue")
+        trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend",
+                                graphs=[small_graph(nan_step=2)])
+        self.trainers.append(trainer)
+        trainer.start()
+        self.assertEqual(gradb.finish(), 4)
+        trainer.wait_note("done")
+
     def test_wrong_conditions(self):
         gradb = self.gradb_with()
         self.trainer(version="1.9.0")
@@ -524,6 +545,32 @@ class Lives(Session):
         trainer = self.trainer(version="1.9.0", backend="Ascend", heartbeat=5)
         self.assertEqual(trainer.log[0][0], "heartbeat")
         gradb.run("info target", "every 5 s")
+        self.finish(trainer)
+
+
+class Strangers(Session):
+    def address(self):
+        """One of this machine's that is not loopback."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(("192.0.2.1", 9))  # nothing is sent
+            except OSError:
+                self.skipTest("this machine has no other address")
+            return probe.getsockname()[0]
+
+    def test_processes_of_other_hosts_cannot_show_a_token(self):
+        host = self.address()
+        gradb = self.gradb_with("-ex", "set token secret", listen="0.0.0.0:0")
+        trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend", host=host)
+        self.trainers.append(trainer)
+        trainer.start()
+        gradb.expect("warning: .*another host was refused")
+        trainer.wait_note("failed", test=lambda error: "PERMISSION_DENIED" in error)
+        gradb.send("set ms-remote on")
+        trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend", host=host)
+        self.trainers.append(trainer)
+        trainer.start()
+        gradb.expect("Stopped before the first step")
         self.finish(trainer)
 
 
