@@ -15,10 +15,10 @@ show print precision
 set print precision 5
 show print precision
 show version
-pipe help all | head -n 3
+pipe help echo | head -n 2
 shell exit 0
 help echo
-help breakpoints
-apropos breakpoint
+help files
+apropos tab
 history
 complete info br
