@@ -20,6 +20,7 @@
 #define CONNECT_SECONDS 10.0 /* for TCP, and again for the Welcome */
 #define GOODBYE_SECONDS 1.5  /* for the debugger to take the last words */
 #define LOST_BEATS      3.0
+#define STEADY_SECONDS  5.0
 
 double agent_now(void)
 {
@@ -64,6 +65,8 @@ void agent_io_destroy(struct agent *a)
 
 /* ---- losing and finding a debugger --------------------------------------------------- */
 
+/* A connection that lasted is found again quickly; one that ends as soon as it is made is not
+ * tried again and again. */
 static void schedule(struct agent_io *io, bool holding)
 {
     double most = holding ? BACKOFF_HOLDING : BACKOFF_MAX;
@@ -97,6 +100,7 @@ static void lost(struct agent_io *io, const char *why)
     pthread_mutex_lock(&a->lock);
     bool was_up = a->link == LINK_UP;
     if (was_up) {
+        io->backoff = agent_now() - io->since > STEADY_SECONDS ? 0 : io->backoff;
         agent_disarm(a);
         if (!a->hold) {
             a->stopped = false;

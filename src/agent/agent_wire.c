@@ -366,7 +366,6 @@ static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
     pthread_mutex_unlock(&a->lock);
     io->keepalive = m->keepalive > 0 && m->keepalive < 1e6 ? m->keepalive : 0;
     io->max_tensor = m->max_tensor;
-    io->backoff = 0;
     io->debugger_id_len = m->debugger_id.len <= sizeof(io->debugger_id) ? m->debugger_id.len : 0;
     if (io->debugger_id_len) {
         memcpy(io->debugger_id, m->debugger_id.data, io->debugger_id_len);
@@ -609,6 +608,12 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
     struct agent_io *io = ctx;
     io->call = NULL;
     io->closed = true;
+    if (code == GD_GRPC_INVALID_ARGUMENT || code == GD_GRPC_RESOURCE_EXHAUSTED) {
+        /* What we are is what it does not take, and the next attempt would end the same: this one
+         * is not for us. */
+        memcpy(io->detached_from, io->debugger_id, io->debugger_id_len);
+        io->detached_from_len = io->debugger_id_len;
+    }
     snprintf(io->close_text, sizeof(io->close_text), "%.150s (gRPC status %d)",
              text[0] ? text : "the debugger closed the connection", (int)code);
 }

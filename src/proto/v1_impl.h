@@ -55,6 +55,7 @@ struct v1_conn {
     bool loopback;
     bool finished; /* nothing more is said or heard */
     double since, last_heard, last_beat;
+    double keepalive; /* as the Welcome said it */
     uint64_t beats;
     struct v1_target *target; /* NULL before the hello and after the end */
 };

@@ -9,6 +9,7 @@
 #define HELLO_SECONDS 10.0
 #define LOST_BEATS    3.0
 #define TICK_SECONDS  1.0
+#define TICK_LEAST    0.02
 #define MAX_TOKEN     128
 
 /* ---- speaking ------------------------------------------------------------------------ */
@@ -113,7 +114,7 @@ static int send_welcome(struct v1_conn *conn)
     m.session = (uint32_t)target->base.session->number;
     m.on_loss = settings->on_loss == GD_ON_LOSS_HOLD ? GRADB__V1__ON_LOSS__ON_LOSS_HOLD
                                                      : GRADB__V1__ON_LOSS__ON_LOSS_CONTINUE;
-    m.keepalive = settings->keepalive;
+    m.keepalive = conn->keepalive = settings->keepalive;
     m.shm = target->shm != NULL;
     m.max_message = max_message(conn->service);
     m.max_tensor = settings->max_tensor;
@@ -233,7 +234,7 @@ static void send_heartbeat(struct v1_conn *conn)
 
 static void check_time(struct v1_conn *conn, double now)
 {
-    double keepalive = conn->service->debugger->settings.keepalive;
+    double keepalive = conn->keepalive;
     if (conn->finished) {
         return;
     }
@@ -267,6 +268,17 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- connections --------------------------------------------------------------------- */
 
+/* Ticks at least twice per heartbeat. */
+static void start_timer(struct gd_v1_service *service)
+{
+    double keepalive = service->debugger->settings.keepalive;
+    double tick = keepalive > 0 && keepalive / 2 < TICK_SECONDS ? keepalive / 2 : TICK_SECONDS;
+    if (!ev_is_active(&service->timer) || tick < service->timer.repeat) {
+        service->timer.repeat = tick > TICK_LEAST ? tick : TICK_LEAST;
+        ev_timer_again(service->loop, &service->timer);
+    }
+}
+
 struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire *wire,
                              void *wire_ctx, const char *peer, bool loopback)
 {
@@ -286,10 +298,7 @@ struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire
     }
     conn->link = &service->conns;
     service->conns = conn;
-    if (!ev_is_active(&service->timer)) {
-        ev_timer_set(&service->timer, TICK_SECONDS, TICK_SECONDS);
-        ev_timer_start(service->loop, &service->timer);
-    }
+    start_timer(service);
     return conn;
 }
 

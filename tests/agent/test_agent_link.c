@@ -2,6 +2,8 @@
 /* The connection: tokens, a debugger that goes and one that comes, detaching, forks. */
 #include "world.h"
 
+#include "proto/v1_impl.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +211,48 @@ static void detached_run_goes_on(void **state)
     end_run(b);
 }
 
+static bool has_beaten_often(struct world *w)
+{
+    return w->service->conns && w->service->conns->beats >= 10;
+}
+
+/* Ten heartbeats are more than three times the silence that either side would take for a loss. */
+static void heartbeats_keep_a_standing_run(void **state)
+{
+    struct both *b = *state;
+    b->w.debugger->settings.keepalive = 0.2;
+    b->toy.wait = 60;
+    toy_start(&b->toy, &b->w);
+    world_until_stops(&b->w, 1);
+    world_until(&b->w, "heartbeats", has_beaten_often);
+    assert_int_equal(b->w.lost, 0);
+    assert_int_equal(b->w.connected, 1);
+    end_run(b);
+}
+
+static bool was_lost(struct world *w)
+{
+    return w->lost > 0;
+}
+
+/* A debugger that cannot take this graph is told of it once, not in a loop. */
+static void graph_that_is_too_large_does_not_come_again(void **state)
+{
+    struct both *b = *state;
+    b->w.debugger->settings.max_graph = 100;
+    toy_start(&b->toy, &b->w);
+    world_until(&b->w, "the refusal", was_lost);
+    assert_non_null(strstr(world_session(&b->w)->end_text, "max-graph"));
+    b->w.debugger->settings.max_graph = 1 << 20;
+    until_step(&b->toy, 1);
+    while (!strstr(gradb_error(b->toy.agent), "detached")) { /* it came again, and was told so */
+        world_until(&b->w, "a moment", was_lost);
+        ev_run(b->w.loop, EVRUN_ONCE);
+    }
+    assert_int_equal(b->w.debugger->session_count, 1);
+    toy_join(&b->toy);
+}
+
 /* ---- forks --------------------------------------------------------------------------- */
 
 /* The child uses every function; what it returns is its exit status. */
@@ -299,6 +343,8 @@ int main(void)
         RUN(run_holds_for_the_next_debugger),
         RUN(running_run_holds_at_the_next_step),
         RUN(detached_run_goes_on),
+        RUN(heartbeats_keep_a_standing_run),
+        RUN(graph_that_is_too_large_does_not_come_again),
         RUN(forked_child_is_left_alone),
         RUN(shared_memory_leaves_nothing_behind),
     };
