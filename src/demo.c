@@ -150,6 +150,7 @@ static int continue_to_bad_output(struct repl *repl)
         int rc = type_line(repl, "continue");
         struct gd_session *session = stopped_session(repl);
         if (rc == GD_OK && i == 0) {
+            type_line(repl, "set print threshold 6");
             rc = type_line(repl, "display ."); /* from now on at every stop */
         }
         if (rc != GD_OK) {
@@ -172,7 +173,7 @@ static int show_input(struct repl *repl)
         info.input_count == 0) {
         return GD_ESTATE;
     }
-    return type_line(repl, "print %s", gd_graph_name(session->graph, info.inputs[0].node));
+    return type_line(repl, "find zero %s", gd_graph_name(session->graph, info.inputs[0].node));
 }
 
 static int play_tour(struct repl *repl)
@@ -201,10 +202,10 @@ static int play_tour(struct repl *repl)
     if (rc != GD_OK) {
         return rc;
     }
-    say("There it is: -Inf out of finite numbers. This is what went in:");
-    type_line(repl, "set print threshold 6");
+    say("There it is: -Inf. Where, and what went in?");
+    type_line(repl, "find nonfinite .");
     rc = show_input(repl);
-    say("A probability that is 0, and this line takes its logarithm:");
+    say("In the same place a probability that is 0, and this line takes its logarithm:");
     type_line(repl, "list");
     say("The next operators carry it into the loss.");
     type_line(repl, "next");
