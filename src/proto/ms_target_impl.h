@@ -118,6 +118,7 @@ struct gd_ms_target {
     struct ms_view *views, **views_end;
     struct ms_watch *watches;
     int32_t next_client_id;
+    unsigned stray_hits;       /* of watchpoints that were never set */
     bool init_watch;           /* a weight_initialization was set since the last check */
     uint64_t error_seen[1024]; /* what could not be checked and was told already */
     struct ms_local *local;    /* NULL until needed */

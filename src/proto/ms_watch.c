@@ -12,7 +12,8 @@
 #include "engine/condition.h"
 #include "proto/ms_target_impl.h"
 
-#define MAX_NODES_PER_SET 30000
+#define MAX_NODES_PER_SET  30000
+#define MAX_STRAY_WARNINGS 3
 
 /* ---- commands ------------------------------------------------------------------------------ */
 
@@ -350,7 +351,9 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)
         target->run.end_hits = true;
     if (!watch) {
-        if (hit->id < 1 || hit->id >= target->next_client_id) /* else it was deleted meanwhile */
+        /* Deleted meanwhile, or set by a debugger before us: said a few times, not at each step. */
+        bool ours = hit->id >= 1 && hit->id < target->next_client_id;
+        if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS)
             ms_warn(target,
                     "a hit on %s names watchpoint %" PRId32 ", which was never set: ignored",
                     hit->node_name, hit->id);

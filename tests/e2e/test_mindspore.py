@@ -507,6 +507,21 @@ class Lives(Session):
         gradb.send("rank 2")
         self.finish(second)
 
+    def test_sixty_four_at_once(self):
+        gradb = self.gradb_with()
+        for device in range(64):
+            trainer = FakeMindSpore(gradb.port, version="1.9.0", backend="Ascend", device=device)
+            self.trainers.append(trainer)
+        for trainer in self.trainers:
+            trainer.start()
+        for trainer in self.trainers:
+            trainer.wait_note("wait")
+        for _ in self.trainers:
+            gradb.expect("[Ss]topped before the first step")
+        gradb.run("info ranks", "64")
+        gradb.run("step", "end of step 1")
+        self.assertTrue(all(trainer.error is None for trainer in self.trainers))
+
     def test_vanishes(self):
         gradb = self.gradb_with()
         trainer = self.trainer(version="1.9.0", backend="Ascend")
