@@ -303,18 +303,26 @@ static char **child_environment(struct repl *repl, const char *address, struct g
 {
     const char *colon = strrchr(address, ':');
     const char *port = colon != NULL ? colon + 1 : address;
+    char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
     const char *token = repl->debugger->settings.token;
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
-    char local[64];
+    char local[300];
 
-    /* The program runs here, whatever else we listen on. */
-    snprintf(local, sizeof(local), "127.0.0.1:%s", port);
+    if (host == NULL) {
+        return NULL;
+    }
+    /* The program runs here: all addresses, and any loopback name, are reached by this one. */
+    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
+        strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0) {
+        host = gd_arena_strdup(arena, "127.0.0.1");
+    }
+    snprintf(local, sizeof(local), "%s:%s", host != NULL ? host : "", port);
     struct variable ours[] = {
         {"GRADB_ADDRESS", gd_arena_strdup(arena, local)},
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
         {"GRADB_DISABLE", NULL},
         {"ENABLE_MS_DEBUGGER", "1"},
-        {"MS_DEBUGGER_HOST", "127.0.0.1"},
+        {"MS_DEBUGGER_HOST", host},
         {"MS_DEBUGGER_PORT", port},
         {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
     };

@@ -23,8 +23,10 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     if (is_error) {
         fflush(stdout); /* so that both in one terminal come in order */
     }
-    fwrite(text, 1, len, file);
-    fflush(file);
+    bool written = fwrite(text, 1, len, file) == len && fflush(file) == 0;
+    if (!written && errno == EPIPE) { /* the reader has seen enough */
+        repl_quit(repl, 1);
+    }
 }
 
 void repl_printf(struct repl *repl, bool is_error, const char *format, ...)

@@ -65,7 +65,6 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     repl->loop = loop;
     repl->debugger = debugger;
     repl->options = *options;
-    repl->interrupted_at = -1e9;
     ev_timer_init(&repl->follow_timer, on_follow_timer, 0., 0.);
     repl->follow_timer.data = repl;
     if (debugger->pump == NULL) {

@@ -47,7 +47,7 @@ const char *repl_prompt(struct repl *repl);    /* "(gradb) " or ">" while a body
 bool repl_is_waiting(
     const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
 /* What Ctrl-C does: a waiting command is interrupted (a run asks the trainer to stop; a second one
- * within 2 s gives the prompt back and lets the trainer run). Returns false when nothing waits: the
+ * gives the prompt back and lets the trainer run). Returns false when nothing waits: the
  * front end clears its line. Call it from the loop, not from a signal handler. */
 bool repl_interrupt(struct repl *repl);
 /* Asks for an orderly end, as the command quit without a question. */

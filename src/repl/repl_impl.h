@@ -68,13 +68,12 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
-    bool prompt_wish;      /* `tui disable` was typed */
-    bool ending;           /* after the last command */
-    bool muted;            /* what ends now was ended by us: no word about it */
-    int depth;             /* commands within commands */
-    bool pumping;          /* the loop runs inside a command */
-    bool waiting;          /* a foreground command waits */
-    double interrupted_at; /* of the last Ctrl-C while waiting */
+    bool prompt_wish; /* `tui disable` was typed */
+    bool ending;      /* after the last command */
+    bool muted;       /* what ends now was ended by us: no word about it */
+    int depth;        /* commands within commands */
+    bool pumping;     /* the loop runs inside a command */
+    bool waiting;     /* a foreground command waits */
 
     char *repeat;            /* the line that an empty line runs; NULL none */
     const char *source_path; /* of the file being read; NULL none */

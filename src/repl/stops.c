@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define AGAIN_SECONDS 2.0 /* a second Ctrl-C within this gives the prompt back */
+#define HINT_SECONDS 1.0 /* after an interrupt: then it is said that it takes time */
 
 bool repl_interrupt(struct repl *repl)
 {
@@ -180,6 +180,7 @@ struct stop_wait {
     struct gd_debugger *debugger;
     int number; /* not the session itself: one that is over may be forgotten meanwhile */
     uint64_t before;
+    bool interrupted; /* the trainer was asked to stop */
 };
 
 static struct gd_session *waited_for(const struct stop_wait *wait)
@@ -197,7 +198,7 @@ static bool stop_done(void *ctx)
 }
 
 /* Ctrl-C while the trainer runs. 0: wait on; 1: the prompt comes back; negative: an error. */
-static int on_interrupt(struct command_call *call, int number, struct gd_err *err)
+static int on_interrupt(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
@@ -208,11 +209,11 @@ static int on_interrupt(struct command_call *call, int number, struct gd_err *er
     if (repl->options.batch) {
         return gd_fail(err, GD_EINTR, "interrupted");
     }
-    bool again = repl_now(repl) - repl->interrupted_at < AGAIN_SECONDS;
-    repl->interrupted_at = repl_now(repl);
+    bool again = wait->interrupted;
+    wait->interrupted = true;
     int rc = GD_OK;
     if (!again) { /* it runs, so it lives */
-        call->session = gd_debugger_session(repl->debugger, number);
+        call->session = gd_debugger_session(repl->debugger, wait->number);
         rc = call->session != NULL && gd_session_is_live(call->session)
                  ? gd_target_interrupt(call->session->target, &why)
                  : GD_OK;
@@ -229,15 +230,26 @@ static int on_interrupt(struct command_call *call, int number, struct gd_err *er
 
 static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
+    double patience = -1;
+
     for (;;) {
-        int rc = repl_wait(call->repl, stop_done, wait, -1);
+        int rc = repl_wait(call->repl, stop_done, wait, patience);
         if (rc == GD_OK) {
             return GD_OK;
         }
-        rc = on_interrupt(call, wait->number, err);
+        patience = -1;
+        if (rc == GD_ETIMEOUT) {
+            out_printf(call->out,
+                       "The trainer was asked to stop; Ctrl-C once more lets it run in the "
+                       "background.\n");
+            out_flush(call->out);
+            continue;
+        }
+        rc = on_interrupt(call, wait, err);
         if (rc != 0) {
             return rc;
         }
+        patience = HINT_SECONDS;
     }
 }
 
@@ -268,6 +280,7 @@ int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *er
             return GD_ELOST;
         }
         wait.before = session->stop.sequence;
+        wait.interrupted = false;
         if (session->state != GD_STOPPED || !follow(repl)) {
             return GD_OK;
         }

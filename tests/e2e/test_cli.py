@@ -414,6 +414,23 @@ class Terminal(unittest.TestCase):
         self.expect("Stopped at the end of step")
         self.assertIsNone(self.process.poll())
 
+    def test_a_second_ctrl_c_gives_the_prompt_back(self):
+        self.start("-q", *trainer("--steps", "1000000"))
+        pid = int(self.expect(r", pid (\d+)\.").group(1))
+        self.expect(r"\(gradb\) ")
+        self.type("continue\r")
+        self.expect(r"Continuing\.\r\n")
+        os.kill(pid, signal.SIGSTOP)  # it hears nothing now
+        self.type("\x03")
+        self.expect("once more")
+        self.type("\x03")
+        self.expect("runs on in the background")
+        self.expect(r"\(gradb\) ")
+        os.kill(pid, signal.SIGCONT)
+        self.expect("Interrupted")  # the first one arrives after all
+        self.type("step\r")
+        self.expect("Stopped at the end of step")
+
     def test_quit_asks_while_a_program_runs(self):
         self.start("-q", *trainer("--steps", "1000000"))
         self.expect("first step")
