@@ -169,6 +169,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     if (live && (session->target->capabilities & GD_CAN_KILL) != 0 &&
         gd_target_kill(session->target, &why) == GD_OK) {
         repl_wait(call->repl, session_over, session, 2.0);
+        launch_wait(call->repl, 2.0); /* it may have something to tidy up */
     } else if (live && !launch_is_running(call->repl)) {
         rc = gd_target_kill(session->target, err);
     }

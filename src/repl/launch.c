@@ -527,6 +527,13 @@ static bool has_ended(void *ctx)
     return !((struct repl_launch *)ctx)->running;
 }
 
+void launch_wait(struct repl *repl, double seconds)
+{
+    if (launch_is_running(repl)) {
+        repl_wait(repl, has_ended, repl->launch, seconds);
+    }
+}
+
 void launch_kill(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;

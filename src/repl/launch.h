@@ -21,6 +21,8 @@ const char *launch_program(const struct repl *repl); /* "" when none was started
 char *const *launch_argv(const struct repl *repl);   /* of the last one; NULL when none */
 /* How it ended ("exited with status 1", "was killed by signal 9 (Killed)"); "" while it runs. */
 const char *launch_end_text(const struct repl *repl);
+/* Waits for its end, so many seconds at most. */
+void launch_wait(struct repl *repl, double seconds);
 /* Asks its process group to end, then makes it; waits for the end. */
 void launch_kill(struct repl *repl);
 /* From now on it is none of ours: it is not killed at the end, and its output has a reader even
