@@ -27,6 +27,20 @@ void grpc_conn_fail(struct gd_grpc_conn *conn, const char *format, ...)
     grpc_log(conn->server, "closed the connection from %s: %s", conn->peer, text);
 }
 
+static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
+{
+    conn->patience.repeat = seconds > 0.01 ? seconds : 0.01;
+    ev_timer_again(conn->server->loop, &conn->patience);
+}
+
+/* The peer is well: look again when the next PING is due. */
+static void rest(struct gd_grpc_conn *conn)
+{
+    double interval = conn->server->settings->keepalive;
+
+    set_patience(conn, interval > 0 ? interval : conn->server->peer_patience);
+}
+
 /* --- what nghttp2 says --- */
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -80,9 +94,13 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 {
     struct gd_grpc_conn *conn = user;
 
-    conn->heard = true;
+    if (!conn->heard) {
+        conn->heard = true;
+        rest(conn);
+    }
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
         conn->ping_out = false;
+        rest(conn);
     } else if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
         struct gd_grpc_call *call = call_of(session, frame->hd.stream_id);
         if (call) {
@@ -393,12 +411,6 @@ void grpc_conn_kick(struct gd_grpc_conn *conn)
 }
 
 /* --- a peer that is silent --- */
-
-static void set_patience(struct gd_grpc_conn *conn, ev_tstamp seconds)
-{
-    conn->patience.repeat = seconds > 0.01 ? seconds : 0.01;
-    ev_timer_again(conn->server->loop, &conn->patience);
-}
 
 /* When this process itself slept (stopped, or busy), the peer's answer may lie unread, and timers
  * come before sockets: then the peer is not to blame. */
