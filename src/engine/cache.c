@@ -268,7 +268,7 @@ bool gd_cache_get_stats(struct gd_cache *cache, const struct gd_tensor_ref *ref,
 
 void gd_cache_move(struct gd_cache *cache, int64_t last_step, int64_t new_step)
 {
-    bool next = new_step == last_step + 1;
+    bool next = last_step < new_step && last_step == new_step - 1;
     struct entry *older;
 
     for (struct entry *entry = cache->newest; entry; entry = older) {

@@ -183,6 +183,7 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
 {
     struct gd_session_impl *impl = session->impl;
 
+    impl->rechecking = run->kind == GD_RUN_RECHECK;
     if (run->kind != GD_RUN_RECHECK && sequence == UINT64_MAX) {
         impl->run = *run;
         if (run->name != impl->run_name) {
@@ -244,6 +245,9 @@ static bool rest_of_run(const struct gd_session *session, struct gd_run *ret)
         return false;
     }
     *ret = impl->run;
+    if (at->step < from->step) {
+        return true; /* the trainer counts anew: nobody knows how far it came */
+    }
     if (ret->kind == GD_RUN_STEP) {
         /* Steps end between two stops of different step; one that stands at an end has it behind
          * it. */
@@ -318,21 +322,26 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
     }
     for (;;) {
         enum breakpoint_verdict verdict = BREAKPOINT_NONE;
+        bool at_node = now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
+                       now.reason == GD_STOP_HIT;
 
         enter_stop(session, &now);
-        if (now.reason == GD_STOP_BREAKPOINT || now.reason == GD_STOP_NODE ||
-            now.reason == GD_STOP_HIT) {
+        if (at_node && !impl->rechecking) {
             verdict = breakpoints_pass(session, session->stop.node);
         }
-        if (verdict != BREAKPOINT_IGNORE || now.reason != GD_STOP_BREAKPOINT ||
-            !resume_silently(session)) {
+        impl->rechecking = false;
+        if (verdict == BREAKPOINT_IGNORE && now.reason == GD_STOP_BREAKPOINT &&
+            resume_silently(session)) {
+            if (!impl->has_deferred || has_ended(session)) {
+                return;
+            }
+            now = impl->deferred;
+            continue;
+        }
+        if (!has_ended(session)) { /* the trainer may have been lost when it was to go on */
             announce_stop(session, verdict);
-            return;
         }
-        if (!impl->has_deferred) {
-            return;
-        }
-        now = impl->deferred;
+        return;
     }
 }
 

@@ -25,6 +25,8 @@ struct gd_session_impl {
     bool has_run;
     bool resuming; /* inside a silent resume: a stop that comes now is dealt with by the loop there
                     */
+    bool rechecking; /* asked to evaluate again where it stands: the next stop passes no breakpoint
+                      */
     bool has_deferred;
     struct gd_stop deferred;
     size_t hit_cap;

@@ -9,6 +9,9 @@ static int resume(struct gd_target *target, const struct gd_run *run, struct gd_
 {
     struct fake_target *fake = (struct fake_target *)target;
 
+    if (fake->lose_next) {
+        gd_session_on_lost(target->session, "the fake broke");
+    }
     if (fake->resume_rc) {
         return gd_fail(err, fake->resume_rc, "the fake will not");
     }

@@ -13,6 +13,7 @@ struct fake_target {
     int resume_rc;            /* returned by resume */
     struct gd_stop stop_next; /* reason not NONE: reported from inside resume, stop_count times */
     int stop_count;
+    bool lose_next; /* resume loses the trainer */
     gd_node_id breakpoints[16], kept[16];
     size_t breakpoint_count, kept_count;
     int breakpoint_pushes, keep_pushes;

@@ -535,6 +535,79 @@ static void test_ignore(void **state)
     finish(bench);
 }
 
+/* The trainer goes away just when an ignored breakpoint wants it to go on. */
+static void test_lost_while_passing(void **state)
+{
+    struct gd_stop again = {.reason = GD_STOP_BREAKPOINT, .step = 2, .node = 1};
+    struct gd_err err;
+    (void)state;
+
+    for (int refused = 0; refused < 2; refused++) {
+        struct bench *bench = make(true);
+        struct gd_breakpoint *one;
+
+        assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+        one->ignore = 5;
+        stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+        assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+        bench->log[0] = '\0';
+        bench->fake->lose_next = true;
+        bench->fake->resume_rc = refused ? GD_ELOST : GD_OK;
+        bench->fake->stop_next = again;
+        bench->fake->stop_count = refused ? 0 : 1;
+        stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+        assert_int_equal(bench->session->state, GD_LOST);
+        assert_false(gd_session_is_live(bench->session));
+        assert_null(strchr(bench->log, 'S'));
+        finish(bench);
+    }
+}
+
+/* Looking again where it stands is no pass: nothing is counted, and it goes nowhere. */
+static void test_recheck_at_breakpoint(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+    assert_int_equal(one->hits, 1);
+    one->ignore = 2;
+    assert_int_equal(resume(bench, GD_RUN_RECHECK, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    assert_int_equal(one->hits, 1);
+    assert_int_equal(one->ignore, 2);
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 2, 1);
+    assert_int_equal(one->hits, 2);
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    finish(bench);
+}
+
+/* Steps are what a peer says: the ends of 64 bits and counting backwards are no trouble. */
+static void test_absurd_steps(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
+    stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
+    one->ignore = 1;
+    assert_int_equal(resume(bench, GD_RUN_STEP, 3, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 0, 1);
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    assert_int_equal(bench->fake->run.count, 3);
+    finish(bench);
+}
+
 static void test_keep_previous(void **state)
 {
     struct bench *bench = make(true);
@@ -680,6 +753,9 @@ int main(void)
         cmocka_unit_test(test_cache_limits),
         cmocka_unit_test(test_breakpoints),
         cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_lost_while_passing),
+        cmocka_unit_test(test_recheck_at_breakpoint),
+        cmocka_unit_test(test_absurd_steps),
         cmocka_unit_test(test_keep_previous),
         cmocka_unit_test(test_hits),
         cmocka_unit_test(test_scalars),
