@@ -26,8 +26,16 @@ enum item_kind { ITEM_NODE, ITEM_PARAMETER, ITEM_CONSTANT };
 struct item {
     const uint8_t *data;
     uint32_t len;
-    enum item_kind kind;
-    gd_node_id node; /* GD_NO_NODE until added */
+    uint32_t name_at, name_len; /* inside data: found once, however often the name is compared */
+    gd_node_id node;            /* GD_NO_NODE until added */
+    uint8_t kind;
+    bool is_slot;  /* a constant that can choose an element of a tuple: */
+    uint16_t slot; /* this one */
+};
+
+struct use { /* where a parameter or constant is used first */
+    struct span scope;
+    bool backward;
 };
 
 struct load {
@@ -40,7 +48,7 @@ struct load {
     bool dense; /* node i is called i + 1, as every release does it: no table needed for nodes */
     uint32_t *inputs; /* all resolved inputs, operator after operator */
     size_t input_count, input_cap;
-    struct span *first_scope; /* of parameters and constants: where they are used first */
+    struct use *first_use; /* of parameters and constants */
     struct gd_output *outputs;
     uint32_t output_cap;
     struct gd_attr *attrs;
@@ -66,9 +74,18 @@ static struct span string_field(const uint8_t *data, size_t len, uint32_t number
 }
 
 /* NodeProto.name is field 2, the others' name or key is field 1. */
-static struct span item_name(const struct item *item, bool *bad)
+static bool find_name(struct item *item)
 {
-    return string_field(item->data, item->len, item->kind == ITEM_NODE ? 2 : 1, bad);
+    bool bad = false;
+    struct span name = string_field(item->data, item->len, item->kind == ITEM_NODE ? 2 : 1, &bad);
+    item->name_at = name.len ? (uint32_t)(name.data - item->data) : 0;
+    item->name_len = (uint32_t)name.len;
+    return !bad;
+}
+
+static struct span item_name(const struct item *item)
+{
+    return (struct span){item->data + item->name_at, item->name_len};
 }
 
 static bool is_number(const struct span *name, uint32_t number)
@@ -96,7 +113,10 @@ static int add_item(struct load *load, const struct gd_pb_field *field, enum ite
         load->items = items;
         load->cap = cap;
     }
-    load->items[load->count++] = (struct item){field->data, (uint32_t)field->len, kind, GD_NO_NODE};
+    load->items[load->count++] = (struct item){.data = field->data,
+                                               .len = (uint32_t)field->len,
+                                               .kind = (uint8_t)kind,
+                                               .node = GD_NO_NODE};
     return GD_OK;
 }
 
@@ -112,11 +132,11 @@ static int collect(struct load *load, const uint8_t *data, size_t len, uint32_t 
         int rc = add_item(load, &field, kind, err);
         if (rc)
             return rc;
-        bool bad = false;
-        struct span name = item_name(&load->items[load->count - 1], &bad);
-        if (bad)
+        struct item *item = &load->items[load->count - 1];
+        if (!find_name(item))
             return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in node number %u",
                            load->count);
+        struct span name = item_name(item);
         if (kind == ITEM_NODE && load->dense && !is_number(&name, load->count))
             load->dense = false;
     }
@@ -143,8 +163,7 @@ static uint32_t *table_slot(const struct load *load, const struct span *name)
         uint32_t *slot = &load->table[at];
         if (!*slot)
             return slot;
-        bool bad = false;
-        struct span other = item_name(&load->items[*slot - 1], &bad);
+        struct span other = item_name(&load->items[*slot - 1]);
         if (other.len == name->len && memcmp(other.data, name->data, name->len) == 0)
             return slot;
     }
@@ -161,8 +180,7 @@ static int build_table(struct load *load, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory for the names of %u nodes", load->count);
     load->table_mask = size - 1;
     for (uint32_t i = first; i < load->count; i++) {
-        bool bad = false;
-        struct span name = item_name(&load->items[i], &bad);
+        struct span name = item_name(&load->items[i]);
         if (!name.len)
             continue;
         uint32_t *slot = table_slot(load, &name);
@@ -404,6 +422,7 @@ static int resolve_inputs(struct load *load, const struct item *item, const stru
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
+    struct use here = {{NULL, 0}, false};
     while (gd_pb_next(&reader, &field)) {
         if (field.number != 1 || field.wire != GD_PB_BYTES)
             continue;
@@ -416,9 +435,13 @@ static int resolve_inputs(struct load *load, const struct item *item, const stru
             return rc;
         if (found == NO_ITEM || found < load->info.nodes)
             continue;
-        struct span *first = &load->first_scope[found - load->info.nodes];
-        if (!first->data || (is_backward(first) && !is_backward(scope)))
-            *first = scope->data ? *scope : (struct span){(const uint8_t *)"", 0};
+        if (!here.scope.data) {
+            here.scope = scope->data ? *scope : (struct span){(const uint8_t *)"", 0};
+            here.backward = is_backward(scope);
+        }
+        struct use *first = &load->first_use[found - load->info.nodes];
+        if (!first->scope.data || (first->backward && !here.backward))
+            *first = here;
     }
     return GD_OK;
 }
@@ -485,7 +508,7 @@ static size_t keep_stored_name(struct load *load, const struct span *name)
 
 static size_t keep_placed_name(struct load *load, uint32_t number, size_t stored)
 {
-    const struct span *scope = &load->first_scope[number - load->info.nodes];
+    const struct span *scope = &load->first_use[number - load->info.nodes].scope;
     size_t len = strlen(gd_buf_text(&load->text) + stored);
     size_t at = load->text.len;
     gd_buf_reserve(&load->text, scope->len + len + 2);
@@ -535,7 +558,7 @@ static int add_parameter(struct load *load, uint32_t number, struct gd_err *err)
     gd_buf_clear(&load->text);
     size_t stored = keep_stored_name(load, &name);
     /* One that no operator uses would be taken for a weight by its name alone. */
-    bool used = load->first_scope[number - load->info.nodes].data != NULL;
+    bool used = load->first_use[number - load->info.nodes].scope.data != NULL;
     struct gd_node_desc desc = {
         .type = "Parameter", .kind = used ? GD_NODE_AUTO : GD_NODE_PARAMETER, .output_count = 1};
     return add_placed(load, number, stored, &desc, 0, err);
@@ -544,8 +567,8 @@ static int add_parameter(struct load *load, uint32_t number, struct gd_err *err)
 static int add_constant(struct load *load, uint32_t number, struct gd_err *err)
 {
     struct item *item = &load->items[number];
-    bool bad = false, is_int;
-    int64_t integer;
+    bool bad = false, is_int = false;
+    int64_t integer = 0;
     struct span key = string_field(item->data, item->len, 1, &bad);
     struct span value = string_field(item->data, item->len, 2, &bad);
     struct span full_name = string_field(item->data, item->len, 3, &bad);
@@ -554,6 +577,8 @@ static int add_constant(struct load *load, uint32_t number, struct gd_err *err)
     if (rc)
         return rc;
     bool good = gd_ms_value_output(value.data, value.len, &load->outputs[0], &is_int, &integer);
+    item->is_slot = good && is_int && integer >= 0 && integer <= UINT16_MAX;
+    item->slot = item->is_slot ? (uint16_t)integer : 0;
     gd_buf_clear(&load->text);
     gd_buf_putc(&load->text, '\0'); /* offset 0 stands for no value */
     struct gd_buf shown = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
@@ -584,13 +609,8 @@ static void give_slot(const struct load *load, const uint32_t *found, struct gd_
     if (found[1] == NO_ITEM || load->items[found[1]].kind != ITEM_CONSTANT)
         return;
     const struct item *item = &load->items[found[1]];
-    bool bad = false, is_int = false;
-    int64_t integer = 0;
-    struct span value = string_field(item->data, item->len, 2, &bad);
-    struct gd_output output;
-    if (gd_ms_value_output(value.data, value.len, &output, &is_int, &integer) && is_int &&
-        integer >= 0 && integer <= UINT16_MAX)
-        edges[0].slot = (uint16_t)integer;
+    if (item->is_slot)
+        edges[0].slot = item->slot;
 }
 
 static uint32_t read_edges(const struct load *load, const struct item *item, const uint32_t *found,
@@ -684,9 +704,9 @@ static int index_items(struct load *load, const uint8_t *data, size_t len, struc
     load->info.constants = load->count - load->info.nodes - load->info.parameters;
     if (rc)
         return rc;
-    load->first_scope =
-        calloc((size_t)load->info.parameters + load->info.constants + 1, sizeof *load->first_scope);
-    if (!load->first_scope)
+    load->first_use =
+        calloc((size_t)load->info.parameters + load->info.constants + 1, sizeof *load->first_use);
+    if (!load->first_use)
         return gd_fail(err, GD_ENOMEM, "out of memory for %u parameters", load->info.parameters);
     return build_table(load, err);
 }
@@ -736,7 +756,7 @@ int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
     free(load.items);
     free(load.table);
     free(load.inputs);
-    free(load.first_scope);
+    free(load.first_use);
     free(load.outputs);
     free(load.attrs);
     free(load.attr_at);

@@ -455,6 +455,65 @@ static void test_long_attributes_are_left_out(void **state)
     assert_string_equal(node_info.attrs[0].value, "short");
 }
 
+/* ---- bytes that must not cost more than themselves ----------------------------------------- */
+
+/* Many inputs that name one item whose bytes are many: looked through for each, they would take
+ * hours; the suite's limit ends the test. */
+static void test_large_items_are_read_once(void **state)
+{
+    (void)state;
+    enum { PARTS = 1 << 20, USES = 1 << 18 };
+    struct gd_buf bytes = GD_BUF_INIT(1u << 28), weight = GD_BUF_INIT(1u << 24),
+                  chosen = constant("i", NULL, 1), node = GD_BUF_INIT(1u << 26);
+    struct gd_node_info found;
+    chosen.max = 1u << 24;
+    pb_text(&weight, 1, "w");
+    for (int i = 0; i < PARTS; i++) { /* of no field that anybody knows */
+        pb_int(&weight, 15, 0);
+        pb_int(&chosen, 15, 0);
+    }
+    for (int i = 0; i < USES; i++)
+        gd_buf_add(&node, "\x0a\x03\x0a\x01w", 5);
+    pb_text(&node, 2, "1");
+    pb_text(&node, 3, "AddN");
+    pb_text(&node, 8, "Default/AddN-op1");
+    pb_message(&bytes, 1, &node);
+    for (int i = 2; i < 40000; i++) {
+        char name[16], full_name[48];
+        snprintf(name, sizeof name, "%d", i);
+        snprintf(full_name, sizeof full_name, "Default/TupleGetItem-op%d", i);
+        add(&bytes, pb_node(name, "TupleGetItem", "Default", full_name, INPUTS("1", "i")));
+    }
+    pb_message(&bytes, 3, &weight);
+    pb_message(&bytes, 5, &chosen);
+    assert_int_equal(load(&bytes), GD_OK);
+    node_of("Default/AddN-op1", &found);
+    assert_int_equal(found.input_count, USES);
+    node_of("Default/TupleGetItem-op39999", &found);
+}
+
+static void test_a_long_scope_is_looked_at_once(void **state)
+{
+    (void)state;
+    enum { USES = 1 << 18, LONG = 1 << 20 };
+    struct gd_buf bytes = GD_BUF_INIT(1u << 28), node = GD_BUF_INIT(1u << 26),
+                  weight = pb_parameter("w", 11, (int64_t[]){2}, 1);
+    char *scope = malloc(LONG + 1);
+    assert_non_null(scope);
+    memset(scope, 'o', LONG);
+    scope[LONG] = '\0';
+    for (int i = 0; i < USES; i++)
+        gd_buf_add(&node, "\x0a\x03\x0a\x01w", 5);
+    pb_text(&node, 2, "1");
+    pb_text(&node, 3, "AddN");
+    pb_text(&node, 4, scope);
+    pb_text(&node, 8, "Default/AddN-op1");
+    free(scope);
+    pb_message(&bytes, 1, &node);
+    pb_message(&bytes, 3, &weight);
+    assert_int_equal(load(&bytes), GD_ELIMIT); /* no parameter can be shown in such a place */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -473,6 +532,8 @@ int main(void)
         TEST(test_is_whole),
         TEST(test_values),
         TEST(test_long_attributes_are_left_out),
+        TEST(test_large_items_are_read_once),
+        TEST(test_a_long_scope_is_looked_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
