@@ -248,6 +248,8 @@ static void use_base(struct gd_ms_target *target)
         snprintf(text, sizeof text, "has elements of type number %" PRId64 ", which are no numbers",
                  base->wire_dtype);
         fail_view(target, GD_EUNSUPPORTED, text);
+    } else if (!base->bytes && gd_shape_count(&base->shape) != 0) {
+        fail_view(target, GD_EPROTO, "came with a shape that has elements and a size of 0 bytes");
     } else if (!base->bytes) {
         give_empty(target); /* no value would be sent for it */
     } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
