@@ -95,10 +95,24 @@ static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metad
         at->counts_after = false;
 }
 
+/* A graph that was compiled later is waited for before its first step. No step has ended here; one
+ * may have on the way, where releases stop at the start of a step only. */
+static void update_between(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    struct ms_position *at = &target->at;
+    int64_t done = ms_steps_done(target);
+    if (target->is_gpu && at->base + metadata->cur_step > done)
+        done = at->base + metadata->cur_step;
+    at->step = done;
+    at->at_end = at->sure = true;
+}
+
 void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
-    if (!target->is_gpu) {
+    if (target->new_graph) {
+        update_between(target, metadata);
+    } else if (!target->is_gpu) {
         update_ascend(at, metadata);
     } else {
         notice_counter(target, metadata);
@@ -224,7 +238,8 @@ bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason)
         tell_what_is_left(target, "a watchpoint");
         return true;
     }
-    if (run_is_done(target, reason))
+    bool steps_only = target->new_graph && target->run.kind != GD_RUN_STEP; /* no node ran */
+    if (!steps_only && run_is_done(target, reason))
         return true;
     if (at_breakpoint(target)) {
         *reason = GD_STOP_BREAKPOINT;

@@ -191,8 +191,9 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
     case MS_FRESH: stop_first(target, metadata); break;
     case MS_RUNNING:
         ms_position_update(target, metadata);
-        if (!ms_local_begin(target))
+        if (target->new_graph || !ms_local_begin(target))
             ms_arrived(target);
+        target->new_graph = false;
         break;
     case MS_RECHECKING: finish_recheck(target); break;
     case MS_SUSPENDED: break;                         /* the same suspension goes on */
@@ -249,6 +250,7 @@ void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, siz
     struct gd_ms_graph_info info;
     struct gd_err err;
     heard_from(target, "SendGraph");
+    target->new_graph = target->phase == MS_RUNNING;
     if (gd_ms_graph_load(target->base.session->graph, data, len, &info, &err)) {
         target->failures++;
         ms_warn(target, "a graph of %zu bytes was not taken: %s", len, err.text);

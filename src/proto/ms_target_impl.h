@@ -99,6 +99,7 @@ struct gd_ms_target {
     enum ms_phase phase;
     bool mismatch;
     bool got_graph;
+    bool new_graph; /* came while it ran: it waits next before that graph's first step */
     int32_t graphs_expected;
     bool is_gpu;
     char device[128];

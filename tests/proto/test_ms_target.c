@@ -127,6 +127,16 @@ static void wait_at(int32_t cur_step, const char *cur_node)
     gd_ms_target_on_wait(world.target, &call, &metadata);
 }
 
+static void send_second_graph(void)
+{
+    struct gd_buf bytes = GD_BUF_INIT(1u << 20);
+    struct gd_buf one = pb_node("1", "ReLU", "Default/eval", "Default/eval/ReLU-op9", NULL);
+    pb_message(&bytes, 1, &one);
+    pb_text(&bytes, 2, "kernel_graph_2");
+    gd_ms_target_on_graph(world.target, (const uint8_t *)bytes.data, bytes.len);
+    gd_buf_deinit(&bytes);
+}
+
 static void connect(const char *version, const char *backend)
 {
     struct gd_ms_metadata metadata = {.device_name = "0:1", .graph_num = 1};
@@ -208,6 +218,46 @@ static void test_steps_are_our_own_count(void **state)
     assert_string_equal(world.reply, "step"); /* from memory, at once */
     wait_at(2, "");
     expect_stop(GD_STOP_STEP, 3, true);
+}
+
+/* A graph that was compiled later is sent in the middle of a run, and the process waits before its
+ * first step: no step has ended there. */
+static void test_a_new_graph_is_no_step(void **state)
+{
+    static const struct {
+        const char *version, *backend;
+        int32_t first_end, new_graph, second_end; /* cur_step */
+    } cases[] = {{"2.0.0", "Ascend", 0, 1, 1},
+                 {"2.0.0", "GPU", 0, 1, 1},
+                 {"1.6.0", "GPU", 1, 1, 2}, /* without the actor runtime */
+                 {"1.4.0", "Ascend", 1, 1, 2},
+                 {"1.2.0", "GPU", 1, 1, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        connect(cases[i].version, cases[i].backend);
+        assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+        wait_at(cases[i].first_end, RELU);
+        expect_stop(GD_STOP_STEP, 1, true);
+        assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+        send_second_graph();
+        wait_at(cases[i].new_graph, RELU);
+        assert_string_equal(world.reply, "step");
+        wait_at(cases[i].second_end, RELU);
+        expect_stop(GD_STOP_STEP, 2, true);
+        teardown(state);
+        setup(state);
+    }
+}
+
+static void test_a_new_graph_behind_a_step(void **state)
+{
+    (void)state;
+    connect("1.4.0", "GPU"); /* stops where the next step begins, which may be a new graph's */
+    assert_int_equal(resume(GD_RUN_STEP, 2, NULL), GD_OK);
+    send_second_graph();
+    wait_at(1, RELU);
+    assert_string_equal(world.reply, "step");
+    wait_at(2, RELU);
+    expect_stop(GD_STOP_STEP, 2, true);
 }
 
 static void test_a_late_start_is_seen(void **state)
@@ -471,6 +521,25 @@ static void test_base_first_then_value(void **state)
     assert_string_equal(world.reply, "");
 }
 
+/* What is made for a tensor without bytes must not follow its shape. */
+static void test_no_bytes_and_a_shape(void **state)
+{
+    (void)state;
+    connect("1.9.0", "Ascend");
+    struct gd_ms_base base = {.dtype = GD_FLOAT32, .wire_dtype = 11};
+    base.shape = (struct gd_shape){.rank = 2, .dim = {1 << 20, 1 << 20}};
+    assert_int_equal(fetch(WEIGHT, GD_CURRENT), GD_OK);
+    gd_ms_target_on_base(world.target, &base);
+    assert_int_equal(world.fetched, 1);
+    assert_int_equal(world.fetch_code, GD_EPROTO);
+    wait_at(0, "");
+    base.shape.dim[1] = 0;
+    assert_int_equal(fetch(WEIGHT, GD_CURRENT), GD_OK);
+    gd_ms_target_on_base(world.target, &base);
+    assert_int_equal(world.fetched, 2);
+    assert_int_equal(world.fetch_code, GD_OK);
+}
+
 static void test_too_large_is_never_asked_for(void **state)
 {
     (void)state;
@@ -624,6 +693,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_steps_are_our_own_count),
+        TEST(test_a_new_graph_is_no_step),
+        TEST(test_a_new_graph_behind_a_step),
         TEST(test_a_late_start_is_seen),
         TEST(test_gpu_hit_in_a_step_and_behind_it),
         TEST(test_what_cannot_be_checked_does_not_stop),
@@ -636,6 +707,7 @@ int main(void)
         TEST(test_silence),
         TEST(test_no_heartbeat_means_nothing_before_1_5),
         TEST(test_base_first_then_value),
+        TEST(test_no_bytes_and_a_shape),
         TEST(test_too_large_is_never_asked_for),
         TEST(test_answers_that_do_not_come),
         TEST(test_previous_values),
