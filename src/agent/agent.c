@@ -359,10 +359,9 @@ static void keep_previous(struct agent *a)
 static void step_end_slow(struct agent *a)
 {
     pthread_mutex_lock(&a->lock);
-    if (a->end_items) {
-        agent_watch_step_end(a);
-    }
-    if (a->link == LINK_UP && a->run.kind == RUN_STEP && --a->run.left <= 0) {
+    if (a->end_items && agent_watch_step_end(a)) {
+        /* That was the stop of this place. */
+    } else if (a->link == LINK_UP && a->run.kind == RUN_STEP && --a->run.left <= 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
     } else if (a->link == LINK_UP && a->run.kind == RUN_FINISH && a->run.phase != 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, 0, true, "", 0);
@@ -446,8 +445,8 @@ static void node_did(struct agent *a, gradb_node id)
     }
     node->ran_step = PEEK(a->step);
     a->last_node = id;
-    if (node->watch && a->exact_items) {
-        agent_watch_node(a, id);
+    if (node->watch && a->exact_items && agent_watch_node(a, id)) {
+        return; /* that was the stop of this place */
     }
     Gradb__V1__StopReason reason = node_reason(a, id);
     if (reason != GRADB__V1__STOP_REASON__STOP_UNKNOWN) {

@@ -282,9 +282,10 @@ void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
 /* With the lock, from the I/O thread: takes over the message. */
 void agent_watch_set(struct agent *a, agent_to *message);
 void agent_watch_clear(struct agent *a);
-/* With the lock, on the training thread. May wait for a verdict and stand. */
-void agent_watch_node(struct agent *a, gradb_node node);
-void agent_watch_step_end(struct agent *a);
+/* With the lock, on the training thread. May wait for a verdict. True when it stood: a run that
+ * was begun there has not moved yet. */
+bool agent_watch_node(struct agent *a, gradb_node node);
+bool agent_watch_step_end(struct agent *a);
 
 /* ---- agent_shm.c: the I/O thread's shared memory ------------------------------------- */
 

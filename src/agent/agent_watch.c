@@ -268,8 +268,9 @@ static bool is_due(const struct agent *a, const struct agent_watch_plan *plan)
     return atomic_load_explicit(&a->step, memory_order_relaxed) % every == 0;
 }
 
-/* After the wait the plans may be others: nothing of the moment is touched any more. */
-static void await_verdict(struct agent *a, uint64_t report, gradb_node node, bool at_step_end)
+/* After the wait the plans may be others: nothing of the moment is touched any more. True when the
+ * verdict was to stand. */
+static bool await_verdict(struct agent *a, uint64_t report, gradb_node node, bool at_step_end)
 {
     a->verdict_stop = false;
     a->verdict_text[0] = '\0';
@@ -278,26 +279,26 @@ static void await_verdict(struct agent *a, uint64_t report, gradb_node node, boo
         pthread_cond_wait(&a->go, &a->lock);
     }
     a->verdict_for = 0;
-    if (a->verdict_stop && a->link == LINK_UP) {
-        char text[sizeof(a->verdict_text)];
-        memcpy(text, a->verdict_text, sizeof(text));
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text, report);
+    if (!a->verdict_stop || a->link != LINK_UP) {
+        return false;
     }
+    char text[sizeof(a->verdict_text)];
+    memcpy(text, a->verdict_text, sizeof(text));
+    agent_stand(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text, report);
+    return true;
 }
 
-static void finish(struct moment *m, gradb_node node, bool at_step_end)
+static bool finish(struct moment *m, gradb_node node, bool at_step_end)
 {
     flush(m, false);
     gd_arena_deinit(&m->arena);
     if (m->a->reports) {
         agent_wake(m->a);
     }
-    if (m->wait_for) {
-        await_verdict(m->a, m->wait_for, node, at_step_end);
-    }
+    return m->wait_for && await_verdict(m->a, m->wait_for, node, at_step_end);
 }
 
-void agent_watch_node(struct agent *a, gradb_node id)
+bool agent_watch_node(struct agent *a, gradb_node id)
 {
     struct moment m = {.a = a};
     gd_arena_init(&m.arena, 0);
@@ -306,10 +307,10 @@ void agent_watch_node(struct agent *a, gradb_node id)
             look(&m, i);
         }
     }
-    finish(&m, id, false);
+    return finish(&m, id, false);
 }
 
-void agent_watch_step_end(struct agent *a)
+bool agent_watch_step_end(struct agent *a)
 {
     struct moment m = {.a = a};
     gd_arena_init(&m.arena, 0);
@@ -323,5 +324,5 @@ void agent_watch_step_end(struct agent *a)
             }
         }
     }
-    finish(&m, 0, true);
+    return finish(&m, 0, true);
 }
