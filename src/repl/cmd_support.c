@@ -380,6 +380,31 @@ static int run_alias(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");
 }
 
+/* A program of ours is killed; a MindSpore process does not outlive its debugger. */
+static bool may_quit(struct command_call *call)
+{
+    bool killed = launch_is_running(call->repl) && !launch_is_detached(call->repl);
+    bool left = call->repl->left_behind;
+
+    if (killed && !repl_confirm(call, "The program %s is running and will be killed. Quit anyway?",
+                                launch_program(call->repl))) {
+        return false;
+    }
+    for (size_t i = 0; i < call->debugger->session_count; i++) {
+        const struct gd_session *session = call->debugger->sessions[i];
+        left = left || (gd_session_is_live(session) && repl_ends_without_us(session));
+    }
+    if (!left || killed) {
+        return true;
+    }
+    if (!call->repl->options.interactive) {
+        out_printf(call->out,
+                   "MindSpore processes that still run end themselves about 15 s from now.\n");
+    }
+    return repl_confirm(call, "MindSpore processes that still run end themselves about 15 s after "
+                              "gradb. Quit anyway?");
+}
+
 static int run_quit(struct command_call *call, struct gd_err *err)
 {
     int64_t status = 0;
@@ -393,12 +418,9 @@ static int run_quit(struct command_call *call, struct gd_err *err)
             return rc;
         }
     }
-    if (launch_is_running(call->repl) &&
-        !repl_confirm(call, "The program %s is running and will be killed. Quit anyway?",
-                      launch_program(call->repl))) {
-        return GD_OK;
+    if (may_quit(call)) {
+        repl_quit(call->repl, (int)status);
     }
-    repl_quit(call->repl, (int)status);
     return GD_OK;
 }
 
@@ -478,7 +500,7 @@ const struct command cmd_support_table[] = {
      .usage = "quit [STATUS]",
      .summary = "Leave gradb",
      .help = "A program that \"run\" started is killed; other training processes are detached and\n"
-             "run on.",
+             "run on, but for MindSpore's: they end themselves about 15 s later.",
      .args = {ARG_NONE},
      .run = run_quit},
     {.name = NULL},

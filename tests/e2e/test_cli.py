@@ -11,6 +11,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -25,6 +26,11 @@ SMALL = ["--data", str(DATA), "--seed", "1", "--threads", "1", "--layers", "1", 
 
 def trainer(*args):
     return ["run", "--", str(harness.CHARLM), *SMALL, *args]
+
+
+def mindspore(*args):
+    """A training process that evaluates watchpoints."""
+    return ["run", "--", sys.executable, str(harness.SOURCE / "tests" / "e2e" / "fake_mindspore.py"), *args]
 
 
 def gradb(*args, **kwargs):
@@ -142,22 +148,66 @@ class Batch(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The training ended.", done.stdout)
 
-    def test_a_watchpoint_that_fires_is_4(self):
-        done = gradb("--batch", "-ex", "help watch")
-        if done.returncode != 0:
-            self.skipTest("there are no watchpoints yet")
-        done = gradb("--batch", "-ex", "watch TO on all", "-ex", "continue",
-                     *trainer("--steps", "300", "--fault", "nan-log"))
-        if "cannot watch" in done.stderr or "cannot be watched" in done.stderr:
-            self.skipTest("this trainer's watchpoints are not there yet")
-        self.assertIn(done.returncode, (1, 4), done.stdout + done.stderr)
-
     def test_interrupted_is_130(self):
         with harness.Gradb("--batch", "-nx", "-ex", "continue",
                            command=trainer("--steps", "1000000")) as run:
             run.expect("Continuing")
             run.interrupt()
             self.assertEqual(run.process.wait(timeout=harness.DEADLINE), 130)
+
+
+class Status(unittest.TestCase):
+    """What a batch run with a watchpoint ends with, each status exactly."""
+
+    WATCH = ("--batch", "-ex", "watch TO on all", "-ex", "continue")
+
+    def test_a_watchpoint_that_fires_is_4(self):
+        for backend in ("GPU", "Ascend"):
+            for json_mode in ([], ["--json"]):
+                with self.subTest(backend=backend, json=json_mode):
+                    done = gradb(*json_mode, *self.WATCH, *mindspore("--backend", backend, "--nan-step", "2"))
+                    self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+                    self.assertEqual(done.stderr, "")
+
+    def test_one_that_does_not_fire_is_0(self):
+        done = gradb(*self.WATCH, *mindspore())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("The training ended.", done.stdout)
+
+    def test_a_fault_that_nobody_watches_is_0(self):
+        done = gradb("--batch", "-ex", "continue", *mindspore("--nan-step", "2"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_command_that_fails_is_1_before_and_after(self):
+        done = gradb("--batch", "-ex", "nonsense", *self.WATCH[1:], *mindspore("--nan-step", "2"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertNotIn("Watchpoint", done.stdout)
+        done = gradb(*self.WATCH, "-ex", "nonsense", *mindspore("--nan-step", "2"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("Watchpoint 1", done.stdout)
+
+    def test_quit_has_the_last_word(self):
+        done = gradb(*self.WATCH, "-ex", "quit 7", *mindspore("--nan-step", "2"))
+        self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
+
+    def test_at_a_prompt_hits_are_no_failure(self):
+        done = gradb(*mindspore("--nan-step", "2"), input="watch TO on all\ncontinue\nnonsense\n")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Leaving(unittest.TestCase):
+    """What becomes of the training process when gradb lets go is told as it is."""
+
+    def test_a_mindspore_process_needs_gradb(self):
+        done = gradb(*mindspore("--steps", "3"), input="step\ndetach\nquit\n")
+        self.assertNotIn("training ended", done.stdout)
+        self.assertIn("Detached: training process 1 runs on while gradb does.\n", done.stdout)
+        self.assertIn("A MindSpore process ends itself about 15 s after its debugger is gone", done.stdout)
+        self.assertTrue(done.stdout.endswith("end themselves about 15 s from now.\n"), done.stdout)
+
+    def test_others_do_not(self):
+        done = gradb(*trainer("--steps", "5"), input="step\ndetach\nquit\n")
+        self.assertTrue(done.stdout.endswith("Detached: training process 1 runs on.\n"), done.stdout)
 
 
 class Files(unittest.TestCase):
@@ -499,6 +549,25 @@ class Terminal(unittest.TestCase):
         self.expect(r"\x1b\[\?1049l")
         self.type("echo back again\\n\r")
         self.expect("back again\r\n")
+        self.type("quit\r")
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_the_key_of_the_panes_at_the_first_prompt(self):
+        self.start("-q")
+        for key in ("\x18a", "\x18\x01"):
+            self.expect(r"\(gradb\) ")
+            self.type(key)
+            self.expect(r"\x1b\[\?1049h")
+            self.type("\x18a")
+            self.expect(r"\x1b\[\?1049l")
+        self.type("echo back again\\n\r")
+        self.expect("back again\r\n")
+
+    def test_quit_after_detach_asks_nothing(self):
+        self.start("-q", *trainer("--steps", "100"))
+        self.expect(r"first step(?s:.*)\(gradb\) ")
+        self.type("detach\r")
+        self.expect(r"runs on\.\r\n(?s:.*)\(gradb\) ")
         self.type("quit\r")
         self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
 

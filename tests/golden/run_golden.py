@@ -81,13 +81,13 @@ class Golden(unittest.TestCase):
         done = harness.run_gradb(*args, cwd=HERE, env={"COLUMNS": "100"})
         actual = normalise(done.stdout + done.stderr)
         expected_path = path.with_suffix(".json.out" if json else ".out")
+        self.assertEqual(done.returncode, status, actual)
         if os.environ.get("UPDATE"):
             expected_path.write_text(actual, encoding="utf-8")
         expected = expected_path.read_text(encoding="utf-8")
         lines, wanted = actual.splitlines(), expected.splitlines()
         if len(lines) != len(wanted) or not all(map(same_line, wanted, lines)):
             self.assertMultiLineEqual(expected, actual)
-        self.assertEqual(done.returncode, status)
 
 
 def add_case(path, json):
