@@ -173,18 +173,25 @@ static attr_t style_attr(const struct draw *draw, enum draw_style style)
 int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
               const char *text)
 {
+    return draw_text_len(draw, row, col, cols, style, text, strlen(text));
+}
+
+int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style style,
+                  const char *text, size_t len)
+{
     int used = 0;
 
     attrset((int)style_attr(draw, style));
-    while (*text != '\0') {
+    for (size_t at = 0; at < len;) {
         struct tui_glyph glyph;
-        size_t len = tui_glyph(text, draw->utf8, &glyph);
+        at += tui_glyph(text + at, draw->utf8, &glyph);
         if (used + glyph.width > cols) {
             break;
         }
-        mvaddstr(row, col + used, glyph.text);
+        if (used > 0 || glyph.width > 0) { /* an accent alone would go to the cell before */
+            mvaddstr(row, col + used, glyph.text);
+        }
         used += glyph.width;
-        text += len;
     }
     attrset(A_NORMAL);
     return used;

@@ -46,6 +46,8 @@ void draw_forget(struct draw *draw); /* the next picture is sent whole */
 /* Returns the columns used; what does not fit is cut off. */
 int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
               const char *text);
+int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style style,
+                  const char *text, size_t len);
 void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style);
 void draw_hline(struct draw *draw, int row, int col, int cols);
 void draw_vline(struct draw *draw, int row, int col, int rows);

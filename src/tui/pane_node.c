@@ -9,8 +9,9 @@
 #include "engine/format.h"
 #include "tui/text.h"
 
-#define MAX_INPUTS_SHOWN 40
-#define MAX_TEXT         ((size_t)1 << 20)
+#define MAX_EDGES_SHOWN 40 /* inputs; outputs */
+#define MAX_ATTR_COLS   200
+#define MAX_TEXT        ((size_t)1 << 20)
 
 /* ---- statistics ---- */
 
@@ -20,7 +21,6 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     struct stats_request *request = ctx;
     struct tui *tui = request->tui;
 
-    (void)step;
     if (tui != NULL) {
         struct slot_stats *slot = &tui->node.slot[request->slot];
         tui->node.awaited[request->slot] = NULL;
@@ -30,6 +30,7 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
                 slot->dtype = dtype;
                 slot->shape = *shape;
                 slot->stats = *stats;
+                slot->step = step;
             } else {
                 snprintf(slot->why, sizeof(slot->why), "%.119s", err->text);
             }
@@ -135,7 +136,7 @@ static void add_inputs(struct gd_session *session, const struct gd_node_info *in
     if (info->input_count > 0) {
         gd_buf_puts(out, "inputs\n");
     }
-    for (uint32_t i = 0; i < info->input_count && i < MAX_INPUTS_SHOWN; i++) {
+    for (uint32_t i = 0; i < info->input_count && i < MAX_EDGES_SHOWN; i++) {
         const struct gd_edge *edge = &info->inputs[i];
         struct gd_output output;
         if (edge->node == GD_NO_NODE) {
@@ -152,8 +153,8 @@ static void add_inputs(struct gd_session *session, const struct gd_node_info *in
         }
         gd_buf_putc(out, '\n');
     }
-    if (info->input_count > MAX_INPUTS_SHOWN) {
-        gd_buf_printf(out, "  and %u more: see info node\n", info->input_count - MAX_INPUTS_SHOWN);
+    if (info->input_count > MAX_EDGES_SHOWN) {
+        gd_buf_printf(out, "  and %u more: see info node\n", info->input_count - MAX_EDGES_SHOWN);
     }
 }
 
@@ -168,6 +169,9 @@ static void add_output(struct tui *tui, struct gd_session *session, uint32_t num
     if (slot != NULL && slot->state == STATS_HERE && session->state != GD_RUNNING) {
         gd_buf_putc(out, ' ');
         gd_format_summary(slot->dtype, &slot->shape, &slot->stats, NULL, 0, tui->utf8, out);
+        if (slot->step >= 0 && slot->step != session->stop.step) { /* it has not run again yet */
+            gd_buf_printf(out, " (of step %lld)", (long long)slot->step);
+        }
         gd_buf_putc(out, '\n');
         return;
     }
@@ -186,8 +190,11 @@ static void add_outputs(struct tui *tui, struct gd_session *session,
     if (info->output_count > 0) {
         gd_buf_puts(out, "outputs\n");
     }
-    for (uint32_t i = 0; i < info->output_count; i++) {
+    for (uint32_t i = 0; i < info->output_count && i < MAX_EDGES_SHOWN; i++) {
         add_output(tui, session, i, out);
+    }
+    if (info->output_count > MAX_EDGES_SHOWN) {
+        gd_buf_printf(out, "  and %u more: see info node\n", info->output_count - MAX_EDGES_SHOWN);
     }
     if (session->state == GD_RUNNING) {
         gd_buf_puts(out, "  (running: values at the next stop)\n");
@@ -228,7 +235,10 @@ static void add_node(struct tui *tui, struct gd_session *session, gd_node_id nod
     }
     gd_buf_putc(out, '\n');
     for (uint32_t i = 0; i < info.attr_count; i++) {
-        gd_buf_printf(out, "%s%s=%s", i > 0 ? " " : "", info.attrs[i].name, info.attrs[i].value);
+        const char *value = info.attrs[i].value;
+        size_t len = tui_text_fit(value, MAX_ATTR_COLS, tui->utf8);
+        gd_buf_printf(out, "%s%s=%.*s%s", i > 0 ? " " : "", info.attrs[i].name, (int)len, value,
+                      value[len] != '\0' ? "..." : "");
     }
     if (info.attr_count > 0) {
         gd_buf_putc(out, '\n');
@@ -250,6 +260,14 @@ static void add_scope(struct gd_session *session, gd_scope_id scope, struct gd_b
 
 /* ---- drawing ---- */
 
+static void keep_in_text(struct node_pane *pane)
+{
+    int last = pane->lines > pane->rows ? pane->lines - pane->rows : 0;
+
+    pane->first = pane->first > last ? last : pane->first;
+    pane->first = pane->first < 0 ? 0 : pane->first;
+}
+
 static void node_request(struct tui *tui, enum tui_request request)
 {
     struct node_pane *pane = &tui->node;
@@ -264,9 +282,7 @@ static void node_request(struct tui *tui, enum tui_request request)
     case TUI_BOTTOM: pane->first = pane->lines; break;
     default: break;
     }
-    int last = pane->lines > pane->rows ? pane->lines - pane->rows : 0;
-    pane->first = pane->first > last ? last : pane->first;
-    pane->first = pane->first < 0 ? 0 : pane->first;
+    keep_in_text(pane);
 }
 
 /* Draws a line over as many rows as it needs, its continuations indented; returns the rows. Rows
@@ -287,9 +303,8 @@ static int draw_wrapped(struct tui *tui, const struct draw_rect *rect, int row, 
             }
         }
         if (row + rows >= 0 && row + rows < rect->rows) {
-            char piece[1024];
-            snprintf(piece, sizeof(piece), "%.*s", (int)cut, text);
-            draw_text(tui->draw, rect->row + row + rows, rect->col + indent, cols, style, piece);
+            draw_text_len(tui->draw, rect->row + row + rows, rect->col + indent, cols, style, text,
+                          cut);
         }
         text += cut > 0 ? cut : strlen(text);
         text += text[0] == ' ' && cut > 0 ? 1 : 0;
@@ -299,19 +314,21 @@ static int draw_wrapped(struct tui *tui, const struct draw_rect *rect, int row, 
     return rows;
 }
 
-static void draw_lines(struct tui *tui, const struct draw_rect *rect, char *text)
+/* Draws the text from row `first` of the pane on and returns the rows that it takes. */
+static int draw_lines(struct tui *tui, const struct draw_rect *rect, int first, char *text)
 {
-    int row = -tui->node.first;
+    int row = first;
 
     for (char *end = strchr(text, '\n'); end != NULL; end = strchr(text, '\n')) {
-        enum draw_style style = row == -tui->node.first             ? DRAW_BOLD
+        enum draw_style style = row == first                        ? DRAW_BOLD
                                 : text[0] != ' ' && end - text < 10 ? DRAW_SCOPE
                                                                     : DRAW_PLAIN;
         *end = '\0';
         row += draw_wrapped(tui, rect, row, text, style);
+        *end = '\n';
         text = end + 1;
     }
-    tui->node.lines = row + tui->node.first;
+    return row - first;
 }
 
 static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -331,7 +348,10 @@ static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focuse
     tui->node.rows = rect->rows;
     tui->node.lines = 0;
     if (text.data != NULL) {
-        draw_lines(tui, rect, text.data);
+        /* The first time below the pane, for the number of rows: they may be fewer than before. */
+        tui->node.lines = draw_lines(tui, rect, rect->rows, text.data);
+        keep_in_text(&tui->node);
+        draw_lines(tui, rect, -tui->node.first, text.data);
     }
     gd_buf_deinit(&text);
 }

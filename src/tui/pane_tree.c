@@ -159,7 +159,7 @@ static void tree_request(struct tui *tui, enum tui_request request)
 
 /* Moves the top so that the cursor is on the pane. Looks no further than one page: when the cursor
  * is not there it went far, and the top goes with it. */
-static void keep_in_view(struct tree_pane *pane)
+static void follow_cursor(struct tree_pane *pane)
 {
     struct tui_tree_pos pos = pane->top;
     struct tui_tree_row row;
@@ -188,6 +188,28 @@ static void keep_in_view(struct tree_pane *pane)
     for (int i = 0; i < pane->rows / 2; i++) {
         tui_tree_previous(pane->tree, &pane->top);
     }
+}
+
+/* No blank rows at the end of a pane while there are rows above it. */
+static void fill_up(struct tree_pane *pane)
+{
+    struct tui_tree_pos pos = pane->top;
+    int rows = 1;
+
+    while (rows < pane->rows && tui_tree_next(pane->tree, &pos)) {
+        rows++;
+    }
+    while (rows < pane->rows && tui_tree_previous(pane->tree, &pane->top)) {
+        rows++;
+    }
+}
+
+static void keep_in_view(struct tree_pane *pane)
+{
+    tui_tree_settle(pane->tree, &pane->cursor);
+    tui_tree_settle(pane->tree, &pane->top);
+    follow_cursor(pane);
+    fill_up(pane);
 }
 
 static void draw_scope(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,

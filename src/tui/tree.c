@@ -270,6 +270,19 @@ bool tui_tree_up(const struct tui_tree *tree, struct tui_tree_pos *pos)
     return true;
 }
 
+void tui_tree_settle(const struct tui_tree *tree, struct tui_tree_pos *pos)
+{
+    struct tui_tree_pos at = *pos;
+
+    for (const struct opened *in = opened_at(tree, at.in); in != NULL && at.in != 0;
+         in = opened_at(tree, at.in)) {
+        at = (struct tui_tree_pos){in->parent, in->index};
+        if (!in->open) {
+            *pos = at;
+        }
+    }
+}
+
 bool tui_tree_previous(const struct tui_tree *tree, struct tui_tree_pos *pos)
 {
     if (pos->index == 0) {

@@ -13,7 +13,7 @@
 
 struct tui_tree;
 
-struct tui_tree_pos { /* a row; valid until the next tui_tree_set_graph or fold above it */
+struct tui_tree_pos { /* a row; valid until the next tui_tree_set_graph; see tui_tree_settle */
     gd_scope_id in;
     uint32_t index;
 };
@@ -42,6 +42,8 @@ bool tui_tree_next(const struct tui_tree *tree, struct tui_tree_pos *pos); /* fa
 bool tui_tree_previous(const struct tui_tree *tree, struct tui_tree_pos *pos);
 bool tui_tree_up(const struct tui_tree *tree,
                  struct tui_tree_pos *pos); /* to the scope it lies in */
+/* A row that a fold has hidden becomes the outermost folded scope that it lies in. */
+void tui_tree_settle(const struct tui_tree *tree, struct tui_tree_pos *pos);
 bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
                   struct tui_tree_row *ret);
 

@@ -56,6 +56,7 @@ struct slot_stats {
     enum gd_dtype dtype;
     struct gd_shape shape;
     struct gd_stats stats;
+    int64_t step; /* whose value it is; -1 unknown */
     char why[120];
 };
 
@@ -125,7 +126,7 @@ extern const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT];
 
 /* tui.c */
 void tui_changed(struct tui *tui);
-/* Puts a line behind those that wait to run, and shows it in the console. */
+/* Puts a line behind those that wait to run. */
 void tui_run_line(struct tui *tui, const char *line);
 void tui_request(struct tui *tui, const struct tui_key *key);
 

@@ -155,6 +155,35 @@ static void revealing(void **state)
     gd_graph_destroy(graph);
 }
 
+/* A row that was shown before folds hid it. */
+static void settling(void **state)
+{
+    (void)state;
+    struct gd_graph *graph = graph_of(small);
+    struct tui_tree *tree = tree_of(graph);
+    struct tui_tree_pos pos;
+    struct tui_tree_row row;
+
+    gd_node_id node = gd_graph_lookup(graph, "c/d/e/f", 7);
+    assert_int_equal(tui_tree_reveal(tree, node, &pos, NULL), GD_OK);
+    tui_tree_settle(tree, &pos);
+    assert_true(tui_tree_get(tree, &pos, &row) && row.node == node);
+    open_row(tree, "e", false);
+    tui_tree_settle(tree, &pos);
+    assert_true(tui_tree_get(tree, &pos, &row) && row.is_scope);
+    assert_string_equal(row.label, "e");
+    open_row(tree, "d", false);
+    open_row(tree, "c", false);
+    tui_tree_settle(tree, &pos);
+    assert_true(tui_tree_get(tree, &pos, &row) && row.is_scope);
+    assert_string_equal(row.label, "c");
+    tui_tree_settle(tree, &pos); /* it stays */
+    assert_true(tui_tree_get(tree, &pos, &row) && row.is_scope);
+    assert_string_equal(row.label, "c");
+    tui_tree_destroy(tree);
+    gd_graph_destroy(graph);
+}
+
 static void growing(void **state)
 {
     (void)state;
@@ -230,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_and_folding),
         cmocka_unit_test(revealing),
+        cmocka_unit_test(settling),
         cmocka_unit_test(growing),
         cmocka_unit_test(no_graph),
         cmocka_unit_test(wide),

@@ -184,6 +184,29 @@ class Panes(unittest.TestCase):
             t.send("delete 1\r")
             t.expect(r"^>  +BiasAdd-op5")
 
+    def test_values_of_an_earlier_step_say_so(self):
+        with Terminal(cols=200) as t:
+            t.expect_ready()
+            t.command("step", r"Stopped at the end of step 1")
+            t.command("node Add-op2", r"│Default/network/embed/Add-op2")
+            t.expect(r"│  :0 float32 .*min=.*std=\S+$")
+            t.command("next", r"step 2, .*Gather-op1")
+            t.expect(r"│Default/network/embed/Gather-op1")
+            t.expect(r"│  :0 float32 .*min=.*std=\S+$")
+            t.command("node Add-op2", r"│Default/network/embed/Add-op2")  # not run in step 2 yet
+            t.expect(r"│  :0 float32 .*min=.*std=\S+ \(of step 1\)$")
+
+    def test_growing_fills_the_pane(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("next", r"^>  +Gather-op1")
+            t.resize(10, 60)
+            t.send(NEXT_PANE + "G")
+            t.expect_not(r"▾ Default")
+            t.expect(r"▾ Gradients")
+            t.resize(30, 60)
+            t.expect(r"^  ▾ Default")  # what lies above comes back into view
+
     def test_keys_run_commands(self):
         with Terminal() as t:
             t.expect_ready()
