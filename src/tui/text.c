@@ -29,6 +29,13 @@ static size_t decode(const unsigned char *p, uint32_t *code)
     return len;
 }
 
+/* Marks that turn the direction of what follows: a name could be made to look like another. */
+static bool turns_text(uint32_t code)
+{
+    return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
 size_t tui_glyph(const char *text, bool utf8, struct tui_glyph *ret)
 {
     uint32_t code = 0;
@@ -48,7 +55,7 @@ size_t tui_glyph(const char *text, bool utf8, struct tui_glyph *ret)
         return len;
     }
     int width = len == 1 ? 1 : wcwidth((wchar_t)code);
-    if (width < 0) {
+    if (width < 0 || turns_text(code)) {
         ret->width = snprintf(ret->text, sizeof(ret->text), "\\u{%x}", code);
         return len;
     }

@@ -32,6 +32,7 @@ static const struct {
     {"\xc0\xaf", "\\xc0\\xaf", "\\xc0\\xaf", 8},                /* too long a form */
     {"\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80", 12}, /* half of a pair */
     {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", "\\xf4\\x90\\x80\\x80", 16},
+    {"\xe2\x80\xaeoff", "\\u{202e}off", "?off", 11}, /* would write backwards */
     {"\xc2\x9b"
      "31m",
      "\\u{9b}31m", "?31m", 9}, /* a control beyond ASCII */
