@@ -320,7 +320,9 @@ static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
 
 static void on_event(void *ctx, const struct gd_event *event)
 {
-    (void)event;
+    if (event->type == GD_EV_SELECTED) {
+        tui_tree_update(ctx); /* the session before it may be gone when the next picture is drawn */
+    }
     tui_changed(ctx);
 }
 
