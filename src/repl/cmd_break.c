@@ -327,10 +327,9 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     }
     at->ignore = (uint64_t)count;
     if (count == 0) {
-        out_printf(call->out, "Will stop next time breakpoint %d is reached.\n", at->number);
+        out_printf(call->out, "Breakpoint %d stops the next time.\n", at->number);
     } else {
-        out_printf(call->out, "Will ignore next %lld crossing%s of breakpoint %d.\n",
-                   (long long)count, count == 1 ? "" : "s", at->number);
+        out_printf(call->out, "Breakpoint %d lets %lld more pass.\n", at->number, (long long)count);
     }
     breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     return GD_OK;

@@ -57,8 +57,8 @@ static void show_scalar(struct command_call *call, const struct display *display
         inspect_add_double(record, "value", scalar->value);
         inspect_add_count(record, "step", (uint64_t)scalar->step);
     } else {
-        out_printf(call->out, "%d: %s = %.9g\n", display->number, out_safe(call, scalar->name),
-                   scalar->value);
+        out_printf(call->out, "%d: %s = %s\n", display->number, out_safe(call, scalar->name),
+                   repl_scalar_text(call->arena, scalar->value, 9));
     }
 }
 

@@ -346,7 +346,7 @@ static int info_scalars(struct command_call *call, struct gd_err *err)
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
         const char *cells[] = {inspect_name(call, scalar->name),
-                               inspect_printf(call, "%.9g", scalar->value),
+                               repl_scalar_text(call->arena, scalar->value, 9),
                                inspect_printf(call, "%lld", (long long)scalar->step)};
         out_table_row(table, cells);
     }

@@ -137,8 +137,8 @@ static bool print_scalar(struct command_call *call, const struct print_job *job,
             inspect_add_double(record, "value", scalar->value);
             inspect_add_count(record, "step", (uint64_t)scalar->step);
         } else {
-            out_printf(call->out, "%s = %.9g (step %lld)\n", out_safe(call, scalar->name),
-                       scalar->value, (long long)scalar->step);
+            out_printf(call->out, "%s = %s (step %lld)\n", out_safe(call, scalar->name),
+                       repl_scalar_text(call->arena, scalar->value, 9), (long long)scalar->step);
         }
         return true;
     }

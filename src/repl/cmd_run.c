@@ -67,12 +67,12 @@ static void ignore_crossings(struct command_call *call, int64_t count)
         if (b->caused && call->session->stop.reason == GD_STOP_BREAKPOINT) {
             b->ignore = (uint64_t)(count - 1);
             any = true;
-            out_printf(call->out, "Will ignore next %lld crossing%s of breakpoint %d.  ",
-                       (long long)(count - 1), count == 2 ? "" : "s", b->number);
+            out_printf(call->out, "Breakpoint %d lets %lld more pass. ", b->number,
+                       (long long)(count - 1));
         }
     }
     if (!any) {
-        out_printf(call->out, "Not stopped at any breakpoint; argument ignored.\n");
+        out_printf(call->out, "No breakpoint stopped it: the count means nothing here.\n");
     }
 }
 
@@ -181,16 +181,32 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
+bool repl_ends_without_us(const struct gd_session *session)
+{
+    return session->target != NULL && strcmp(session->target->ops->kind, "mindspore") == 0;
+}
+
 static int run_detach(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session = call->session;
-    int rc = gd_target_detach(session->target, err);
+    bool needs_us = repl_ends_without_us(session);
+    bool muted = call->repl->muted;
+    int number = session->number;
 
+    call->repl->muted = true; /* "the training ended" would be untrue */
+    int rc = gd_target_detach(session->target, err);
     if (rc == GD_OK) {
-        out_flush(call->out);
         repl_wait(call->repl, session_over, session, 2.0);
         launch_detach(call->repl);
+        out_printf(call->out, "Detached: training process %d runs on%s.\n", number,
+                   needs_us ? " while gradb does" : "");
+        if (needs_us) {
+            call->repl->left_behind = true;
+            out_printf(call->out, "A MindSpore process ends itself about 15 s after its debugger "
+                                  "is gone: keep gradb open.\n");
+        }
     }
+    call->repl->muted = muted;
     return rc;
 }
 
@@ -346,7 +362,8 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "detach",
      .summary = "Let go of the training process; it runs on without the debugger",
-     .help = "What was learned of it stays readable.",
+     .help = "What was learned of it stays readable. A MindSpore process runs on only as long as\n"
+             "gradb does: it ends itself about 15 s after its debugger is gone.",
      .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
      .run = run_detach},
     {.name = "checkpoint",

@@ -115,6 +115,10 @@ void out_table_end(struct out_table *table); /* prints; frees */
 /* Text that is safe to print: control characters and invalid UTF-8 escaped. In call->arena. */
 const char *out_safe(struct command_call *call, const char *text);
 
+/* A loss, a learning rate, a batch number: whole numbers in full, others with so many digits; "nan"
+ * has no sign. In the arena. */
+const char *repl_scalar_text(struct gd_arena *arena, double value, int digits);
+
 /* ---- waiting ------------------------------------------------------------------------------- */
 
 /* Pumps the loop until done(ctx), the deadline (seconds from now; < 0 none) or Ctrl-C. GD_OK,

@@ -218,18 +218,32 @@ static void add_source(struct repl *repl, struct gd_session *session, struct gd_
     }
 }
 
-static void add_scalar_line(const struct gd_session *session, struct gd_buf *out)
+const char *repl_scalar_text(struct gd_arena *arena, double value, int digits)
+{
+    char text[64];
+
+    if (isnan(value)) {
+        return "nan";
+    }
+    if (value == trunc(value) && fabs(value) < 1e15) {
+        snprintf(text, sizeof(text), "%.0f", value);
+    } else {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+    }
+    const char *copy = gd_arena_strdup(arena, text);
+    return copy != NULL ? copy : "";
+}
+
+/* Six digits: what a loss gains from one step to the next shows. */
+static void add_scalar_line(struct repl *repl, const struct gd_session *session,
+                            struct gd_arena *arena, struct gd_buf *out)
 {
     const char *before = "";
     for (int i = 0; i < session->scalar_count; i++) {
         const struct gd_scalar *scalar = &session->scalar[i];
         if (scalar->step == session->stop.step) {
-            gd_buf_printf(out, "%s%s = ", before, scalar->name);
-            if (isnan(scalar->value)) { /* never "-nan" */
-                gd_buf_puts(out, "nan");
-            } else {
-                gd_buf_printf(out, "%.4g", scalar->value);
-            }
+            gd_buf_printf(out, "%s%s = %s", before, repl_safe(repl, arena, scalar->name),
+                          repl_scalar_text(arena, scalar->value, 6));
             before = ", ";
         }
     }
@@ -298,7 +312,7 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         gd_buf_printf(out, "%s\n", repl_safe(repl, arena, stop->text));
     }
     if (stop->at_step_end) {
-        add_scalar_line(session, out);
+        add_scalar_line(repl, session, arena, out);
     } else {
         add_source(repl, session, arena, out);
     }

@@ -70,6 +70,7 @@ struct repl {
     bool quit;
     bool prompt_wish; /* `tui disable` was typed */
     bool ending;      /* after the last command */
+    bool left_behind; /* a process was detached that ends itself when gradb is gone */
     bool muted;       /* what ends now was ended by us: no word about it */
     int depth;        /* commands within commands */
     bool pumping;     /* the loop runs inside a command */
@@ -195,6 +196,8 @@ void repl_on_event(void *ctx, const struct gd_event *event);
 void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
 cJSON *repl_stop_json(struct gd_session *session);
 void repl_state_record(struct command_call *call); /* how a run command left call->session */
+/* A MindSpore process: it ends itself when gradb is gone, detached or not. */
+bool repl_ends_without_us(const struct gd_session *session);
 
 /* ---- values (history_values.c) ---- */
 void repl_values_free(struct repl *repl);

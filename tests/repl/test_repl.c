@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,7 +268,7 @@ static void break_and_continue(void **state)
     net_expect_part(n, "continue",
                     "Continuing.\nBreakpoint 1, step 4, net/fc1/MatMul-op1 (MatMul)\n");
     net_expect_part(n, "info breakpoints", "already hit 1 time\n");
-    net_expect(n, "ignore 1 2", "Will ignore next 2 crossings of breakpoint 1.\n");
+    net_expect(n, "ignore 1 2", "Breakpoint 1 lets 2 more pass.\n");
     net_expect_part(n, "info breakpoints", "ignore next 2 hits\n");
     net_expect(n, "disable 1", "");
     net_expect_part(n, "info breakpoints", "1    breakpoint  keep  n ");
@@ -287,9 +288,33 @@ static void continue_n_ignores_the_breakpoint_just_hit(void **state)
         (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = n->matmul};
     n->fake.has_next_stop = true;
     fake_run(&n->fake, "continue", NULL);
-    net_expect_part(n, "continue 3",
-                    "Will ignore next 2 crossings of breakpoint 1.  Continuing.\n");
+    net_expect_part(n, "continue 3", "Breakpoint 1 lets 2 more pass. Continuing.\n");
     assert_int_equal(gd_debugger_breakpoint(n->fake.debugger, 1)->ignore, 2);
+}
+
+/* Counters in full, a loss with what it gains from step to step, and no sign on what is no number.
+ */
+static void a_stop_at_a_steps_end_tells_its_scalars(void **state)
+{
+    struct net *n = *state;
+    struct gd_session *session = n->fake.session;
+
+    gd_session_on_scalar(session, "loss", 2.0412345, 20000);
+    gd_session_on_scalar(session, "lr", 1e-5, 20000);
+    gd_session_on_scalar(session, "batch", 1234567, 20000);
+    gd_session_on_scalar(session, "norm", copysign(NAN, -1), 20000);
+    gd_session_on_scalar(session, "scale", -INFINITY, 20000);
+    gd_session_on_scalar(session, "old", 1, 19999);
+    n->fake.next_stop = (struct gd_stop){
+        .reason = GD_STOP_STEP, .step = 20000, .at_step_end = true, .node = GD_NO_NODE};
+    n->fake.has_next_stop = true;
+    net_expect_part(n, "step",
+                    "Stopped at the end of step 20000.\n"
+                    "loss = 2.04123, lr = 1e-05, batch = 1234567, norm = nan, scale = -inf\n");
+    net_expect(n, "print batch", "batch = 1234567 (step 20000)\n");
+    net_expect(n, "print norm", "norm = nan (step 20000)\n");
+    net_expect(n, "display norm", "1: norm = nan\n");
+    net_expect_part(n, "info scalars", "norm         nan  20000\n");
 }
 
 static void commands_run_at_the_stop(void **state)
@@ -515,6 +540,7 @@ int main(void)
         BATCH(a_stop_at_a_node_shows_its_source),
         BATCH(break_and_continue),
         BATCH(continue_n_ignores_the_breakpoint_just_hit),
+        BATCH(a_stop_at_a_steps_end_tells_its_scalars),
         BATCH(commands_run_at_the_stop),
         BATCH(enable_once_disables_after_the_stop),
         BATCH(a_lost_trainer_is_reported),
