@@ -312,7 +312,8 @@ const struct command cmd_shell_table[] = {
      .group = "support",
      .usage = "tui [enable | disable]",
      .summary = "Open the panes, or go back to the prompt",
-     .help = "C-x a does the same in the panes. \"gradb --tui\" begins with the panes.",
+     .help = "C-x a goes from one to the other. \"gradb --tui\" begins with the panes, F1 lists\n"
+             "their keys.",
      .args = {ARG_WORD},
      .flags = CMD_IN_TUI,
      .run = run_tui},

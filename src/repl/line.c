@@ -537,6 +537,17 @@ static void pause_input(void *ctx, bool pause)
 
 /* ---- the whole ---- */
 
+/* C-x a, as in gdb: the prompt's caller opens the panes. */
+static int panes_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    if (active != NULL) {
+        line_leave(active->repl);
+    }
+    return 0;
+}
+
 static void start_terminal(struct line *line)
 {
     struct repl *repl = line->repl;
@@ -547,6 +558,8 @@ static void start_terminal(struct line *line)
     rl_completion_query_items = 200;
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
+    rl_bind_keyseq("\\C-xa", panes_key);
+    rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);
     take_width(line);
     ev_signal_init(&line->winch, on_winch, SIGWINCH);
