@@ -113,6 +113,8 @@ class Installed(unittest.TestCase):
     def test_mindspore_listen(self):
         gradb = subprocess.Popen(["sh", "-c", "exec gradb listen"], cwd=self.work, env=self.env, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        deadline = threading.Timer(harness.DEADLINE, gradb.kill)  # ends the loops below
+        deadline.start()
         try:
             lines = []
             for line in gradb.stdout:
@@ -130,7 +132,9 @@ class Installed(unittest.TestCase):
             self.assertIn("Stopped at the end of step 1", out, "".join(lines) + out)
             trainer.join(harness.DEADLINE)
         finally:
+            deadline.cancel()
             gradb.kill()
+            gradb.wait()
 
     def test_listen_everywhere_wants_a_token(self):
         done = self.shell("gradb --listen 0.0.0.0:50051 listen", input="quit\n")
