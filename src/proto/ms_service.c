@@ -21,6 +21,8 @@
 #define TICK        1.0      /* seconds between looks at keep-alive and heartbeats */
 #define PIECE_BYTES 3145728u /* clients cut graphs into pieces of this size */
 
+#define MAX_PROCESSES 64 /* of one connection; every release is one */
+
 struct ms_conn;
 
 struct ms_process { /* one training process behind a connection */
@@ -129,19 +131,20 @@ static void reply_to_wait(void *call, const void *data, size_t len)
 
 static const struct gd_ms_io target_io = {reply_to_wait, target_gone};
 
-/* Puts the process of that device in front; a new one when there is none. */
+/* Puts the process of that device in front; a new one when there is none. NULL: no memory, or too
+ * many. */
 static struct ms_process *process_of(struct ms_conn *conn, const char *device_name)
 {
     char device[sizeof conn->processes->device] = "";
-    size_t len = strcspn(device_name, ":");
+    size_t len = strcspn(device_name, ":"), count = 0;
     memcpy(device, device_name, len < sizeof device ? len : sizeof device - 1);
     struct ms_process **link = &conn->processes;
-    while (*link && (*link)->device[0] && strcmp((*link)->device, device) != 0)
+    for (; *link && (*link)->device[0] && strcmp((*link)->device, device) != 0; count++)
         link = &(*link)->next;
     struct ms_process *process = *link;
     if (process)
         *link = process->next;
-    else
+    else if (count < MAX_PROCESSES)
         process = calloc(1, sizeof *process);
     if (!process)
         return NULL;
@@ -242,6 +245,8 @@ static void refuse(struct gd_grpc_call *call, enum gd_grpc_code code, const char
     gd_grpc_finish(call, code, text);
 }
 
+static const char no_process[] = "one connection speaks for too many processes, or memory is short";
+
 static void reply_ok(struct gd_grpc_call *call)
 {
     gd_grpc_reply(call, "", 0);
@@ -265,11 +270,12 @@ static bool check_version(struct ms_process *process, const struct gd_ms_metadat
     return match != GD_MS_MISMATCH;
 }
 
+/* Takes the process, which is the first of its connection, out of the list. */
 static void end_process(struct ms_process *process)
 {
     struct gd_ms_target *target = process->target;
-    process->target = NULL;
-    process->detached = false;
+    process->conn->processes = process->next;
+    free(process);
     if (target)
         gd_ms_target_on_done(target);
 }
@@ -284,12 +290,13 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
         return;
     }
     struct ms_process *process = process_of(mine->conn, metadata.device_name);
-    if (!process) {
-        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+    if (!process && !metadata.training_done) {
+        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (metadata.training_done) {
-        end_process(process);
+        if (process)
+            end_process(process);
         reply_ok(call);
         return;
     }
@@ -331,7 +338,7 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
     }
     struct ms_process *process = process_of(mine->conn, metadata.device_name);
     if (!process) {
-        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
+        refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
     if (process->detached) {

@@ -613,6 +613,25 @@ class BadInput(Session):
         gradb.run("step", "end of step 1")
         self.finish(trainer)
 
+    def test_one_connection_cannot_make_processes_without_end(self):
+        gradb = self.gradb_with()
+        trainer = self.trainer(version="1.9.0", backend="Ascend")
+        codes = []
+        with grpc.insecure_channel(f"127.0.0.1:{gradb.port}") as channel:
+            for device in range(200):
+                hello = fake.pb.Metadata(device_name=f"{device}:1", training_done=device % 2 == 0)
+                try:
+                    self.call(channel, "SendMetadata", hello.SerializeToString())
+                    codes.append(None)
+                except grpc.RpcError as error:
+                    codes.append(error.code())
+        self.assertEqual(codes[:100], [None] * 100)
+        self.assertEqual(codes[198], None)  # the end of one that nobody knows is no news
+        self.assertEqual(codes[199], grpc.StatusCode.RESOURCE_EXHAUSTED)
+        gradb.run("session 1", "")
+        gradb.run("step", "end of step 1")
+        self.finish(trainer)
+
     def test_graph_that_is_none(self):
         gradb = self.gradb_with()
         original = fake.graph_proto
