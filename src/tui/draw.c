@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "tui/text.h"
 
@@ -20,6 +21,7 @@ struct draw {
     bool cursor_set;
     int cursor_row, cursor_col;
     char restore[256];
+    mbstate_t typed; /* a character whose last bytes have not come yet */
 };
 
 /* Appends a capability without its padding marks. */
@@ -227,7 +229,7 @@ void draw_cursor(struct draw *draw, int row, int col)
     draw->cursor_col = col;
 }
 
-static int special_key(wint_t key)
+static int special_key(int key)
 {
     switch (key) {
     case KEY_UP: return DRAW_KEY_UP;
@@ -247,14 +249,35 @@ static int special_key(wint_t key)
     }
 }
 
+/* The character that ends with this byte; -1 when there is none (yet). What is no character in this
+ * locale is dropped, but not the byte that shows it: that begins the next one. */
+static int take_byte(struct draw *draw, char byte)
+{
+    bool inside = mbsinit(&draw->typed) == 0;
+    wchar_t wide = 0;
+    size_t rc = mbrtowc(&wide, &byte, 1, &draw->typed);
+
+    if (rc == (size_t)-1) {
+        memset(&draw->typed, 0, sizeof(draw->typed));
+        return inside ? take_byte(draw, byte) : -1;
+    }
+    return rc == (size_t)-2 ? -1 : (int)wide;
+}
+
+/* Not get_wch: behind a byte that is no character it swallows the keys that follow. */
 int draw_key(struct draw *draw)
 {
-    wint_t key;
-    int rc = get_wch(&key);
-
-    (void)draw;
-    if (rc == ERR) {
-        return -1;
+    for (;;) {
+        int key = getch();
+        if (key == ERR) {
+            return -1;
+        }
+        if (key > 0xff) {
+            return special_key(key);
+        }
+        key = take_byte(draw, (char)key);
+        if (key >= 0) {
+            return key;
+        }
     }
-    return rc == KEY_CODE_YES ? special_key(key) : (int)key;
 }

@@ -238,6 +238,15 @@ class Panes(unittest.TestCase):
             t.expect(r"scopes")
             t.expect(r"settings")
 
+    def test_bytes_that_are_no_characters(self):
+        for charset in ("C.UTF-8", "C"):
+            with self.subTest(charset=charset), Terminal(env={"LC_ALL": charset}) as t:
+                t.expect_ready()
+                os.write(t.master, b"\xff\xe6\xa8echo \xc3one\r")
+                t.expect(r"^one$")
+                t.send("echo é two\r")
+                t.expect(r"^é two$" if charset == "C.UTF-8" else r"^ ?two$")
+
     def test_scrolling_the_console(self):
         with Terminal() as t:
             t.expect_ready()
