@@ -162,7 +162,9 @@ int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len)
     if (call->finished || conn->dead) {
         return GD_ELOST;
     }
-    if (len > UINT32_MAX || len > limit || conn->queued > limit - len) {
+    /* The limit is for peers that do not read; a first message goes out whatever its size. */
+    bool crowded = conn->queued > 0 && (len > limit || conn->queued > limit - len);
+    if (len > UINT32_MAX || crowded) {
         return GD_ELIMIT;
     }
     struct grpc_out *out = malloc(sizeof(*out) + GD_GRPC_PREFIX_SIZE + len);

@@ -81,7 +81,8 @@ int gd_grpc_server_adopt(struct gd_grpc_server *server, int fd, struct gd_err *e
 size_t gd_grpc_server_connections(const struct gd_grpc_server *server);
 
 /* One message out. The bytes are copied. GD_ELIMIT when the peer does not read (a connection's
- * queue is bound by max_message x 4), GD_ELOST when the call is finished or gone. */
+ * queue is bound by max_message x 4, or one message), GD_ELOST when the call is finished or gone.
+ */
 int gd_grpc_send(struct gd_grpc_call *call, const void *data, size_t len);
 /* Trailers: after this nothing more is sent or delivered, only `closed` follows. message may be
  * NULL; it is percent-encoded. With GD_GRPC_OK a unary call must have sent its message. */

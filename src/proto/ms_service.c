@@ -126,7 +126,9 @@ static void reply_to_wait(void *call, const void *data, size_t len)
     struct ms_call *mine = gd_grpc_call_data(call);
     if (mine)
         mine->waiting = NULL;
-    gd_grpc_reply(call, len ? data : "", len);
+    /* A call without any answer would hold the training for ever. */
+    if (gd_grpc_reply(call, len ? data : "", len) != GD_OK)
+        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "the answer could not be sent");
 }
 
 static const struct gd_ms_io target_io = {reply_to_wait, target_gone};

@@ -252,6 +252,25 @@ static void test_slow_reader(void **state)
     free(big);
 }
 
+/* max-message is what peers may send: what we have to say to one that reads goes out. */
+static void test_an_answer_larger_than_the_limit(void **state)
+{
+    struct world *w = *state;
+    static const char big[100000];
+    struct peer peer;
+    struct answer answer;
+
+    w->settings.max_message = 4096;
+    peer_init(&peer, w);
+    unary(&peer, "/t/Hold", "", 0, &answer);
+    RUN_UNTIL(w, w->held);
+    assert_int_equal(gd_grpc_reply(w->held, big, sizeof(big)), GD_OK);
+    RUN_UNTIL(w, answer.closed);
+    assert_int_equal(answer.last.len, sizeof(big));
+    expect_end(w, &answer, GD_GRPC_OK, "");
+    peer_deinit(&peer);
+}
+
 static void test_64_at_once(void **state)
 {
     struct world *w = *state;
@@ -449,6 +468,7 @@ static void test_keepalive_keeps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_an_answer_larger_than_the_limit),
         WORLD_TEST(test_unary),
         WORLD_TEST(test_headers),
         WORLD_TEST(test_chat),
