@@ -48,14 +48,21 @@ static void link_request(struct v1_target *t, struct v1_request *request)
     t->request_count++;
 }
 
-/* Answers come in the order of the requests, so the first is nearly always the one. */
-static struct v1_request **find(struct v1_target *t, uint64_t id, enum v1_request_kind kind)
+/* Answers come in the order of the requests, so the first is nearly always the one. The list is in
+ * the order of the ids: one that is not there does not cost a walk through all of it. */
+static struct v1_request **find(struct v1_target *t, uint64_t id)
 {
     struct v1_request **p = &t->requests;
-    while (*p && ((*p)->id != id || (*p)->kind != kind)) {
+    while (*p && (*p)->id < id) {
         p = &(*p)->next;
     }
-    return *p ? p : NULL;
+    return *p && (*p)->id == id ? p : NULL;
+}
+
+static struct v1_request **find_kind(struct v1_target *t, uint64_t id, enum v1_request_kind kind)
+{
+    struct v1_request **p = find(t, id);
+    return p && (*p)->kind == kind ? p : NULL;
 }
 
 static struct v1_request *unlink_request(struct v1_target *t, struct v1_request **p)
@@ -317,7 +324,7 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
 int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct gd_err *err)
 {
     (void)err;
-    struct v1_request **p = find(t, m->request, V1_FETCH);
+    struct v1_request **p = find_kind(t, m->request, V1_FETCH);
     struct gd_err why;
     if (!p) {
         return GD_OK; /* cancelled */
@@ -336,7 +343,7 @@ int v1_value_begin(struct v1_target *t, const Gradb__V1__TensorBegin *m, struct 
 int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd_err *err)
 {
     (void)err;
-    struct v1_request **p = find(t, m->request, V1_FETCH);
+    struct v1_request **p = find_kind(t, m->request, V1_FETCH);
     struct gd_err why;
     if (!p) {
         return GD_OK;
@@ -394,7 +401,7 @@ static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
 
 int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, struct gd_err *err)
 {
-    struct v1_request **p = find(t, m->request, V1_STATS);
+    struct v1_request **p = find_kind(t, m->request, V1_STATS);
     if (!p) {
         return GD_OK;
     }
@@ -431,8 +438,7 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
         [GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY] = GD_ENOMEM,
     };
     (void)err;
-    struct v1_request **p = find(t, m->request, V1_FETCH);
-    p = p ? p : find(t, m->request, V1_STATS);
+    struct v1_request **p = find(t, m->request);
     if (p) {
         size_t code = (size_t)m->code;
         struct gd_err why;
