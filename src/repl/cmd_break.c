@@ -422,7 +422,7 @@ const struct command cmd_break_table[] = {
          "A selector stops at each node that it covers; without an argument the current node is\n"
          "meant. A name that no node has yet is kept until the graph has it.\n"
          "Examples:\n"
-         "  break Default/network/block0/attn/MatMul-op7\n"
+         "  break Default/network/block0/attn/MatMul-op4\n"
          "  break type:Softmax\n"
          "  break /LayerNorm.*/",
      .args = {ARG_SELECTOR},
@@ -432,7 +432,9 @@ const struct command cmd_break_table[] = {
      .group = "breakpoints",
      .usage = "tbreak [NODE | SELECTOR]",
      .summary = "Stop once when a node has executed",
-     .help = "As break; the breakpoint is deleted when it has stopped the training.",
+     .help = "As break; the breakpoint is deleted when it has stopped the training.\n"
+             "Example:\n"
+             "  tbreak type:GeLU",
      .args = {ARG_SELECTOR},
      .run = run_tbreak},
     {.name = "delete",

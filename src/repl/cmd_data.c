@@ -601,7 +601,7 @@ const struct command cmd_data_table[] = {
                 "  -a  all of them, not only the first 40\n"
                 "\n"
                 "  tensors gradients -s\n"
-                "  tensors block0\n"
+                "  tensors Default/network/block0\n"
                 "  tensors type:MatMul -s -a\n",
         .args = {ARG_SELECTOR},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
@@ -617,9 +617,9 @@ const struct command cmd_data_table[] = {
                 "front, of its magnitude. The first 20 are listed; -a lists all. Indices\n"
                 "are those of the slice, where one is given.\n"
                 "\n"
-                "  find nonfinite fc1/MatMul-op3\n"
-                "  find max fc1.weight\n"
-                "  find abs > 1e3 Gradients/fc1.weight[0]\n",
+                "  find nonfinite attn/MatMul-op4\n"
+                "  find max head.weight\n"
+                "  find abs > 1e3 head.weight[0]\n",
         .args = {ARG_WORD, ARG_TENSOR},
         .flags = CMD_RAW | CMD_REPEATS,
         .run = run_find,
@@ -632,7 +632,7 @@ const struct command cmd_data_table[] = {
         .help = "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
                 "has no such type.\n"
                 "\n"
-                "  save fc1.weight w.npy\n"
+                "  save head.weight w.npy\n"
                 "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},
         .run = run_save,

@@ -294,8 +294,8 @@ const struct command cmd_display_table[] = {
                 "letter is given. Without an argument all displays are shown again.\n"
                 "\n"
                 "  display loss\n"
-                "  display fc1.weight diff\n"
-                "  display/e fc1.weight[0, :4]\n",
+                "  display head.weight diff\n"
+                "  display/e head.weight[0, :4]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS_BARE,
         .run = run_display,

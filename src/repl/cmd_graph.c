@@ -270,8 +270,8 @@ const struct command cmd_graph_table[] = {
                 "\n"
                 "  search matmul\n"
                 "  search type:MatMul in Default/network/block0\n"
-                "  search /fc[12]\\.weight$/\n"
-                "  search at:model.py:42\n",
+                "  search /(fc|proj)\\.weight$/\n"
+                "  search at:model.c:42\n",
         .args = {ARG_SELECTOR, ARG_WORD, ARG_SCOPE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_search,
@@ -299,8 +299,8 @@ const struct command cmd_graph_table[] = {
                 "  -a        every line, not only the first 200\n"
                 "A node that was opened above is not opened again.\n"
                 "\n"
-                "  inputs loss\n"
-                "  inputs fc1/MatMul-op3 -d 4\n",
+                "  inputs Log-op49\n"
+                "  inputs attn/MatMul-op4 -d 4\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_inputs,
@@ -313,8 +313,8 @@ const struct command cmd_graph_table[] = {
         .summary = "Show what a node feeds, as a tree",
         .help = "Options as for `inputs`.\n"
                 "\n"
-                "  outputs fc1.weight\n"
-                "  lo fc1/MatMul-op3 -r\n",
+                "  outputs head.weight\n"
+                "  lo attn/MatMul-op4 -r\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_outputs,
@@ -327,7 +327,7 @@ const struct command cmd_graph_table[] = {
         .help = "A stop selects the node that was executed last. In other commands `.` is the\n"
                 "selected node.\n"
                 "\n"
-                "  node fc1/MatMul-op3\n",
+                "  node attn/MatMul-op4\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION,
         .run = run_node,
@@ -338,7 +338,7 @@ const struct command cmd_graph_table[] = {
         .group = "graph",
         .usage = "node-info [NODE]",
         .summary = "Show everything known of a node (as info node)",
-        .help = "  ni fc1/MatMul-op3\n",
+        .help = "  ni attn/MatMul-op4\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = inspect_info_node,

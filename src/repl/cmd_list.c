@@ -194,6 +194,38 @@ static int list_range(struct command_call *call, uint32_t first, uint32_t last, 
     return list_lines(call, state->list_file, first, last - first + 1, state->list_mark, err);
 }
 
+/* path ends in file, at a component's start. */
+static bool path_matches(const char *path, const char *file)
+{
+    size_t path_len = strlen(path);
+    size_t file_len = strlen(file);
+    if (file_len > path_len || strcmp(path + path_len - file_len, file) != 0) {
+        return false;
+    }
+    return file_len == path_len || file[0] == '/' || path[path_len - file_len - 1] == '/';
+}
+
+/* "model.c" as the stacks spell it; as it stands when no stack has such a file. */
+static const char *known_file(struct command_call *call, const char *file)
+{
+    struct node_list list = {0};
+    const char *found = NULL;
+
+    if (call->session == NULL) {
+        return file;
+    }
+    gd_graph_search_source(call->session->graph, file, 0, node_list_add, &list);
+    for (size_t i = 0; i < list.count && found == NULL; i++) {
+        uint32_t frames = 0;
+        const struct gd_frame *frame = gd_graph_stack(call->session->graph, list.node[i], &frames);
+        for (uint32_t f = 0; f < frames && found == NULL; f++) {
+            found = path_matches(frame[f].file, file) ? frame[f].file : NULL;
+        }
+    }
+    node_list_deinit(&list);
+    return found != NULL ? found : file;
+}
+
 int inspect_list(struct command_call *call, struct gd_err *err)
 {
     if (call->argc == 0) {
@@ -215,23 +247,12 @@ int inspect_list(struct command_call *call, struct gd_err *err)
     }
     const char *file;
     if (rc == GD_ENOTFOUND && srcfile_parse_place(call, text, &file, &first)) {
-        return list_around(call, file, first, err);
+        return list_around(call, known_file(call, file), first, err);
     }
     return rc;
 }
 
 /* ---- annotate ------------------------------------------------------------------------------ */
-
-/* path ends in file, at a component's start. */
-static bool path_matches(const char *path, const char *file)
-{
-    size_t path_len = strlen(path);
-    size_t file_len = strlen(file);
-    if (file_len > path_len || strcmp(path + path_len - file_len, file) != 0) {
-        return false;
-    }
-    return file_len == path_len || file[0] == '/' || path[path_len - file_len - 1] == '/';
-}
 
 struct line_counts {
     uint32_t *count; /* by line, 1 ... limit - 1 */

@@ -370,9 +370,9 @@ const struct command cmd_print_table[] = {
                 "  prev   the value of the step before; asking makes the trainer keep it\n"
                 "  diff   the current value minus the previous one\n"
                 "\n"
-                "  print network/fc1/MatMul-op3\n"
-                "  print conv1.weight[0, :, 1:3]\n"
-                "  print/e fc1.weight[:2] diff\n"
+                "  print block0/attn/MatMul-op4\n"
+                "  print block0/attn/Softmax-op10[0, 0, :, 1:3]\n"
+                "  print/e head.weight[:2] diff\n"
                 "  print $1[::2]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS,
@@ -387,9 +387,9 @@ const struct command cmd_print_table[] = {
                 "Any other slice is walked from its beginning. An empty line shows the\n"
                 "elements that follow.\n"
                 "\n"
-                "  x/8f fc1.weight\n"
-                "  x/16x fc1.weight[3, 10]\n"
-                "  x/4 fc1.weight[:, 0]\n",
+                "  x/8f head.weight\n"
+                "  x/16x head.weight[3, 10]\n"
+                "  x/4 head.weight[:, 0]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS | CMD_REPEATS_BARE,
         .run = inspect_examine,
@@ -400,7 +400,7 @@ const struct command cmd_print_table[] = {
         .group = "data",
         .usage = "whatis [NODE[:SLOT][SLICE]|$N]",
         .summary = "Show the data type, shape and size of a tensor without fetching it",
-        .help = "  whatis fc1.weight\n  whatis fc1.weight[0, ::2]\n",
+        .help = "  whatis head.weight\n  whatis head.weight[0, ::2]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS,
         .run = run_whatis,
@@ -414,8 +414,8 @@ const struct command cmd_print_table[] = {
                 "over all. `diff` gives the statistics of the change since the previous\n"
                 "step.\n"
                 "\n"
-                "  stats loss\n"
-                "  stats fc1.weight diff\n",
+                "  stats attn/Softmax-op10\n"
+                "  stats head.weight diff\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS,
         .run = run_stats,

@@ -328,7 +328,7 @@ const struct command cmd_run_table[] = {
      .usage = "run-to NODE [&]",
      .summary = "Run until a node has executed",
      .help = "Example:\n"
-             "  run-to Default/network/loss/Log-op31",
+             "  run-to Default/network/loss/Log-op49",
      .args = {ARG_NODE},
      .flags = GO | CMD_REPEATS,
      .run = run_to},

@@ -299,13 +299,13 @@ const struct command cmd_stack_table[] = {
         .summary = "Show the source around the place that made the node",
         .help = "Without an argument: around the selected frame of the current node, then,\n"
                 "each time, the lines that follow; `list -` shows the lines before. FIRST\n"
-                "and LAST are lines of the file shown last. A file is looked for as the\n"
-                "trainer names it, then below the current directory. `set list-lines` says\n"
-                "how many lines are shown.\n"
+                "and LAST are lines of the file shown last. FILE may be the end of a path. A\n"
+                "file is looked for as the trainer names it, then below the current\n"
+                "directory. `set list-lines` says how many lines are shown.\n"
                 "\n"
                 "  list\n"
-                "  list fc1/MatMul-op3\n"
-                "  list model.py:42\n"
+                "  list attn/MatMul-op4\n"
+                "  list model.c:42\n"
                 "  list 10,30\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS | CMD_REPEATS_BARE,
@@ -321,7 +321,7 @@ const struct command cmd_stack_table[] = {
                 "unless `all` is given or there are no others.\n"
                 "\n"
                 "  backtrace\n"
-                "  bt fc1/MatMul-op3 all\n",
+                "  bt attn/MatMul-op4 all\n",
         .args = {ARG_NODE},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_backtrace,
@@ -332,7 +332,7 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "frame [N]",
         .summary = "Select frame N of the current node's stack, or show the selected one",
-        .help = "  frame 2\n",
+        .help = "  frame 1\n",
         .args = {ARG_WORD},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_frame,
@@ -381,8 +381,8 @@ const struct command cmd_stack_table[] = {
         .help = "Without LINE it starts at the first line that made a node.\n"
                 "`info line FILE:LINE` lists the nodes of one line.\n"
                 "\n"
-                "  annotate model.py\n"
-                "  annotate model.py:120\n",
+                "  annotate model.c\n"
+                "  annotate model.c:120\n",
         .args = {ARG_FILE},
         .flags = CMD_NEEDS_SESSION,
         .run = inspect_annotate,

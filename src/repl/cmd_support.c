@@ -461,7 +461,9 @@ const struct command cmd_support_table[] = {
      .group = "files",
      .usage = "source FILE",
      .summary = "Run the commands in a file",
-     .help = "Stops at the first command that fails. Lines that start with # are comments.",
+     .help = "Stops at the first command that fails. Lines that start with # are comments.\n"
+             "Example:\n"
+             "  source check.gdb",
      .args = {ARG_FILE},
      .run = run_source},
     {.name = "define",
@@ -490,7 +492,7 @@ const struct command cmd_support_table[] = {
      .summary = "Give a command a name of your own, or list such names",
      .help = "What follows the name when it is used is added behind the arguments.\n"
              "Example:\n"
-             "  alias gw = print Gradients/block0/attn/MatMul-op7",
+             "  alias gw = print head.weight",
      .args = {ARG_WORD, ARG_COMMAND},
      .flags = CMD_RAW,
      .run = run_alias},

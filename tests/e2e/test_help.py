@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The help texts are true: every example in them is typed in, against charlm as the demo runs it."""
+import json
+import pathlib
+import re
+import tempfile
+import unittest
+
+import harness
+
+DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
+TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1", "--threads", "1", "--steps", "100000"]
+
+# Examples that leave this host, this process or this run; and those that cannot succeed here, with why.
+ELSEWHERE = ("run -- python train.py --epochs 3", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
+             "| info settings | less")
+FAIL_HERE = {
+    "rank 2": "not_found",  # there is one process
+    "watch TO on all": "unsupported",  # charlm evaluates no watchpoints
+    "watch TL abs_mean_gt=1000 on gradients": "unsupported",
+    "watch AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99": "unsupported",
+    "watch weight_initialization": "unsupported",
+}
+BODIES = ("define", "commands", "document")
+
+
+def commands():
+    done = harness.run_gradb("--generate", "json-commands")
+    return json.loads(done.stdout)
+
+
+def examples(command, parent=""):
+    """Indented lines that begin with one of the command's names, each with its body if it has one."""
+    names = [parent + name for name in (command["name"], *command["aliases"].split())]
+    found = []
+    body = False
+    for line in command["help"].splitlines():
+        text = line[2:] if line.startswith("  ") else ""
+        if body:
+            found[-1].append(text.strip())
+            body = text != "end"
+        elif any(re.match(re.escape(name) + (r"(?![\w-])" if name[-1].isalnum() else ""), text) for name in names):
+            found.append([text])
+            body = command["name"] in BODIES
+    for sub in command.get("sub") or []:
+        found += examples(sub, command["name"] + " ")
+    return found
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def outcome(self, gradb, lines):
+        """Types an example in; the error's code and text, or two empty ones."""
+        for line in lines:
+            gradb.send(line)
+        gradb.send("apropos end-of-example")
+        error = ("", "")
+        while True:
+            record = json.loads(gradb.expect(r"^\{").string)
+            if record["type"] == "error":
+                error = (record["code"], record["message"])
+            if record.get("command") == "apropos" and not record["commands"]:
+                return error
+
+    def test_every_example_does_what_it_says(self):
+        tried = set()
+        pathlib.Path(self.folder.name, "check.gdb").write_text("# a comment\nprint head.bias[0]\n", encoding="utf-8")
+        with harness.Gradb("-nx", "--json", command=TRAINER, cwd=self.folder.name) as gradb:
+            gradb.expect('"type":"run"')
+            for lines in (["set keep-previous all"], ["step 2"], ["break Softmax-op10"], ["continue"], ["delete 1"],
+                          *[["print head.bias[:2]"]] * 3):
+                self.assertEqual(self.outcome(gradb, lines), ("", ""), lines)
+            gradb.send("break Softmax-op47")
+            for command in commands():
+                for lines in examples(command):
+                    if lines[0] in ELSEWHERE:
+                        continue
+                    tried.add(command["name"])
+                    code, text = self.outcome(gradb, lines)
+                    with self.subTest(example=lines[0]):
+                        self.assertEqual(code, FAIL_HERE.get(lines[0], ""), text)
+        self.assertGreater(len(tried), 35)
+
+    def test_every_exception_is_still_an_example(self):
+        known = {lines[0] for command in commands() for lines in examples(command)}
+        self.assertEqual(known & set(FAIL_HERE), set(FAIL_HERE))
+        self.assertEqual(known & set(ELSEWHERE), set(ELSEWHERE))
+
+    def test_what_should_show_an_example_does(self):
+        """A command that takes a name, a file or a condition is explained by an example, too."""
+        for command in commands():
+            argument = re.search(r"[ \[](NODE|SELECTOR|TEXT|REGEX|CONDITION|FILE|LINE|PROGRAM)\b", command["usage"])
+            if argument and not examples(command):
+                with self.subTest(command=command["name"]):
+                    self.fail("no example")
+
+
+if __name__ == "__main__":
+    harness.main()
