@@ -9,6 +9,7 @@ more arguments. UPDATE=1 in the environment writes the expected files anew.
 Numbers with a fraction may differ a little (compilers and processors round differently); everything
 else must match to the letter, after ports, process numbers, times and paths have been replaced.
 """
+import json
 import os
 import pathlib
 import re
@@ -56,6 +57,27 @@ def same_line(expected, actual):
     return True
 
 
+def words(path):
+    """The lines of a command file, split at blanks, without comments."""
+    return [line.split() for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip() and not line.strip().startswith("#")]
+
+
+class Coverage(unittest.TestCase):
+    def test_every_command_is_in_some_file(self):
+        """By its name or one of its short forms; subjects of `info`, too."""
+        lines = [line for path in HERE.glob("*.cmd") for line in words(path)]
+        first = {re.match(r"/|!|\||[^/]*", line[0]).group() for line in lines}
+        info = {line[1] for line in lines if len(line) > 1 and line[0] in ("info", "i")}
+        missing = []
+        for command in json.loads(harness.run_gradb("--generate", "json-commands").stdout):
+            if not first & {command["name"], *command["aliases"].split()}:
+                missing.append(command["name"])
+            missing += [f"{command['name']} {sub['name']}" for sub in command.get("sub") or []
+                        if not info & {sub["name"], *sub["aliases"].split()}]
+        self.assertEqual(missing, [])
+
+
 class Golden(unittest.TestCase):
     maxDiff = None
 
@@ -73,14 +95,14 @@ class Golden(unittest.TestCase):
                 extra = None if match.group(2) == "none" else match.group(2).split()
         return status, extra
 
-    def check(self, path, json):
+    def check(self, path, as_json):
         status, extra = self.options(path)
         command = [] if extra is None else ["run", "--", *CHARLM, *extra]
-        args = ["-q", "-nx", "--batch", *(["--json"] if json else []), "--listen", "127.0.0.1:0",
+        args = ["-q", "-nx", "--batch", *(["--json"] if as_json else []), "--listen", "127.0.0.1:0",
                 "-x", path.name, *command]
         done = harness.run_gradb(*args, cwd=HERE, env={"COLUMNS": "100"})
         actual = normalise(done.stdout + done.stderr)
-        expected_path = path.with_suffix(".json.out" if json else ".out")
+        expected_path = path.with_suffix(".json.out" if as_json else ".out")
         self.assertEqual(done.returncode, status, actual)
         if os.environ.get("UPDATE"):
             expected_path.write_text(actual, encoding="utf-8")
@@ -90,9 +112,9 @@ class Golden(unittest.TestCase):
             self.assertMultiLineEqual(expected, actual)
 
 
-def add_case(path, json):
-    name = "test_" + path.stem.replace("-", "_") + ("_json" if json else "")
-    setattr(Golden, name, lambda self: self.check(path, json))
+def add_case(path, as_json):
+    name = "test_" + path.stem.replace("-", "_") + ("_json" if as_json else "")
+    setattr(Golden, name, lambda self: self.check(path, as_json))
 
 
 for case in sorted(HERE.glob("*.cmd")):

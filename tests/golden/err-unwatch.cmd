@@ -1,0 +1,1 @@
+unwatch 1

@@ -1,0 +1,1 @@
+watch TO on all
