@@ -109,7 +109,7 @@ static void *map_fresh(size_t bytes)
     return data == MAP_FAILED ? NULL : data;
 }
 
-void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes)
+void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes, bool *fresh)
 {
     if (bytes > SIZE_MAX - PAGE) {
         return NULL;
@@ -117,6 +117,9 @@ void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes)
     bytes = whole_pages(bytes);
     pthread_mutex_lock(&pool->lock);
     void *data = take_spare(pool, bytes);
+    if (fresh) {
+        *fresh = !data;
+    }
     if (!data) {
         data = map_fresh(bytes);
     }

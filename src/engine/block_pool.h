@@ -9,6 +9,7 @@
 #ifndef GD_ENGINE_BLOCK_POOL_H
 #define GD_ENGINE_BLOCK_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/error.h"
@@ -25,8 +26,8 @@ int gd_block_pool_create(struct gd_block_pool **ret, struct gd_err *err);
 void gd_block_pool_release(struct gd_block_pool *pool);
 
 /* A private mapping of `bytes` (> 0), with anything in it; NULL when there is no memory. Its size
- * may be changed by mremap. */
-void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes);
+ * may be changed by mremap. *fresh (may be NULL): nothing has touched it yet. */
+void *gd_block_pool_take(struct gd_block_pool *pool, size_t bytes, bool *fresh);
 /* Takes it back, with the size that it has now. */
 void gd_block_pool_give(struct gd_block_pool *pool, void *data, size_t bytes);
 /* Once a second: returns to the system what nobody took for GD_BLOCK_KEEP ticks. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "engine/populate.h"
 #include "proto/ms_graph.h"
 
 #define MAPPED_FROM                                                                                \
@@ -30,6 +31,8 @@ struct block {
     size_t cap;
     size_t filled;
     bool mapped;
+    bool fresh;                 /* mapped, and not touched yet behind what is filled */
+    struct gd_populate *ahead;  /* supplies its pages */
     struct gd_block_pool *pool; /* where mappings come from and go; NULL: the system */
 };
 
@@ -82,15 +85,24 @@ static void free_block(void *data, size_t bytes, void *ctx)
     free(data);
 }
 
+/* The block's memory is nobody else's from here on. */
+static void block_settle(struct block *block)
+{
+    gd_populate_stop(block->ahead);
+    block->ahead = NULL;
+}
+
 static void block_clear(struct block *block)
 {
     struct gd_block_pool *pool = block->pool;
+    block_settle(block);
     memset(block, 0, sizeof *block);
     block->pool = pool;
 }
 
 static void block_release(struct block *block)
 {
+    block_settle(block);
     if (block->mapped)
         free_mapping(block->data, block->cap, block->pool);
     else
@@ -98,22 +110,24 @@ static void block_release(struct block *block)
     block_clear(block);
 }
 
-static void *map_fresh(const struct block *block, size_t size)
+static void *map_new(struct block *block, size_t size)
 {
+    block->fresh = true;
     if (block->pool)
-        return gd_block_pool_take(block->pool, size);
+        return gd_block_pool_take(block->pool, size, &block->fresh);
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return data == MAP_FAILED ? NULL : data;
 }
 
-static unsigned char *map_block(const struct block *block, size_t size)
+static unsigned char *map_block(struct block *block, size_t size)
 {
     void *data;
     if (block->mapped) {
+        block->fresh = true;
         data = mremap(block->data, block->cap, size, MREMAP_MAYMOVE);
         return data == MAP_FAILED ? NULL : data;
     }
-    data = map_fresh(block, size);
+    data = map_new(block, size);
     if (data && block->filled)
         memcpy(data, block->data, block->filled);
     return data;
@@ -124,6 +138,7 @@ static bool block_resize(struct block *block, size_t size)
 {
     if (size == block->cap)
         return true;
+    block_settle(block);
     bool mapped = size >= MAPPED_FROM || block->mapped;
     unsigned char *data = mapped ? map_block(block, size) : realloc(block->data, size ? size : 1);
     if (!data)
@@ -134,6 +149,17 @@ static bool block_resize(struct block *block, size_t size)
     block->cap = size;
     block->mapped = mapped;
     return true;
+}
+
+/* More of it is filled. The first bytes are the sign that the others are on their way. */
+static void block_filled(struct block *block, size_t len)
+{
+    block->filled += len;
+    if (block->fresh) {
+        block->fresh = false;
+        block->ahead = gd_populate_start(block->data, block->cap);
+    }
+    gd_populate_arrived(block->ahead, block->filled);
 }
 
 /* ---- one tensor ---------------------------------------------------------------------------- */
@@ -357,7 +383,7 @@ static void take_bytes(struct gd_ms_tensor_decoder *decoder, const uint8_t *data
         unsigned char *place = decoder->block.data + decoder->block.filled;
         if (data != place) /* else gd_ms_tensor_place() had them put there */
             memcpy(place, data, len);
-        decoder->block.filled += len;
+        block_filled(&decoder->block, len);
     }
 }
 
