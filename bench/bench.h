@@ -33,8 +33,10 @@ unsigned bench_setting(const char *name, unsigned otherwise);
 /* bench_tcp.c: the loopback references. A forked process is the other end. */
 
 /* Seconds to send `total` bytes, in writes of write_size out of `data` (which is that large), to a
- * process that reads them with `read_size` at a time and then says that it has them all. */
-double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size);
+ * process that reads them with `read_size` at a time and then says that it has them all. It drops
+ * them, or keeps them in fresh memory. */
+double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size,
+                      bool keep);
 /* Seconds for `rounds` round trips of one write of `there` bytes and one of `back` bytes. */
 double bench_tcp_ping_pong(unsigned rounds, size_t there, size_t back);
 

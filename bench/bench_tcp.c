@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,7 +89,21 @@ static void reap(pid_t pid)
     }
 }
 
-double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size)
+/* The reader keeps what it reads: in memory that nothing has touched before. */
+static void take_and_keep(int fd, size_t size, size_t len)
+{
+    char *kept = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (kept == MAP_FAILED) {
+        bench_fail("no memory to keep the bytes in");
+    }
+    for (size_t at = 0; at < len; at += size) {
+        take(fd, kept + at, len - at < size ? len - at : size, len - at < size ? len - at : size);
+    }
+}
+
+double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t read_size,
+                      bool keep)
 {
     char done;
     int fd;
@@ -99,7 +114,11 @@ double bench_tcp_send(const void *data, size_t total, size_t write_size, size_t 
         if (!buffer) {
             _exit(1);
         }
-        take(fd, buffer, read_size, total);
+        if (keep) {
+            take_and_keep(fd, read_size, total);
+        } else {
+            take(fd, buffer, read_size, total);
+        }
         put(fd, "d", 1);
         _exit(0);
     }
