@@ -88,7 +88,9 @@ static int run_continue(struct command_call *call, struct gd_err *err)
     if (count > 1) {
         ignore_crossings(call, count);
     }
-    out_printf(call->out, "Continuing.\n");
+    if (!call->repl->in_stop_body) { /* a silent breakpoint that goes on says nothing */
+        out_printf(call->out, "Continuing.\n");
+    }
     return resume(call, &run, err);
 }
 
@@ -250,6 +252,12 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
         }
         print_session(call, session);
         out_flush(call->out);
+        if (out_is_json(call->out)) { /* the lines that follow are this process's */
+            cJSON *record = cJSON_CreateObject();
+            cJSON_AddNumberToObject(record, "session", session->number);
+            cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+            repl_write_json(call->repl, NULL, "rank", record);
+        }
         rc = repl_run_line(call->repl, line, LINE_SCRIPT);
     }
     gd_debugger_select(call->debugger, before, NULL);

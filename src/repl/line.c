@@ -485,10 +485,15 @@ static void run_pending(struct line *line)
         }
         size_t len = (size_t)(end - line->pending.data);
         size_t used = len < line->pending.len ? len + 1 : len;
+        bool nul = memchr(line->pending.data, '\0', len) != NULL;
         char *text = strndup(line->pending.data, len);
         memmove(line->pending.data, line->pending.data + used, line->pending.len - used);
         line->pending.len -= used;
-        if (text != NULL) {
+        if (nul) { /* the rest of the line would be lost in silence */
+            struct gd_err err;
+            gd_fail(&err, GD_EINVAL, "the line holds a NUL byte and is left out");
+            repl_print_error(line->repl, NULL, &err);
+        } else if (text != NULL) {
             execute(line, text);
         }
         free(text);

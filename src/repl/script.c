@@ -325,6 +325,9 @@ static int read_line(FILE *file, struct gd_buf *line, struct gd_err *err)
 
     gd_buf_clear(line);
     while ((c = getc(file)) != EOF && c != '\n') {
+        if (c == '\0') { /* the rest would be lost in silence */
+            return gd_fail(err, GD_EINVAL, "the line holds a NUL byte: this is no command file");
+        }
         if (gd_buf_putc(line, (char)c) != GD_OK) {
             return gd_fail(err, GD_ELIMIT, "the line is longer than %d bytes", PARSE_MAX_LINE);
         }

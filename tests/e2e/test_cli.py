@@ -247,6 +247,34 @@ class Pipe(unittest.TestCase):
         self.assertIn("Stopped at the end of step 3.", done.stdout)
         self.assertIn("nonsense", done.stderr)
 
+    def test_a_nul_byte_is_told(self):
+        done = gradb(input="echo a\0b\\n\necho c\\n\n")
+        self.assertEqual(done.stdout, "c\n")
+        self.assertEqual(done.stderr, "error: the line holds a NUL byte and is left out\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "nul.gdb")
+            path.write_bytes(b"echo a\0b\n")
+            done = gradb("--batch", "-x", path)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"nul\.gdb:1: the line holds a NUL byte")
+
+    def test_a_silent_body_that_goes_on_says_nothing(self):
+        done = gradb(*trainer("--steps", "5"),
+                     input="break Softmax-op10\ncommands\nsilent\ncontinue\nend\ncontinue\n")
+        self.assertEqual(done.stdout.count("Continuing."), 1)
+        self.assertIn("The training ended.", done.stdout)
+
+    def test_a_trainer_killed_while_a_print_waits(self):
+        with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
+            pid = int(run.expect(r", pid (\d+)\.").group(1))
+            run.run("step", "end of step 1")
+            os.kill(pid, signal.SIGSTOP)  # it cannot answer
+            run.send("print Default/network/head.bias")
+            os.kill(pid, signal.SIGKILL)
+            run.expect("error: .*gone|error: .*lost")
+            run.run("info target", r"state +lost")
+            self.assertEqual(run.finish(), 0)
+
     def test_the_trainers_output_is_apart(self):
         done = gradb(*trainer("--steps", "9", "--log-every", "1"), input="step 3\ninfo log\n")
         before, _, after = done.stdout.partition("Stopped at the end of step 3.")

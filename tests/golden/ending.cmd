@@ -3,6 +3,7 @@
 step
 source sourced.txt
 checkpoint
+kill
 run
 step 2
 detach
