@@ -13,6 +13,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import tempfile
 import unittest
 
 import harness
@@ -100,7 +102,10 @@ class Golden(unittest.TestCase):
         command = [] if extra is None else ["run", "--", *CHARLM, *extra]
         args = ["-q", "-nx", "--batch", *(["--json"] if as_json else []), "--listen", "127.0.0.1:0",
                 "-x", path.name, *command]
-        done = harness.run_gradb(*args, cwd=HERE, env={"COLUMNS": "100"})
+        with tempfile.TemporaryDirectory() as folder:  # what is written goes there
+            for file in (path, *HERE.glob("*.txt")):
+                shutil.copy(file, folder)
+            done = harness.run_gradb(*args, cwd=folder, env={"COLUMNS": "100"})
         actual = normalise(done.stdout + done.stderr)
         expected_path = path.with_suffix(".json.out" if as_json else ".out")
         self.assertEqual(done.returncode, status, actual)
