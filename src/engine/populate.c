@@ -12,7 +12,7 @@
 #endif
 
 #define PAGE  ((size_t)4096)
-#define PIECE ((size_t)4 << 20) /* at a time: a few milliseconds, which a stop may have to wait */
+#define PIECE ((size_t)1 << 20) /* at a time: a millisecond, which a stop may have to wait */
 
 struct gd_populate {
     pthread_t thread;
