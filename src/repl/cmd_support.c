@@ -270,11 +270,19 @@ static int check_name(const char *what, const char *name, struct gd_err *err)
     return GD_OK;
 }
 
-static int run_define(struct command_call *call, struct gd_err *err)
+/* A name that belongs to a built-in command, in full, is taken only after a question. */
+static bool may_take_name(struct command_call *call, const char *name)
 {
     struct gd_err ignored;
     const struct command *built_in = NULL;
 
+    return command_find(NULL, name, strlen(name), &built_in, &ignored) != GD_OK ||
+           strcmp(built_in->name, name) != 0 ||
+           repl_confirm(call, "Really redefine the built-in command \"%s\"?", name);
+}
+
+static int run_define(struct command_call *call, struct gd_err *err)
+{
     if (call->argc != 1) {
         return gd_fail(err, GD_EUSAGE, "define: one name is needed");
     }
@@ -282,9 +290,7 @@ static int run_define(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (command_find(NULL, call->argv[0], strlen(call->argv[0]), &built_in, &ignored) == GD_OK &&
-        strcmp(built_in->name, call->argv[0]) == 0 &&
-        !repl_confirm(call, "Really redefine the built-in command \"%s\"?", call->argv[0])) {
+    if (!may_take_name(call, call->argv[0])) {
         return GD_OK;
     }
     if (call->repl->options.interactive) {
@@ -375,6 +381,9 @@ static int run_alias(struct command_call *call, struct gd_err *err)
         if (rc != GD_OK) {
             return rc;
         }
+    }
+    if (!may_take_name(call, name)) {
+        return GD_OK;
     }
     rc = set_alias(call->repl, name, text);
     return rc == GD_OK ? rc : gd_fail(err, rc, "out of memory");

@@ -234,7 +234,7 @@ static char *read_answer(struct line *line)
 static void ask_for_more(struct line *line)
 {
     static const char question[] =
-        "--Type <RET> for more, q to quit, c to continue without paging--";
+        "-- Enter shows more, q stops here, c shows all --";
 
     write_all(STDOUT_FILENO, question, sizeof(question) - 1);
     line->paging = true;

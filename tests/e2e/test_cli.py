@@ -535,11 +535,11 @@ class Terminal(unittest.TestCase):
         self.start("-q")
         self.expect(r"\(gradb\) ")
         self.type("help all\r")
-        self.expect("--Type <RET> for more")
+        self.expect("-- Enter shows more")
         self.type("q\r")
         self.expect(r"\(gradb\) ")
         self.type("help all\r")
-        self.expect("--Type <RET> for more")
+        self.expect("-- Enter shows more")
         self.type("c\r")
         self.expect(r"complete +List what")
         self.expect(r"\(gradb\) ")
@@ -590,6 +590,16 @@ class Terminal(unittest.TestCase):
             self.expect(r"\x1b\[\?1049l")
         self.type("echo back again\\n\r")
         self.expect("back again\r\n")
+
+    def test_a_built_in_name_is_taken_after_a_question(self):
+        self.start("-q")
+        self.expect(r"\(gradb\) ")
+        self.type("alias echo = help\r")
+        self.expect(r'Really redefine the built-in command "echo"\?')
+        self.type("n\r")
+        self.expect(r"\(gradb\) ")
+        self.type("echo still here\\n\r")
+        self.expect("\rstill here\r\n")
 
     def test_quit_after_detach_asks_nothing(self):
         self.start("-q", *trainer("--steps", "100"))
