@@ -262,27 +262,6 @@ static void print_hit(struct command_call *call, const struct gd_hit *hit)
     gd_buf_deinit(&text);
 }
 
-static cJSON *hit_record(const struct gd_hit *hit)
-{
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
-    cJSON_AddNumberToObject(object, "condition", hit->condition);
-    cJSON_AddNumberToObject(object, "step", (double)hit->step);
-    cJSON_AddStringToObject(object, "node", hit->node_name);
-    cJSON_AddNumberToObject(object, "slot", hit->slot);
-    cJSON_AddNumberToObject(object, "error", hit->error);
-    cJSON *params = cJSON_AddArrayToObject(object, "params");
-    for (int i = 0; i < hit->param_count; i++) {
-        cJSON *param = cJSON_CreateObject();
-        cJSON_AddStringToObject(param, "name", hit->param[i].name);
-        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
-        cJSON_AddNumberToObject(param, "value", hit->param[i].set_value);
-        cJSON_AddNumberToObject(param, "actual", hit->param[i].actual_value);
-        cJSON_AddItemToArray(params, param);
-    }
-    return object;
-}
-
 int cmd_info_hits(struct command_call *call, struct gd_err *err)
 {
     const struct gd_session *session = call->session;
@@ -305,7 +284,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
     for (size_t i = first; i < session->hit_count; i++) {
         if (only && session->hits[i].watchpoint != only)
             continue;
-        cJSON_AddItemToArray(list, hit_record(&session->hits[i]));
+        cJSON_AddItemToArray(list, repl_hit_json(NULL, &session->hits[i]));
         print_hit(call, &session->hits[i]);
     }
     return GD_OK;

@@ -25,5 +25,7 @@ extern const struct command cmd_info_table[];    /* info and its subjects */
 struct gd_buf;
 /* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
+/* As an object; with a session, its number and rank come first. */
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit);
 
 #endif

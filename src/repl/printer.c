@@ -85,7 +85,7 @@ static cJSON *connected_json(const struct gd_session *session)
     return object;
 }
 
-static cJSON *hit_json(const struct gd_session *session, const struct gd_hit *hit)
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit)
 {
     cJSON *object = cJSON_CreateObject();
 
@@ -121,7 +121,7 @@ static void event_json(struct repl *repl, const struct gd_event *event)
     case GD_EV_RUNNING: repl_write_json(repl, NULL, "running", object); return;
     case GD_EV_HIT:
         cJSON_Delete(object);
-        repl_write_json(repl, NULL, "hit", hit_json(event->session, event->hit));
+        repl_write_json(repl, NULL, "hit", repl_hit_json(event->session, event->hit));
         return;
     case GD_EV_LOG:
         cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");

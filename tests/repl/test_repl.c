@@ -518,6 +518,24 @@ static void bytes_that_are_no_text_do_not_break_the_line(void **state)
     assert_non_null(strstr(out, "\xef\xbf\xbd"));
 }
 
+/* As it fires and as `info hits` lists it: what is no number has its name, never null. */
+static void a_hit_is_the_same_wherever_it_is_told(void **state)
+{
+    struct net *n = *state;
+    struct gd_hit hit = {
+        .watchpoint = 1, .step = 3, .node = n->matmul, .node_name = "fc1/MatMul-op1"};
+
+    hit.param_count = 1;
+    hit.param[0].hit = true;
+    hit.param[0].set_value = 0.5;
+    hit.param[0].actual_value = NAN;
+    snprintf(hit.param[0].name, sizeof(hit.param[0].name), "max_gt");
+    gd_session_on_hit(n->fake.session, &hit);
+    net_expect_part(
+        n, "info hits -a",
+        "\"params\":[{\"name\":\"max_gt\",\"hit\":true,\"value\":0.5,\"actual\":\"nan\"}]");
+}
+
 int main(void)
 {
 #define TYPED(fn) cmocka_unit_test_setup_teardown(fn, setup_typed, teardown)
@@ -552,6 +570,7 @@ int main(void)
         JSON(every_line_is_an_object),
         JSON(the_result_comes_last_and_names_its_command),
         JSON(errors_have_codes),
+        JSON(a_hit_is_the_same_wherever_it_is_told),
         JSON(bytes_that_are_no_text_do_not_break_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
