@@ -5,6 +5,7 @@
 #include "repl/repl_impl.h"
 
 #include <errno.h>
+#include <ev.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,15 +38,32 @@ static void exec_shell(const char *text, int input)
     _exit(127);
 }
 
-static int wait_child(pid_t pid)
+/* A child that is waited for. */
+struct child {
+    ev_child watcher;
+    bool ended;
+};
+
+static void on_child_end(struct ev_loop *loop, ev_child *watcher, int events)
 {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) {
-            return 0; /* libev's own SIGCHLD handler was quicker */
-        }
+    (void)events;
+    ev_child_stop(loop, watcher);
+    ((struct child *)watcher->data)->ended = true;
+}
+
+/* The loop runs meanwhile: a trainer that hears nothing for long gives its debugger up. */
+static int wait_child(struct repl *repl, pid_t pid)
+{
+    struct child child = {.ended = false};
+
+    ev_child_init(&child.watcher, on_child_end, pid, 0);
+    child.watcher.data = &child;
+    ev_child_start(repl->loop, &child.watcher);
+    while (!child.ended && !repl->quit) {
+        repl_pump(repl, -1);
     }
-    return status;
+    ev_child_stop(repl->loop, &child.watcher);
+    return child.watcher.rstatus;
 }
 
 /* Runs the text with `input` as its stdin (-1: ours), waits for its end. */
@@ -63,7 +81,7 @@ static int run_in_shell(const char *text, int input, pid_t *ret, struct gd_err *
     return GD_OK;
 }
 
-/* The child's end must reach us and not libev, and Ctrl-C is the child's while it runs. */
+/* Ctrl-C is the child's while it runs. */
 struct shell_signals {
     sigset_t mask;
 };
@@ -72,7 +90,6 @@ static void block_signals(struct shell_signals *signals)
 {
     sigset_t block;
     sigemptyset(&block);
-    sigaddset(&block, SIGCHLD);
     sigaddset(&block, SIGINT);
     sigprocmask(SIG_BLOCK, &block, &signals->mask);
 }
@@ -110,7 +127,7 @@ static int run_shell(struct command_call *call, struct gd_err *err)
     block_signals(&signals);
     rc = run_in_shell(call->line, -1, &pid, err);
     if (rc == GD_OK) {
-        shell_result(call, wait_child(pid));
+        shell_result(call, wait_child(call->repl, pid));
     }
     unblock_signals(&signals);
     return rc;
@@ -138,16 +155,54 @@ static void capture_write(void *ctx, const char *text, size_t len, bool is_error
     }
 }
 
-static void feed_shell(int fd, const struct gd_buf *text)
+/* Text on its way to a child's stdin, as fast as the child takes it. */
+struct feed {
+    ev_io watcher;
+    const struct gd_buf *text;
+    size_t done;
+    int fd; /* -1 once it is closed */
+};
+
+static void feed_end(struct ev_loop *loop, struct feed *feed)
 {
-    size_t done = 0;
-    while (done < text->len) {
-        ssize_t put = write(fd, text->data + done, text->len - done);
-        if (put < 0 && errno != EINTR) {
-            return; /* it reads no more: `head` does so */
-        }
-        done += put > 0 ? (size_t)put : 0;
+    ev_io_stop(loop, &feed->watcher);
+    if (feed->fd >= 0) {
+        close(feed->fd);
     }
+    feed->fd = -1;
+}
+
+static void on_feed(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    struct feed *feed = watcher->data;
+    size_t left = feed->text->len - feed->done;
+    ssize_t put = write(feed->fd, feed->text->data + feed->done, left);
+
+    (void)events;
+    if (put >= 0) {
+        feed->done += (size_t)put;
+    } else if (errno == EINTR || errno == EAGAIN) {
+        return;
+    }
+    if (put < 0 || feed->done == feed->text->len) {
+        feed_end(loop, feed); /* an error: it reads no more, as `head` does */
+    }
+}
+
+static int feed_child(struct repl *repl, const struct gd_buf *text, int fd, pid_t pid)
+{
+    struct feed feed = {.text = text, .fd = fd};
+
+    ev_io_init(&feed.watcher, on_feed, fd, EV_WRITE);
+    feed.watcher.data = &feed;
+    if (text->len > 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
+        ev_io_start(repl->loop, &feed.watcher);
+    } else {
+        feed_end(repl->loop, &feed);
+    }
+    int status = wait_child(repl, pid);
+    feed_end(repl->loop, &feed);
+    return status;
 }
 
 static int pipe_text(struct command_call *call, const struct gd_buf *text, const char *shell,
@@ -168,11 +223,9 @@ static int pipe_text(struct command_call *call, const struct gd_buf *text, const
     rc = run_in_shell(shell, fds[0], &pid, err);
     close(fds[0]);
     if (rc == GD_OK) {
-        feed_shell(fds[1], text);
-    }
-    close(fds[1]);
-    if (rc == GD_OK) {
-        shell_result(call, wait_child(pid));
+        shell_result(call, feed_child(call->repl, text, fds[1], pid));
+    } else {
+        close(fds[1]);
     }
     unblock_signals(&signals);
     return rc;
