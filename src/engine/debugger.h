@@ -64,7 +64,7 @@ struct gd_debugger {
     size_t session_count;
     struct gd_session *current;        /* NULL before the first */
     struct gd_breakpoint *breakpoints; /* by number */
-    int next_breakpoint; /* watchpoints take their numbers from here, too */
+    int next_breakpoint;               /* watchpoints take their numbers from here, too */
     struct gd_watchpoint *watchpoints; /* engine/watchpoint.h */
     bool watchpoints_observed;
     struct gd_settings settings;

@@ -21,7 +21,7 @@ enum gd_dtype {
     GD_UINT16 = 7,
     GD_UINT32 = 8,
     GD_UINT64 = 9,
-    GD_FLOAT16 = 10,  /* IEEE 754 binary16 */
+    GD_FLOAT16 = 10, /* IEEE 754 binary16 */
     GD_FLOAT32 = 11,
     GD_FLOAT64 = 12,
     GD_STRING = 13,   /* recognised so that it can be refused clearly; has no element size */

@@ -33,9 +33,9 @@ enum gd_status {
 #define GD_ERR_TEXT_MAX 512
 
 struct gd_err {
-    int code;           /* enum gd_status */
-    int saved_errno;    /* errno at the failure, or 0 */
-    size_t offset;      /* byte offset in the text or message at fault, where one is known */
+    int code;        /* enum gd_status */
+    int saved_errno; /* errno at the failure, or 0 */
+    size_t offset;   /* byte offset in the text or message at fault, where one is known */
     char text[GD_ERR_TEXT_MAX]; /* one line, no newline, no "error:" in front */
 };
 

@@ -41,8 +41,8 @@ int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *
                    struct gd_err *err);
 
 /* What the slice selects from a tensor of that shape and those byte strides.
- * GD_EINVAL: too many indices, two ellipses, index out of range (numpy's wording of the facts: which
- * axis, its size), rank over GD_MAX_RANK. */
+ * GD_EINVAL: too many indices, two ellipses, index out of range (numpy's wording of the facts:
+ * which axis, its size), rank over GD_MAX_RANK. */
 int gd_slice_apply(const struct gd_slice *slice, const struct gd_shape *shape,
                    const int64_t stride[GD_MAX_RANK], struct gd_slice_view *ret,
                    struct gd_err *err);
