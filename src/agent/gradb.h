@@ -46,22 +46,23 @@ typedef struct gradb {
 
 typedef uint32_t gradb_node; /* 1, 2, ...; 0 is no node */
 
-typedef enum gradb_dtype { /* the numbers of gradb.v1 */
-                           GRADB_BOOL = 1,
-                           GRADB_INT8 = 2,
-                           GRADB_INT16 = 3,
-                           GRADB_INT32 = 4,
-                           GRADB_INT64 = 5,
-                           GRADB_UINT8 = 6,
-                           GRADB_UINT16 = 7,
-                           GRADB_UINT32 = 8,
-                           GRADB_UINT64 = 9,
-                           GRADB_FLOAT16 = 10,
-                           GRADB_FLOAT32 = 11,
-                           GRADB_FLOAT64 = 12,
-                           GRADB_BFLOAT16 = 14,
-                           GRADB_COMPLEX64 = 15,
-                           GRADB_COMPLEX128 = 16
+/* The numbers of gradb.v1 */
+typedef enum gradb_dtype {
+    GRADB_BOOL = 1,
+    GRADB_INT8 = 2,
+    GRADB_INT16 = 3,
+    GRADB_INT32 = 4,
+    GRADB_INT64 = 5,
+    GRADB_UINT8 = 6,
+    GRADB_UINT16 = 7,
+    GRADB_UINT32 = 8,
+    GRADB_UINT64 = 9,
+    GRADB_FLOAT16 = 10,
+    GRADB_FLOAT32 = 11,
+    GRADB_FLOAT64 = 12,
+    GRADB_BFLOAT16 = 14,
+    GRADB_COMPLEX64 = 15,
+    GRADB_COMPLEX128 = 16
 } gradb_dtype;
 
 typedef enum gradb_kind {

@@ -33,17 +33,18 @@ enum gd_condition_class {
     GD_COND_ACTIVATION,
 };
 
-enum gd_condition_wire { /* MindSpore's numbers, of those that are used */
-                         GD_WIRE_OVERFLOW_FLAG = 2,
-                         GD_WIRE_NOT_FINITE = 13,
-                         GD_WIRE_INITIALIZATION = 14,
-                         GD_WIRE_TOO_LARGE = 15,
-                         GD_WIRE_TOO_SMALL = 16,
-                         GD_WIRE_ALL_ZERO = 17,
-                         GD_WIRE_CHANGE_TOO_LARGE = 18,
-                         GD_WIRE_CHANGE_TOO_SMALL = 19,
-                         GD_WIRE_NOT_CHANGED = 20,
-                         GD_WIRE_RANGE = 21,
+/* MindSpore's numbers, of those that are used */
+enum gd_condition_wire {
+    GD_WIRE_OVERFLOW_FLAG = 2,
+    GD_WIRE_NOT_FINITE = 13,
+    GD_WIRE_INITIALIZATION = 14,
+    GD_WIRE_TOO_LARGE = 15,
+    GD_WIRE_TOO_SMALL = 16,
+    GD_WIRE_ALL_ZERO = 17,
+    GD_WIRE_CHANGE_TOO_LARGE = 18,
+    GD_WIRE_CHANGE_TOO_SMALL = 19,
+    GD_WIRE_NOT_CHANGED = 20,
+    GD_WIRE_RANGE = 21,
 };
 
 struct gd_condition {

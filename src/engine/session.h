@@ -85,13 +85,14 @@ struct gd_hit_param {
     double actual_value;
 };
 #define GD_MAX_HIT_PARAMS 8
-enum gd_hit_error { /* bits: why a watchpoint could not be checked */
-                    GD_HIT_NAN = 1,
-                    GD_HIT_INF = 2,
-                    GD_HIT_NO_PREVIOUS = 4,
-                    GD_HIT_NO_MEMORY = 8,
-                    GD_HIT_NO_HISTORY = 16,
-                    GD_HIT_NO_VALUE = 32,
+/* Bits: why a watchpoint could not be checked */
+enum gd_hit_error {
+    GD_HIT_NAN = 1,
+    GD_HIT_INF = 2,
+    GD_HIT_NO_PREVIOUS = 4,
+    GD_HIT_NO_MEMORY = 8,
+    GD_HIT_NO_HISTORY = 16,
+    GD_HIT_NO_VALUE = 32,
 };
 struct gd_hit {
     int watchpoint;

@@ -67,18 +67,19 @@ struct gd_remote_watch {
     size_t node_count;
 };
 
-enum gd_capability { /* bits of gd_target.capabilities */
-                     GD_CAN_STEP = 1 << 0,
-                     GD_CAN_NEXT = 1 << 1,
-                     GD_CAN_INTERRUPT = 1 << 2,
-                     GD_CAN_FETCH = 1 << 3,
-                     GD_CAN_STATS = 1 << 4,
-                     GD_CAN_PREVIOUS = 1 << 5,
-                     GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
-                     GD_CAN_KILL = 1 << 7,
-                     GD_CAN_WATCH_REMOTE = 1 << 8,
-                     GD_CAN_FINISH = 1 << 9,
-                     GD_CAN_CHECKPOINT = 1 << 10,
+/* Bits of gd_target.capabilities */
+enum gd_capability {
+    GD_CAN_STEP = 1 << 0,
+    GD_CAN_NEXT = 1 << 1,
+    GD_CAN_INTERRUPT = 1 << 2,
+    GD_CAN_FETCH = 1 << 3,
+    GD_CAN_STATS = 1 << 4,
+    GD_CAN_PREVIOUS = 1 << 5,
+    GD_CAN_DETACH = 1 << 6, /* the training goes on without us */
+    GD_CAN_KILL = 1 << 7,
+    GD_CAN_WATCH_REMOTE = 1 << 8,
+    GD_CAN_FINISH = 1 << 9,
+    GD_CAN_CHECKPOINT = 1 << 10,
 };
 
 struct gd_target_ops {

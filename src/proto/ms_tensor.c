@@ -12,15 +12,16 @@
 #define MAPPED_FROM                                                                                \
     (1u << 20) /* blocks of this size and more are mappings, which grow by moving pages */
 
-enum field { /* of TensorProto */
-             FIELD_NODE_NAME = 1,
-             FIELD_SLOT = 2,
-             FIELD_CONTENT = 3,
-             FIELD_DIMS = 4,
-             FIELD_DATA_TYPE = 5,
-             FIELD_FINISHED = 6,
-             FIELD_ITER = 7,
-             FIELD_TRUNCATE = 8,
+/* Of TensorProto */
+enum field {
+    FIELD_NODE_NAME = 1,
+    FIELD_SLOT = 2,
+    FIELD_CONTENT = 3,
+    FIELD_DIMS = 4,
+    FIELD_DATA_TYPE = 5,
+    FIELD_FINISHED = 6,
+    FIELD_ITER = 7,
+    FIELD_TRUNCATE = 8,
 };
 
 enum state { AT_KEY, AT_VARINT, AT_LENGTH, AT_BYTES };

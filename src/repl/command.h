@@ -15,21 +15,22 @@
 
 struct repl_out;
 
-enum command_arg { /* what completion offers at an argument; the last one given repeats */
-                   ARG_NONE = 0,
-                   ARG_NODE,
-                   ARG_SCOPE,
-                   ARG_SELECTOR,
-                   ARG_TENSOR, /* NODE[:SLOT][SLICE] */
-                   ARG_FILE,
-                   ARG_SETTING,
-                   ARG_COMMAND,
-                   ARG_SUBCOMMAND, /* one of .sub */
-                   ARG_BREAKPOINT,
-                   ARG_RANK,
-                   ARG_CONDITION,
-                   ARG_TYPE,
-                   ARG_WORD, /* free text: nothing is offered */
+/* What completion offers at an argument; the last one given repeats */
+enum command_arg {
+    ARG_NONE = 0,
+    ARG_NODE,
+    ARG_SCOPE,
+    ARG_SELECTOR,
+    ARG_TENSOR, /* NODE[:SLOT][SLICE] */
+    ARG_FILE,
+    ARG_SETTING,
+    ARG_COMMAND,
+    ARG_SUBCOMMAND, /* one of .sub */
+    ARG_BREAKPOINT,
+    ARG_RANK,
+    ARG_CONDITION,
+    ARG_TYPE,
+    ARG_WORD, /* free text: nothing is offered */
 };
 #define COMMAND_MAX_ARGS 4
 
