@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #define GD_POPULATE_MIN   ((size_t)16 << 20) /* less is not worth a thread */
-#define GD_POPULATE_AHEAD ((size_t)64 << 20)
+#define GD_POPULATE_AHEAD ((size_t)256 << 20)
 
 struct gd_populate;
 

@@ -16,7 +16,7 @@
 
 #define MIB   ((size_t)1 << 20)
 #define PAGE  ((size_t)4096)
-#define BYTES (96 * MIB) /* more than the helper may go ahead */
+#define BYTES (GD_POPULATE_AHEAD + 32 * MIB) /* more than the helper may go ahead */
 
 static unsigned char *map(size_t bytes)
 {
