@@ -18,7 +18,8 @@
 #include "bench.h"
 
 #define MAX_PAIRS 99
-#define WARM_UP   "10" /* steps before the clock starts */
+#define MAX_STEPS 2000
+#define WARM_UP   10 /* steps before the clock starts */
 
 static const char *gradb_path;
 static const char *charlm_path;
@@ -50,30 +51,33 @@ static pid_t start(const char *const argv[], const char *address, FILE **out)
     return pid;
 }
 
-/* Seconds between the warm-up's line and the last step's line of one training run. */
+/* Seconds of the median step of one training run, after the warm-up. */
 static double train(const char *steps, const char *address)
 {
-    const char *argv[] = {charlm_path, "--steps",     steps,   "--threads",
-                          "1",         "--log-every", WARM_UP, NULL};
+    const char *argv[] = {charlm_path, "--steps",     steps, "--threads",
+                          "1",         "--log-every", "1",   NULL};
+    double took[MAX_STEPS], before = 0.0;
+    size_t lines = 0, count = 0;
     char line[256];
-    double first = 0.0, last = 0.0;
     FILE *out;
     int status;
     pid_t pid = start(argv, address, &out);
 
     while (fgets(line, sizeof(line), out)) {
-        if (strncmp(line, "step " WARM_UP " ", strlen("step " WARM_UP " ")) == 0) {
-            first = bench_now();
-        } else if (strncmp(line, "step ", 5) == 0) {
-            last = bench_now();
+        if (strncmp(line, "step ", 5) == 0) {
+            double now = bench_now();
+            if (++lines > WARM_UP && count < MAX_STEPS) {
+                took[count++] = now - before;
+            }
+            before = now;
         }
     }
     fclose(out);
     waitpid(pid, &status, 0);
-    if (first <= 0.0 || last <= first || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    if (count == 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         bench_fail("the trainer did not finish");
     }
-    return last - first;
+    return bench_median(took, count);
 }
 
 /* gradb in batch mode: waits for the trainer, lets it run, ends with it. */
@@ -118,12 +122,12 @@ int main(int argc, char **argv)
     if (pairs == 0 || pairs > MAX_PAIRS) {
         pairs = MAX_PAIRS;
     }
-    snprintf(steps, sizeof(steps), "%u", bench_setting("BENCH_STEPS", 60));
-    train(steps, "127.0.0.1:1"); /* files and caches are warm for both */
+    snprintf(steps, sizeof(steps), "%u", bench_setting("BENCH_STEPS", 100));
+    train(steps, NULL); /* files and caches are warm for both */
     for (unsigned i = 0; i < pairs; i++) {
         /* Whoever goes first in a pair changes, so that a drift of the machine cancels. */
         double attached = i % 2 ? train_attached(steps) : 0.0;
-        double alone = train(steps, "127.0.0.1:1");
+        double alone = train(steps, NULL);
         if (!(i % 2)) {
             attached = train_attached(steps);
         }

@@ -81,21 +81,21 @@ static int run_in_shell(const char *text, int input, pid_t *ret, struct gd_err *
     return GD_OK;
 }
 
-/* Ctrl-C is the child's while it runs. */
-struct shell_signals {
-    sigset_t mask;
-};
-
-static void block_signals(struct shell_signals *signals)
+/* The terminal and its Ctrl-C are the child's while it runs. */
+static void lend_terminal(struct repl *repl, sigset_t *mask)
 {
     sigset_t block;
+
+    if (repl->lend != NULL) {
+        repl->lend(repl->lend_ctx, true);
+    }
     sigemptyset(&block);
     sigaddset(&block, SIGINT);
-    sigprocmask(SIG_BLOCK, &block, &signals->mask);
+    sigprocmask(SIG_BLOCK, &block, mask);
 }
 
 /* A Ctrl-C that was meant for the child is taken back. */
-static void unblock_signals(const struct shell_signals *signals)
+static void take_terminal(struct repl *repl, const sigset_t *mask)
 {
     sigset_t interrupt;
     struct timespec now = {0, 0};
@@ -104,7 +104,10 @@ static void unblock_signals(const struct shell_signals *signals)
     sigaddset(&interrupt, SIGINT);
     while (sigtimedwait(&interrupt, NULL, &now) == SIGINT) {
     }
-    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (repl->lend != NULL) {
+        repl->lend(repl->lend_ctx, false);
+    }
 }
 
 static void shell_result(struct command_call *call, int status)
@@ -116,7 +119,7 @@ static void shell_result(struct command_call *call, int status)
 
 static int run_shell(struct command_call *call, struct gd_err *err)
 {
-    struct shell_signals signals;
+    sigset_t mask;
     pid_t pid = 0;
     int rc = repl_check_seal(call->repl, err);
 
@@ -124,12 +127,12 @@ static int run_shell(struct command_call *call, struct gd_err *err)
         return rc;
     }
     out_flush(call->out);
-    block_signals(&signals);
+    lend_terminal(call->repl, &mask);
     rc = run_in_shell(call->line, -1, &pid, err);
     if (rc == GD_OK) {
         shell_result(call, wait_child(call->repl, pid));
     }
-    unblock_signals(&signals);
+    take_terminal(call->repl, &mask);
     return rc;
 }
 
@@ -208,7 +211,7 @@ static int feed_child(struct repl *repl, const struct gd_buf *text, int fd, pid_
 static int pipe_text(struct command_call *call, const struct gd_buf *text, const char *shell,
                      struct gd_err *err)
 {
-    struct shell_signals signals;
+    sigset_t mask;
     pid_t pid = 0;
     int fds[2];
     int rc = repl_check_seal(call->repl, err);
@@ -219,7 +222,7 @@ static int pipe_text(struct command_call *call, const struct gd_buf *text, const
     if (pipe2(fds, O_CLOEXEC) != 0) {
         return gd_fail_errno(err, GD_EIO, "cannot make a pipe");
     }
-    block_signals(&signals);
+    lend_terminal(call->repl, &mask);
     rc = run_in_shell(shell, fds[0], &pid, err);
     close(fds[0]);
     if (rc == GD_OK) {
@@ -227,7 +230,7 @@ static int pipe_text(struct command_call *call, const struct gd_buf *text, const
     } else {
         close(fds[1]);
     }
-    unblock_signals(&signals);
+    take_terminal(call->repl, &mask);
     return rc;
 }
 

@@ -233,8 +233,7 @@ static char *read_answer(struct line *line)
 
 static void ask_for_more(struct line *line)
 {
-    static const char question[] =
-        "-- Enter shows more, q stops here, c shows all --";
+    static const char question[] = "-- Enter shows more, q stops here, c shows all --";
 
     write_all(STDOUT_FILENO, question, sizeof(question) - 1);
     line->paging = true;

@@ -117,6 +117,12 @@ void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx)
     repl->ask_ctx = ctx;
 }
 
+void repl_set_lend(struct repl *repl, repl_lend_fn fn, void *ctx)
+{
+    repl->lend = fn;
+    repl->lend_ctx = ctx;
+}
+
 void repl_set_width(struct repl *repl, int width)
 {
     repl->options.width = width;

@@ -55,6 +55,10 @@ void repl_quit(struct repl *repl, int status);
 /* How to ask a yes-or-no question; without one every answer is yes. */
 typedef bool (*repl_ask_fn)(void *ctx, const char *question);
 void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx);
+/* A front end that owns the terminal lends it: fn(ctx, true) before a program of `shell` or `pipe`
+ * writes to it, fn(ctx, false) after its end. It may run the loop. */
+typedef void (*repl_lend_fn)(void *ctx, bool lend);
+void repl_set_lend(struct repl *repl, repl_lend_fn fn, void *ctx);
 
 /* Where `listen` and `run` listen when they are not told: --listen. */
 void repl_set_listen(struct repl *repl, const char *address);

@@ -60,6 +60,8 @@ struct repl {
     void *write_ctx;
     repl_ask_fn ask;
     void *ask_ctx;
+    repl_lend_fn lend;
+    void *lend_ctx;
 
     char listen_address[256]; /* where `listen` and `run` listen; "" the usual place */
     bool listen_chosen;       /* the user named it */

@@ -356,10 +356,65 @@ static void watchers_init(struct tui *tui)
     tui->prepare.data = tui->draw_timer.data = tui;
 }
 
+static void on_answer(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct tui *tui = io->data;
+    char c = '\n';
+
+    (void)loop;
+    (void)events;
+    if (read(STDIN_FILENO, &c, 1) <= 0) {
+        tui->ended = true;
+    }
+    tui->answer = c == '\n' ? c : tui->answer;
+}
+
+/* What a program left on the plain screen stays until it was read. */
+static void wait_for_enter(struct tui *tui)
+{
+    static const char text[] = "\nEnter goes back to the panes. ";
+    ev_io input;
+
+    if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0) {
+        tui->ended = true;
+    }
+    ev_io_init(&input, on_answer, STDIN_FILENO, EV_READ);
+    input.data = tui;
+    tui->answer = 0;
+    tui->debugger->interrupted = false;
+    ev_io_start(tui->loop, &input);
+    while (tui->answer == 0 && !tui->ended && !tui->debugger->interrupted &&
+           !repl_wants_quit(tui->repl)) {
+        tui->debugger->pump(tui->debugger->pump_ctx, -1);
+        gd_debugger_reap(tui->debugger);
+    }
+    ev_io_stop(tui->loop, &input);
+    tui->debugger->interrupted = false;
+}
+
+/* A program of `shell` or `pipe` has the terminal for a while. */
+static void lend(void *ctx, bool lend_it)
+{
+    struct tui *tui = ctx;
+
+    if (lend_it) {
+        watchers_stop(tui);
+        draw_leave(tui->draw);
+        return;
+    }
+    wait_for_enter(tui);
+    draw_enter(tui->draw);
+    take_size(tui);
+    watchers_start(tui);
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
 static void repl_take(struct tui *tui)
 {
     repl_set_writer(tui->repl, tui_console_write, tui);
     repl_set_ask(tui->repl, ask, tui);
+    repl_set_lend(tui->repl, lend, tui);
     take_size(tui);
 }
 
@@ -367,6 +422,7 @@ static void go_plain(struct tui *tui)
 {
     tui->plain = false;
     watchers_stop(tui);
+    repl_set_lend(tui->repl, NULL, NULL);
     draw_leave(tui->draw);
     tui_guard_disarm();
     tui_prompt_plain(tui);
@@ -465,6 +521,7 @@ static void tui_close(struct tui *tui)
     watchers_stop(tui);
     repl_set_writer(tui->repl, NULL, NULL);
     repl_set_ask(tui->repl, NULL, NULL);
+    repl_set_lend(tui->repl, NULL, NULL);
     gd_debugger_unobserve(tui->debugger, on_event, tui);
     tui_prompt_stop(tui);
     tui_guard_disarm();
