@@ -26,6 +26,7 @@ struct repl_options {
 /* Where text goes: whole lines, no escape sequences unless color. is_error for `error:` lines. */
 typedef void (*repl_write_fn)(void *ctx, const char *text, size_t len, bool is_error);
 
+/* `loop` is libev's default loop: programs are started, and only that one hears of their end. */
 int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
                 const struct repl_options *options, struct repl **ret, struct gd_err *err);
 void repl_destroy(struct repl *repl);

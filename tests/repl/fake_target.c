@@ -283,7 +283,7 @@ void fake_create(struct fake *fake, const struct repl_options *options)
                            .host = "here"};
     *fake = (struct fake){.clock = 1000.0};
     gd_buf_init(&fake->out, (size_t)64 << 20);
-    fake->loop = ev_loop_new(EVFLAG_AUTO);
+    fake->loop = ev_default_loop(EVFLAG_AUTO);
     assert_non_null(fake->loop);
     assert_int_equal(gd_debugger_create(&fake->debugger, &err), GD_OK);
     fake->debugger->pump = pump;

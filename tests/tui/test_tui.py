@@ -328,6 +328,18 @@ class Panes(unittest.TestCase):
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
 
+    def test_shell_has_the_terminal(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("shell echo from the child; tty -s && echo on a terminal\r")
+            t.expect(r"^on a terminal$")
+            t.expect(r"^Enter goes back to the panes")
+            t.send("\r")
+            t.expect_ready()
+            t.expect_not(r"^on a terminal$")
+            t.command("step", r"^Stopped at the end of step 1\.")
+            self.assertEqual(t.quit(), 0)
+
     def test_ascii(self):
         with Terminal(env={"LC_ALL": "C"}) as t:
             t.expect_ready()
