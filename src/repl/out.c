@@ -7,6 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "engine/utf8.h"
+
 #define OUT_MAX_TEXT   ((size_t)256 << 20)
 #define OUT_FLUSH_SIZE ((size_t)32 << 10)
 
@@ -43,39 +45,10 @@ void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
 
 /* ---- text that is safe ---- */
 
-/* Length of the valid UTF-8 sequence at p and its code point; 0 when it is none. */
-static size_t decode_utf8(const unsigned char *p, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = *p < 0x80             ? 1
-                 : (*p & 0xe0) == 0xc0 ? 2
-                 : (*p & 0xf0) == 0xe0 ? 3
-                 : (*p & 0xf8) == 0xf0 ? 4
-                                       : 0;
-    if (len <= 1) {
-        *code = *p;
-        return len;
-    }
-    uint32_t value = *p & (0x7fU >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        value = value << 6 | (p[i] & 0x3fU);
-    }
-    if (value < least[len] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) {
-        return 0;
-    }
-    *code = value;
-    return len;
-}
-
 /* Characters that move the cursor or reorder the line. */
 static bool is_unsafe(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xfeff;
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || gd_utf8_reorders(code);
 }
 
 bool repl_is_utf8(const struct repl *repl)
@@ -92,7 +65,7 @@ const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *tex
 
     while (*p != '\0') {
         uint32_t code = 0;
-        size_t len = decode_utf8(p, &code);
+        size_t len = gd_utf8_decode((const char *)p, &code);
         if (len == 0 || (len > 1 && !utf8)) {
             gd_buf_printf(&out, "\\x%02x", *p);
             p++;
@@ -126,7 +99,7 @@ int repl_display_width(const char *text)
 
     while (*p != '\0') {
         uint32_t code = 0;
-        size_t len = decode_utf8(p, &code);
+        size_t len = gd_utf8_decode((const char *)p, &code);
         int columns = len > 1 ? wcwidth((wchar_t)code) : 1;
         width += columns >= 0 ? columns : 1;
         p += len > 0 ? len : 1;
@@ -143,7 +116,7 @@ static void add_clean_utf8(struct gd_buf *out, const char *text)
 
     while (*p != '\0') {
         uint32_t code = 0;
-        size_t len = decode_utf8(p, &code);
+        size_t len = gd_utf8_decode((const char *)p, &code);
         if (len == 0) {
             gd_buf_puts(out, "\xef\xbf\xbd");
             p++;
