@@ -287,10 +287,10 @@ static void stack_and_frames(void **state)
     net_expect_part(*state, "down", "error: the innermost frame is selected");
     net_expect_part(*state, "frame 1",
                     "error: there is no frame 1: net/fc1/MatMul-op1 has frames 0 to 0");
-    net_expect(*state, "sources",
-               "Nodes  First  Last  File\n"
-               "    1     77    77  /nowhere/loss.py\n"
-               "    1      4     4  " GRADB_TEST_SOURCE "\n");
+    /* Line by line: which file comes first depends on where this source tree lies. */
+    net_expect_part(*state, "sources", "Nodes  First  Last  File\n");
+    net_expect_part(*state, "sources", "    1     77    77  /nowhere/loss.py\n");
+    net_expect_part(*state, "sources", "    1      4     4  " GRADB_TEST_SOURCE "\n");
     net_expect_part(*state, "annotate sample.txt",
                     "    1 |    4      return matmul(hidden, weight2)\n");
     net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
