@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "agent/agent_impl.h"
 #include "engine/stats.h"
 
 #define CODE(name) GRADB__V1__REQUEST_ERROR__CODE__##name
-#define MAX_RANGES 16
 #define MAX_BINS   4096
 
 static uint64_t now_ns(void)
@@ -53,6 +53,8 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->dot = from->dot;
     to->sum_sq_previous = from->sum_sq_prev;
     to->mismatch = from->mismatch;
+    to->mean_delta = from->mean_delta;
+    to->sum_sq_delta = from->sum_sq_delta;
 }
 
 static int code_of(int status)
@@ -80,45 +82,39 @@ static int histogram(const struct gd_tensor *tensor, const Gradb__V1__Bins *bins
     return gd_stats_histogram(tensor, bins->lo, bins->hi, bins->count, counts, err);
 }
 
-/* One pass gives everything and the first range; each further range is a pass of its own. */
 static int compute(const struct gd_tensor *current, const struct gd_tensor *previous,
                    const Gradb__V1__StatsOptions *options, struct gd_arena *arena,
                    Gradb__V1__Stats *ret, struct gd_err *err)
 {
     size_t ranges = options ? options->n_ranges : 0;
-    if (ranges > MAX_RANGES) {
-        return gd_fail(err, GD_EINVAL, "%zu ranges: at most %d", ranges, MAX_RANGES);
+    struct gd_stats_options o = {.range_count = (int)ranges};
+    struct gd_stats stats;
+
+    if (ranges > GD_MAX_RANGES) {
+        return gd_fail(err, GD_EINVAL, "%zu ranges: at most %d", ranges, GD_MAX_RANGES);
+    }
+    for (size_t i = 0; i < ranges; i++) {
+        o.range[i] = (struct gd_range){options->ranges[i]->lo, options->ranges[i]->hi};
+    }
+    if (options) {
+        o.rtol = options->rtol;
+        o.atol = options->atol;
+        o.equal_nan = options->equal_nan;
+    }
+    int code = gd_stats_compute(current, previous, &o, &stats, err);
+    if (code < 0) {
+        return code;
+    }
+    copy_stats(&stats, ret);
+    if (stats.has_prev && ret->difference) {
+        copy_difference(&stats, ret->difference);
     }
     ret->in_range = gd_arena_zalloc(arena, (ranges + 1) * sizeof(*ret->in_range));
     if (!ret->in_range) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    for (size_t i = 0; i == 0 || i < ranges; i++) {
-        struct gd_stats_options o = {0};
-        if (options) {
-            o.rtol = options->rtol;
-            o.atol = options->atol;
-        }
-        if (i < ranges) {
-            o.want_range = true;
-            o.range_lo = options->ranges[i]->lo;
-            o.range_hi = options->ranges[i]->hi;
-        }
-        struct gd_stats stats;
-        int code = gd_stats_compute(current, i == 0 ? previous : NULL, &o, &stats, err);
-        if (code < 0) {
-            return code;
-        }
-        if (i == 0) {
-            copy_stats(&stats, ret);
-            if (stats.has_prev && ret->difference) {
-                copy_difference(&stats, ret->difference);
-            }
-        }
-        if (i < ranges) {
-            ret->in_range[ret->n_in_range++] = stats.in_range;
-        }
-    }
+    ret->n_in_range = ranges;
+    memcpy(ret->in_range, stats.in_range, ranges * sizeof(*ret->in_range));
     return options && options->histogram ? histogram(current, options->histogram, arena, ret, err)
                                          : GD_OK;
 }

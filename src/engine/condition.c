@@ -232,6 +232,7 @@ const char *gd_condition_selector(const struct gd_condition *condition)
         [GD_COND_GRADIENT] = "gradients",
         [GD_COND_TENSOR] = "all",
         [GD_COND_ACTIVATION] = "activations",
+        [GD_COND_SCALAR] = "loss",
     };
     return selectors[condition->target];
 }
@@ -375,9 +376,9 @@ void gd_condition_options(int wire, const struct gd_remote_param *params, size_t
         return;
     const struct gd_remote_param *start = enabled(params, count, "range_start_inclusive");
     const struct gd_remote_param *end = enabled(params, count, "range_end_inclusive");
-    ret->want_range = start || end;
-    ret->range_lo = start ? start->value : -INFINITY;
-    ret->range_hi = end ? end->value : INFINITY;
+    ret->range_count = start || end ? 1 : 0;
+    ret->range[0].lo = start ? start->value : -INFINITY;
+    ret->range[0].hi = end ? end->value : INFINITY;
 }
 
 static double percentage(uint64_t part, uint64_t count)
@@ -398,7 +399,7 @@ static double statistic(const char *name, size_t len, const struct gd_stats *sta
         {"mean", stats->mean},
         {"abs_mean", stats->abs_mean},
         {"zero_percentage", percentage(stats->zero, stats->count)},
-        {"range_percentage", percentage(stats->in_range, stats->count)},
+        {"range_percentage", percentage(stats->in_range[0], stats->count)},
         {"abs_mean_update_ratio", stats->mean_abs_delta / (stats->mean_abs_prev + EPSILON)},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The seventeen watchpoint conditions: their names, parameters and ranges, what may be given
- * together, how they are sent to a process that evaluates them itself, and how they are evaluated
- * here from statistics. The table is the one place that knows them; help, completion and checks
- * come from it.
+ * The watchpoint conditions: MindInsight's seventeen and gradb's own, in one table: names,
+ * parameters and their ranges, what may be given together, what figure each test compares, advice;
+ * how the seventeen are sent to a process that evaluates them itself; and how all are judged here
+ * from statistics. Help, completion and checks come from the table. A new condition is one entry.
  */
 #ifndef GD_ENGINE_CONDITION_H
 #define GD_ENGINE_CONDITION_H
 
+#include "engine/expression.h"
 #include "engine/session.h"
 
-#define GD_MAX_CONDITION_PARAMS 6
+#define GD_MAX_CONDITION_PARAMS 8
 
 enum gd_param_type { GD_PARAM_FLOAT, GD_PARAM_BOOL };
 enum gd_param_range { GD_RANGE_ANY, GD_RANGE_NOT_NEGATIVE, GD_RANGE_POSITIVE, GD_RANGE_PERCENT };
@@ -20,10 +21,12 @@ struct gd_condition_param {
     enum gd_param_type type;
     enum gd_param_range range;
     bool has_default;
-    double value;     /* the default */
-    bool hidden;      /* always sent with its default; cannot be given */
-    bool support;     /* no test by itself: goes with the one that needs it */
-    bool needs_range; /* wants range_start_inclusive and range_end_inclusive with it */
+    double value;                /* the default */
+    bool hidden;                 /* always sent with its default; cannot be given */
+    bool support;                /* no test by itself: goes with the one that needs it */
+    bool needs_range;            /* wants range_start_inclusive and range_end_inclusive with it */
+    enum gd_statistic statistic; /* of a test: what it compares; else GD_STAT_NONE */
+    enum gd_comparison op;
 };
 
 enum gd_condition_class {
@@ -31,10 +34,12 @@ enum gd_condition_class {
     GD_COND_GRADIENT,
     GD_COND_TENSOR,
     GD_COND_ACTIVATION,
+    GD_COND_SCALAR, /* a named number of the training, or a tensor of one element: a loss */
 };
 
 /* MindSpore's numbers, of those that are used */
 enum gd_condition_wire {
+    GD_WIRE_OWN = -1, /* gradb's own condition: no process evaluates it */
     GD_WIRE_OVERFLOW_FLAG = 2,
     GD_WIRE_NOT_FINITE = 13,
     GD_WIRE_INITIALIZATION = 14,
@@ -53,9 +58,13 @@ struct gd_condition {
     enum gd_condition_class target;
     int wire;
     bool ascend_only;
-    bool initial_only;                      /* makes sense before the first step alone */
-    const char *fires;                      /* "a statistic of the weight is above the threshold" */
-    const char *look;                       /* where to look when it fired */
+    bool initial_only;  /* makes sense before the first step alone */
+    bool aggregate;     /* judged on all its tensors of a step taken together */
+    bool any_tests;     /* several tests may be given: one that holds is enough */
+    bool at_step_end;   /* never judged in the middle of a step */
+    const char *fires;  /* "a statistic of the weight is above the threshold" */
+    const char *look;   /* where to look when it fired: a phrase */
+    const char *advice; /* what it usually means and what to try: sentences */
     const struct gd_condition_param *param; /* in wire order */
     int param_count;
 };
@@ -88,6 +97,45 @@ int gd_condition_available(const struct gd_condition *condition, bool ascend,
 size_t gd_condition_encode(const struct gd_condition *condition,
                            const struct gd_condition_value *values, size_t count,
                            struct gd_remote_param ret[GD_MAX_CONDITION_PARAMS]);
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+/* What statistics must be computed with so that the condition can be judged from them, by its
+ * table entry: bits of enum gd_stat_need, range, tolerances, steps of dead units. */
+struct gd_condition_want {
+    unsigned needs;
+    struct gd_range range; /* with GD_NEED_RANGE */
+    double rtol, atol;     /* with GD_NEED_TOLERANCE */
+    bool equal_nan;
+    uint32_t dead_steps; /* with GD_NEED_UNITS */
+};
+void gd_condition_want(const struct gd_condition *condition,
+                       const struct gd_condition_value *values, size_t count,
+                       struct gd_condition_want *ret);
+
+/* When a value is worth a look: any of the comparisons holds, or it is not finite and the condition
+ * then says "could not check". Returns how many; 0: every value has to be looked at. max >= 8. */
+size_t gd_condition_triggers(const struct gd_condition *condition,
+                             const struct gd_condition_value *values, size_t count,
+                             struct gd_comparison_of *ret, size_t max);
+
+enum gd_outcome { GD_NO_HIT, GD_IS_HIT, GD_NOT_CHECKED };
+struct gd_verdict {
+    enum gd_outcome outcome;
+    unsigned error; /* GD_NOT_CHECKED: why, bits of enum gd_hit_error; else 0 */
+    struct gd_hit_param param[GD_MAX_HIT_PARAMS];
+    int param_count;
+};
+/* The one evaluator. Values must be checked. A condition without a test (none given, none by
+ * default) can only say GD_NO_HIT or GD_NOT_CHECKED. */
+void gd_condition_judge(const struct gd_condition *condition,
+                        const struct gd_condition_value *values, size_t count,
+                        const struct gd_observation *seen, struct gd_verdict *ret);
+/* The same for a watchpoint that is an expression: its figures are the parameters. */
+void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
+                             struct gd_verdict *ret);
+/* "NaN, no value of the step before": the reasons in words. `ret` is always terminated. */
+void gd_hit_error_text(unsigned error, char *ret, size_t size);
 
 /* What statistics must be computed with so that the condition can be evaluated from them. */
 void gd_condition_options(int wire, const struct gd_remote_param *params, size_t count,

@@ -14,6 +14,8 @@
 
 struct gd_debugger;
 struct gd_cache;
+struct gd_watching;
+struct gd_history;
 
 enum gd_state {
     GD_WAITING,   /* known, but no graph yet */
@@ -93,10 +95,21 @@ enum gd_hit_error {
     GD_HIT_NO_MEMORY = 8,
     GD_HIT_NO_HISTORY = 16,
     GD_HIT_NO_VALUE = 32,
+    /* gradb's own */
+    GD_HIT_EMPTY = 64,         /* no element */
+    GD_HIT_NOT_NUMBERS = 128,  /* the type has no numbers */
+    GD_HIT_NOT_CAPTURED = 256, /* the value did not outlive its operator */
+    GD_HIT_NO_FIGURE = 512,    /* a figure is not defined for this value (a cosine with 0) */
 };
+struct gd_condition;
 struct gd_hit {
     int watchpoint;
-    int condition; /* wire number */
+    int condition;                   /* wire number; GD_WIRE_OWN for gradb's own */
+    const struct gd_condition *kind; /* NULL: an expression, or told by a process with no more than
+                                        the wire number */
+    char expression[96];             /* of the watchpoint, when kind is NULL; else "" */
+    bool traced;                     /* the watchpoint only reports */
+    bool is_scalar;                  /* node_name is the name of a number of the training */
     int64_t step;
     uint64_t stop_sequence; /* of the stop it belongs to */
     gd_node_id node;        /* GD_NO_NODE when the graph lacks it */
@@ -126,6 +139,8 @@ struct gd_session {
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
     char end_text[256];           /* why it is LOST or FINISHED */
+    struct gd_watching *watching; /* engine/watch_impl.h; NULL before the first watchpoint */
+    struct gd_history *history;   /* engine/history.h; NULL: none is kept */
     struct gd_session_impl *impl; /* private to the engine */
 };
 
@@ -139,6 +154,32 @@ void gd_session_on_running(struct gd_session *session);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
+/* Values of a plan (struct gd_watch_plan) have come: every watchpoint that covers them is judged,
+ * hits are reported. Returns whether the training is to stop here; `why` then says so in a line (at
+ * most size bytes). A report that came in parts: once for each part; the answer counts for all. */
+struct gd_watch_value {
+    uint32_t plan;
+    gd_node_id node; /* GD_NO_NODE: of a scalar */
+    uint32_t slot;
+    const char *scalar; /* NULL: of a node */
+    enum gd_dtype dtype;
+    const struct gd_shape *shape;
+    const struct gd_stats *stats; /* NULL: error says why */
+    unsigned error;               /* bits of enum gd_hit_error */
+    int64_t value_step;           /* the step that computed it; -1 unknown */
+    uint64_t cost_ns;
+};
+struct gd_watch_moment {
+    int64_t step;
+    gd_node_id node; /* exact: that has just run; GD_NO_NODE at the step's end */
+    bool record;     /* sent for the history alone: nothing is judged */
+};
+bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watch_moment *moment,
+                                const struct gd_watch_value *values, size_t count, char *why,
+                                size_t size);
+/* The process said that it cannot evaluate watchpoint `id` by itself (GPU without values of the
+ * step before): from now on the engine does, by a plan. */
+void gd_session_on_watch_unable(struct gd_session *session, int32_t id);
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step);
 void gd_session_on_log(struct gd_session *session, const char *text); /* a line of the trainer */
 void gd_session_on_warning(struct gd_session *session, const char *text); /* shown to the user */

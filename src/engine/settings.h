@@ -12,6 +12,17 @@
 
 enum gd_on_loss { GD_ON_LOSS_CONTINUE = 0, GD_ON_LOSS_HOLD = 1 };
 
+enum gd_evaluate {
+    GD_EVALUATE_AUTO = 0, /* a process that can, else gradb */
+    GD_EVALUATE_LOCAL,    /* gradb, from statistics */
+    GD_EVALUATE_REMOTE,   /* the process; what it cannot is refused */
+};
+enum gd_watch_when {
+    GD_WHEN_AUTO = 0, /* exact for what looks for NaN and Inf, else the end of the step */
+    GD_WHEN_EXACT,    /* before the next node runs */
+    GD_WHEN_STEP_END,
+};
+
 struct gd_settings {
     /* limits, bytes unless said otherwise */
     uint64_t max_message;      /* one gRPC message; default 64 MiB */
@@ -26,8 +37,13 @@ struct gd_settings {
     /* MindSpore 1.x */
     bool ms_version_check_strict; /* as the old server: refuse other versions than 2.0 */
     bool stop_on_hit;             /* a watchpoint that fires ends the run; default on */
-    bool ms_shared_allow_remote;  /* accept MindSpore clients (which cannot show a token) from other
-                                     hosts; default off */
+    int evaluate;                 /* enum gd_evaluate: who evaluates watchpoints; default auto */
+    int watch_when;               /* enum gd_watch_when: when, unless a watchpoint says so */
+    bool recommend;               /* offer the recommended watchpoints when a trainer connects */
+    uint64_t history_bytes; /* of the ring of statistics of a session; 0 none; default 64 MiB */
+    char history_file[256]; /* where it lies; "" in the user's state directory */
+    bool ms_shared_allow_remote; /* accept MindSpore clients (which cannot show a token) from other
+                                    hosts; default off */
     /* wire */
     char token[128];         /* what gradb.v1 clients must show; "" = loopback needs none */
     bool shared_memory;      /* take tensors through shared memory on the same host; default on */

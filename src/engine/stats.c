@@ -184,7 +184,7 @@ static void count_block(const struct block *b, const struct kind *kind,
 {
     const double tiny = kind->tiny;
     uint64_t nan = 0, pos_inf = 0, neg_inf = 0, zero = 0, neg_zero = 0, positive = 0, negative = 0,
-             denormal = 0, in_range = 0;
+             denormal = 0;
 
     for (size_t i = 0; i < b->n; i++) {
         double x = b->x[i];
@@ -204,9 +204,12 @@ static void count_block(const struct block *b, const struct kind *kind,
         negative += (x < 0) & (x >= -DBL_MAX);
         denormal += (x != 0) & (fabs(x) < tiny);
     }
-    if (options && options->want_range) {
+    for (int r = 0; options && r < options->range_count; r++) {
+        uint64_t in_range = 0;
+
         for (size_t i = 0; i < b->n; i++)
-            in_range += (b->x[i] >= options->range_lo) & (b->x[i] <= options->range_hi);
+            in_range += (b->x[i] >= options->range[r].lo) & (b->x[i] <= options->range[r].hi);
+        s->in_range[r] += in_range;
     }
     s->count += b->n;
     s->nan += nan;
@@ -217,7 +220,6 @@ static void count_block(const struct block *b, const struct kind *kind,
     s->positive += positive;
     s->negative += negative;
     s->denormal += denormal;
-    s->in_range += in_range;
 }
 
 /* Fills y and use, up to a whole number of lanes; returns the number of finite elements. */
@@ -424,7 +426,10 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err)
 {
-    struct gd_stats s = {.min = INFINITY, .max = -INFINITY, .has_prev = prev != NULL};
+    struct gd_stats s = {.min = INFINITY,
+                         .max = -INFINITY,
+                         .has_prev = prev != NULL,
+                         .range_count = options ? options->range_count : 0};
     fenv_t environment;
     int rc = check(cur, prev, err);
 

@@ -14,6 +14,12 @@
 
 #include "engine/tensor.h"
 
+#define GD_MAX_RANGES 16
+
+struct gd_range { /* both ends inside */
+    double lo, hi;
+};
+
 struct gd_stats {
     uint64_t count;
     uint64_t nan;
@@ -24,30 +30,38 @@ struct gd_stats {
     uint64_t positive; /* finite and > 0 */
     uint64_t negative; /* finite and < 0 */
     uint64_t denormal;
-    double min;        /* over finite elements; +inf when there is none */
-    double max;        /* -inf when there is none */
-    double mean;       /* 0 when there is no finite element, as the three below */
-    double abs_mean;   /* mean of |x| */
-    double sum_sq;     /* sum of x*x */
-    double std;        /* population standard deviation */
-    uint64_t in_range; /* elements in [range_lo, range_hi], when a range was asked for */
+    double min;                       /* over finite elements; +inf when there is none */
+    double max;                       /* -inf when there is none */
+    double mean;                      /* 0 when there is no finite element, as the three below */
+    double abs_mean;                  /* mean of |x| */
+    double sum_sq;                    /* sum of x*x */
+    double std;                       /* population standard deviation */
+    int range_count;                  /* as asked for */
+    uint64_t in_range[GD_MAX_RANGES]; /* elements inside each */
     /* Against a second tensor of the same shape (has_prev). All but mismatch are over the positions
      * where both are finite; |cur - prev| and dot of complex elements are the true ones, Re(a conj
      * b) for dot. */
     bool has_prev;
     double mean_abs_delta; /* mean |cur - prev| */
+    double mean_delta;     /* mean (cur - prev); of complex elements that of their magnitudes */
+    double sum_sq_delta;   /* sum |cur - prev|^2 */
     double max_abs_delta;
     double mean_abs_prev;
     double dot; /* sum cur * prev */
     double sum_sq_prev;
-    /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match, NaN never does */
+    /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match; NaN does not, but
+     * with equal_nan two NaN do */
     uint64_t mismatch;
+    /* Of gd_units, where it was asked for; else 0. */
+    uint64_t units, dead_units;
 };
 
 struct gd_stats_options {
-    bool want_range;
-    double range_lo, range_hi; /* inclusive */
+    int range_count; /* 0 ... GD_MAX_RANGES */
+    struct gd_range range[GD_MAX_RANGES];
     double rtol, atol;
+    bool equal_nan;
+    int threads; /* that may share the work of a big tensor; 0 and 1: the caller's alone */
 };
 
 /* Statistics of `cur`, against `prev` when it is not NULL (same dtype and shape: GD_EINVAL

@@ -169,6 +169,26 @@ int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
                                                          : target->ops->unwatch(target, id, err);
 }
 
+int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
+                         struct gd_err *err)
+{
+    if (!target->ops->watch_plan) {
+        return unsupported(target, "watch values", err);
+    }
+    return need_live(target, "watch values", err) ? GD_ESTATE
+                                                  : target->ops->watch_plan(target, plan, err);
+}
+
+int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                          struct gd_err *err)
+{
+    if (!target->ops->watch_costs) {
+        return unsupported(target, "tell what watching costs", err);
+    }
+    return need_live(target, "ask for costs", err) ? GD_ESTATE
+                                                   : target->ops->watch_costs(target, fn, ctx, err);
+}
+
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->checkpoint) {

@@ -14,6 +14,7 @@
 #ifndef GD_ENGINE_TARGET_H
 #define GD_ENGINE_TARGET_H
 
+#include "engine/expression.h"
 #include "engine/graph.h"
 #include "engine/slice.h"
 #include "engine/stats.h"
@@ -67,6 +68,42 @@ struct gd_remote_watch {
     size_t node_count;
 };
 
+/*
+ * A plan: which statistics of which values the target computes by itself, where they lie, and
+ * reports with gd_session_on_watch_values. Built by engine/watch_plan.c, which gives each tensor to
+ * one plan however many watchpoints cover it, so that it is read once.
+ */
+struct gd_watch_trigger {
+    struct gd_comparison_of test;
+    uint32_t range; /* which of the item's ranges, for figures of a range */
+};
+struct gd_watch_item {
+    gd_node_id node;
+    uint32_t slot;
+    const char *scalar; /* instead of node: a named number of the step; else NULL */
+    const struct gd_stats_options *options;
+    bool against_previous;
+    uint32_t dead_steps;                     /* 0: no dead units */
+    const struct gd_watch_trigger *triggers; /* report when any holds */
+    size_t trigger_count;                    /* 0: always report */
+};
+struct gd_watch_plan {
+    uint32_t id;
+    bool exact;  /* as soon as the node has run; else at the end of the step */
+    bool hold;   /* wait for the verdict */
+    bool record; /* also send every value once a step, without holding */
+    const struct gd_watch_item *items; /* borrowed during the call */
+    size_t item_count;                 /* 0: remove the plan */
+};
+struct gd_plan_cost {
+    uint32_t plan;
+    const uint64_t *item_ns, *item_runs; /* by item of the plan */
+    size_t item_count;
+    uint64_t wait_ns, reports, report_bytes;
+};
+typedef void (*gd_watch_costs_fn)(void *ctx, const struct gd_plan_cost *costs, size_t count,
+                                  const struct gd_err *err);
+
 /* Bits of gd_target.capabilities */
 enum gd_capability {
     GD_CAN_STEP = 1 << 0,
@@ -80,6 +117,9 @@ enum gd_capability {
     GD_CAN_WATCH_REMOTE = 1 << 8,
     GD_CAN_FINISH = 1 << 9,
     GD_CAN_CHECKPOINT = 1 << 10,
+    GD_CAN_WATCH = 1 << 11,        /* watch_plan: at the end of the step */
+    GD_CAN_WATCH_EXACT = 1 << 12,  /* before the next node runs */
+    GD_CAN_WATCH_SCALAR = 1 << 13, /* items with a scalar */
 };
 
 struct gd_target_ops {
@@ -100,6 +140,12 @@ struct gd_target_ops {
                          struct gd_err *err);
     int (*watch)(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err);
     int (*unwatch)(struct gd_target *target, int32_t id, struct gd_err *err);
+    /* Adds, replaces or removes one plan. Whatever was set is gone when the target is. */
+    int (*watch_plan)(struct gd_target *target, const struct gd_watch_plan *plan,
+                      struct gd_err *err);
+    /* What the plans have cost since they were set; also while the training runs. */
+    int (*watch_costs)(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                       struct gd_err *err);
     int (*checkpoint)(struct gd_target *target, struct gd_err *err); /* ask the trainer to save */
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
@@ -131,6 +177,10 @@ int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, s
 int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
                     struct gd_err *err);
 int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err);
+int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
+                         struct gd_err *err);
+int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                          struct gd_err *err);
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err);
 int gd_target_detach(struct gd_target *target, struct gd_err *err);
 int gd_target_kill(struct gd_target *target, struct gd_err *err);

@@ -155,9 +155,13 @@ static int add_default(struct gd_watchpoint *watch, struct gd_err *err)
     return any ? gd_fail(err, GD_EINVAL, "%s needs one of%s", condition->id, names) : GD_OK;
 }
 
-static int make(const struct gd_condition *condition, const struct gd_condition_value *values,
-                size_t count, const char *where, struct gd_watchpoint **ret, struct gd_err *err)
+static int make(const struct gd_watch_spec *spec, struct gd_watchpoint **ret, struct gd_err *err)
 {
+    const struct gd_condition *condition = spec->condition;
+    const struct gd_condition_value *values = spec->values;
+    size_t count = spec->value_count;
+    if (!condition)
+        return gd_fail(err, GD_EUNSUPPORTED, "a watchpoint needs a condition");
     int rc = gd_condition_check(condition, values, count, err);
     if (rc)
         return rc;
@@ -171,7 +175,7 @@ static int make(const struct gd_condition *condition, const struct gd_condition_
         watch->values[i].name = gd_condition_param(condition, values[i].name)->name;
     }
     watch->value_count = count;
-    watch->where = strdup(where ? where : gd_condition_selector(condition));
+    watch->where = strdup(spec->where ? spec->where : gd_condition_selector(condition));
     rc = watch->where ? add_default(watch, err)
                       : gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
     if (!rc)
@@ -216,14 +220,13 @@ static int tell_all(struct gd_debugger *debugger, const struct gd_watchpoint *wa
     return GD_OK;
 }
 
-int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_condition *condition,
-                      const struct gd_condition_value *values, size_t count, const char *where,
+int gd_watchpoint_add(struct gd_debugger *debugger, const struct gd_watch_spec *spec,
                       struct gd_watchpoint **ret, struct gd_err *err)
 {
     struct gd_watchpoint *watch;
     int rc = observe_once(debugger, err);
     if (!rc)
-        rc = make(condition, values, count, where, &watch, err);
+        rc = make(spec, &watch, err);
     if (rc)
         return rc;
     watch->number = debugger->next_breakpoint++;

@@ -387,7 +387,10 @@ static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
                              .abs_mean = m->abs_mean,
                              .sum_sq = m->sum_sq,
                              .std = m->std};
-    ret->in_range = m->n_in_range ? m->in_range[0] : 0;
+    ret->range_count = m->n_in_range < GD_MAX_RANGES ? (int)m->n_in_range : GD_MAX_RANGES;
+    for (int i = 0; i < ret->range_count; i++) {
+        ret->in_range[i] = m->in_range[i];
+    }
     if (m->difference) {
         ret->has_prev = true;
         ret->mean_abs_delta = m->difference->mean_abs_delta;
@@ -396,6 +399,8 @@ static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
         ret->dot = m->difference->dot;
         ret->sum_sq_prev = m->difference->sum_sq_previous;
         ret->mismatch = m->difference->mismatch;
+        ret->mean_delta = m->difference->mean_delta;
+        ret->sum_sq_delta = m->difference->sum_sq_delta;
     }
 }
 

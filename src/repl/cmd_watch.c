@@ -129,7 +129,11 @@ static int run_watch(struct command_call *call, struct gd_err *err)
     if (!rc)
         rc = parse_where(call, count, &where, err);
     if (!rc)
-        rc = gd_watchpoint_add(call->debugger, condition, values, count, where, &watch, err);
+        rc = gd_watchpoint_add(
+            call->debugger,
+            &(struct gd_watch_spec){
+                .condition = condition, .values = values, .value_count = count, .where = where},
+            &watch, err);
     if (rc)
         return rc;
     out_printf(call->out, "Watchpoint %d: ", watch->number);

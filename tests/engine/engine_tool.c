@@ -231,7 +231,7 @@ static void show_stats(const struct gd_stats *s)
     SHOW_COUNT(positive);
     SHOW_COUNT(negative);
     SHOW_COUNT(denormal);
-    SHOW_COUNT(in_range);
+    printf("in_range=%" PRIu64 "\n", s->in_range[0]);
     SHOW_COUNT(mismatch);
     SHOW_NUMBER(min);
     SHOW_NUMBER(max);
@@ -249,7 +249,7 @@ static void show_stats(const struct gd_stats *s)
 static int do_stats(char *line, struct gd_err *err)
 {
     const struct gd_stats_options options = {
-        .want_range = true, .range_lo = -1, .range_hi = 2, .rtol = 1e-2, .atol = 1e-3};
+        .range_count = 1, .range = {{-1, 2}}, .rtol = 1e-2, .atol = 1e-3};
     const char *dtype = next(&line), *dims = next(&line), *slice = next(&line), *hex = next(&line);
     struct gd_tensor *cur, *prev = NULL;
     struct gd_stats stats;

@@ -41,7 +41,7 @@ static struct gd_tensor *make(enum gd_dtype dtype, const void *values, int64_t c
 static void small_by_hand(void **state)
 {
     const float values[] = {1, -3, 0, -0.0f, NAN, INFINITY, -INFINITY, FLT_MIN / 2};
-    const struct gd_stats_options options = {.want_range = true, .range_lo = -3, .range_hi = 0};
+    const struct gd_stats_options options = {.range_count = 1, .range = {{-3, 0}}};
     struct gd_tensor *tensor = make(GD_FLOAT32, values, 8);
     struct gd_stats s;
 
@@ -56,7 +56,7 @@ static void small_by_hand(void **state)
     assert_int_equal(s.positive, 2);
     assert_int_equal(s.negative, 1);
     assert_int_equal(s.denormal, 1);
-    assert_int_equal(s.in_range, 3);
+    assert_int_equal(s.in_range[0], 3);
     assert_true(s.min == -3 && s.max == 1 && !s.has_prev);
     assert_true(fabs(s.mean + 0.4) < 1e-15 && fabs(s.abs_mean - 0.8) < 1e-15 && s.sum_sq == 10);
     assert_true(fabs(s.std - sqrt(10 / 5.0 - 0.16)) < 1e-15);

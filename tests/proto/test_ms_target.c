@@ -199,7 +199,8 @@ static int watch(const char *condition, const char *where)
     struct gd_watchpoint *made = NULL;
     struct gd_err err = {0};
     assert_int_equal(gd_condition_find(condition, &found, NULL), GD_OK);
-    int rc = gd_watchpoint_add(world.debugger, found, NULL, 0, where, &made, &err);
+    int rc = gd_watchpoint_add(
+        world.debugger, &(struct gd_watch_spec){.condition = found, .where = where}, &made, &err);
     return rc ? rc : made->number;
 }
 

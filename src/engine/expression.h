@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Expressions over statistics, "max > 1e4 || nan > 0", "abs_mean(cur-prev) < 1e-9":
+ *
+ *   or      = and { "||" and }          also "or"
+ *   and     = not { "&&" not }          also "and"
+ *   not     = ["!"] compare             also "not"
+ *   compare = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+ *   sum     = product { ("+" | "-") product }
+ *   product = unary { ("*" | "/") unary }
+ *   unary   = ["-"] atom
+ *   atom    = NUMBER | "inf" | "(" or ")" | FIGURE ["(" ("cur" | "prev" | "cur-prev") ")"]
+ *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")" | ("min" | "max") "(" or "," or
+ * ")" FIGURE  = a name of gd_statistic_find, "step", or a named number of the training ("loss",
+ * "lr")
+ *
+ * Logic has three values: what cannot be known is "unknown", unknown || true is true, unknown &&
+ * false is false. A number that is not a comparison is true when it is not 0.
+ */
+#ifndef GD_ENGINE_EXPRESSION_H
+#define GD_ENGINE_EXPRESSION_H
+
+#include "engine/statistic.h"
+
+struct gd_expr;
+
+/* Parsing is bounded: at most 4096 characters, 256 nested levels. GD_EINVAL with err->offset at the
+ * fault and what would be right. */
+int gd_expr_parse(const char *text, struct gd_expr **ret, struct gd_err *err);
+void gd_expr_destroy(struct gd_expr *expr);
+const char *gd_expr_text(const struct gd_expr *expr); /* as it was given, trimmed */
+unsigned gd_expr_needs(const struct gd_expr *expr); /* bits of enum gd_stat_need, of all figures */
+/* Whether a figure of the tensor occurs (not only numbers of the training). */
+bool gd_expr_has_statistic(const struct gd_expr *expr);
+
+enum gd_truth { GD_FALSE = 0, GD_TRUE = 1, GD_UNKNOWN = 2 };
+/* *error: bits of enum gd_hit_error of what made it unknown; 0 otherwise. */
+enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
+                               unsigned *error);
+
+/* Each figure that occurs, once, in order of occurrence, for showing actual values. */
+size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
+
+/* An expression is "simple" when it is one comparison of a figure with a number, or several joined
+ * by ||: then a process that knows no expressions can tell when it may be true. Fills up to max
+ * comparisons and returns how many; 0: it is not simple. */
+enum gd_comparison { GD_CMP_GT = 0, GD_CMP_GE, GD_CMP_LT, GD_CMP_LE, GD_CMP_EQ, GD_CMP_NE };
+struct gd_comparison_of {
+    enum gd_statistic statistic;
+    enum gd_comparison op;
+    double value;
+};
+size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, size_t max);
+
+#endif

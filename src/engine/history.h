@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The flight recorder: statistics of the watched tensors over the last steps, in a ring of fixed
+ * size in a memory-mapped file. Every record is written whole before it is made visible, so that
+ * the file can be read while it is written and after a crash of the trainer, of gradb or of both.
+ *
+ * The file describes itself: what process it is of, and for each tensor its node's name, type,
+ * kind, execution order, dtype, shape and source line. docs/history.md gives the format.
+ */
+#ifndef GD_ENGINE_HISTORY_H
+#define GD_ENGINE_HISTORY_H
+
+#include "engine/session.h"
+
+struct gd_history;
+
+struct gd_history_record { /* one tensor at one step */
+    int64_t step;
+    bool has_stats;
+    unsigned error;        /* bits of enum gd_hit_error when it has none */
+    struct gd_stats stats; /* ranges and dead units are not kept */
+};
+struct gd_history_tensor {
+    const char *name; /* of the node, or of the scalar */
+    const char *type;
+    enum gd_node_kind kind;
+    uint32_t slot, order;
+    bool is_scalar;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    const char *file; /* "" unknown */
+    uint32_t line;
+    uint64_t seen; /* records written in all */
+};
+struct gd_history_head {
+    struct gd_peer peer;
+    double started;                /* seconds since the epoch */
+    int64_t first_step, last_step; /* still in the ring */
+    uint32_t tensors, capacity;    /* known, and how many fit */
+    uint32_t steps;                /* records kept of each tensor */
+    uint64_t bytes, left_out;      /* of the file; tensors that did not fit */
+};
+
+/* path NULL: a new file in the user's state directory, readable by the user alone, of which the
+ * newest few are kept. bytes: size of the file, at least 64 KiB. GD_EIO, GD_ENOMEM, GD_EINVAL. */
+int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
+                      struct gd_history **ret, struct gd_err *err);
+/* Reads what is in a file; nothing of it is trusted. GD_EIO, GD_EPROTO (not such a file, damaged:
+ * says where). The answer does not follow what is written later. */
+int gd_history_open(const char *path, struct gd_history **ret, struct gd_err *err);
+void gd_history_close(struct gd_history *history); /* the file stays */
+const char *gd_history_path(const struct gd_history *history);
+
+/* One value of a step; a second one of the same step replaces the first. Called by the judge of
+ * watchpoints for every value that comes. Makes the session's history when there is none and the
+ * settings want one; a failure is warned about once. */
+void gd_session_history_add(struct gd_session *session, const struct gd_watch_value *value,
+                            int64_t step);
+/* The same without a session. */
+int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
+                   const struct gd_history_record *record, struct gd_err *err);
+
+void gd_history_head(const struct gd_history *history, struct gd_history_head *ret);
+bool gd_history_tensor(const struct gd_history *history, uint32_t index,
+                       struct gd_history_tensor *ret);
+bool gd_history_find(const struct gd_history *history, const char *name, uint32_t slot,
+                     uint32_t *ret);
+/* Up to max records of a tensor, oldest first, the newest ones when there are more. */
+size_t gd_history_read(const struct gd_history *history, uint32_t index,
+                       struct gd_history_record *ret, size_t max);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The figures that conditions and expressions speak of, by name: what gd_stats holds, what follows
+ * from it, and what is known of the value's past. One table; a figure that cannot be had says why.
+ */
+#ifndef GD_ENGINE_STATISTIC_H
+#define GD_ENGINE_STATISTIC_H
+
+#include "engine/stats.h"
+
+enum gd_statistic {
+    GD_STAT_NONE = 0,
+    /* counts of elements */
+    GD_STAT_COUNT,
+    GD_STAT_NAN,
+    GD_STAT_INF, /* both signs */
+    GD_STAT_POS_INF,
+    GD_STAT_NEG_INF,
+    GD_STAT_NONFINITE, /* NaN and Inf */
+    GD_STAT_ZERO,
+    GD_STAT_NEG_ZERO,
+    GD_STAT_POSITIVE,
+    GD_STAT_NEGATIVE,
+    GD_STAT_DENORMAL,
+    /* of the values: not known of a tensor that holds NaN or Inf, or nothing */
+    GD_STAT_MIN,
+    GD_STAT_MAX,
+    GD_STAT_SPREAD,  /* max - min */
+    GD_STAT_MAX_ABS, /* the larger of |min| and |max| */
+    GD_STAT_MEAN,
+    GD_STAT_ABS_MEAN,
+    GD_STAT_STD,
+    GD_STAT_SUM_SQ,
+    GD_STAT_NORM, /* sqrt(sum_sq) */
+    /* percentages, 0 ... 100; of an empty tensor 0 */
+    GD_STAT_ZERO_PERCENTAGE,
+    GD_STAT_RANGE_PERCENTAGE, /* inside the watchpoint's range */
+    GD_STAT_CLIP_PERCENTAGE,  /* outside the watchpoint's range, infinite ones too */
+    GD_STAT_DEAD_PERCENTAGE,  /* dead units, see gd_units */
+    /* against the value of the step before */
+    GD_STAT_DELTA_ABS_MEAN, /* mean |cur - prev| */
+    GD_STAT_DELTA_MAX_ABS,
+    GD_STAT_DELTA_MEAN,
+    GD_STAT_DELTA_NORM,
+    GD_STAT_PREV_ABS_MEAN,
+    GD_STAT_PREV_NORM,
+    GD_STAT_UPDATE_RATIO, /* mean |cur - prev| / (mean |prev| + 1e-9) */
+    GD_STAT_COSINE,       /* of the angle between cur and prev; not known when either is 0 */
+    GD_STAT_MISMATCH,     /* elements that are not close at the watchpoint's rtol and atol */
+    /* against the values of many steps before: gd_series */
+    GD_STAT_Z_SCORE,    /* (abs_mean - its running mean) / its running deviation */
+    GD_STAT_NORM_RATIO, /* norm / its running mean */
+    GD_STAT_MEAN_RATIO, /* mean / its running mean (a loss) */
+    GD_STAT_STALL,      /* steps since the lowest mean so far (a loss) */
+    GD_STAT_AGE,        /* steps since the value was computed; 0: in this step */
+    GD_STAT_TOTAL,
+};
+
+/* Bits of what must be there to compute a figure. */
+enum gd_stat_need {
+    GD_NEED_FINITE = 1 << 0,   /* no NaN, no Inf, not empty */
+    GD_NEED_PREVIOUS = 1 << 1, /* the value of the step before */
+    GD_NEED_RANGE = 1 << 2,
+    GD_NEED_SERIES = 1 << 3,
+    GD_NEED_UNITS = 1 << 4,
+    GD_NEED_TOLERANCE = 1 << 5,
+};
+unsigned gd_statistic_needs(enum gd_statistic statistic);
+/* "abs_mean"; for those against the step before the way expressions write them:
+ * "abs_mean(cur-prev)". */
+const char *gd_statistic_name(enum gd_statistic statistic);
+const char *gd_statistic_text(enum gd_statistic statistic); /* what it is, a phrase */
+/* By what an expression writes: the name alone or with "(cur)", "(prev)", "(cur-prev)" behind it
+ * (blanks inside are taken out). GD_STAT_NONE: there is none. */
+enum gd_statistic gd_statistic_find(const char *name, const char *of);
+
+/* The past of one watched value: running mean and variance of abs_mean, of the norm and of the
+ * mean, over the last `window` steps (exponentially weighted), lowest mean. Zero is a new one. */
+struct gd_series {
+    uint32_t seen; /* values taken in */
+    int64_t last_step;
+    double abs_mean, abs_mean_var;
+    double norm, mean;
+    double best_mean;
+    int64_t best_step;
+};
+#define GD_SERIES_WINDOW 20 /* steps */
+#define GD_SERIES_WARMUP 10 /* values before anything is compared with them */
+/* Takes a value in, after it was judged; a second one of the same step replaces nothing and is
+ * left out, as is one that is not finite. */
+void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step);
+
+/* What is known of one value at one moment. */
+struct gd_observation {
+    const struct gd_stats *stats; /* NULL: there is none, `error` says why */
+    unsigned error;               /* bits of enum gd_hit_error */
+    enum gd_dtype dtype;
+    int range;          /* which of stats->in_range is the watchpoint's; -1 none */
+    int64_t step;       /* in which it is judged */
+    int64_t value_step; /* that computed it; -1 unknown (then it counts as of this step) */
+    const struct gd_series *series; /* before this value; NULL: none is kept */
+    /* named numbers of the session for expressions ("loss", "lr", "step"): true when known */
+    bool (*scalar)(void *ctx, const char *name, double *ret);
+    void *scalar_ctx;
+};
+
+/* The figure; on failure *error gets bits of enum gd_hit_error and false is returned. */
+bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
+                        unsigned *error);
+
+#endif
