@@ -22,6 +22,10 @@ GRADB = BUILD / "src" / "gradb"
 CHARLM = BUILD / "examples" / "charlm" / "charlm"
 DEADLINE = float(os.environ.get("GRADB_TEST_DEADLINE", "60"))
 
+# A shell that runs the tests in the background has them ignored, and what we start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
 
 class TapResult(unittest.TestResult):
     """Prints one TAP line a test as it ends, with the traceback as comments."""
