@@ -2,7 +2,8 @@
 /*
  * The inside of the gradb.v1 service. v1_service.c meets the trainers (hello, token, version,
  * heartbeat), v1_target.c is the target that a trainer becomes, v1_graph.c takes its graph,
- * v1_value.c its tensors and statistics, v1_shm.c what comes through shared memory.
+ * v1_value.c its tensors and statistics, v1_watch.c what watch plans report, v1_shm.c what comes
+ * through shared memory.
  *
  * A struct v1_conn lives as long as its call, a struct v1_target as long as the debugger wants;
  * each holds a pointer to the other that is NULL once the other is gone.
@@ -94,6 +95,9 @@ struct v1_request {
     int64_t step;
 };
 
+struct v1_plan;         /* v1_watch.c */
+struct v1_cost_request; /* v1_watch.c */
+
 struct v1_edge { /* of the wire, waiting for the commit */
     uint32_t node, producer;
     uint16_t slot;
@@ -122,6 +126,13 @@ struct v1_target {
     struct v1_request *requests, **requests_end;
     size_t request_count;
     uint64_t next_request;
+    /* watch plans */
+    struct v1_plan *plans;
+    struct v1_cost_request *cost_requests; /* oldest first */
+    size_t cost_request_count;
+    uint64_t report_id; /* the report whose parts are coming in */
+    bool report_stop;
+    char report_why[160];
     struct v1_shm *shm; /* NULL: not on this machine */
 };
 
@@ -161,6 +172,21 @@ int v1_value_statistics(struct v1_target *target, const Gradb__V1__StatsReply *m
                         struct gd_err *err);
 int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
 void v1_value_drop_all(struct v1_target *target, int code, const char *why);
+
+/* What is not asked for on the wire is 0. */
+void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
+
+/* ---- v1_watch.c ---------------------------------------------------------------------- */
+
+int v1_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
+int v1_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
+/* GD_EPROTO: a value's shape is malformed. */
+int v1_watch_report(struct v1_target *target, const Gradb__V1__WatchReport *m, struct gd_err *err);
+void v1_watch_costs_told(struct v1_target *target, const Gradb__V1__WatchCosts *m);
+/* A RequestError; false: it is not of a request for costs. */
+bool v1_watch_error(struct v1_target *target, uint64_t request, const struct gd_err *why);
+/* Forgets all plans and answers all requests for costs. */
+void v1_watch_drop_all(struct v1_target *target, int code, const char *why);
 
 /* ---- v1_shm.c
  * ------------------------------------------------------------------------------------ */

@@ -177,6 +177,12 @@ static int checkpoint(struct gd_target *base, struct gd_err *err)
     return v1_target_send(t, &to, err);
 }
 
+static void drop_requests(struct v1_target *t, int code, const char *why)
+{
+    v1_value_drop_all(t, code, why);
+    v1_watch_drop_all(t, code, why);
+}
+
 /* From here on the trainer is on its own: the call ends in good order. */
 static int detach(struct gd_target *base, struct gd_err *err)
 {
@@ -193,7 +199,7 @@ static int detach(struct gd_target *base, struct gd_err *err)
     t->conn = NULL;
     conn->target = NULL;
     v1_conn_finish(conn, GD_GRPC_OK, "detached");
-    v1_value_drop_all(t, GD_ESTATE, "the trainer was detached");
+    drop_requests(t, GD_ESTATE, "the trainer was detached");
     gd_session_on_finished(base->session, "detached");
     return GD_OK;
 }
@@ -242,7 +248,7 @@ static void destroy(struct gd_target *base)
         conn->target = NULL;
         v1_conn_finish(conn, GD_GRPC_UNAVAILABLE, "the debugger ended the session");
     }
-    v1_value_drop_all(t, GD_ELOST, "the trainer is gone");
+    drop_requests(t, GD_ELOST, "the trainer is gone");
     v1_graph_free(t);
     v1_shm_destroy(t->shm);
     free(t);
@@ -256,6 +262,8 @@ static const struct gd_target_ops v1_ops = {
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
     .keep_previous = keep_previous,
+    .watch_plan = v1_watch_plan,
+    .watch_costs = v1_watch_costs,
     .checkpoint = checkpoint,
     .detach = detach,
     .kill = kill_training,
@@ -271,6 +279,8 @@ static const struct gd_target_ops v1_ops_no_stats = {
     .set_breakpoints = set_breakpoints,
     .fetch = v1_value_fetch,
     .keep_previous = keep_previous,
+    .watch_plan = v1_watch_plan,
+    .watch_costs = v1_watch_costs,
     .checkpoint = checkpoint,
     .detach = detach,
     .kill = kill_training,
@@ -289,6 +299,9 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(PREVIOUS)) ? GD_CAN_PREVIOUS : 0U;
     can |= v1_target_can(t, CAN(CHECKPOINT)) ? GD_CAN_CHECKPOINT : 0U;
     can |= v1_target_can(t, CAN(STOP)) ? GD_CAN_KILL : 0U;
+    can |= v1_target_can(t, CAN(WATCH)) ? GD_CAN_WATCH : 0U;
+    can |= v1_target_can(t, CAN(WATCH_EXACT)) ? GD_CAN_WATCH_EXACT : 0U;
+    can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
     return can;
 }
 
@@ -342,7 +355,7 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
 void v1_target_lost(struct v1_target *t, const char *why)
 {
     t->conn = NULL;
-    v1_value_drop_all(t, GD_ELOST, "the trainer is gone");
+    drop_requests(t, GD_ELOST, "the trainer is gone");
     gd_session_on_lost(t->base.session, why);
 }
 
@@ -427,20 +440,6 @@ static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *
     gd_session_on_log(t->base.session, line);
 }
 
-/* Nobody has set a plan, so nobody judges: the trainer must not wait for ever. */
-static void on_watch_report(struct v1_target *t, const Gradb__V1__WatchReport *m)
-{
-    if (!m->holding) {
-        return;
-    }
-    Gradb__V1__WatchVerdict verdict = GRADB__V1__WATCH_VERDICT__INIT;
-    verdict.report = m->id;
-    v1_to to = GRADB__V1__TO_TRAINER__INIT;
-    to.msg_case = GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT;
-    to.watch_verdict = &verdict;
-    v1_target_send(t, &to, NULL);
-}
-
 static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
 {
     static const char *const words[] = {"the training ended", "the training failed",
@@ -455,7 +454,7 @@ static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
     struct v1_conn *conn = t->conn;
     t->conn = NULL;
     conn->target = NULL;
-    v1_value_drop_all(t, GD_ELOST, "the training has ended");
+    drop_requests(t, GD_ELOST, "the training has ended");
     gd_session_on_finished(t->base.session, text);
     v1_conn_finish(conn, GD_GRPC_OK, "");
 }
@@ -478,8 +477,9 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
     case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE:
         on_checkpoint(t, m->checkpoint_done);
         return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT:
-        on_watch_report(t, m->watch_report);
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT: return v1_watch_report(t, m->watch_report, err);
+    case GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS:
+        v1_watch_costs_told(t, m->watch_costs);
         return GD_OK;
     case GRADB__V1__FROM_TRAINER__MSG_GOODBYE: on_goodbye(t, m->goodbye); return GD_OK;
     case GRADB__V1__FROM_TRAINER__MSG_SHM_FORGET:

@@ -370,7 +370,7 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
 
 /* ---- statistics and errors ----------------------------------------------------------- */
 
-static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
+void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret)
 {
     *ret = (struct gd_stats){.count = m->count,
                              .nan = m->nan,
@@ -386,7 +386,9 @@ static void decode_stats(const Gradb__V1__Stats *m, struct gd_stats *ret)
                              .mean = m->mean,
                              .abs_mean = m->abs_mean,
                              .sum_sq = m->sum_sq,
-                             .std = m->std};
+                             .std = m->std,
+                             .units = m->units,
+                             .dead_units = m->dead_units};
     ret->range_count = m->n_in_range < GD_MAX_RANGES ? (int)m->n_in_range : GD_MAX_RANGES;
     for (int i = 0; i < ret->range_count; i++) {
         ret->in_range[i] = m->in_range[i];
@@ -422,7 +424,7 @@ int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, str
         return code;
     }
     struct gd_stats stats;
-    decode_stats(m->value->stats, &stats);
+    v1_value_decode(m->value->stats, &stats);
     struct v1_request *request = unlink_request(t, p);
     learn_output(t, &request->ref, dtype, &shape);
     request->stats_fn(request->ctx, dtype, &shape, &stats, m->value->step, NULL);
@@ -444,12 +446,14 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
     };
     (void)err;
     struct v1_request **p = find(t, m->request);
+    size_t code = (size_t)m->code;
+    struct gd_err why;
+    gd_fail(&why, code < sizeof(codes) / sizeof(codes[0]) ? codes[code] : GD_EIO, "%.300s",
+            m->text[0] ? m->text : "the trainer gave no reason");
     if (p) {
-        size_t code = (size_t)m->code;
-        struct gd_err why;
-        gd_fail(&why, code < sizeof(codes) / sizeof(codes[0]) ? codes[code] : GD_EIO, "%.300s",
-                m->text[0] ? m->text : "the trainer gave no reason");
         answer_error(unlink_request(t, p), &why);
+    } else {
+        v1_watch_error(t, m->request, &why);
     }
     return GD_OK;
 }
