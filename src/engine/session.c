@@ -416,6 +416,11 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     if (i == session->scalar_count) {
         session->scalar_count++;
         copy_text(session->scalar[i].name, sizeof(session->scalar[i].name), name);
+        session->scalar[i].first = value;
+        session->scalar[i].first_step = step;
+    } else if (session->scalar[i].step != step) {
+        session->scalar[i].before = session->scalar[i].value;
+        session->scalar[i].has_before = true;
     }
     session->scalar[i].value = value;
     session->scalar[i].step = step;

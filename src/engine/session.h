@@ -67,6 +67,10 @@ struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
     char name[64];
     double value;
     int64_t step;
+    double first; /* the first that came, and its step */
+    int64_t first_step;
+    double before; /* the last one of an earlier step; has_before */
+    bool has_before;
 };
 #define GD_MAX_SCALARS 64
 
