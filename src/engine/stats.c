@@ -166,7 +166,8 @@ struct block {
 };
 
 struct running {
-    struct sum sum, abs, sq, delta, abs_prev, sq_prev, dot;
+    struct sum sum, abs, sq;
+    struct sum delta, abs_delta, sq_delta, abs_prev, sq_prev, dot;
     struct sum m2; /* of (x - mean)^2 */
     double mean;   /* of the blocks so far, for m2 */
     uint64_t finite;
@@ -328,7 +329,9 @@ static void pair_block(struct block *b, bool is_complex)
 static void against_block(const struct block *b, const struct gd_stats_options *options,
                           struct running *r, struct gd_stats *s)
 {
-    double delta = 0, abs_prev = 0, sq_prev = 0, dot = 0, high = s->max_abs_delta;
+    double delta = 0, abs_delta = 0, sq_delta = 0, abs_prev = 0, sq_prev = 0, dot = 0,
+           high = s->max_abs_delta;
+    bool equal_nan = options && options->equal_nan;
     double rtol = options ? options->rtol : 0, atol = options ? options->atol : 0;
     uint64_t mismatch = 0, pairs = 0;
 
@@ -337,9 +340,12 @@ static void against_block(const struct block *b, const struct gd_stats_options *
         bool both = (fabs(x) <= DBL_MAX) & (fabs(p) <= DBL_MAX);
         bool near = both ? d <= atol + rtol * fabs(p) : (x == p) & !(d > 0);
 
+        near |= equal_nan & (x != x) & (p != p);
         mismatch += !near;
         pairs += both;
-        delta += both ? d : 0;
+        delta += both ? x - p : 0;
+        abs_delta += both ? d : 0;
+        sq_delta += both ? d * d : 0;
         abs_prev += both ? fabs(p) : 0;
         sq_prev += both ? p * p : 0;
         dot += both ? b->prod[i] : 0;
@@ -349,6 +355,8 @@ static void against_block(const struct block *b, const struct gd_stats_options *
     s->mismatch += mismatch;
     r->pairs += pairs;
     sum_add(&r->delta, delta);
+    sum_add(&r->abs_delta, abs_delta);
+    sum_add(&r->sq_delta, sq_delta);
     sum_add(&r->abs_prev, abs_prev);
     sum_add(&r->sq_prev, sq_prev);
     sum_add(&r->dot, dot);
@@ -367,7 +375,9 @@ static void finish(const struct running *r, struct gd_stats *s)
     if (s->has_prev) {
         s->dot = sum_get(&r->dot);
         s->sum_sq_prev = sum_get(&r->sq_prev);
-        s->mean_abs_delta = r->pairs ? sum_get(&r->delta) / pairs : 0;
+        s->sum_sq_delta = sum_get(&r->sq_delta);
+        s->mean_delta = r->pairs ? sum_get(&r->delta) / pairs : 0;
+        s->mean_abs_delta = r->pairs ? sum_get(&r->abs_delta) / pairs : 0;
         s->mean_abs_prev = r->pairs ? sum_get(&r->abs_prev) / pairs : 0;
     }
 }

@@ -240,6 +240,8 @@ static void show_stats(const struct gd_stats *s)
     SHOW_NUMBER(sum_sq);
     SHOW_NUMBER(std);
     SHOW_NUMBER(mean_abs_delta);
+    SHOW_NUMBER(mean_delta);
+    SHOW_NUMBER(sum_sq_delta);
     SHOW_NUMBER(max_abs_delta);
     SHOW_NUMBER(mean_abs_prev);
     SHOW_NUMBER(dot);

@@ -40,7 +40,7 @@ def expected_stats(values, tiny, prev=None):
         "mean": mean, "abs_mean": math.fsum(np.abs(finite)) / n if n else 0.0,
         "sum_sq": fsum(finite * finite), "std": math.sqrt(fsum((finite - mean) ** 2) / n) if n else 0.0,
         "mismatch": 0, "mean_abs_delta": 0.0, "max_abs_delta": 0.0, "mean_abs_prev": 0.0, "dot": 0.0,
-        "sum_sq_prev": 0.0,
+        "sum_sq_prev": 0.0, "mean_delta": 0.0, "sum_sq_delta": 0.0,
     }
     if prev is not None:
         record.update(expected_against(values.ravel(), prev.ravel()))
@@ -54,6 +54,7 @@ def expected_against(values, prev):
     a, b = a[both], b[both]
     delta = np.hypot((a - b).real, (a - b).imag) if wide is np.complex128 else np.abs(a - b)
     abs_b = np.abs(magnitudes(b))
+    signed = magnitudes(a) - magnitudes(b)
     near = delta <= ATOL + RTOL * abs_b
     same_inf = (values[~both] == prev[~both]).sum()
     n = len(a)
@@ -63,6 +64,7 @@ def expected_against(values, prev):
         "max_abs_delta": delta.max() if n else 0.0,
         "mean_abs_prev": math.fsum(abs_b) / n if n else 0.0,
         "dot": fsum((a * b.conj()).real), "sum_sq_prev": fsum(abs_b * abs_b),
+        "mean_delta": math.fsum(signed) / n if n else 0.0, "sum_sq_delta": fsum(delta * delta),
     }
 
 
@@ -97,8 +99,9 @@ class Stats(unittest.TestCase):
                 self.assertEqual(have, want, f"{name} of {what}")
                 continue
             scale = abs(want)
-            if name in ("mean", "dot", "std"):  # may cancel: relative to what was added up
+            if name in ("mean", "dot", "std", "mean_delta"):  # may cancel: relative to what was added up
                 scale += {"mean": expected["abs_mean"], "std": 1e-3 * expected["abs_mean"],
+                          "mean_delta": expected["mean_abs_delta"],
                           "dot": math.sqrt(expected["sum_sq"] or 0) * math.sqrt(expected["sum_sq_prev"] or 0)}[name]
             self.assertLessEqual(abs(have - want), 1e-12 * scale, f"{name} of {what}: {have} {want}")
 
