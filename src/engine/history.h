@@ -37,8 +37,10 @@ struct gd_history_head {
     double started;                /* seconds since the epoch */
     int64_t first_step, last_step; /* still in the ring */
     uint32_t tensors, capacity;    /* known, and how many fit */
-    uint32_t steps;                /* records kept of each tensor */
+    uint32_t steps;                /* that fit, when every tensor comes once a step */
     uint64_t bytes, left_out;      /* of the file; tensors that did not fit */
+    uint32_t generation;           /* how often the steps began again; what was before is gone */
+    uint64_t damaged;              /* records of a file that could not be read */
 };
 
 /* path NULL: a new file in the user's state directory, readable by the user alone, of which the

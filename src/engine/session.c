@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/cache.h"
+#include "engine/history.h"
 #include "engine/session_impl.h"
 
 const char *gd_state_name(enum gd_state state)
@@ -76,6 +77,7 @@ void session_destroy(struct gd_session *session)
     }
     gd_graph_destroy(session->graph);
     gd_cache_destroy(session->cache);
+    gd_history_close(session->history);
     free(session->hits);
     free(session);
 }
@@ -424,6 +426,7 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     }
     session->scalar[i].value = value;
     session->scalar[i].step = step;
+    session_history_scalar(session, session->scalar[i].name, value, step);
     emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
 }
 

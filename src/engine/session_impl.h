@@ -38,6 +38,7 @@ struct gd_session_impl {
     gd_node_id *kept;
     size_t kept_count;
     bool warned_breakpoints, warned_keep;
+    bool history_failed, history_warned; /* history_session.c */
 };
 
 struct debugger_observer {
@@ -79,5 +80,9 @@ enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
+
+/* A named number came: it goes to the history, when there is one. */
+void session_history_scalar(struct gd_session *session, const char *name, double value,
+                            int64_t step);
 
 #endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The file of a history: how its size is divided, where it lies, and which old ones go. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/history_impl.h"
+
+#define KEPT_FILES  8
+#define NAME_PREFIX "history-"
+#define NAME_SUFFIX ".gdhist"
+
+int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
+{
+    const uint64_t each = HISTORY_ENTRY + HISTORY_TEXT;
+    struct history_layout l = {.bytes = bytes, .table = HISTORY_HEADER};
+    uint64_t capacity;
+
+    if (bytes < HISTORY_MIN_BYTES || bytes > HISTORY_MAX_BYTES) {
+        return gd_fail(err, GD_EINVAL, "a history takes 64 KiB to 4 GiB, not %llu bytes",
+                       (unsigned long long)bytes);
+    }
+    capacity = (bytes - HISTORY_HEADER) / (each + HISTORY_MIN_STEPS * HISTORY_RECORD);
+    l.capacity = (uint32_t)capacity;
+    l.text = l.table + capacity * HISTORY_ENTRY;
+    l.text_bytes = capacity * HISTORY_TEXT;
+    l.ring = l.text + l.text_bytes;
+    l.records = (uint32_t)((bytes - l.ring) / HISTORY_RECORD);
+    *ret = l;
+    return GD_OK;
+}
+
+/* ---- the directory --------------------------------------------------------------------------- */
+
+/* $XDG_STATE_HOME/gradb or ~/.local/state/gradb, made when it is not there. */
+static int state_directory(char *out, size_t size, struct gd_err *err)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int len = -1;
+
+    if (state && state[0] == '/') {
+        len = snprintf(out, size, "%s/gradb", state);
+    } else if (home && home[0] == '/') {
+        len = snprintf(out, size, "%s/.local/state/gradb", home);
+    }
+    if (len < 0 || (size_t)len >= size) {
+        return gd_fail(err, GD_EIO, "there is no place for a history: set HOME or XDG_STATE_HOME");
+    }
+    for (char *slash = strchr(out + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(out, 0700);
+        *slash = '/';
+    }
+    if (mkdir(out, 0700) != 0 && errno != EEXIST) {
+        return gd_fail_errno(err, GD_EIO, "%.400s cannot be made", out);
+    }
+    return GD_OK;
+}
+
+/* When the history was begun, by its own header; < 0: it is none, or is being written. */
+static double age_of(int directory, const char *name)
+{
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    unsigned char *head = malloc(HISTORY_HEADER);
+    struct gd_history *history = history_new();
+    double started = -1;
+
+    if (fd >= 0 && head && history && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+        pread(fd, head, HISTORY_HEADER, 0) == (ssize_t)HISTORY_HEADER &&
+        history_get_head(head, history, UINT64_MAX, NULL) == GD_OK) {
+        started = history->started;
+    }
+    gd_history_close(history);
+    free(head);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return started;
+}
+
+static bool is_ours(const char *name)
+{
+    size_t len = strlen(name), tail = strlen(NAME_SUFFIX);
+
+    return len > tail && strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
+           strcmp(name + len - tail, NAME_SUFFIX) == 0;
+}
+
+struct old_file {
+    char name[NAME_MAX + 1];
+    double started;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct old_file *x = a, *y = b;
+
+    return (x->started < y->started) - (x->started > y->started);
+}
+
+/* Removes the oldest histories that nobody writes, so that with one more there are as many as are
+ * kept. */
+static void remove_old(const char *path)
+{
+    DIR *directory = opendir(path);
+    struct old_file *files = NULL;
+    size_t count = 0;
+
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        double started = is_ours(entry->d_name) ? age_of(dirfd(directory), entry->d_name) : -1;
+        struct old_file *grown = NULL;
+
+        if (started >= 0) {
+            grown = realloc(files, (count + 1) * sizeof(*files));
+        }
+        if (grown) {
+            files = grown;
+            snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
+            files[count++].started = started;
+        }
+    }
+    if (count) {
+        qsort(files, count, sizeof(*files), newest_first);
+    }
+    for (size_t i = KEPT_FILES - 1; i < count; i++) {
+        unlinkat(dirfd(directory), files[i].name, 0);
+    }
+    free(files);
+    if (directory) {
+        closedir(directory);
+    }
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int open_new(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* history-PROGRAM-PID-TIME.gdhist */
+static int open_in_state(struct gd_history *history, char *path, size_t size, struct gd_err *err)
+{
+    const char *program = history->peer.program;
+    const char *base = strrchr(program, '/');
+    char name[64], when[32];
+    time_t started = (time_t)history->started;
+    struct tm tm;
+    int rc = state_directory(path, size, err), fd;
+    size_t len = strlen(path);
+
+    if (rc) {
+        return rc;
+    }
+    remove_old(path);
+    snprintf(name, sizeof(name), "%.60s", base && base[1] ? base + 1 : program);
+    for (char *p = name; *p; p++) {
+        if (!isalnum((unsigned char)*p) && !strchr("._-+", *p)) {
+            *p = '_';
+        }
+    }
+    if (!localtime_r(&started, &tm) || !strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm)) {
+        snprintf(when, sizeof(when), "0");
+    }
+    for (int i = 0; i < 100; i++) {
+        char more[16] = "";
+
+        if (i > 0) {
+            snprintf(more, sizeof(more), "-%d", i);
+        }
+        if ((size_t)snprintf(path + len, size - len, "/" NAME_PREFIX "%s-%lld-%s%s" NAME_SUFFIX,
+                             name[0] ? name : "trainer", (long long)history->peer.pid, when,
+                             more) >= size - len) {
+            return gd_fail(err, GD_EIO, "the path of the state directory is too long");
+        }
+        fd = open_new(path);
+        if (fd >= 0 || errno != EEXIST) {
+            history->fd = fd;
+            return fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
+        }
+    }
+    return gd_fail(err, GD_EIO, "%.400s and a hundred like it exist", path);
+}
+
+/* What is at the path goes when it is a history of ours (the process that writes it, if any, keeps
+ * its own file), or is empty. */
+static int open_at(struct gd_history *history, const char *path, struct gd_err *err)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char magic[8];
+    ssize_t got;
+
+    if (fd >= 0) {
+        got = pread(fd, magic, 8, 0);
+        close(fd);
+        if (got != 0 && (got != 8 || memcmp(magic, HISTORY_MAGIC, 8) != 0)) {
+            return gd_fail(err, GD_EINVAL, "%.400s is no history of gradb and is not overwritten",
+                           path);
+        }
+        unlink(path);
+    }
+    history->fd = open_new(path);
+    if (history->fd < 0) {
+        return gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
+    }
+    return GD_OK;
+}
+
+/* All blocks are taken now: a full disk is an error here, not a signal when the map is written. */
+static int take_blocks(struct gd_history *history, const char *path, struct gd_err *err)
+{
+    uint64_t bytes = history->layout.bytes;
+    struct rlimit limit;
+    int failed;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+        failed = EFBIG; /* trying it would be a signal, too */
+    } else {
+        do {
+            failed = posix_fallocate(history->fd, 0, (off_t)bytes);
+        } while (failed == EINTR);
+    }
+    if (failed) {
+        errno = failed;
+        return gd_fail_errno(err, GD_EIO, "no room for %llu bytes in %.400s",
+                             (unsigned long long)bytes, path);
+    }
+    history->map = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, history->fd, 0);
+    if (history->map == MAP_FAILED) {
+        history->map = NULL;
+        return gd_fail_errno(err, GD_EIO, "%.400s cannot be mapped", path);
+    }
+    madvise(history->map, (size_t)bytes, MADV_DONTFORK);
+    return GD_OK;
+}
+
+int history_make_file(struct gd_history *history, const char *path, struct gd_err *err)
+{
+    char name[4096] = "";
+    int rc = path ? open_at(history, path, err) : open_in_state(history, name, sizeof(name), err);
+
+    if (rc) {
+        return rc;
+    }
+    path = path ? path : name;
+    flock(history->fd, LOCK_EX | LOCK_NB); /* kept while it is written: see remove_old */
+    history->path = strdup(path);
+    rc = history->path ? take_blocks(history, path, err)
+                       : gd_fail(err, GD_ENOMEM, "out of memory for a history");
+    if (rc) {
+        unlink(path);
+        return rc;
+    }
+    history_put_head(history->map, history);
+    return GD_OK;
+}
