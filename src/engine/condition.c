@@ -6,214 +6,75 @@
 #include <string.h>
 #include <strings.h>
 
-#define EPSILON 1e-9 /* of the relative update; no release lets it be changed */
+#include "engine/condition_impl.h"
+#include "engine/similar.h"
 
-/* ---- the table ----------------------------------------------------------------------------- */
+#define STEPS_MAX 1000000
 
-static const struct gd_condition_param initial[] = {
-    {.name = "zero_percentage_ge", .range = GD_RANGE_PERCENT, .has_default = true, .value = 100},
-    {.name = "max_gt"},
-    {.name = "min_lt"},
-};
-static const struct gd_condition_param above[] = {
-    {.name = "abs_mean_gt", .range = GD_RANGE_NOT_NEGATIVE},
-    {.name = "max_gt"},
-    {.name = "min_gt"},
-    {.name = "mean_gt"},
-};
-static const struct gd_condition_param below[] = {
-    {.name = "abs_mean_lt", .range = GD_RANGE_NOT_NEGATIVE},
-    {.name = "max_lt"},
-    {.name = "min_lt"},
-    {.name = "mean_lt"},
-};
-static const struct gd_condition_param not_changed[] = {
-    {.name = "rtol", .range = GD_RANGE_NOT_NEGATIVE, .has_default = true, .value = 1e-5},
-    {.name = "atol", .has_default = true, .value = 1e-8, .hidden = true},
-    {.name = "equal_nan", .type = GD_PARAM_BOOL, .has_default = true, .hidden = true},
-};
-static const struct gd_condition_param change_above[] = {
-    {.name = "abs_mean_update_ratio_gt",
-     .range = GD_RANGE_NOT_NEGATIVE,
-     .has_default = true,
-     .value = 0.1},
-    {.name = "epsilon", .has_default = true, .value = EPSILON, .hidden = true},
-};
-static const struct gd_condition_param change_below[] = {
-    {.name = "abs_mean_update_ratio_lt",
-     .range = GD_RANGE_NOT_NEGATIVE,
-     .has_default = true,
-     .value = 1e-4},
-    {.name = "epsilon", .has_default = true, .value = EPSILON, .hidden = true},
-};
-static const struct gd_condition_param zeros[] = {
-    {.name = "zero_percentage_ge", .range = GD_RANGE_PERCENT, .has_default = true, .value = 100},
-};
-static const struct gd_condition_param in_range[] = {
-    {.name = "range_start_inclusive", .support = true},
-    {.name = "range_end_inclusive", .support = true},
-    {.name = "range_percentage_lt", .range = GD_RANGE_PERCENT, .needs_range = true},
-    {.name = "range_percentage_gt", .range = GD_RANGE_PERCENT, .needs_range = true},
-    {.name = "max_min_lt", .range = GD_RANGE_POSITIVE},
-    {.name = "max_min_gt", .range = GD_RANGE_NOT_NEGATIVE},
-};
-
-#define LOOK_INPUTS "the inputs of the operator"
-#define LOOK_UPDATE "the learning rate, the size of the gradient, the optimizer"
-
-static const struct gd_condition conditions[] = {
-    {.id = "weight_initialization",
-     .abbr = "WI",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_INITIALIZATION,
-     .initial_only = true,
-     .fires = "the initial weights look wrong",
-     .look = "the initializer that was chosen",
-     .param = initial,
-     .param_count = 3},
-    {.id = "weight_overflow",
-     .abbr = "WO",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_NOT_FINITE,
-     .fires = "a weight is NaN or infinite",
-     .look = "the learning rate (too high), the gradient (too large), the optimizer"},
-    {.id = "weight_too_large",
-     .abbr = "WL",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_TOO_LARGE,
-     .fires = "a statistic of the weight is above the threshold",
-     .look = LOOK_UPDATE,
-     .param = above,
-     .param_count = 4},
-    {.id = "weight_too_small",
-     .abbr = "WS",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_TOO_SMALL,
-     .fires = "a statistic of the weight is below the threshold",
-     .look = LOOK_UPDATE,
-     .param = below,
-     .param_count = 4},
-    {.id = "weight_not_changed",
-     .abbr = "WNC",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_NOT_CHANGED,
-     .fires = "every element is close to that of the previous step",
-     .look = "the learning rate (too low), the gradient (near zero), the optimizer (skips it), "
-             "whether it is frozen on purpose",
-     .param = not_changed,
-     .param_count = 3},
-    {.id = "weight_change_too_large",
-     .abbr = "WCL",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_CHANGE_TOO_LARGE,
-     .fires = "the relative update is above the threshold",
-     .look = "the learning rate (too high), the gradient, the optimizer",
-     .param = change_above,
-     .param_count = 2},
-    {.id = "weight_change_too_small",
-     .abbr = "WCS",
-     .target = GD_COND_WEIGHT,
-     .wire = GD_WIRE_CHANGE_TOO_SMALL,
-     .fires = "the relative update is below the threshold",
-     .look = "the learning rate (too low), the gradient, the optimizer",
-     .param = change_below,
-     .param_count = 2},
-    {.id = "gradient_vanishing",
-     .abbr = "GV",
-     .target = GD_COND_GRADIENT,
-     .wire = GD_WIRE_TOO_SMALL,
-     .fires = "a statistic of the gradient is below the threshold",
-     .look = LOOK_INPUTS ", upstream to the first that is too small",
-     .param = below,
-     .param_count = 4},
-    {.id = "gradient_too_large",
-     .abbr = "GL",
-     .target = GD_COND_GRADIENT,
-     .wire = GD_WIRE_TOO_LARGE,
-     .fires = "a statistic of the gradient is above the threshold",
-     .look = LOOK_INPUTS ", upstream to the first that is too large",
-     .param = above,
-     .param_count = 4},
-    {.id = "gradient_exploding",
-     .abbr = "GE",
-     .target = GD_COND_GRADIENT,
-     .wire = GD_WIRE_NOT_FINITE,
-     .fires = "a gradient is NaN or infinite",
-     .look = LOOK_INPUTS ", upstream to the first that is not finite"},
-    {.id = "tensor_overflow",
-     .abbr = "TO",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_NOT_FINITE,
-     .fires = "an element is NaN or infinite",
-     .look = LOOK_INPUTS},
-    {.id = "operator_overflow",
-     .abbr = "OO",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_OVERFLOW_FLAG,
-     .ascend_only = true,
-     .fires = "the device raised its overflow flag",
-     .look = LOOK_INPUTS " and its data type"},
-    {.id = "tensor_too_large",
-     .abbr = "TL",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_TOO_LARGE,
-     .fires = "a statistic is above the threshold",
-     .look = LOOK_INPUTS,
-     .param = above,
-     .param_count = 4},
-    {.id = "tensor_too_small",
-     .abbr = "TS",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_TOO_SMALL,
-     .fires = "a statistic is below the threshold",
-     .look = LOOK_INPUTS,
-     .param = below,
-     .param_count = 4},
-    {.id = "tensor_all_zero",
-     .abbr = "TZ",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_ALL_ZERO,
-     .fires = "the share of zeros reaches the threshold",
-     .look = LOOK_INPUTS,
-     .param = zeros,
-     .param_count = 1},
-    {.id = "tensor_range",
-     .abbr = "TR",
-     .target = GD_COND_TENSOR,
-     .wire = GD_WIRE_RANGE,
-     .fires = "the share of elements in a range, or their spread, is off",
-     .look = LOOK_INPUTS,
-     .param = in_range,
-     .param_count = 6},
-    {.id = "activation_range",
-     .abbr = "AR",
-     .target = GD_COND_ACTIVATION,
-     .wire = GD_WIRE_RANGE,
-     .fires = "the share of elements in a range, or their spread, is off",
-     .look = LOOK_INPUTS,
-     .param = in_range,
-     .param_count = 6},
-};
-
-#define CONDITION_COUNT (sizeof conditions / sizeof *conditions)
+/* ---- finding ------------------------------------------------------------------------------- */
 
 const struct gd_condition *gd_condition_at(size_t index)
 {
-    return index < CONDITION_COUNT ? &conditions[index] : NULL;
+    return index < gd_condition_total ? &gd_condition_table[index] : NULL;
+}
+
+/* " a, b, c" behind what is there, as far as there is room. */
+static void add_name(char *list, size_t size, const char *name)
+{
+    size_t len = strlen(list);
+
+    snprintf(list + len, size - len, "%s%s", len ? ", " : "", name);
+}
+
+static int no_condition(const char *name, struct gd_err *err)
+{
+    const struct gd_condition *nearest = NULL;
+    size_t best = 4; /* slips of the fingers */
+    char all[256] = "";
+
+    for (size_t i = 0; i < gd_condition_total; i++) {
+        const struct gd_condition *condition = &gd_condition_table[i];
+        size_t distance = gd_similar_distance(name, condition->id);
+        add_name(all, sizeof all, condition->abbr);
+        if (distance < best) {
+            best = distance;
+            nearest = condition;
+        }
+    }
+    for (size_t i = 0; i < gd_condition_total && !nearest && strlen(name) > 2; i++)
+        if (strcasestr(gd_condition_table[i].id, name))
+            nearest = &gd_condition_table[i];
+    if (nearest)
+        return gd_fail(err, GD_ENOTFOUND,
+                       "there is no condition \"%.60s\"; did you mean %s (%s)? There are %s", name,
+                       nearest->id, nearest->abbr, all);
+    return gd_fail(err, GD_ENOTFOUND, "there is no condition \"%.60s\"; there are %s", name, all);
 }
 
 int gd_condition_find(const char *name, const struct gd_condition **ret, struct gd_err *err)
 {
+    const struct gd_condition *found = NULL;
     char all[256] = "";
-    size_t len = 0;
-    for (size_t i = 0; i < CONDITION_COUNT; i++) {
-        if (strcasecmp(conditions[i].id, name) == 0 || strcasecmp(conditions[i].abbr, name) == 0) {
-            *ret = &conditions[i];
+    size_t count = 0;
+
+    for (size_t i = 0; i < gd_condition_total; i++) {
+        const struct gd_condition *condition = &gd_condition_table[i];
+        if (strcasecmp(condition->id, name) == 0 || strcasecmp(condition->abbr, name) == 0) {
+            *ret = condition;
             return GD_OK;
         }
-        len += (size_t)snprintf(all + len, sizeof all - len, " %s", conditions[i].abbr);
+        if (!*name || strncasecmp(condition->id, name, strlen(name)) != 0)
+            continue;
+        found = condition;
+        add_name(all, sizeof all, condition->id);
+        count++;
     }
-    return gd_fail(err, GD_ENOTFOUND, "there is no condition \"%s\"; there are%s", name, all);
+    if (count > 1)
+        return gd_fail(err, GD_EAMBIGUOUS, "\"%.60s\" may be %s", name, all);
+    if (!found)
+        return no_condition(name, err);
+    *ret = found;
+    return GD_OK;
 }
 
 const struct gd_condition_param *gd_condition_param(const struct gd_condition *condition,
@@ -228,16 +89,26 @@ const struct gd_condition_param *gd_condition_param(const struct gd_condition *c
 const char *gd_condition_selector(const struct gd_condition *condition)
 {
     static const char *const selectors[] = {
-        [GD_COND_WEIGHT] = "weights",
-        [GD_COND_GRADIENT] = "gradients",
-        [GD_COND_TENSOR] = "all",
-        [GD_COND_ACTIVATION] = "activations",
+        [GD_COND_WEIGHT] = "weights", [GD_COND_GRADIENT] = "gradients",
+        [GD_COND_TENSOR] = "all",     [GD_COND_ACTIVATION] = "activations",
         [GD_COND_SCALAR] = "loss",
     };
     return selectors[condition->target];
 }
 
 /* ---- checking ------------------------------------------------------------------------------ */
+
+const char *gd_param_range_text(enum gd_param_range range)
+{
+    switch (range) {
+    case GD_RANGE_ANY: return "any number";
+    case GD_RANGE_NOT_NEGATIVE: return "0 or more";
+    case GD_RANGE_POSITIVE: return "above 0";
+    case GD_RANGE_PERCENT: return "0 to 100";
+    case GD_RANGE_STEPS: return "a whole number from 1 on";
+    }
+    return "";
+}
 
 static int check_range(const struct gd_condition_param *param, double value, struct gd_err *err)
 {
@@ -249,19 +120,30 @@ static int check_range(const struct gd_condition_param *param, double value, str
         return gd_fail(err, GD_EINVAL, "%s must be above 0", param->name);
     if (param->range == GD_RANGE_PERCENT && (value < 0 || value > 100))
         return gd_fail(err, GD_EINVAL, "%s is a percentage: 0 to 100", param->name);
+    if (param->range == GD_RANGE_STEPS && (value < 1 || value > STEPS_MAX || value != floor(value)))
+        return gd_fail(err, GD_EINVAL, "%s is a number of steps: a whole number from 1 to %d",
+                       param->name, STEPS_MAX);
     return GD_OK;
 }
 
 static int unknown_param(const struct gd_condition *condition, const char *name, struct gd_err *err)
 {
+    const char *nearest = NULL;
     char all[256] = "";
-    size_t len = 0;
-    for (int i = 0; i < condition->param_count; i++)
-        if (!condition->param[i].hidden)
-            len += (size_t)snprintf(all + len, sizeof all - len, " %s", condition->param[i].name);
+
+    for (int i = 0; i < condition->param_count; i++) {
+        if (condition->param[i].hidden)
+            continue;
+        add_name(all, sizeof all, condition->param[i].name);
+        if (!nearest && gd_similar_slip(name, condition->param[i].name))
+            nearest = condition->param[i].name;
+    }
     if (!condition->param_count)
         return gd_fail(err, GD_EINVAL, "%s takes no parameters", condition->id);
-    return gd_fail(err, GD_EINVAL, "%s has no parameter \"%s\"; it has%s", condition->id, name,
+    if (nearest)
+        return gd_fail(err, GD_EINVAL, "%s has no parameter \"%.60s\"; did you mean %s?",
+                       condition->id, name, nearest);
+    return gd_fail(err, GD_EINVAL, "%s has no parameter \"%.60s\"; it has %s", condition->id, name,
                    all);
 }
 
@@ -286,6 +168,7 @@ static const struct gd_condition_value *given(const struct gd_condition_value *v
     return NULL;
 }
 
+/* The range of TR and AR; other support parameters have defaults and go with any test. */
 static int check_support(const struct gd_condition_param *test,
                          const struct gd_condition_value *values, size_t count, struct gd_err *err)
 {
@@ -317,12 +200,50 @@ int gd_condition_check(const struct gd_condition *condition,
         const struct gd_condition_param *param = gd_condition_param(condition, values[i].name);
         if (param->support)
             continue;
-        if (test)
+        if (test && !condition->any_tests)
             return gd_fail(err, GD_EINVAL, "%s and %s cannot be tested by one watchpoint: set two",
                            test->name, param->name);
         test = param;
     }
     return check_support(test, values, count, err);
+}
+
+static bool is_test(const struct gd_condition_param *param)
+{
+    return !param->hidden && !param->support;
+}
+
+int gd_condition_complete(const struct gd_condition *condition,
+                          const struct gd_condition_value *values, size_t count,
+                          struct gd_condition_value ret[GD_MAX_CONDITION_PARAMS],
+                          struct gd_err *err)
+{
+    char names[256] = "";
+    bool tested = false;
+    int used = 0;
+
+    for (size_t i = 0; i < count && used < GD_MAX_CONDITION_PARAMS; i++) {
+        const struct gd_condition_param *param = gd_condition_param(condition, values[i].name);
+        if (!param)
+            continue;
+        tested |= is_test(param);
+        ret[used++] = (struct gd_condition_value){param->name, param->type, values[i].value};
+    }
+    bool wanted = !tested;
+    for (int i = 0; i < condition->param_count && wanted; i++) {
+        const struct gd_condition_param *param = &condition->param[i];
+        if (!is_test(param))
+            continue;
+        add_name(names, sizeof names, param->name);
+        if (!param->has_default || used == GD_MAX_CONDITION_PARAMS)
+            continue;
+        ret[used++] = (struct gd_condition_value){param->name, param->type, param->value};
+        tested = true;
+        wanted = condition->any_tests;
+    }
+    if (!tested && names[0])
+        return gd_fail(err, GD_EINVAL, "%s needs one of %s", condition->id, names);
+    return used;
 }
 
 int gd_condition_available(const struct gd_condition *condition, bool ascend,
@@ -354,117 +275,379 @@ size_t gd_condition_encode(const struct gd_condition *condition,
     return (size_t)condition->param_count;
 }
 
-/* ---- evaluation ---------------------------------------------------------------------------- */
+/* ---- what it takes ------------------------------------------------------------------------- */
 
-static const struct gd_remote_param *enabled(const struct gd_remote_param *params, size_t count,
-                                             const char *name)
+/* The condition with its values as it is judged: completed, by parameter. */
+struct judged {
+    const struct gd_condition *condition;
+    bool on[GD_MAX_CONDITION_PARAMS]; /* given, meant, or hidden */
+    double value[GD_MAX_CONDITION_PARAMS];
+};
+
+static void complete(const struct gd_condition *condition, const struct gd_condition_value *values,
+                     size_t count, struct judged *ret)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!params[i].disabled && strcmp(params[i].name, name) == 0)
-            return &params[i];
+    struct gd_condition_value all[GD_MAX_CONDITION_PARAMS];
+    int used = gd_condition_complete(condition, values, count, all, NULL);
+
+    *ret = (struct judged){.condition = condition};
+    for (int i = 0; i < condition->param_count; i++) {
+        const struct gd_condition_param *param = &condition->param[i];
+        ret->value[i] = param->value;
+        ret->on[i] = param->hidden || (param->support && param->has_default);
+        for (int j = 0; j < used; j++) {
+            if (all[j].name != param->name)
+                continue;
+            ret->value[i] = all[j].value;
+            ret->on[i] = true;
+        }
+    }
+}
+
+static bool tests(const struct judged *judged, int i)
+{
+    return judged->on[i] && judged->condition->param[i].statistic != GD_STAT_NONE;
+}
+
+static double value_of(const struct judged *judged, const char *name, double otherwise)
+{
+    for (int i = 0; i < judged->condition->param_count; i++)
+        if (judged->on[i] && strcmp(judged->condition->param[i].name, name) == 0)
+            return judged->value[i];
+    return otherwise;
+}
+
+static struct gd_range range_of(const struct judged *judged)
+{
+    double limit = value_of(judged, "limit", INFINITY);
+
+    return (struct gd_range){value_of(judged, "range_start_inclusive", -limit),
+                             value_of(judged, "range_end_inclusive", limit)};
+}
+
+void gd_condition_want(const struct gd_condition *condition,
+                       const struct gd_condition_value *values, size_t count,
+                       struct gd_condition_want *ret)
+{
+    struct judged judged;
+
+    complete(condition, values, count, &judged);
+    memset(ret, 0, sizeof *ret);
+    ret->needs = gd_statistic_needs(condition->always.statistic);
+    for (int i = 0; i < condition->param_count; i++)
+        if (tests(&judged, i))
+            ret->needs |= gd_statistic_needs(condition->param[i].statistic);
+    ret->rtol = value_of(&judged, "rtol", GD_RTOL);
+    ret->atol = value_of(&judged, "atol", GD_ATOL);
+    ret->equal_nan = value_of(&judged, "equal_nan", 0) != 0;
+    ret->dead_steps = (uint32_t)value_of(&judged, "steps", GD_DEAD_STEPS);
+    if (ret->needs & GD_NEED_RANGE)
+        ret->range = range_of(&judged);
+}
+
+void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want *ret)
+{
+    *ret = (struct gd_condition_want){.needs = gd_expr_needs(expr),
+                                      .rtol = GD_RTOL,
+                                      .atol = GD_ATOL,
+                                      .dead_steps = GD_DEAD_STEPS};
+}
+
+/* ---- triggers ------------------------------------------------------------------------------ */
+
+/* Behind `count` comparisons those that find what cannot be checked. */
+static size_t add_unclear(unsigned needs, struct gd_comparison_of *ret, size_t count, size_t max)
+{
+    if (count + 2 > max)
+        return 0;
+    if (needs & GD_NEED_FINITE) {
+        ret[count++] = (struct gd_comparison_of){GD_STAT_NONFINITE, GD_CMP_GT, 0};
+        ret[count++] = (struct gd_comparison_of){GD_STAT_COUNT, GD_CMP_LE, 0};
+    }
+    return count;
+}
+
+size_t gd_condition_triggers(const struct gd_condition *condition,
+                             const struct gd_condition_value *values, size_t count,
+                             struct gd_comparison_of *ret, size_t max)
+{
+    struct gd_condition_want want;
+    struct judged judged;
+    size_t used = 0;
+
+    complete(condition, values, count, &judged);
+    gd_condition_want(condition, values, count, &want);
+    if (condition->aggregate || (want.needs & GD_NEED_SERIES) || max < 8)
+        return 0;
+    if (condition->always.statistic)
+        ret[used++] = condition->always;
+    for (int i = 0; i < condition->param_count; i++)
+        if (tests(&judged, i))
+            ret[used++] = (struct gd_comparison_of){condition->param[i].statistic,
+                                                    condition->param[i].op, judged.value[i]};
+    /* Of the seventeen also "not changed", whose figure is a count, is not checked on those. */
+    if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE)
+        want.needs |= GD_NEED_FINITE;
+    return used ? add_unclear(want.needs, ret, used, max) : 0;
+}
+
+size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparison_of *ret,
+                                  size_t max)
+{
+    unsigned needs = gd_expr_needs(expr);
+    size_t used = needs & GD_NEED_SERIES ? 0 : gd_expr_simple(expr, ret, max);
+
+    return used ? add_unclear(needs, ret, used, max) : 0;
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static void list_params(const struct judged *judged, struct gd_verdict *ret)
+{
+    ret->param_count = judged->condition->param_count;
+    for (int i = 0; i < ret->param_count; i++) {
+        struct gd_hit_param *param = &ret->param[i];
+        snprintf(param->name, sizeof param->name, "%s", judged->condition->param[i].name);
+        param->disabled = !judged->on[i];
+        param->set_value = judged->on[i] ? judged->value[i] : 0;
+    }
+}
+
+/* What forbids MindInsight's conditions to look at a tensor at all. */
+static unsigned forbidden(const struct gd_condition *condition, unsigned needs,
+                          const struct gd_observation *seen)
+{
+    if (condition->wire == GD_WIRE_OWN || condition->always.statistic == GD_STAT_NONFINITE)
+        return 0;
+    if (condition->wire == GD_WIRE_OVERFLOW_FLAG)
+        return GD_HIT_NO_FIGURE;
+    unsigned error = gd_statistic_errors(seen);
+    if ((needs & GD_NEED_PREVIOUS) && !seen->stats->has_prev)
+        error |= GD_HIT_NO_PREVIOUS | seen->error;
+    return error;
+}
+
+static bool holds(const struct gd_comparison_of *test, bool two_sided,
+                  const struct gd_observation *seen, double *actual, unsigned *error)
+{
+    unsigned why;
+
+    if (!gd_statistic_value(test->statistic, seen, actual, &why)) {
+        *error |= why;
+        return false;
+    }
+    return gd_compare(two_sided ? fabs(*actual) : *actual, test->op, test->value);
+}
+
+/* All tests, each by itself. */
+static void test_all(const struct judged *judged, const struct gd_observation *seen,
+                     struct gd_verdict *ret)
+{
+    const struct gd_condition *condition = judged->condition;
+    unsigned error = 0;
+    double actual = 0;
+    bool hit =
+        condition->always.statistic && holds(&condition->always, false, seen, &actual, &error);
+
+    for (int i = 0; i < condition->param_count; i++) {
+        const struct gd_condition_param *param = &condition->param[i];
+        struct gd_comparison_of test = {param->statistic, param->op, judged->value[i]};
+        if (!tests(judged, i))
+            continue;
+        ret->param[i].hit =
+            holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &error);
+        hit |= ret->param[i].hit;
+    }
+    ret->outcome = hit ? GD_IS_HIT : error ? GD_NOT_CHECKED : GD_NO_HIT;
+    ret->error = hit ? 0 : error;
+}
+
+/* No value, where that is what is looked for: it has been missing since it was computed last, or
+ * for ever. */
+static void never_came(const struct judged *judged, const struct gd_observation *seen,
+                       struct gd_verdict *ret)
+{
+    double age = seen->value_step < 0 ? fmax(1, (double)seen->step)
+                                      : (double)(seen->step - seen->value_step);
+    bool hit = false;
+
+    for (int i = 0; i < judged->condition->param_count; i++) {
+        const struct gd_condition_param *param = &judged->condition->param[i];
+        if (!tests(judged, i))
+            continue;
+        ret->param[i].actual_value = age;
+        ret->param[i].hit = gd_compare(age, param->op, judged->value[i]);
+        hit |= ret->param[i].hit;
+    }
+    ret->outcome = hit ? GD_IS_HIT : GD_NO_HIT;
+}
+
+void gd_condition_judge(const struct gd_condition *condition,
+                        const struct gd_condition_value *values, size_t count,
+                        const struct gd_observation *seen, struct gd_verdict *ret)
+{
+    struct gd_condition_want want;
+    struct judged judged;
+
+    memset(ret, 0, sizeof *ret);
+    complete(condition, values, count, &judged);
+    list_params(&judged, ret);
+    if (!seen->stats) {
+        unsigned error = gd_statistic_errors(seen);
+        if (condition->fires_without_value && (error & (GD_HIT_NO_VALUE | GD_HIT_NOT_CAPTURED))) {
+            never_came(&judged, seen, ret);
+            return;
+        }
+        ret->error = error;
+    } else if (seen->stats->count < condition->least_count) {
+        return;
+    } else {
+        gd_condition_want(condition, values, count, &want);
+        ret->error = forbidden(condition, want.needs, seen);
+    }
+    ret->outcome = GD_NOT_CHECKED;
+    if (!ret->error)
+        test_all(&judged, seen, ret);
+}
+
+static void add_param(struct gd_verdict *verdict, const char *name, double actual, double set)
+{
+    if (verdict->param_count == GD_MAX_HIT_PARAMS)
+        return;
+    struct gd_hit_param *param = &verdict->param[verdict->param_count++];
+    snprintf(param->name, sizeof param->name, "%s", name);
+    param->actual_value = actual;
+    param->set_value = set;
+    param->hit = verdict->outcome == GD_IS_HIT;
+}
+
+static void list_figures(const struct gd_expr *expr, const struct gd_observation *seen,
+                         struct gd_verdict *ret)
+{
+    struct gd_comparison_of test[GD_MAX_HIT_PARAMS];
+    enum gd_statistic figure[GD_MAX_HIT_PARAMS];
+    const char *name[GD_MAX_HIT_PARAMS];
+    size_t tested = gd_expr_simple(expr, test, GD_MAX_HIT_PARAMS);
+    size_t figures = gd_expr_figures(expr, figure, GD_MAX_HIT_PARAMS);
+    size_t names = gd_expr_names(expr, name, GD_MAX_HIT_PARAMS);
+    unsigned error;
+    double value;
+
+    for (size_t i = 0; i < figures && i < GD_MAX_HIT_PARAMS; i++) {
+        double set = NAN;
+        for (size_t j = 0; j < tested; j++)
+            if (test[j].statistic == figure[i] && isnan(set))
+                set = test[j].value;
+        if (gd_statistic_value(figure[i], seen, &value, &error))
+            add_param(ret, gd_statistic_name(figure[i]), value, set);
+    }
+    for (size_t i = 0; i < names && i < GD_MAX_HIT_PARAMS; i++)
+        if (seen->scalar && seen->scalar(seen->scalar_ctx, name[i], &value))
+            add_param(ret, name[i], value, NAN);
+}
+
+void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
+                             struct gd_verdict *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    switch (gd_expr_evaluate(expr, seen, &ret->error)) {
+    case GD_TRUE: ret->outcome = GD_IS_HIT; break;
+    case GD_FALSE: ret->outcome = GD_NO_HIT; break;
+    case GD_UNKNOWN: ret->outcome = GD_NOT_CHECKED; break;
+    }
+    list_figures(expr, seen, ret);
+}
+
+void gd_hit_error_text(unsigned error, char *ret, size_t size)
+{
+    static const struct {
+        enum gd_hit_error bit;
+        const char *text;
+    } words[] = {
+        {GD_HIT_NAN, "NaN"},
+        {GD_HIT_INF, "Inf"},
+        {GD_HIT_NO_PREVIOUS, "no value of the step before"},
+        {GD_HIT_NO_MEMORY, "out of memory"},
+        {GD_HIT_NO_HISTORY, "not enough steps seen yet"},
+        {GD_HIT_NO_VALUE, "no value"},
+        {GD_HIT_EMPTY, "no element"},
+        {GD_HIT_NOT_NUMBERS, "not a type of numbers"},
+        {GD_HIT_NOT_CAPTURED, "the value did not outlive its operator"},
+        {GD_HIT_NO_FIGURE, "the figure is not defined here"},
+    };
+    size_t len = 0;
+
+    if (size)
+        ret[0] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!(error & words[i].bit) || len >= size)
+            continue;
+        int wrote = snprintf(ret + len, size - len, "%s%s", len ? ", " : "", words[i].text);
+        len += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+/* ---- by wire number ------------------------------------------------------------------------ */
+
+static const struct gd_condition *of_wire(int wire)
+{
+    for (size_t i = 0; i < gd_condition_total; i++)
+        if (gd_condition_table[i].wire == wire && wire != GD_WIRE_OWN)
+            return &gd_condition_table[i];
     return NULL;
+}
+
+static size_t given_values(const struct gd_condition *condition,
+                           const struct gd_remote_param *params, size_t count,
+                           struct gd_condition_value ret[GD_MAX_CONDITION_PARAMS])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < count && used < GD_MAX_CONDITION_PARAMS; i++) {
+        const struct gd_condition_param *param = gd_condition_param(condition, params[i].name);
+        if (param && !params[i].disabled)
+            ret[used++] = (struct gd_condition_value){param->name, param->type, params[i].value};
+    }
+    return used;
 }
 
 void gd_condition_options(int wire, const struct gd_remote_param *params, size_t count,
                           struct gd_stats_options *ret)
 {
-    const struct gd_remote_param *found;
+    const struct gd_condition *condition = of_wire(wire);
+    struct gd_condition_value values[GD_MAX_CONDITION_PARAMS];
+    struct gd_condition_want want = {.rtol = GD_RTOL, .atol = GD_ATOL};
+
     memset(ret, 0, sizeof *ret);
-    ret->rtol = (found = enabled(params, count, "rtol")) ? found->value : 1e-5;
-    ret->atol = (found = enabled(params, count, "atol")) ? found->value : 1e-8;
-    if (wire != GD_WIRE_RANGE)
-        return;
-    const struct gd_remote_param *start = enabled(params, count, "range_start_inclusive");
-    const struct gd_remote_param *end = enabled(params, count, "range_end_inclusive");
-    ret->range_count = start || end ? 1 : 0;
-    ret->range[0].lo = start ? start->value : -INFINITY;
-    ret->range[0].hi = end ? end->value : INFINITY;
-}
-
-static double percentage(uint64_t part, uint64_t count)
-{
-    return count ? (double)part * 100 / (double)count : 0;
-}
-
-/* The statistic that a parameter's name begins with; NaN when there is none of that name. */
-static double statistic(const char *name, size_t len, const struct gd_stats *stats)
-{
-    struct {
-        const char *name;
-        double value;
-    } const known[] = {
-        {"max", stats->max},
-        {"min", stats->min},
-        {"max_min", stats->max - stats->min},
-        {"mean", stats->mean},
-        {"abs_mean", stats->abs_mean},
-        {"zero_percentage", percentage(stats->zero, stats->count)},
-        {"range_percentage", percentage(stats->in_range[0], stats->count)},
-        {"abs_mean_update_ratio", stats->mean_abs_delta / (stats->mean_abs_prev + EPSILON)},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strlen(known[i].name) == len && memcmp(known[i].name, name, len) == 0)
-            return known[i].value;
-    return NAN;
-}
-
-static bool compare(const char *how, double actual, double limit)
-{
-    if (strcmp(how, "gt") == 0)
-        return actual > limit;
-    if (strcmp(how, "lt") == 0)
-        return actual < limit;
-    if (strcmp(how, "ge") == 0)
-        return actual >= limit;
-    return strcmp(how, "le") == 0 && actual <= limit;
-}
-
-static bool evaluate_param(const struct gd_remote_param *param, const struct gd_stats *stats,
-                           struct gd_hit_param *hit)
-{
-    const char *end = strrchr(param->name, '_');
-    double actual = end ? statistic(param->name, (size_t)(end - param->name), stats) : NAN;
-    if (param->disabled || isnan(actual))
-        return false;
-    hit->actual_value = actual;
-    hit->hit = compare(end + 1, actual, param->value);
-    return hit->hit;
-}
-
-static unsigned errors_of(int wire, const struct gd_stats *stats)
-{
-    unsigned bits = 0;
-    if (stats->nan)
-        bits |= GD_HIT_NAN;
-    if (stats->pos_inf || stats->neg_inf)
-        bits |= GD_HIT_INF;
-    if (wire == GD_WIRE_NOT_FINITE)
-        bits = 0;
-    bool change = wire >= GD_WIRE_CHANGE_TOO_LARGE && wire <= GD_WIRE_NOT_CHANGED;
-    if (change && !stats->has_prev)
-        bits |= GD_HIT_NO_PREVIOUS;
-    return bits;
+    if (condition)
+        gd_condition_want(condition, values, given_values(condition, params, count, values), &want);
+    ret->rtol = want.rtol;
+    ret->atol = want.atol;
+    ret->range_count = want.needs & GD_NEED_RANGE ? 1 : 0;
+    ret->range[0] = want.range;
 }
 
 unsigned gd_condition_evaluate(int wire, const struct gd_remote_param *params, size_t count,
                                const struct gd_stats *stats, struct gd_hit_param *hits, bool *fired)
 {
-    unsigned bits = errors_of(wire, stats);
-    *fired = false;
+    const struct gd_condition *condition = of_wire(wire);
+    const struct gd_observation seen = {
+        .stats = stats, .range = stats->range_count ? 0 : -1, .value_step = -1};
+    struct gd_condition_value values[GD_MAX_CONDITION_PARAMS];
+    struct gd_verdict verdict = {.outcome = GD_NO_HIT};
+
+    if (condition)
+        gd_condition_judge(condition, values, given_values(condition, params, count, values), &seen,
+                           &verdict);
     for (size_t i = 0; i < count; i++) {
         memset(&hits[i], 0, sizeof hits[i]);
+        for (int j = 0; j < verdict.param_count; j++)
+            if (strcmp(verdict.param[j].name, params[i].name) == 0)
+                hits[i] = verdict.param[j];
         snprintf(hits[i].name, sizeof hits[i].name, "%s", params[i].name);
         hits[i].disabled = params[i].disabled;
         hits[i].set_value = params[i].value;
     }
-    if (wire == GD_WIRE_NOT_FINITE)
-        *fired = stats->nan || stats->pos_inf || stats->neg_inf;
-    if (wire == GD_WIRE_NOT_CHANGED && !bits)
-        *fired = stats->mismatch == 0;
-    if (bits)
-        return bits;
-    for (size_t i = 0; i < count; i++)
-        if (evaluate_param(&params[i], stats, &hits[i]))
-            *fired = true;
-    return bits;
+    *fired = verdict.outcome == GD_IS_HIT;
+    return verdict.error;
 }

@@ -9,13 +9,18 @@
  *   sum     = product { ("+" | "-") product }
  *   product = unary { ("*" | "/") unary }
  *   unary   = ["-"] atom
- *   atom    = NUMBER | "inf" | "(" or ")" | FIGURE ["(" ("cur" | "prev" | "cur-prev") ")"]
- *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")" | ("min" | "max") "(" or "," or
- * ")" FIGURE  = a name of gd_statistic_find, "step", or a named number of the training ("loss",
- * "lr")
+ *   atom    = NUMBER | "infinity" | "step" | NAME | "(" or ")"
+ *           | FIGURE ["(" ("cur" | "prev" | "cur-prev") ")"]
+ *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")"
+ *           | ("min" | "max") "(" or "," or ")"
+ *
+ * FIGURE is a name of gd_statistic_find that needs no range ("inf" is the number of elements that
+ * are infinite); NAME a named number of the training, "loss", "lr", in double quotes when it is
+ * more than letters, digits, "_" and "." or much like a figure's name.
  *
  * Logic has three values: what cannot be known is "unknown", unknown || true is true, unknown &&
- * false is false. A number that is not a comparison is true when it is not 0.
+ * false is false. A number that is not a comparison is true when it is not 0. What arithmetic
+ * cannot say (0/0, log(-1)) is unknown; 1/0 is infinite.
  */
 #ifndef GD_ENGINE_EXPRESSION_H
 #define GD_ENGINE_EXPRESSION_H
@@ -41,15 +46,19 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
 /* Each figure that occurs, once, in order of occurrence, for showing actual values. */
 size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
 
+/* Each named number of the training that occurs, once. They live as long as expr. */
+size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
+
 /* An expression is "simple" when it is one comparison of a figure with a number, or several joined
- * by ||: then a process that knows no expressions can tell when it may be true. Fills up to max
- * comparisons and returns how many; 0: it is not simple. */
+ * by || (a figure alone is compared with 0): then a process that knows no expressions can tell when
+ * it may be true. Fills up to max comparisons and returns how many; 0: it is not simple. */
 enum gd_comparison { GD_CMP_GT = 0, GD_CMP_GE, GD_CMP_LT, GD_CMP_LE, GD_CMP_EQ, GD_CMP_NE };
 struct gd_comparison_of {
     enum gd_statistic statistic;
     enum gd_comparison op;
     double value;
 };
+bool gd_compare(double a, enum gd_comparison compare, double b);
 size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, size_t max);
 
 #endif

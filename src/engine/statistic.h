@@ -32,12 +32,15 @@ enum gd_statistic {
     GD_STAT_STD,
     GD_STAT_SUM_SQ,
     GD_STAT_NORM, /* sqrt(sum_sq) */
-    /* percentages, 0 ... 100; of an empty tensor 0 */
+    /* percentages, 0 ... 100; of an empty tensor 0. Not known of a tensor that holds NaN or Inf;
+     * those that say otherwise below */
     GD_STAT_ZERO_PERCENTAGE,
+    GD_STAT_DENORMAL_PERCENTAGE,
     GD_STAT_RANGE_PERCENTAGE, /* inside the watchpoint's range */
-    GD_STAT_CLIP_PERCENTAGE,  /* outside the watchpoint's range, infinite ones too */
-    GD_STAT_DEAD_PERCENTAGE,  /* dead units, see gd_units */
-    /* against the value of the step before */
+    GD_STAT_CLIP_PERCENTAGE,  /* outside the watchpoint's range; Inf is outside, NaN neither */
+    GD_STAT_DEAD_PERCENTAGE,  /* dead units, see gd_units; NaN is not 0 */
+    /* Against the value of the step before, over the positions where both are finite. All but
+     * mismatch are not known of a tensor that holds NaN or Inf now, or nothing. */
     GD_STAT_DELTA_ABS_MEAN, /* mean |cur - prev| */
     GD_STAT_DELTA_MAX_ABS,
     GD_STAT_DELTA_MEAN,
@@ -47,18 +50,21 @@ enum gd_statistic {
     GD_STAT_UPDATE_RATIO, /* mean |cur - prev| / (mean |prev| + 1e-9) */
     GD_STAT_COSINE,       /* of the angle between cur and prev; not known when either is 0 */
     GD_STAT_MISMATCH,     /* elements that are not close at the watchpoint's rtol and atol */
-    /* against the values of many steps before: gd_series */
+    /* Against the values of many steps before: gd_series. Not known before GD_SERIES_WARMUP of
+     * them, nor of a tensor that holds NaN or Inf, or nothing. Bounded by GD_FIGURE_MAX. */
     GD_STAT_Z_SCORE,    /* (abs_mean - its running mean) / its running deviation */
-    GD_STAT_NORM_RATIO, /* norm / its running mean */
-    GD_STAT_MEAN_RATIO, /* mean / its running mean (a loss) */
-    GD_STAT_STALL,      /* steps since the lowest mean so far (a loss) */
-    GD_STAT_AGE,        /* steps since the value was computed; 0: in this step */
+    GD_STAT_NORM_RATIO, /* norm / its running mean; 1 when both are 0 */
+    GD_STAT_MEAN_RATIO, /* mean / its running mean (a loss); not known when that is not above 0 */
+    GD_STAT_STALL,      /* steps since the lowest mean so far (a loss); 0: this one is it */
+    /* Steps since the value was computed; 0: in this step. Known also of a value that is not there,
+     * when it is known which step computed the last one. */
+    GD_STAT_AGE,
     GD_STAT_TOTAL,
 };
 
 /* Bits of what must be there to compute a figure. */
 enum gd_stat_need {
-    GD_NEED_FINITE = 1 << 0,   /* no NaN, no Inf, not empty */
+    GD_NEED_FINITE = 1 << 0,   /* some of: no NaN, no Inf, not empty */
     GD_NEED_PREVIOUS = 1 << 1, /* the value of the step before */
     GD_NEED_RANGE = 1 << 2,
     GD_NEED_SERIES = 1 << 3,
@@ -70,40 +76,52 @@ unsigned gd_statistic_needs(enum gd_statistic statistic);
  * "abs_mean(cur-prev)". */
 const char *gd_statistic_name(enum gd_statistic statistic);
 const char *gd_statistic_text(enum gd_statistic statistic); /* what it is, a phrase */
-/* By what an expression writes: the name alone or with "(cur)", "(prev)", "(cur-prev)" behind it
- * (blanks inside are taken out). GD_STAT_NONE: there is none. */
+/* By what an expression writes: the name alone (`of` NULL, "" or "cur") or of "prev" or "cur-prev".
+ * MindInsight's names are known, too: max_min, abs_mean_update_ratio. GD_STAT_NONE: there is none.
+ */
 enum gd_statistic gd_statistic_find(const char *name, const char *of);
 
-/* The past of one watched value: running mean and variance of abs_mean, of the norm and of the
- * mean, over the last `window` steps (exponentially weighted), lowest mean. Zero is a new one. */
+/* The past of one watched value: running means of abs_mean, of the norm and of the mean over about
+ * the last GD_SERIES_WINDOW steps (exponentially weighted; a plain mean as long as there are
+ * fewer), the variance of abs_mean, the lowest mean. Zero is a new one. */
 struct gd_series {
     uint32_t seen; /* values taken in */
     int64_t last_step;
     double abs_mean, abs_mean_var;
     double norm, mean;
-    double best_mean;
+    double best_mean; /* the last that was lower than all before by GD_SERIES_BETTER of itself */
     int64_t best_step;
 };
-#define GD_SERIES_WINDOW 20 /* steps */
-#define GD_SERIES_WARMUP 10 /* values before anything is compared with them */
-/* Takes a value in, after it was judged; a second one of the same step replaces nothing and is
- * left out, as is one that is not finite. */
+#define GD_SERIES_WINDOW 20   /* steps */
+#define GD_SERIES_WARMUP 10   /* values before anything is compared with them */
+#define GD_SERIES_FLOOR  1e-3 /* least deviation, as a share of the running mean */
+#define GD_SERIES_REACH  10
+#define GD_SERIES_BETTER 1e-4
+#define GD_FIGURE_MAX    1e9
+/* Takes a value in, after it was judged, also one that fired: a new level becomes the normal one in
+ * about a window. Warmed up, what is further than GD_SERIES_REACH deviations away (of norm and
+ * mean: GD_SERIES_REACH times the running mean) is taken in as if it were just so far, so that one
+ * spike does not hide the next. A second one of the same step is left out, as is one that is empty
+ * or not finite. */
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step);
 
 /* What is known of one value at one moment. */
 struct gd_observation {
     const struct gd_stats *stats; /* NULL: there is none, `error` says why */
-    unsigned error;               /* bits of enum gd_hit_error */
-    enum gd_dtype dtype;
-    int range;          /* which of stats->in_range is the watchpoint's; -1 none */
-    int64_t step;       /* in which it is judged */
-    int64_t value_step; /* that computed it; -1 unknown (then it counts as of this step) */
+    unsigned error;      /* bits of enum gd_hit_error; beside stats: why there is no value before */
+    enum gd_dtype dtype; /* GD_DT_NONE: not known */
+    int range;           /* which of stats->in_range is the watchpoint's; -1 none */
+    int64_t step;        /* in which it is judged */
+    int64_t value_step;  /* that computed it; -1 unknown (then it counts as of this step) */
     const struct gd_series *series; /* before this value; NULL: none is kept */
     /* named numbers of the session for expressions ("loss", "lr", "step"): true when known */
     bool (*scalar)(void *ctx, const char *name, double *ret);
     void *scalar_ctx;
 };
 
+/* Why nothing, or no figure of the values, can be had: NaN, Inf, empty; without stats the reason
+ * for that. 0: there is no such reason. */
+unsigned gd_statistic_errors(const struct gd_observation *seen);
 /* The figure; on failure *error gets bits of enum gd_hit_error and false is returned. */
 bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
                         unsigned *error);

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/statistic.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/session.h"
+
+#define EPSILON 1e-9 /* of the relative update; MindSpore's, and no release lets it be changed */
+
+/* ---- the figures --------------------------------------------------------------------------- */
+
+/* Numbers of the record as they are. */
+#define FIELD(name)                                                                                \
+    static double of_##name(const struct gd_observation *seen)                                     \
+    {                                                                                              \
+        return (double)seen->stats->name;                                                          \
+    }
+FIELD(count)
+FIELD(nan)
+FIELD(pos_inf)
+FIELD(neg_inf)
+FIELD(zero)
+FIELD(neg_zero)
+FIELD(positive)
+FIELD(negative)
+FIELD(denormal)
+FIELD(min)
+FIELD(max)
+FIELD(mean)
+FIELD(abs_mean)
+FIELD(std)
+FIELD(sum_sq)
+FIELD(mean_abs_delta)
+FIELD(max_abs_delta)
+FIELD(mean_delta)
+FIELD(mean_abs_prev)
+FIELD(mismatch)
+#undef FIELD
+
+static double of_inf(const struct gd_observation *seen)
+{
+    return (double)(seen->stats->pos_inf + seen->stats->neg_inf);
+}
+
+static double of_nonfinite(const struct gd_observation *seen)
+{
+    return (double)(seen->stats->nan + seen->stats->pos_inf + seen->stats->neg_inf);
+}
+
+static double of_spread(const struct gd_observation *seen)
+{
+    return seen->stats->max - seen->stats->min;
+}
+
+static double of_max_abs(const struct gd_observation *seen)
+{
+    return fmax(fabs(seen->stats->min), fabs(seen->stats->max));
+}
+
+static double of_norm(const struct gd_observation *seen)
+{
+    return sqrt(seen->stats->sum_sq);
+}
+
+static double percentage(uint64_t part, uint64_t count)
+{
+    return count ? (double)part * 100 / (double)count : 0;
+}
+
+static double of_zero_percentage(const struct gd_observation *seen)
+{
+    return percentage(seen->stats->zero, seen->stats->count);
+}
+
+static double of_denormal_percentage(const struct gd_observation *seen)
+{
+    return percentage(seen->stats->denormal, seen->stats->count);
+}
+
+static double of_range_percentage(const struct gd_observation *seen)
+{
+    return percentage(seen->stats->in_range[seen->range], seen->stats->count);
+}
+
+static double of_clip_percentage(const struct gd_observation *seen)
+{
+    const struct gd_stats *stats = seen->stats;
+    uint64_t inside = stats->in_range[seen->range];
+
+    return percentage(inside < stats->count ? stats->count - inside : 0, stats->count);
+}
+
+static double of_dead_percentage(const struct gd_observation *seen)
+{
+    return percentage(seen->stats->dead_units, seen->stats->units);
+}
+
+static double of_delta_norm(const struct gd_observation *seen)
+{
+    return sqrt(seen->stats->sum_sq_delta);
+}
+
+static double of_prev_norm(const struct gd_observation *seen)
+{
+    return sqrt(seen->stats->sum_sq_prev);
+}
+
+static double of_update_ratio(const struct gd_observation *seen)
+{
+    return seen->stats->mean_abs_delta / (seen->stats->mean_abs_prev + EPSILON);
+}
+
+/* 0/0, no figure, when either is all zero. Rounding must not lead out of -1 ... 1. */
+static double of_cosine(const struct gd_observation *seen)
+{
+    const struct gd_stats *stats = seen->stats;
+    double cosine = stats->dot / (sqrt(stats->sum_sq) * sqrt(stats->sum_sq_prev));
+
+    return isfinite(cosine) ? fmax(-1, fmin(1, cosine)) : NAN;
+}
+
+/* A figure against a past that was nothing: not infinite, so that it can be shown and kept. */
+static double bounded(double figure)
+{
+    return isnan(figure) ? figure : fmax(-GD_FIGURE_MAX, fmin(GD_FIGURE_MAX, figure));
+}
+
+static double deviation(const struct gd_series *series)
+{
+    return fmax(sqrt(series->abs_mean_var), GD_SERIES_FLOOR * fabs(series->abs_mean));
+}
+
+static double of_z_score(const struct gd_observation *seen)
+{
+    double away = seen->stats->abs_mean - seen->series->abs_mean;
+
+    return away == 0 ? 0 : bounded(away / deviation(seen->series));
+}
+
+static double of_norm_ratio(const struct gd_observation *seen)
+{
+    double norm = sqrt(seen->stats->sum_sq);
+
+    return norm == seen->series->norm ? 1 : bounded(norm / seen->series->norm);
+}
+
+static double of_mean_ratio(const struct gd_observation *seen)
+{
+    if (seen->series->mean <= 0)
+        return NAN; /* a ratio to it would say nothing of a loss */
+    return bounded(seen->stats->mean / seen->series->mean);
+}
+
+static bool is_better(double mean, double best)
+{
+    return mean < best - GD_SERIES_BETTER * fabs(best);
+}
+
+static double of_stall(const struct gd_observation *seen)
+{
+    if (is_better(seen->stats->mean, seen->series->best_mean))
+        return 0;
+    return fmax(0, (double)(seen->step - seen->series->best_step));
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+#define NAN_INF     (GD_HIT_NAN | GD_HIT_INF)
+#define OF_VALUES   (GD_HIT_NAN | GD_HIT_INF | GD_HIT_EMPTY)
+#define ONE_BEFORE  GD_NEED_PREVIOUS
+#define MANY_BEFORE GD_NEED_SERIES
+
+struct entry {
+    const char *name;
+    const char *of; /* "": the value; "prev", "cur-prev" */
+    const char *text;
+    unsigned needs;  /* beside GD_NEED_FINITE */
+    unsigned blocks; /* what a tensor must not hold for the figure to be known */
+    double (*value)(const struct gd_observation *seen);
+};
+
+static const struct entry table[GD_STAT_TOTAL] = {
+    [GD_STAT_COUNT] = {"count", "", "number of elements", 0, 0, of_count},
+    [GD_STAT_NAN] = {"nan", "", "elements that are NaN", 0, 0, of_nan},
+    [GD_STAT_INF] = {"inf", "", "elements that are infinite", 0, 0, of_inf},
+    [GD_STAT_POS_INF] = {"pos_inf", "", "elements that are +Inf", 0, 0, of_pos_inf},
+    [GD_STAT_NEG_INF] = {"neg_inf", "", "elements that are -Inf", 0, 0, of_neg_inf},
+    [GD_STAT_NONFINITE] = {"nonfinite", "", "elements that are NaN or infinite", 0, 0,
+                           of_nonfinite},
+    [GD_STAT_ZERO] = {"zero", "", "elements that are 0", 0, 0, of_zero},
+    [GD_STAT_NEG_ZERO] = {"neg_zero", "", "elements that are -0", 0, 0, of_neg_zero},
+    [GD_STAT_POSITIVE] = {"positive", "", "finite elements above 0", 0, 0, of_positive},
+    [GD_STAT_NEGATIVE] = {"negative", "", "finite elements below 0", 0, 0, of_negative},
+    [GD_STAT_DENORMAL] = {"denormal", "", "elements too small for full precision", 0, 0,
+                          of_denormal},
+    [GD_STAT_MIN] = {"min", "", "smallest element", 0, OF_VALUES, of_min},
+    [GD_STAT_MAX] = {"max", "", "largest element", 0, OF_VALUES, of_max},
+    [GD_STAT_SPREAD] = {"spread", "", "largest element minus smallest", 0, OF_VALUES, of_spread},
+    [GD_STAT_MAX_ABS] = {"max_abs", "", "largest element by size", 0, OF_VALUES, of_max_abs},
+    [GD_STAT_MEAN] = {"mean", "", "mean", 0, OF_VALUES, of_mean},
+    [GD_STAT_ABS_MEAN] = {"abs_mean", "", "mean of the sizes", 0, OF_VALUES, of_abs_mean},
+    [GD_STAT_STD] = {"std", "", "standard deviation", 0, OF_VALUES, of_std},
+    [GD_STAT_SUM_SQ] = {"sum_sq", "", "sum of the squares", 0, OF_VALUES, of_sum_sq},
+    [GD_STAT_NORM] = {"norm", "", "square root of the sum of the squares", 0, OF_VALUES, of_norm},
+    [GD_STAT_ZERO_PERCENTAGE] = {"zero_percentage", "", "share of zeros, in %", 0, NAN_INF,
+                                 of_zero_percentage},
+    [GD_STAT_DENORMAL_PERCENTAGE] = {"denormal_percentage", "",
+                                     "share of elements too small for full precision, in %", 0,
+                                     NAN_INF, of_denormal_percentage},
+    [GD_STAT_RANGE_PERCENTAGE] = {"range_percentage", "", "share of elements in the range, in %",
+                                  GD_NEED_RANGE, NAN_INF, of_range_percentage},
+    [GD_STAT_CLIP_PERCENTAGE] = {"clip_percentage", "", "share of elements beyond the limit, in %",
+                                 GD_NEED_RANGE, GD_HIT_NAN, of_clip_percentage},
+    [GD_STAT_DEAD_PERCENTAGE] = {"dead_percentage", "",
+                                 "share of units that were 0 throughout for several steps, in %",
+                                 GD_NEED_UNITS, 0, of_dead_percentage},
+    [GD_STAT_DELTA_ABS_MEAN] = {"abs_mean", "cur-prev", "mean size of the change", ONE_BEFORE,
+                                OF_VALUES, of_mean_abs_delta},
+    [GD_STAT_DELTA_MAX_ABS] = {"max_abs", "cur-prev", "largest change", ONE_BEFORE, OF_VALUES,
+                               of_max_abs_delta},
+    [GD_STAT_DELTA_MEAN] = {"mean", "cur-prev", "mean change", ONE_BEFORE, OF_VALUES,
+                            of_mean_delta},
+    [GD_STAT_DELTA_NORM] = {"norm", "cur-prev", "norm of the change", ONE_BEFORE, OF_VALUES,
+                            of_delta_norm},
+    [GD_STAT_PREV_ABS_MEAN] = {"abs_mean", "prev", "mean of the sizes in the step before",
+                               ONE_BEFORE, OF_VALUES, of_mean_abs_prev},
+    [GD_STAT_PREV_NORM] = {"norm", "prev", "norm in the step before", ONE_BEFORE, OF_VALUES,
+                           of_prev_norm},
+    [GD_STAT_UPDATE_RATIO] = {"update_ratio", "", "mean size of the change over the mean size",
+                              ONE_BEFORE, OF_VALUES, of_update_ratio},
+    [GD_STAT_COSINE] = {"cosine", "", "cosine of the angle to the value of the step before",
+                        ONE_BEFORE, OF_VALUES, of_cosine},
+    [GD_STAT_MISMATCH] = {"mismatch", "", "elements that are not close to those of the step before",
+                          ONE_BEFORE | GD_NEED_TOLERANCE, 0, of_mismatch},
+    [GD_STAT_Z_SCORE] = {"z_score", "",
+                         "deviations that abs_mean lies above its running mean, or below",
+                         MANY_BEFORE, OF_VALUES, of_z_score},
+    [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES,
+                            of_norm_ratio},
+    [GD_STAT_MEAN_RATIO] = {"mean_ratio", "", "mean over its running mean", MANY_BEFORE, OF_VALUES,
+                            of_mean_ratio},
+    [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
+                       of_stall},
+    [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0, NULL},
+};
+
+static const struct {
+    const char *name;
+    enum gd_statistic statistic;
+} aliases[] = {
+    {"max_min", GD_STAT_SPREAD}, /* MindInsight's words */
+    {"abs_mean_update_ratio", GD_STAT_UPDATE_RATIO},
+    {"non_finite", GD_STAT_NONFINITE},
+    {"sd", GD_STAT_STD},
+    {"l2", GD_STAT_NORM},
+};
+
+static const struct entry *entry_of(enum gd_statistic statistic)
+{
+    return statistic > GD_STAT_NONE && statistic < GD_STAT_TOTAL ? &table[statistic] : NULL;
+}
+
+unsigned gd_statistic_needs(enum gd_statistic statistic)
+{
+    const struct entry *entry = entry_of(statistic);
+
+    return entry ? entry->needs | (entry->blocks ? GD_NEED_FINITE : 0U) : 0;
+}
+
+const char *gd_statistic_name(enum gd_statistic statistic)
+{
+    switch (statistic) {
+    case GD_STAT_DELTA_ABS_MEAN: return "abs_mean(cur-prev)";
+    case GD_STAT_DELTA_MAX_ABS: return "max_abs(cur-prev)";
+    case GD_STAT_DELTA_MEAN: return "mean(cur-prev)";
+    case GD_STAT_DELTA_NORM: return "norm(cur-prev)";
+    case GD_STAT_PREV_ABS_MEAN: return "abs_mean(prev)";
+    case GD_STAT_PREV_NORM: return "norm(prev)";
+    default: return entry_of(statistic) ? table[statistic].name : "";
+    }
+}
+
+const char *gd_statistic_text(enum gd_statistic statistic)
+{
+    const struct entry *entry = entry_of(statistic);
+
+    return entry ? entry->text : "";
+}
+
+enum gd_statistic gd_statistic_find(const char *name, const char *of)
+{
+    bool now = !of || !*of || strcmp(of, "cur") == 0;
+
+    if (now)
+        of = "";
+    for (size_t i = 0; now && i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i].name, name) == 0)
+            return aliases[i].statistic;
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++)
+        if (strcmp(table[i].name, name) == 0 && strcmp(table[i].of, of) == 0)
+            return (enum gd_statistic)i;
+    return GD_STAT_NONE;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static bool has_numbers(enum gd_dtype dtype)
+{
+    return dtype == GD_DT_NONE || gd_dtype_size(dtype) > 0; /* NONE: nobody said */
+}
+
+static bool age_of(const struct gd_observation *seen, double *ret, unsigned *error)
+{
+    if (seen->value_step < 0 && !seen->stats) {
+        *error |= seen->error ? seen->error : GD_HIT_NO_VALUE;
+        return false;
+    }
+    *ret = seen->value_step < 0 ? 0 : fmax(0, (double)(seen->step - seen->value_step));
+    return true;
+}
+
+unsigned gd_statistic_errors(const struct gd_observation *seen)
+{
+    if (!seen->stats && !has_numbers(seen->dtype))
+        return seen->error | GD_HIT_NOT_NUMBERS;
+    if (!seen->stats)
+        return seen->error ? seen->error : GD_HIT_NO_VALUE;
+    return (seen->stats->nan ? GD_HIT_NAN : 0U) |
+           (seen->stats->pos_inf || seen->stats->neg_inf ? GD_HIT_INF : 0U) |
+           (seen->stats->count ? 0U : GD_HIT_EMPTY);
+}
+
+static unsigned missing(unsigned needs, const struct gd_observation *seen)
+{
+    const struct gd_stats *stats = seen->stats;
+    unsigned error = 0;
+
+    if ((needs & GD_NEED_PREVIOUS) && !stats->has_prev)
+        error |= GD_HIT_NO_PREVIOUS | seen->error;
+    if ((needs & GD_NEED_RANGE) &&
+        (seen->range < 0 || seen->range >= stats->range_count || seen->range >= GD_MAX_RANGES))
+        error |= GD_HIT_NO_FIGURE;
+    if ((needs & GD_NEED_UNITS) && !stats->units)
+        error |= stats->count ? GD_HIT_NO_HISTORY : GD_HIT_EMPTY;
+    if ((needs & GD_NEED_SERIES) && (!seen->series || seen->series->seen < GD_SERIES_WARMUP))
+        error |= GD_HIT_NO_HISTORY;
+    return error;
+}
+
+bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
+                        unsigned *error)
+{
+    const struct entry *entry = entry_of(statistic);
+
+    *error = 0;
+    if (entry && statistic == GD_STAT_AGE)
+        return age_of(seen, ret, error);
+    if (!entry) {
+        *error = GD_HIT_NO_FIGURE;
+    } else if (!seen->stats) {
+        *error = gd_statistic_errors(seen);
+    } else {
+        *error = (gd_statistic_errors(seen) & entry->blocks) | missing(entry->needs, seen);
+    }
+    if (*error)
+        return false;
+    double value = entry->value(seen);
+    if (isnan(value)) {
+        *error = GD_HIT_NO_FIGURE;
+        return false;
+    }
+    *ret = value;
+    return true;
+}
+
+/* ---- the past ------------------------------------------------------------------------------ */
+
+static double pulled_in(double value, double middle, double reach)
+{
+    return fmax(middle - reach, fmin(middle + reach, value));
+}
+
+/* A value far out is taken in as one that is less far out: one spike must not hide those that
+ * follow, and a level that stays is reached by and by all the same. */
+static void take_in(struct gd_series *series, double abs_mean, double norm, double mean)
+{
+    double share = fmax(2.0 / (GD_SERIES_WINDOW + 1), 1.0 / (series->seen + 1.0));
+
+    if (series->seen >= GD_SERIES_WARMUP) {
+        double reach = GD_SERIES_REACH * deviation(series);
+        if (reach > 0)
+            abs_mean = pulled_in(abs_mean, series->abs_mean, reach);
+        if (series->norm > 0)
+            norm = fmin(norm, GD_SERIES_REACH * series->norm);
+        if (series->mean != 0)
+            mean = pulled_in(mean, series->mean, GD_SERIES_REACH * fabs(series->mean));
+    }
+    double away = abs_mean - series->abs_mean;
+    series->abs_mean += share * away;
+    series->abs_mean_var = (1 - share) * (series->abs_mean_var + share * away * away);
+    series->abs_mean_var = fmin(series->abs_mean_var, DBL_MAX);
+    series->norm += share * (norm - series->norm);
+    series->mean += share * (mean - series->mean);
+}
+
+void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step)
+{
+    double norm = sqrt(stats->sum_sq);
+
+    if (!stats->count || stats->nan || stats->pos_inf || stats->neg_inf)
+        return;
+    if (!isfinite(norm) || !isfinite(stats->abs_mean) || !isfinite(stats->mean))
+        return;
+    if (series->seen && step == series->last_step)
+        return;
+    if (!series->seen || is_better(stats->mean, series->best_mean)) {
+        series->best_mean = stats->mean;
+        series->best_step = step;
+    }
+    take_in(series, stats->abs_mean, norm, stats->mean);
+    if (series->seen < UINT32_MAX)
+        series->seen++;
+    series->last_step = step;
+}
