@@ -143,7 +143,7 @@ void session_history_scalar(struct gd_session *session, const char *name, double
         return;
     }
     *stats = (struct gd_stats){.count = 1,
-                               .nan = isnan(value) ? 1 : 0,
+                               .nan = isnan(value) ? 1u : 0u,
                                .pos_inf = isinf(value) && value > 0,
                                .neg_inf = isinf(value) && value < 0,
                                .zero = value == 0,
