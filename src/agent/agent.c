@@ -41,14 +41,31 @@ void agent_wake(const struct agent *a)
 void agent_arm(struct agent *a)
 {
     bool up = a->link == LINK_UP;
+    bool any = up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
+                      a->run.kind == RUN_FINISH);
     bool nodes =
-        up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
-               a->run.kind == RUN_FINISH || a->break_count || a->exact_items || a->capture_count);
+        any || (up && (a->break_count || a->exact_items || a->seen_items || a->capture_count));
     bool steps =
         nodes || a->hold_pending ||
         (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items || a->keep_count));
+    if (nodes != a->sees_nodes) {
+        /* A thread that runs notices a little later: maybe at the end of this step. */
+        a->sees_nodes = nodes;
+        a->seen_from = PEEK(a->step) + (a->stopped ? 1 : 2);
+    }
+    POKE(a->quick, !any);
     POKE(a->attention, steps);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
+}
+
+void agent_mark_nodes(struct agent *a)
+{
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        struct agent_node *node = &a->nodes[id];
+        bool marked =
+            node->flags & (NODE_BREAK | NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT);
+        atomic_store_explicit(&node->marked, marked, memory_order_relaxed);
+    }
 }
 
 void agent_disarm(struct agent *a)
@@ -63,6 +80,7 @@ void agent_disarm(struct agent *a)
         }
     }
     a->break_count = a->capture_count = 0;
+    agent_mark_nodes(a);
     agent_keep_collect(a);
     a->verdict_for = 0;
     agent_arm(a);
@@ -102,6 +120,17 @@ static int rank_of(const char *variable)
     return value > 0 && value < 1 << 20 ? (int)value : 0;
 }
 
+#define MAX_THREADS 4 /* unless GRADB_THREADS says otherwise */
+
+static int stats_threads(void)
+{
+    const char *text = getenv("GRADB_THREADS");
+    long wanted = text ? strtol(text, NULL, 10) : 0;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    online = online < 1 ? 1 : online < MAX_THREADS ? online : MAX_THREADS;
+    return wanted > 0 && wanted <= 256 ? (int)wanted : (int)online;
+}
+
 static bool copy_options(struct agent *a, const gradb_options *o)
 {
     const char *address = o->address ? o->address : getenv("GRADB_ADDRESS");
@@ -118,6 +147,7 @@ static bool copy_options(struct agent *a, const gradb_options *o)
     a->rank = o->rank > 0 ? o->rank : 0;
     a->world_size = o->world_size > 0 ? o->world_size : 1;
     a->local_rank = rank_of("LOCAL_RANK");
+    a->threads = stats_threads();
     return a->framework && a->framework_version && a->device && a->program && a->graph_name &&
            a->address && a->token && a->job;
 }
@@ -352,7 +382,12 @@ void gradb_step_begin(gradb *g, int64_t step)
 static void keep_previous(struct agent *a)
 {
     for (size_t i = 0; a->link == LINK_UP && i < a->keep_count; i++) {
-        agent_keep_node(a, &a->nodes[a->keep[i]], false);
+        gradb_node id = a->keep[i];
+        uint64_t start = a->nodes[id].watch ? agent_now_ns() : 0;
+        agent_keep_node(a, &a->nodes[id], false);
+        if (a->nodes[id].watch) {
+            agent_watch_kept(a, id, agent_now_ns() - start);
+        }
     }
 }
 
@@ -445,7 +480,7 @@ static void node_did(struct agent *a, gradb_node id)
     }
     node->ran_step = PEEK(a->step);
     a->last_node = id;
-    if (node->watch && a->exact_items && agent_watch_node(a, id)) {
+    if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
         return; /* that was the stop of this place */
     }
     Gradb__V1__StopReason reason = node_reason(a, id);
@@ -454,10 +489,26 @@ static void node_did(struct agent *a, gradb_node id)
     }
 }
 
+/* The node is of no interest to anybody: it is only noted that it has run. Without the lock: the
+ * node table changes only on this thread, and the rest is read when this thread stands. */
+static bool pass_by(struct agent *a, gradb_node id)
+{
+    struct agent_node *node = PEEK(a->quick) && PEEK(a->pid) ? agent_node_at(a, id) : NULL;
+    if (!node || PEEK(node->marked)) {
+        return false;
+    }
+    if (node->phase != 0 && PEEK(a->in_step)) {
+        POKE(a->phase, (unsigned)node->phase);
+    }
+    node->ran_step = PEEK(a->step);
+    a->last_node = id;
+    return true;
+}
+
 void gradb_did_slow(gradb *g, gradb_node id)
 {
     struct agent *a = agent_of(g);
-    if (!agent_usable(a)) {
+    if (pass_by(a, id) || !agent_usable(a)) {
         return;
     }
     pthread_mutex_lock(&a->lock);
@@ -468,7 +519,7 @@ void gradb_did_slow(gradb *g, gradb_node id)
 void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count)
 {
     struct agent *a = agent_of(g);
-    if (!agent_usable(a)) {
+    if (pass_by(a, id) || !agent_usable(a)) {
         return;
     }
     pthread_mutex_lock(&a->lock);
@@ -481,7 +532,7 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
     pthread_mutex_lock(&a->lock);
     node_did(a, id);
     struct agent_node *node = agent_node_at(a, id);
-    if (node && node->flags & (NODE_CAPTURE | NODE_KEEP | NODE_KEEP_WATCH)) {
+    if (node && node->flags & (NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_KEEP | NODE_KEEP_WATCH)) {
         agent_keep_node(a, node, true);
     }
     for (unsigned i = 0; node && i < count; i++) {
@@ -524,6 +575,9 @@ void gradb_scalar(gradb *g, const char *name, double value)
     snprintf(s->name, sizeof(s->name), "%s", name);
     s->value = value;
     s->step = PEEK(a->step);
+    if (a->scalar_items) {
+        agent_watch_scalar(a, name, value);
+    }
     pthread_mutex_unlock(&a->lock);
 }
 

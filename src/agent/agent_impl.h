@@ -43,7 +43,9 @@ enum agent_node_flag {
     NODE_KEEP = 1 << 1,       /* KeepPrevious named it */
     NODE_KEEP_WATCH = 1 << 2, /* a watch plan compares with the step before */
     NODE_CAPTURE = 1 << 3,
-    NODE_OUTPUT_NEW = 1 << 4, /* a slot's dtype or shape changed since it was sent */
+    NODE_OUTPUT_NEW = 1 << 4,    /* a slot's dtype or shape changed since it was sent */
+    NODE_CAPTURE_WATCH = 1 << 5, /* a watch plan looks at it when the step ends */
+    NODE_WATCH_EXACT = 1 << 6,   /* a watch plan looks at it when it has run */
 };
 
 /* A value that we hold a C-order copy of. */
@@ -67,7 +69,8 @@ struct agent_slot {
     struct agent_copy *captured; /* NULL until captured */
 };
 
-struct agent_watch_item;
+struct agent_watch_item; /* agent_watch.h */
+struct agent_watch_plan;
 
 struct agent_node {
     const char *name, *type;
@@ -79,29 +82,14 @@ struct agent_node {
     uint32_t input_count, attr_count, frame_count, slot_count;
     uint8_t kind, phase;
     uint8_t flags;
-    int64_t first_step; /* it cannot have run before this one */
-    int64_t ran_step;   /* the last step in which it was seen to run; 0 never seen */
+    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
+    int64_t first_step;  /* it cannot have run before this one */
+    int64_t ran_step;    /* the last step in which it was seen to run; 0 never seen */
 };
 
 struct agent_late_input { /* from gradb_add_inputs */
     gradb_node node;
     gradb_input input;
-};
-
-/* A set of statistics of one value that a watch plan wants. */
-struct agent_watch_item {
-    struct agent_watch_plan *plan;
-    struct agent_watch_item *next_of_node;
-    gradb_node node;
-    uint32_t slot;
-    const Gradb__V1__WatchItem *message; /* options and triggers; owned by the plan */
-};
-struct agent_watch_plan {
-    struct agent_watch_plan *next;
-    Gradb__V1__ToTrainer *message; /* the unpacked WatchPlan; owns everything */
-    const Gradb__V1__WatchPlan *plan;
-    struct agent_watch_item *items;
-    size_t item_count;
 };
 
 struct agent_packet { /* a packed FromTrainer on its way to the I/O thread */
@@ -138,6 +126,7 @@ struct agent {
     _Atomic pid_t pid; /* the process that opened it; 0 in a forked child */
 
     /* Read by the hooks without the lock. */
+    atomic_int quick;     /* of all nodes only those marked are of interest */
     atomic_int attention; /* something at a step boundary or a phase change is asked of us */
     atomic_int connected; /* the link is up */
     _Atomic int64_t step; /* last step begun */
@@ -157,6 +146,7 @@ struct agent {
     char *framework, *framework_version, *device, *program, *graph_name, *address, *token;
     char *job;
     int rank, world_size, local_rank;
+    int threads; /* that compute statistics of a big value */
     bool address_given;
 
     /* the graph; strings live in the arena */
@@ -182,13 +172,20 @@ struct agent {
     gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH */
     size_t keep_count;
     struct agent_watch_plan *plans;
-    size_t exact_items, end_items;
+    uint64_t plan_serial, moments;         /* how many there were */
+    struct agent_watch_item *scalar_items; /* of named numbers */
+    /* items that are looked at when their node has run, at the end of the step, and those at the
+     * end of the step for which it matters whether the node ran */
+    size_t exact_items, end_items, seen_items;
+    bool sees_nodes;   /* every node that runs is seen */
+    int64_t seen_from; /* since the begin of that step */
     bool stopped;
     bool stop_sent; /* the debugger knows of `stop` */
     struct agent_stop stop;
     uint64_t report_id;
-    uint64_t verdict_for; /* the report whose verdict the training thread waits for; 0 none */
-    bool verdict_stop;
+    /* The training thread waits for the verdicts on these reports, in their order; 0 none */
+    uint64_t verdict_first, verdict_for;
+    uint64_t verdict_stop; /* the report whose verdict was to stop; 0 none */
     char verdict_text[160];
     bool closing;
     char close_text[256];
@@ -220,6 +217,9 @@ static inline struct agent *agent_of(gradb *g)
 bool agent_usable(const struct agent *a);
 /* With the lock: works out `armed` and `attention` from what is asked. */
 void agent_arm(struct agent *a);
+/* With the lock: works out `marked` of all nodes. */
+void agent_mark_nodes(struct agent *a);
+uint64_t agent_now_ns(void); /* monotonic */
 /* With the lock: forgets all that a debugger asked for. */
 void agent_disarm(struct agent *a);
 /* With the lock: one line for gradb_error(). */
@@ -269,14 +269,6 @@ void agent_copy_free(struct agent_copy *copy);
 /* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
 void agent_keep_collect(struct agent *a);
 
-/* ---- agent_stats.c ------------------------------------------------------------------- */
-
-/* What a StatsReply or WatchReport says of one value, with arrays in the arena. options may be
- * NULL. Never fails: an error is in the message. */
-void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
-                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
-                      struct gd_arena *arena, Gradb__V1__TensorStats *ret);
-
 /* ---- agent_watch.c ------------------------------------------------------------------- */
 
 /* With the lock, from the I/O thread: takes over the message. */
@@ -286,6 +278,13 @@ void agent_watch_clear(struct agent *a);
  * was begun there has not moved yet. */
 bool agent_watch_node(struct agent *a, gradb_node node);
 bool agent_watch_step_end(struct agent *a);
+/* With the lock, on the training thread: a named number was told. */
+void agent_watch_scalar(struct agent *a, const char *name, double value);
+/* With the lock: keeping the node's value for the next step took that long. */
+void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns);
+/* With the lock: what the plans have cost. False: out of memory. */
+bool agent_watch_costs(const struct agent *a, Gradb__V1__WatchCosts *ret);
+void agent_watch_costs_free(Gradb__V1__WatchCosts *costs);
 
 /* ---- agent_shm.c: the I/O thread's shared memory ------------------------------------- */
 

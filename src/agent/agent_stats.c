@@ -1,32 +1,121 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent_impl.h"
-#include "engine/stats.h"
+#include "agent/agent_watch.h"
 
-#define CODE(name) GRADB__V1__REQUEST_ERROR__CODE__##name
-#define MAX_BINS   4096
+#define CODE(name)   ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+#define MAX_BINS     4096
+#define THREADS_FROM ((size_t)4 << 20) /* bytes of a tensor that is worth more than one thread */
 
-static uint64_t now_ns(void)
+uint64_t agent_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
-static void fail(Gradb__V1__TensorStats *ret, struct gd_arena *arena, int code, const char *text)
+static bool same_number(double a, double b)
 {
-    static char no_memory[] = "out of memory";
-    char *copy = gd_arena_strdup(arena, text);
-    ret->error_code = (Gradb__V1__RequestError__Code)code;
-    ret->error = copy ? copy : no_memory;
-    ret->stats = NULL;
+    return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-static void copy_stats(const struct gd_stats *from, Gradb__V1__Stats *to)
+static bool same_bins(const Gradb__V1__Bins *a, const Gradb__V1__Bins *b)
 {
+    return a == b || (a && b && same_number(a->lo, b->lo) && same_number(a->hi, b->hi) &&
+                      a->count == b->count);
+}
+
+bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__StatsOptions *b)
+{
+    static const Gradb__V1__StatsOptions none = GRADB__V1__STATS_OPTIONS__INIT;
+    a = a ? a : &none;
+    b = b ? b : &none;
+    if (a->n_ranges != b->n_ranges || !same_number(a->rtol, b->rtol) ||
+        !same_number(a->atol, b->atol) || a->against_previous != b->against_previous ||
+        a->equal_nan != b->equal_nan || a->dead_steps != b->dead_steps ||
+        !same_bins(a->histogram, b->histogram)) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        if (!same_number(a->ranges[i]->lo, b->ranges[i]->lo) ||
+            !same_number(a->ranges[i]->hi, b->ranges[i]->hi)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- computing ------------------------------------------------------------------------------ */
+
+static int code_of(int status)
+{
+    switch (status) {
+    case GD_EUNSUPPORTED: return CODE(UNSUPPORTED);
+    case GD_ENOMEM: return CODE(NO_MEMORY);
+    case GD_EINVAL: return CODE(INVALID);
+    default: return CODE(FAILED);
+    }
+}
+
+static bool same_form(const struct gd_tensor *a, const struct gd_tensor *b)
+{
+    return a->dtype == b->dtype && gd_shape_equal(&a->shape, &b->shape);
+}
+
+void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
+                         const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
+                         struct agent_look *ret)
+{
+    struct gd_stats_options o;
+    struct gd_err err;
+    size_t ranges = options ? options->n_ranges : 0;
+    size_t bytes = (size_t)gd_shape_count(&cur->tensor.shape) * gd_dtype_size(cur->tensor.dtype);
+    if (ranges > GD_MAX_RANGES) {
+        ret->code = CODE(INVALID);
+        snprintf(ret->text, sizeof(ret->text), "%zu ranges: at most %d", ranges, GD_MAX_RANGES);
+        return;
+    }
+    o.range_count = (int)ranges;
+    for (size_t i = 0; i < ranges; i++) {
+        o.range[i] = (struct gd_range){options->ranges[i]->lo, options->ranges[i]->hi};
+    }
+    o.rtol = options ? options->rtol : 0;
+    o.atol = options ? options->atol : 0;
+    o.equal_nan = options && options->equal_nan;
+    o.threads = bytes >= THREADS_FROM ? a->threads : 1;
+    prev = prev && same_form(&cur->tensor, prev) ? prev : NULL;
+    int status = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
+    ret->code = -1;
+    if (status < 0) {
+        ret->code = code_of(status);
+        snprintf(ret->text, sizeof(ret->text), "%.*s", (int)sizeof(ret->text) - 1, err.text);
+    }
+}
+
+void agent_stats_look(const struct agent *a, uint32_t node, uint32_t slot,
+                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
+                      struct agent_look *ret)
+{
+    struct agent_value previous;
+    ret->code = agent_locate(a, node, slot, iteration, &ret->value, ret->text);
+    ret->located = ret->code == -1;
+    if (!ret->located) {
+        return;
+    }
+    bool against =
+        options && options->against_previous &&
+        agent_locate(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, ret->text) == -1;
+    agent_stats_compute(a, &ret->value, against ? &previous.tensor : NULL, options, ret);
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static void copy_stats(struct gd_stats *from, Gradb__V1__Stats *to)
+{
+    gradb__v1__stats__init(to);
     to->count = from->count;
     to->nan = from->nan;
     to->pos_inf = from->pos_inf;
@@ -42,6 +131,10 @@ static void copy_stats(const struct gd_stats *from, Gradb__V1__Stats *to)
     to->abs_mean = from->abs_mean;
     to->sum_sq = from->sum_sq;
     to->std = from->std;
+    to->in_range = from->in_range;
+    to->n_in_range = (size_t)from->range_count;
+    to->units = from->units;
+    to->dead_units = from->dead_units;
 }
 
 static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *to)
@@ -57,116 +150,57 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->sum_sq_delta = from->sum_sq_delta;
 }
 
-static int code_of(int status)
-{
-    switch (status) {
-    case GD_EUNSUPPORTED: return CODE(UNSUPPORTED);
-    case GD_ENOMEM: return CODE(NO_MEMORY);
-    case GD_EINVAL: return CODE(INVALID);
-    default: return CODE(FAILED);
-    }
-}
-
 static int histogram(const struct gd_tensor *tensor, const Gradb__V1__Bins *bins,
-                     struct gd_arena *arena, Gradb__V1__Stats *ret, struct gd_err *err)
+                     struct agent_stats_message *ret, struct gd_err *err)
 {
     if (bins->count < 1 || bins->count > MAX_BINS || !(bins->lo <= bins->hi)) {
         return gd_fail(err, GD_EINVAL, "a histogram has 1 to %d bins over a range", MAX_BINS);
     }
-    uint64_t *counts = gd_arena_zalloc(arena, bins->count * sizeof(*counts));
-    if (!counts) {
+    ret->histogram = calloc(bins->count, sizeof(*ret->histogram));
+    if (!ret->histogram) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    ret->histogram = counts;
-    ret->n_histogram = bins->count;
-    return gd_stats_histogram(tensor, bins->lo, bins->hi, bins->count, counts, err);
+    ret->stats.histogram = ret->histogram;
+    ret->stats.n_histogram = bins->count;
+    return gd_stats_histogram(tensor, bins->lo, bins->hi, bins->count, ret->histogram, err);
 }
 
-static int compute(const struct gd_tensor *current, const struct gd_tensor *previous,
-                   const Gradb__V1__StatsOptions *options, struct gd_arena *arena,
-                   Gradb__V1__Stats *ret, struct gd_err *err)
+void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,
+                         struct agent_stats_message *ret)
 {
-    size_t ranges = options ? options->n_ranges : 0;
-    struct gd_stats_options o = {.range_count = (int)ranges};
-    struct gd_stats stats;
-
-    if (ranges > GD_MAX_RANGES) {
-        return gd_fail(err, GD_EINVAL, "%zu ranges: at most %d", ranges, GD_MAX_RANGES);
+    Gradb__V1__TensorStats *value = &ret->value;
+    struct gd_err err;
+    ret->histogram = NULL;
+    gradb__v1__tensor_stats__init(value);
+    value->cost_ns = look->cost_ns;
+    if (look->located) {
+        value->dtype = (Gradb__V1__DataType)look->value.tensor.dtype;
+        value->step = look->value.step;
+        value->shape = look->value.tensor.shape.dim;
+        value->n_shape = (size_t)look->value.tensor.shape.rank;
     }
-    for (size_t i = 0; i < ranges; i++) {
-        o.range[i] = (struct gd_range){options->ranges[i]->lo, options->ranges[i]->hi};
+    if (look->code == -1) {
+        copy_stats(&look->stats, &ret->stats);
+        value->stats = &ret->stats;
+        if (look->stats.has_prev) {
+            copy_difference(&look->stats, &ret->difference);
+            ret->stats.difference = &ret->difference;
+        }
+        if (options && options->histogram) {
+            int status = histogram(&look->value.tensor, options->histogram, ret, &err);
+            look->code = status < 0 ? code_of(status) : -1;
+            snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1,
+                     status < 0 ? err.text : "");
+        }
     }
-    if (options) {
-        o.rtol = options->rtol;
-        o.atol = options->atol;
-        o.equal_nan = options->equal_nan;
-    }
-    int code = gd_stats_compute(current, previous, &o, &stats, err);
-    if (code < 0) {
-        return code;
-    }
-    copy_stats(&stats, ret);
-    if (stats.has_prev && ret->difference) {
-        copy_difference(&stats, ret->difference);
-    }
-    ret->in_range = gd_arena_zalloc(arena, (ranges + 1) * sizeof(*ret->in_range));
-    if (!ret->in_range) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
-    }
-    ret->n_in_range = ranges;
-    memcpy(ret->in_range, stats.in_range, ranges * sizeof(*ret->in_range));
-    return options && options->histogram ? histogram(current, options->histogram, arena, ret, err)
-                                         : GD_OK;
-}
-
-static void describe(const struct agent_value *value, struct gd_arena *arena,
-                     Gradb__V1__TensorStats *ret)
-{
-    ret->dtype = (Gradb__V1__DataType)value->tensor.dtype;
-    ret->step = value->step;
-    size_t rank = (size_t)value->tensor.shape.rank;
-    ret->shape = gd_arena_alloc(arena, (rank + 1) * sizeof(*ret->shape));
-    for (size_t i = 0; ret->shape && i < rank; i++) {
-        ret->shape[ret->n_shape++] = value->tensor.shape.dim[i];
+    if (look->code != -1) {
+        value->stats = NULL;
+        value->error_code = (Gradb__V1__RequestError__Code)look->code;
+        value->error = look->text;
     }
 }
 
-void agent_stats_fill(const struct agent *a, uint32_t node, uint32_t slot,
-                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
-                      struct gd_arena *arena, Gradb__V1__TensorStats *ret)
+void agent_stats_message_free(struct agent_stats_message *message)
 {
-    uint64_t start = now_ns();
-    char text[160];
-    struct agent_value current, previous;
-    gradb__v1__tensor_stats__init(ret);
-    ret->node = node;
-    ret->slot = slot;
-    int code = agent_locate(a, node, slot, iteration, &current, text);
-    if (code != -1) {
-        fail(ret, arena, code, text);
-        return;
-    }
-    describe(&current, arena, ret);
-    bool against =
-        options && options->against_previous &&
-        agent_locate(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, text) == -1 &&
-        previous.tensor.dtype == current.tensor.dtype &&
-        gd_shape_equal(&previous.tensor.shape, &current.tensor.shape);
-    Gradb__V1__Stats *stats = gd_arena_alloc(arena, sizeof(*stats));
-    Gradb__V1__Difference *difference = gd_arena_alloc(arena, sizeof(*difference));
-    if (!stats || !difference) {
-        fail(ret, arena, CODE(NO_MEMORY), "out of memory");
-        return;
-    }
-    gradb__v1__stats__init(stats);
-    stats->difference = against ? difference : NULL;
-    struct gd_err err = {0};
-    int status =
-        compute(&current.tensor, against ? &previous.tensor : NULL, options, arena, stats, &err);
-    if (status < 0) {
-        fail(ret, arena, code_of(status), err.text);
-        return;
-    }
-    ret->stats = stats;
-    ret->cost_ns = now_ns() - start;
+    free(message->histogram);
 }

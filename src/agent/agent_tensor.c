@@ -11,17 +11,26 @@
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 
-/* Runs of nodes are only seen while armed. At a stop inside a step, the place of the last node that
- * ran tells the rest: what comes before it has run in this step, what comes after it has not.
- * Returns 0 for "never computed", -1 for "cannot tell". */
+/* Runs of nodes are only seen while armed; then what was not seen to run has not run, unless the
+ * trainer tells of no node at all. */
+static bool is_seen(const struct agent *a, int64_t step)
+{
+    return a->sees_nodes && step >= a->seen_from && a->last_node != 0;
+}
+
+/* At a stop inside a step, the place of the last node that ran tells the rest: what comes before it
+ * has run in this step, what comes after it has not. Returns 0 for "never computed", -1 for "cannot
+ * tell". */
 static int64_t value_step(const struct agent *a, uint32_t id, const struct agent_node *node)
 {
     int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
     bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
     uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
     int64_t guess = step - 1;
-    if (!inside || node->ran_step == step ||
-        (a->last_node ? id <= a->last_node : node->phase < phase)) {
+    if (is_seen(a, step)) {
+        guess = node->ran_step >= a->seen_from ? node->ran_step : a->seen_from - 1;
+    } else if (!inside || node->ran_step == step ||
+               (a->last_node ? id <= a->last_node : node->phase < phase)) {
         guess = step;
     } else if (!a->last_node && phase != 0 && node->phase == phase) {
         return -1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent_io.h"
+#include "agent/agent_watch.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define SHM_FROM   ((size_t)64 * 1024) /* smaller values go quicker through the socket */
@@ -154,21 +155,28 @@ static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch)
 
 static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *request)
 {
-    struct gd_arena arena;
-    gd_arena_init(&arena, (size_t)1 << 20);
-    Gradb__V1__TensorStats value;
-    agent_stats_fill(io->agent, request->node, request->slot, request->iteration, request->options,
-                     &arena, &value);
-    Gradb__V1__StatsReply reply = GRADB__V1__STATS_REPLY__INIT;
-    reply.request = request->request;
-    reply.value = &value;
-    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STATS;
-    from.stats = &reply;
-    int code = value.stats
-                   ? agent_wire_send(io, &from)
-                   : agent_values_refuse(io, request->request, (int)value.error_code, value.error);
-    gd_arena_deinit(&arena);
+    struct agent_look look;
+    struct agent_stats_message m;
+    uint64_t start = agent_now_ns();
+    agent_stats_look(io->agent, request->node, request->slot, request->iteration, request->options,
+                     &look);
+    look.cost_ns = agent_now_ns() - start;
+    agent_stats_message(&look, request->options, &m);
+    int code;
+    if (look.code == -1) {
+        m.value.node = request->node;
+        m.value.slot = request->slot;
+        Gradb__V1__StatsReply reply = GRADB__V1__STATS_REPLY__INIT;
+        reply.request = request->request;
+        reply.value = &m.value;
+        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_STATS;
+        from.stats = &reply;
+        code = agent_wire_send(io, &from);
+    } else {
+        code = agent_values_refuse(io, request->request, look.code, look.text);
+    }
+    agent_stats_message_free(&m);
     return code;
 }
 

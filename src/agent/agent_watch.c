@@ -1,60 +1,126 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_watch.h"
 
-#define REPORT_VALUES 256 /* values of one message; more go into further ones */
+#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+#define MAX_TWINS  32 /* items of a node that are compared with one */
+#define STEP(a)    atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- the set of plans ----------------------------------------------------------------------- */
 
 static void plan_free(struct agent_watch_plan *plan)
 {
+    for (size_t i = 0; i < plan->item_count; i++) {
+        gd_units_destroy(plan->items[i].units);
+        free(plan->items[i].shared);
+    }
     gradb__v1__to_trainer__free_unpacked(plan->message, NULL);
+    gd_buf_deinit(&plan->record);
     free(plan->items);
     free(plan);
 }
 
-/* The items of every node, in the order of the plans, so that one plan's stand together. */
-static void rebuild(struct agent *a)
+static bool wants_previous(const struct agent_watch_item *item)
 {
-    for (uint32_t id = 1; id < a->node_count; id++) {
-        a->nodes[id].watch = NULL;
-        a->nodes[id].flags &= (uint8_t)~NODE_KEEP_WATCH;
-    }
-    a->exact_items = a->end_items = 0;
-    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
-        bool exact = plan->plan->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
-        for (size_t i = plan->item_count; i-- > 0;) {
-            struct agent_watch_item *item = &plan->items[i];
-            struct agent_node *node = agent_node_at(a, item->node);
-            if (!node) {
-                continue;
-            }
-            if (exact) {
-                item->next_of_node = node->watch;
-                node->watch = item;
-                a->exact_items++;
-            } else {
-                a->end_items++;
-            }
-            const Gradb__V1__StatsOptions *options = item->message->options;
-            if (options && options->against_previous) {
-                node->flags |= NODE_KEEP_WATCH;
-            }
+    return item->message->options && item->message->options->against_previous;
+}
+
+/* The item's report depends on how old the value is. */
+static bool wants_age(const struct agent_watch_item *item)
+{
+    for (size_t i = 0; i < item->message->n_report_if; i++) {
+        if (item->message->report_if[i]->field == GRADB__V1__STAT_FIELD__STAT_AGE) {
+            return true;
         }
     }
-    agent_keep_collect(a);
+    return item->message->n_report_if == 0;
+}
+
+/* Joins the items of the node that are looked at in the same moment for the same statistics. */
+static void find_leader(struct agent_watch_item *item)
+{
+    struct agent_watch_item *i = item->next_of_node;
+    for (int n = 0; i && n < MAX_TWINS; i = i->next_of_node, n++) {
+        if (i->slot == item->slot && i->plan->exact == item->plan->exact &&
+            agent_options_equal(i->message->options, item->message->options)) {
+            i->leader = i->leader ? i->leader : i;
+            item->leader = i->leader;
+            return;
+        }
+    }
+}
+
+static void link_node_item(struct agent *a, struct agent_watch_item *item)
+{
+    struct agent_node *node = agent_node_at(a, item->node);
+    if (!node) {
+        return;
+    }
+    item->next_of_node = node->watch;
+    node->watch = item;
+    find_leader(item);
+    if (item->plan->exact) {
+        node->flags |= NODE_WATCH_EXACT;
+        a->exact_items++;
+    } else if (node->phase != 0) {
+        /* Values that do not outlive their node are copied for the step's end. */
+        bool fleeting = item->slot < node->slot_count && !node->slots[item->slot].bound;
+        node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
+        a->seen_items += fleeting || wants_age(item);
+    }
+    if (wants_previous(item)) {
+        node->flags |= NODE_KEEP_WATCH;
+    }
+}
+
+static void link_item(struct agent *a, struct agent_watch_item *item)
+{
+    item->next_of_node = NULL;
+    item->leader = NULL;
+    if (item->node == 0) {
+        item->next_of_node = a->scalar_items;
+        a->scalar_items = item;
+    } else {
+        link_node_item(a, item);
+    }
+    a->end_items += !item->plan->exact || item->plan->plan->record;
+}
+
+/* The items of every node, so that one plan's stand together and in its order. */
+static void rebuild(struct agent *a)
+{
+    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT;
+    bool kept = false;
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        struct agent_node *node = &a->nodes[id];
+        kept = kept || node->flags & NODE_KEEP_WATCH;
+        node->watch = NULL;
+        node->flags &= (uint8_t)~mine;
+    }
+    a->exact_items = a->end_items = a->seen_items = 0;
+    a->scalar_items = NULL;
+    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
+        for (size_t i = plan->item_count; i-- > 0;) {
+            link_item(a, &plan->items[i]);
+            kept = kept || wants_previous(&plan->items[i]);
+        }
+    }
+    if (kept) {
+        agent_keep_collect(a);
+    }
+    agent_mark_nodes(a);
     agent_arm(a);
 }
 
-static struct agent_watch_plan *plan_create(agent_to *message)
+static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
 {
     const Gradb__V1__WatchPlan *from = message->watch_plan;
     struct agent_watch_plan *plan = calloc(1, sizeof(*plan));
-    struct agent_watch_item *items = calloc(from->n_items + 1, sizeof(*items));
+    struct agent_watch_item *items = calloc(from->n_items, sizeof(*items));
     if (!plan || !items) {
         free(plan);
         free(items);
@@ -62,40 +128,90 @@ static struct agent_watch_plan *plan_create(agent_to *message)
     }
     plan->message = message;
     plan->plan = from;
+    plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
+    plan->serial = ++a->plan_serial;
     plan->items = items;
     plan->item_count = from->n_items;
+    gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);
     for (size_t i = 0; i < from->n_items; i++) {
         items[i].plan = plan;
         items[i].message = from->items[i];
-        items[i].node = from->items[i]->node;
-        items[i].slot = from->items[i]->slot;
+        items[i].node = from->items[i]->scalar[0] ? 0 : from->items[i]->node;
+        items[i].slot = items[i].node ? from->items[i]->slot : 0;
+        items[i].recorded_step = -1;
     }
     return plan;
+}
+
+static uint32_t dead_steps(const struct agent_watch_item *item)
+{
+    return item->message->options ? item->message->options->dead_steps : 0;
+}
+
+static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_plan *old,
+                                         const struct agent_watch_item *item)
+{
+    const struct agent_node *node = agent_node_at(a, item->node);
+    struct agent_watch_item *i = item->node ? (node ? node->watch : NULL) : a->scalar_items;
+    while (i && (i->plan != old || i->slot != item->slot ||
+                 (item->node == 0 && strcmp(i->message->scalar, item->message->scalar) != 0))) {
+        i = i->next_of_node;
+    }
+    return i;
+}
+
+/* What the items of the plan before have learnt and the new ones want to know. The lists of the
+ * nodes are still those of the old plans. */
+static void inherit(struct agent *a, struct agent_watch_plan *plan,
+                    const struct agent_watch_plan *old)
+{
+    for (size_t i = 0; i < plan->item_count; i++) {
+        struct agent_watch_item *item = &plan->items[i];
+        if (dead_steps(item) == 0 && item->node != 0) {
+            continue;
+        }
+        struct agent_watch_item *before = old_item(a, old, item);
+        if (!before) {
+            continue;
+        }
+        item->scalar = before->scalar;
+        item->scalar_step = before->scalar_step;
+        item->previous = before->previous;
+        item->previous_step = before->previous_step;
+        if (dead_steps(item) > 0) {
+            item->units = before->units;
+            before->units = NULL;
+        }
+    }
 }
 
 void agent_watch_set(struct agent *a, agent_to *message)
 {
     uint32_t id = message->watch_plan->id;
-    for (struct agent_watch_plan **p = &a->plans; *p; p = &(*p)->next) {
-        if ((*p)->plan->id == id) {
-            struct agent_watch_plan *old = *p;
-            *p = old->next;
-            plan_free(old);
-            break;
-        }
+    struct agent_watch_plan **at = &a->plans, *old, *plan = NULL;
+    while (*at && (*at)->plan->id != id) {
+        at = &(*at)->next;
     }
-    struct agent_watch_plan *plan = NULL;
+    old = *at;
     if (message->watch_plan->n_items > 0) {
-        plan = plan_create(message);
+        plan = plan_create(a, message);
         if (!plan) {
             agent_set_error(a, "out of memory for a watch plan");
         }
     }
+    if (plan && old) {
+        inherit(a, plan, old);
+    }
+    struct agent_watch_plan *next = old ? old->next : NULL;
     if (plan) {
-        plan->next = a->plans;
-        a->plans = plan;
+        plan->next = next;
+        *at = plan;
     } else {
+        *at = next;
         gradb__v1__to_trainer__free_unpacked(message, NULL);
+    }
+    if (old) {
+        plan_free(old);
     }
     rebuild(a);
 }
@@ -113,216 +229,296 @@ void agent_watch_clear(struct agent *a)
     rebuild(a);
 }
 
-/* ---- triggers ------------------------------------------------------------------------------- */
+/* ---- looking -------------------------------------------------------------------------------- */
 
-static double share(uint64_t part, uint64_t count)
+static void look_at_units(struct agent_watch_item *item, struct agent_look *look)
 {
-    return count ? (double)part / (double)count : NAN;
-}
-
-static double field_value(const Gradb__V1__Stats *s, Gradb__V1__StatField field)
-{
-    double in_range = s->n_in_range ? share(s->in_range[0], s->count) : NAN;
-    switch (field) {
-    case GRADB__V1__STAT_FIELD__STAT_NAN: return (double)s->nan;
-    case GRADB__V1__STAT_FIELD__STAT_INF: return (double)(s->pos_inf + s->neg_inf);
-    case GRADB__V1__STAT_FIELD__STAT_NON_FINITE: return (double)(s->nan + s->pos_inf + s->neg_inf);
-    case GRADB__V1__STAT_FIELD__STAT_ZERO: return (double)s->zero;
-    case GRADB__V1__STAT_FIELD__STAT_DENORMAL: return (double)s->denormal;
-    case GRADB__V1__STAT_FIELD__STAT_MIN: return s->min;
-    case GRADB__V1__STAT_FIELD__STAT_MAX: return s->max;
-    case GRADB__V1__STAT_FIELD__STAT_MAX_ABS: return fmax(fabs(s->min), fabs(s->max));
-    case GRADB__V1__STAT_FIELD__STAT_MEAN: return s->mean;
-    case GRADB__V1__STAT_FIELD__STAT_ABS_MEAN: return s->abs_mean;
-    case GRADB__V1__STAT_FIELD__STAT_STD: return s->std;
-    case GRADB__V1__STAT_FIELD__STAT_SUM_SQ: return s->sum_sq;
-    case GRADB__V1__STAT_FIELD__STAT_ZERO_SHARE: return share(s->zero, s->count);
-    case GRADB__V1__STAT_FIELD__STAT_IN_RANGE_SHARE: return in_range;
-    case GRADB__V1__STAT_FIELD__STAT_OUT_RANGE_SHARE: return 1 - in_range;
-    case GRADB__V1__STAT_FIELD__STAT_MEAN_ABS_DELTA:
-        return s->difference ? s->difference->mean_abs_delta : NAN;
-    case GRADB__V1__STAT_FIELD__STAT_MAX_ABS_DELTA:
-        return s->difference ? s->difference->max_abs_delta : NAN;
-    case GRADB__V1__STAT_FIELD__STAT_MISMATCH:
-        return s->difference ? (double)s->difference->mismatch : NAN;
-    default: return NAN;
+    struct gd_units **units = item->leader ? &item->leader->units : &item->units;
+    struct gd_err err = {0};
+    int status = GD_OK;
+    if (!*units) {
+        status = gd_units_create(units, &err);
+    }
+    if (status == GD_OK) {
+        status = gd_units_look(*units, &look->value.tensor, &err);
+    }
+    if (status == GD_OK) {
+        gd_units_count(*units, dead_steps(item), &look->stats.units, &look->stats.dead_units);
+    } else {
+        look->code = status == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(UNSUPPORTED);
+        snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1, err.text);
     }
 }
 
-static bool trigger_holds(const Gradb__V1__Trigger *trigger, const Gradb__V1__Stats *stats)
+static void scalar_value(const double *data, int64_t step, struct agent_value *ret)
 {
-    double x = field_value(stats, trigger->field);
-    if (isnan(x)) {
-        return false;
-    }
-    switch (trigger->op) {
-    case GRADB__V1__COMPARISON__GT: return x > trigger->value;
-    case GRADB__V1__COMPARISON__GE: return x >= trigger->value;
-    case GRADB__V1__COMPARISON__LT: return x < trigger->value;
-    case GRADB__V1__COMPARISON__LE: return x <= trigger->value;
-    case GRADB__V1__COMPARISON__EQ: return !(x < trigger->value || x > trigger->value);
-    case GRADB__V1__COMPARISON__NE: return x < trigger->value || x > trigger->value;
-    default: return false;
-    }
+    ret->tensor = (struct gd_tensor){.dtype = GD_FLOAT64, .refs = 1};
+    ret->tensor.data = (const unsigned char *)data;
+    ret->step = step;
 }
 
-/* What keeps a condition from being checked is always worth reporting. */
-static bool worth_reporting(const Gradb__V1__WatchItem *item, const Gradb__V1__TensorStats *value)
+static void look_at_scalar(const struct agent *a, const struct agent_watch_item *item,
+                           struct agent_look *look)
 {
-    if (item->n_report_if == 0 || !value->stats ||
-        (item->options && item->options->against_previous && !value->stats->difference)) {
-        return true;
-    }
-    for (size_t i = 0; i < item->n_report_if; i++) {
-        if (trigger_holds(item->report_if[i], value->stats)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ---- reports -------------------------------------------------------------------------------- */
-
-/* One moment at which plans are looked at: everything is packed first, then one wait. */
-struct moment {
-    struct agent *a;
-    struct gd_arena arena;
-    const struct agent_watch_plan *plan; /* of the values collected so far */
-    Gradb__V1__TensorStats *values[REPORT_VALUES];
-    size_t count;
-    uint64_t cost_ns;
-    uint64_t wait_for; /* the last report that holds; 0 none */
-};
-
-static void enqueue(struct agent *a, const agent_from *from)
-{
-    size_t len = gradb__v1__from_trainer__get_packed_size(from);
-    struct agent_packet *packet = NULL;
-    if (a->reports_bytes + len <= AGENT_MAX_REPORTS) {
-        packet = malloc(sizeof(*packet) + len);
-    }
-    if (!packet) {
-        agent_set_error(a, "a watch report was dropped: the debugger does not keep up");
+    struct agent_value previous;
+    bool against = wants_previous(item) && item->previous_step > 0;
+    look->located = item->scalar_step > 0 && item->scalar_step == STEP(a);
+    if (!look->located) {
+        look->code = CODE(NO_VALUE);
+        snprintf(look->text, sizeof(look->text), "%.80s was not told in step %lld",
+                 item->message->scalar, (long long)STEP(a));
         return;
     }
-    packet->next = NULL;
-    packet->len = len;
-    gradb__v1__from_trainer__pack(from, packet->data);
-    *a->reports_end = packet;
-    a->reports_end = &packet->next;
-    a->reports_bytes += len;
+    scalar_value(&item->scalar, item->scalar_step, &look->value);
+    scalar_value(&item->previous, item->previous_step, &previous);
+    agent_stats_compute(a, &look->value, against ? &previous.tensor : NULL, item->message->options,
+                        look);
 }
 
-static void flush(struct moment *m, bool more)
+static void look(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *ret)
 {
-    struct agent *a = m->a;
-    if (m->count > 0) {
-        Gradb__V1__WatchReport report = GRADB__V1__WATCH_REPORT__INIT;
-        report.id = ++a->report_id;
-        report.plan = m->plan->plan->id;
-        report.step = atomic_load_explicit(&a->step, memory_order_relaxed);
-        report.values = m->values;
-        report.n_values = m->count;
-        report.holding = m->plan->plan->hold;
-        report.more = more;
-        report.cost_ns = m->cost_ns;
-        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT;
-        from.watch_report = &report;
-        uint64_t before = a->reports_bytes;
-        enqueue(a, &from);
-        if (report.holding && a->reports_bytes > before) {
-            m->wait_for = report.id;
-        }
+    struct agent_watch_item *leader = item->leader;
+    if (leader && leader->shared && leader->shared_at == m->number) {
+        *ret = *leader->shared;
+        ret->cost_ns = 0;
+        return;
     }
-    m->count = 0;
-    m->cost_ns = 0;
-    gd_arena_deinit(&m->arena);
-    gd_arena_init(&m->arena, 0);
+    uint64_t start = agent_now_ns();
+    if (item->node == 0) {
+        look_at_scalar(m->a, item, ret);
+    } else {
+        agent_stats_look(m->a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
+                         item->message->options, ret);
+    }
+    if (ret->code == -1 && dead_steps(item) > 0) {
+        look_at_units(item, ret);
+    }
+    ret->cost_ns = agent_now_ns() - start;
+    item->ns += ret->cost_ns;
+    item->runs += ret->code == -1;
+    item->plan->step_ns += ret->cost_ns;
+    if (leader && !leader->shared) {
+        leader->shared = malloc(sizeof(*leader->shared));
+    }
+    if (leader && leader->shared) {
+        *leader->shared = *ret;
+        leader->shared_at = m->number;
+    }
 }
 
-static void look(struct moment *m, const struct agent_watch_item *item)
+static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
 {
+    int64_t step = STEP(a);
+    if (plan->step != step) {
+        plan->step = step;
+        plan->step_ns = 0;
+        gd_buf_clear(&plan->record); /* of a step whose end was not seen */
+    }
+}
+
+static void watch_item(struct agent_moment *m, struct agent_watch_item *item)
+{
+    struct agent_look seen;
     if (m->plan != item->plan) {
-        flush(m, false);
+        agent_report_end(m);
         m->plan = item->plan;
-    } else if (m->count == REPORT_VALUES) {
-        flush(m, true);
+        begin_step(m->a, m->plan);
     }
-    Gradb__V1__TensorStats *value = gd_arena_alloc(&m->arena, sizeof(*value));
-    if (!value) {
-        agent_set_error(m->a, "out of memory for a watch report");
-        return;
+    look(m, item, &seen);
+    if (agent_worth_reporting(item, &seen, STEP(m->a))) {
+        agent_report_value(m, item, &seen);
     }
-    agent_stats_fill(m->a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
-                     item->message->options, &m->arena, value);
-    m->cost_ns += value->cost_ns;
-    if (worth_reporting(item->message, value)) {
-        m->values[m->count++] = value;
+    if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
+        agent_record_value(m->a, item, &seen);
     }
 }
 
 static bool is_due(const struct agent *a, const struct agent_watch_plan *plan)
 {
     int64_t every = plan->plan->every ? plan->plan->every : 1;
-    return atomic_load_explicit(&a->step, memory_order_relaxed) % every == 0;
+    return STEP(a) % every == 0;
 }
 
-/* After the wait the plans may be others: nothing of the moment is touched any more. True when the
- * verdict was to stand. */
-static bool await_verdict(struct agent *a, uint64_t report, gradb_node node, bool at_step_end)
+/* ---- moments -------------------------------------------------------------------------------- */
+
+static void add_wait(struct agent *a, uint64_t serial, uint64_t ns)
 {
-    a->verdict_stop = false;
+    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
+        if (plan->serial == serial) {
+            plan->wait_ns += ns;
+        }
+    }
+}
+
+/* During the wait the plans may become others: nothing of the moment is touched any more. True when
+ * the verdict was to stand. */
+static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_node node,
+                          bool at_step_end)
+{
+    uint64_t start = agent_now_ns();
+    a->verdict_stop = 0;
     a->verdict_text[0] = '\0';
-    a->verdict_for = report;
-    while (a->verdict_for == report && a->link == LINK_UP) {
+    a->verdict_first = m->first;
+    a->verdict_for = m->wait;
+    while (a->verdict_for == m->wait && a->link == LINK_UP) {
         pthread_cond_wait(&a->go, &a->lock);
     }
     a->verdict_for = 0;
+    add_wait(a, m->wait_serial, agent_now_ns() - start);
     if (!a->verdict_stop || a->link != LINK_UP) {
         return false;
     }
     char text[sizeof(a->verdict_text)];
     memcpy(text, a->verdict_text, sizeof(text));
-    agent_stand(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text, report);
+    agent_stand(a, GRADB__V1__STOP_REASON__STOP_WATCH, node, at_step_end, text, a->verdict_stop);
     return true;
 }
 
-static bool finish(struct moment *m, gradb_node node, bool at_step_end)
+static struct agent_moment begin_moment(struct agent *a)
 {
-    flush(m, false);
-    gd_arena_deinit(&m->arena);
+    return (struct agent_moment){
+        .a = a, .number = ++a->moments, .values = GD_BUF_INIT(AGENT_MAX_REPORTS)};
+}
+
+static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end)
+{
+    gd_buf_deinit(&m->values);
     if (m->a->reports) {
         agent_wake(m->a);
     }
-    return m->wait_for && await_verdict(m->a, m->wait_for, node, at_step_end);
+    return m->wait && await_verdict(m->a, m, node, at_step_end);
 }
 
 bool agent_watch_node(struct agent *a, gradb_node id)
 {
-    struct moment m = {.a = a};
-    gd_arena_init(&m.arena, 0);
+    struct agent_moment m = begin_moment(a);
     for (struct agent_watch_item *i = a->nodes[id].watch; i; i = i->next_of_node) {
-        if (is_due(a, i->plan)) {
-            look(&m, i);
+        if (i->plan->exact && is_due(a, i->plan)) {
+            watch_item(&m, i);
         }
     }
-    return finish(&m, id, false);
+    agent_report_end(&m);
+    return end_moment(&m, id, false);
+}
+
+/* Of an exact plan: what did not run in this step is recorded, too. */
+static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
+{
+    begin_step(m->a, plan);
+    for (size_t i = 0; i < plan->item_count; i++) {
+        struct agent_watch_item *item = &plan->items[i];
+        if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node)) {
+            struct agent_look seen;
+            look(m, item, &seen);
+            agent_record_value(m->a, item, &seen);
+        }
+    }
 }
 
 bool agent_watch_step_end(struct agent *a)
 {
-    struct moment m = {.a = a};
-    gd_arena_init(&m.arena, 0);
+    struct agent_moment m = begin_moment(a);
     for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
-        if (plan->plan->when != GRADB__V1__WATCH_PLAN__WHEN__STEP_END || !is_due(a, plan)) {
+        if (plan->exact || !is_due(a, plan)) {
             continue;
         }
         for (size_t i = 0; i < plan->item_count; i++) {
-            if (agent_node_at(a, plan->items[i].node)) {
-                look(&m, &plan->items[i]);
+            struct agent_watch_item *item = &plan->items[i];
+            if (item->node == 0 || agent_node_at(a, item->node)) {
+                watch_item(&m, item);
             }
         }
     }
-    return finish(&m, 0, true);
+    agent_report_end(&m);
+    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
+        if (plan->plan->record && is_due(a, plan)) {
+            record_rest(&m, plan);
+            agent_record_send(a, plan);
+        }
+    }
+    return end_moment(&m, 0, true);
+}
+
+/* ---- scalars, copies, costs ----------------------------------------------------------------- */
+
+void agent_watch_scalar(struct agent *a, const char *name, double value)
+{
+    int64_t step = STEP(a);
+    for (struct agent_watch_item *i = a->scalar_items; i; i = i->next_of_node) {
+        if (strcmp(i->message->scalar, name) != 0) {
+            continue;
+        }
+        if (i->scalar_step != step) {
+            i->previous = i->scalar;
+            i->previous_step = i->scalar_step;
+        }
+        i->scalar = value;
+        i->scalar_step = step;
+    }
+}
+
+void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns)
+{
+    for (struct agent_watch_item *i = a->nodes[node].watch; i; i = i->next_of_node) {
+        if (wants_previous(i)) {
+            i->ns += ns;
+            i->plan->step_ns += ns;
+            return;
+        }
+    }
+}
+
+static bool cost_of(const struct agent_watch_plan *plan, Gradb__V1__PlanCost *m)
+{
+    gradb__v1__plan_cost__init(m);
+    m->plan = plan->plan->id;
+    m->item_ns = calloc(plan->item_count, sizeof(*m->item_ns));
+    m->item_runs = calloc(plan->item_count, sizeof(*m->item_runs));
+    if (!m->item_ns || !m->item_runs) {
+        return false;
+    }
+    m->n_item_ns = m->n_item_runs = plan->item_count;
+    for (size_t i = 0; i < plan->item_count; i++) {
+        m->item_ns[i] = plan->items[i].ns;
+        m->item_runs[i] = plan->items[i].runs;
+    }
+    m->wait_ns = plan->wait_ns;
+    m->reports = plan->reports;
+    m->report_bytes = plan->report_bytes;
+    return true;
+}
+
+void agent_watch_costs_free(Gradb__V1__WatchCosts *m)
+{
+    for (size_t i = 0; i < m->n_plans; i++) {
+        free(m->plans[i]->item_ns);
+        free(m->plans[i]->item_runs);
+        free(m->plans[i]);
+    }
+    free(m->plans);
+    m->plans = NULL;
+    m->n_plans = 0;
+}
+
+bool agent_watch_costs(const struct agent *a, Gradb__V1__WatchCosts *ret)
+{
+    size_t count = 0;
+    for (const struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
+        count++;
+    }
+    ret->n_plans = 0;
+    ret->plans = calloc(count + 1, sizeof(*ret->plans));
+    bool ok = ret->plans != NULL;
+    for (const struct agent_watch_plan *plan = a->plans; ok && plan; plan = plan->next) {
+        Gradb__V1__PlanCost *cost = malloc(sizeof(*cost));
+        ok = cost != NULL;
+        if (ok) {
+            ret->plans[ret->n_plans++] = cost;
+            ok = cost_of(plan, cost);
+        }
+    }
+    if (!ok) {
+        agent_watch_costs_free(ret);
+    }
+    return ok;
 }

@@ -9,7 +9,8 @@
 
 #include "agent/agent_io.h"
 
-#define SMALL_SECONDS 0.1 /* scalars and log lines are gathered for this long */
+#define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
+#define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
 
 #define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
 #define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
@@ -38,11 +39,20 @@ int agent_wire_hello(struct agent_io *io)
 {
     struct agent *a = io->agent;
     Gradb__V1__Capability can[] = {
-        GRADB__V1__CAPABILITY__CAPABILITY_NEXT,        GRADB__V1__CAPABILITY__CAPABILITY_FINISH,
-        GRADB__V1__CAPABILITY__CAPABILITY_STATS,       GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS,
-        GRADB__V1__CAPABILITY__CAPABILITY_SLICE,       GRADB__V1__CAPABILITY__CAPABILITY_WATCH,
-        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_EXACT, GRADB__V1__CAPABILITY__CAPABILITY_CHECKPOINT,
-        GRADB__V1__CAPABILITY__CAPABILITY_STOP,        GRADB__V1__CAPABILITY__CAPABILITY_HISTOGRAM,
+        GRADB__V1__CAPABILITY__CAPABILITY_NEXT,
+        GRADB__V1__CAPABILITY__CAPABILITY_FINISH,
+        GRADB__V1__CAPABILITY__CAPABILITY_STATS,
+        GRADB__V1__CAPABILITY__CAPABILITY_PREVIOUS,
+        GRADB__V1__CAPABILITY__CAPABILITY_SLICE,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_EXACT,
+        GRADB__V1__CAPABILITY__CAPABILITY_CHECKPOINT,
+        GRADB__V1__CAPABILITY__CAPABILITY_STOP,
+        GRADB__V1__CAPABILITY__CAPABILITY_HISTOGRAM,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_COST,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_RECORD,
+        GRADB__V1__CAPABILITY__CAPABILITY_WATCH_SCALAR,
+        GRADB__V1__CAPABILITY__CAPABILITY_DEAD_UNITS,
     };
     char host[128] = "";
     gethostname(host, sizeof(host) - 1);
@@ -336,8 +346,8 @@ static void refuse_all(struct agent_io *io)
 /* With the lock. */
 static void let_go(struct agent *a)
 {
-    a->stopped = false;
     agent_arm(a);
+    a->stopped = false;
     pthread_cond_broadcast(&a->go);
 }
 
@@ -419,6 +429,7 @@ static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const u
             set++;
         }
     }
+    agent_mark_nodes(a);
     return set;
 }
 
@@ -469,17 +480,43 @@ static void on_cancel(struct agent_io *io, uint64_t id)
 
 static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
 {
-    if (a->verdict_for == 0) {
-        return;
+    if (m->report < a->verdict_first || m->report > a->verdict_for) {
+        return; /* nobody waits for it */
     }
     if (m->stop && !a->verdict_stop) {
-        a->verdict_stop = true;
+        a->verdict_stop = m->report;
         snprintf(a->verdict_text, sizeof(a->verdict_text), "%s", m->text);
     }
-    if (m->report >= a->verdict_for) {
+    if (m->report == a->verdict_for) {
         a->verdict_for = 0;
         pthread_cond_broadcast(&a->go);
     }
+}
+
+static int on_cost_request(struct agent_io *io, uint64_t request)
+{
+    struct agent *a = io->agent;
+    Gradb__V1__WatchCosts m = GRADB__V1__WATCH_COSTS__INIT;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS;
+    from.watch_costs = &m;
+    m.request = request;
+    pthread_mutex_lock(&a->lock);
+    bool ok = agent_watch_costs(a, &m);
+    pthread_mutex_unlock(&a->lock);
+    if (!ok) {
+        return agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
+                                   "out of memory in the trainer");
+    }
+    int code;
+    if (gradb__v1__from_trainer__get_packed_size(&from) > MAX_COSTS) {
+        code = agent_values_refuse(io, request, (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+                                   "the costs of so many items do not go into one message");
+    } else {
+        code = agent_wire_send(io, &from);
+    }
+    agent_watch_costs_free(&m);
+    return code;
 }
 
 static void on_stop_training(struct agent_io *io)
@@ -561,6 +598,9 @@ static bool dispatch(struct agent_io *io, agent_to *m)
         agent_watch_set(a, m);
         pthread_mutex_unlock(&a->lock);
         return true;
+    case GRADB__V1__TO_TRAINER__MSG_WATCH_COST:
+        on_cost_request(io, m->watch_cost->request);
+        return false;
     case GRADB__V1__TO_TRAINER__MSG_RUN: on_run(io, m->run); return false;
     case GRADB__V1__TO_TRAINER__MSG_CANCEL: on_cancel(io, m->cancel->request); return false;
     case GRADB__V1__TO_TRAINER__MSG_STOP_TRAINING: on_stop_training(io); return false;

@@ -13,7 +13,9 @@
  * own. Every function accepts a NULL handle and does nothing.
  *
  * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
- * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL).
+ * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL), GRADB_THREADS (that compute
+ * the statistics of a big tensor while the training thread stands; default: the processors, at most
+ * 4).
  */
 #ifndef GRADB_H
 #define GRADB_H

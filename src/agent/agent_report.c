@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_watch.h"
+
+#define REPORT_VALUES 256                  /* values of one message; more go into further ones */
+#define REPORT_BYTES  ((size_t)256 * 1024) /* and bytes, but for the last value */
+#define FIELD(name)   GRADB__V1__STAT_FIELD__STAT_##name
+
+/* ---- triggers ------------------------------------------------------------------------------- */
+
+static double share(uint64_t part, uint64_t count)
+{
+    return count ? (double)part / (double)count : 0;
+}
+
+static double cosine(const struct gd_stats *s)
+{
+    double norms = sqrt(s->sum_sq) * sqrt(s->sum_sq_prev);
+    return norms > 0 ? s->dot / norms : NAN;
+}
+
+/* Figures of the difference to the step before. */
+static double difference_value(const struct gd_stats *s, Gradb__V1__StatField field)
+{
+    if (!s->has_prev) {
+        return NAN;
+    }
+    switch (field) {
+    case FIELD(MEAN_ABS_DELTA): return s->mean_abs_delta;
+    case FIELD(MAX_ABS_DELTA): return s->max_abs_delta;
+    case FIELD(MISMATCH): return (double)s->mismatch;
+    case FIELD(MISMATCH_SHARE): return share(s->mismatch, s->count);
+    case FIELD(MEAN_ABS_PREVIOUS): return s->mean_abs_prev;
+    case FIELD(UPDATE_RATIO): return s->mean_abs_delta / (s->mean_abs_prev + 1e-9);
+    case FIELD(MEAN_DELTA): return s->mean_delta;
+    case FIELD(DELTA_NORM): return sqrt(s->sum_sq_delta);
+    case FIELD(PREVIOUS_NORM): return sqrt(s->sum_sq_prev);
+    case FIELD(COSINE): return cosine(s);
+    default: return NAN;
+    }
+}
+
+/* Figures of a range, and of dead units. */
+static double share_value(const struct gd_stats *s, const Gradb__V1__Trigger *trigger)
+{
+    if (trigger->field == FIELD(DEAD_SHARE)) {
+        return s->units ? share(s->dead_units, s->units) : NAN;
+    }
+    if (trigger->range >= (uint32_t)s->range_count) {
+        return NAN;
+    }
+    uint64_t inside = s->in_range[trigger->range];
+    switch (trigger->field) {
+    case FIELD(IN_RANGE_SHARE): return share(inside, s->count);
+    case FIELD(OUT_RANGE_SHARE): return share(s->count - inside, s->count);
+    default: return NAN;
+    }
+}
+
+/* Figures of the elements; NaN: it has none. */
+static double own_value(const struct gd_stats *s, Gradb__V1__StatField field)
+{
+    switch (field) {
+    case FIELD(COUNT): return (double)s->count;
+    case FIELD(NAN): return (double)s->nan;
+    case FIELD(INF): return (double)(s->pos_inf + s->neg_inf);
+    case FIELD(POS_INF): return (double)s->pos_inf;
+    case FIELD(NEG_INF): return (double)s->neg_inf;
+    case FIELD(NON_FINITE): return (double)(s->nan + s->pos_inf + s->neg_inf);
+    case FIELD(ZERO): return (double)s->zero;
+    case FIELD(NEG_ZERO): return (double)s->neg_zero;
+    case FIELD(POSITIVE): return (double)s->positive;
+    case FIELD(NEGATIVE): return (double)s->negative;
+    case FIELD(DENORMAL): return (double)s->denormal;
+    case FIELD(MIN): return s->min;
+    case FIELD(MAX): return s->max;
+    case FIELD(SPREAD): return s->max - s->min;
+    case FIELD(MAX_ABS): return fmax(fabs(s->min), fabs(s->max));
+    case FIELD(MEAN): return s->mean;
+    case FIELD(ABS_MEAN): return s->abs_mean;
+    case FIELD(STD): return s->std;
+    case FIELD(SUM_SQ): return s->sum_sq;
+    case FIELD(NORM): return sqrt(s->sum_sq);
+    case FIELD(ZERO_SHARE): return share(s->zero, s->count);
+    default: return NAN;
+    }
+}
+
+static double field_value(const Gradb__V1__Trigger *trigger, const struct agent_look *look,
+                          int64_t step)
+{
+    switch (trigger->field) {
+    case FIELD(AGE): return look->value.step >= 0 ? (double)(step - look->value.step) : NAN;
+    case FIELD(IN_RANGE_SHARE):
+    case FIELD(OUT_RANGE_SHARE):
+    case FIELD(DEAD_SHARE): return share_value(&look->stats, trigger);
+    case FIELD(MEAN_ABS_DELTA):
+    case FIELD(MAX_ABS_DELTA):
+    case FIELD(MISMATCH):
+    case FIELD(MISMATCH_SHARE):
+    case FIELD(MEAN_ABS_PREVIOUS):
+    case FIELD(UPDATE_RATIO):
+    case FIELD(MEAN_DELTA):
+    case FIELD(DELTA_NORM):
+    case FIELD(PREVIOUS_NORM):
+    case FIELD(COSINE): return difference_value(&look->stats, trigger->field);
+    default: return own_value(&look->stats, trigger->field);
+    }
+}
+
+static bool trigger_holds(const Gradb__V1__Trigger *trigger, const struct agent_look *look,
+                          int64_t step)
+{
+    double x = field_value(trigger, look, step);
+    if (isnan(x)) {
+        return false;
+    }
+    switch (trigger->op) {
+    case GRADB__V1__COMPARISON__GT: return x > trigger->value;
+    case GRADB__V1__COMPARISON__GE: return x >= trigger->value;
+    case GRADB__V1__COMPARISON__LT: return x < trigger->value;
+    case GRADB__V1__COMPARISON__LE: return x <= trigger->value;
+    case GRADB__V1__COMPARISON__EQ: return !(x < trigger->value || x > trigger->value);
+    case GRADB__V1__COMPARISON__NE: return x < trigger->value || x > trigger->value;
+    default: return false;
+    }
+}
+
+bool agent_worth_reporting(const struct agent_watch_item *item, const struct agent_look *look,
+                           int64_t step)
+{
+    const Gradb__V1__WatchItem *m = item->message;
+    if (m->n_report_if == 0 || look->code != -1 ||
+        (m->options && m->options->against_previous && !look->stats.has_prev)) {
+        return true;
+    }
+    for (size_t i = 0; i < m->n_report_if; i++) {
+        if (trigger_holds(m->report_if[i], look, step)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- packing -------------------------------------------------------------------------------- */
+
+static int put_varint(struct gd_buf *to, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t n = 0;
+    while (value >= 0x80) {
+        bytes[n++] = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    bytes[n++] = (unsigned char)value;
+    return gd_buf_add(to, bytes, n);
+}
+
+/* Appends "values { ... }" of a WatchReport. */
+static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
+                      struct agent_look *look)
+{
+    struct agent_stats_message m;
+    agent_stats_message(look, item->message->options, &m);
+    m.value.node = item->node;
+    m.value.slot = item->slot;
+    if (item->node == 0) {
+        m.value.scalar = item->message->scalar;
+    }
+    size_t len = gradb__v1__tensor_stats__get_packed_size(&m.value);
+    size_t before = to->len;
+    bool ok = put_varint(to, 4 << 3 | 2) == GD_OK && put_varint(to, len) == GD_OK &&
+              gd_buf_reserve(to, len) == GD_OK;
+    if (ok) {
+        gradb__v1__tensor_stats__pack(&m.value, (unsigned char *)to->data + to->len);
+        to->len += len;
+    } else {
+        to->len = before;
+        to->failed = false;
+    }
+    agent_stats_message_free(&m);
+    return ok;
+}
+
+/* A report whose values are packed already, as a FromTrainer. Reports that nobody waits for leave
+ * room for those that hold. */
+static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchReport *head,
+                                      const char *values, size_t len)
+{
+    unsigned char envelope[16];
+    size_t head_len = gradb__v1__watch_report__get_packed_size(head);
+    size_t n = 0;
+    envelope[n++] = 12 << 3 | 2;
+    for (uint64_t rest = head_len + len;; rest >>= 7) {
+        envelope[n++] = (unsigned char)(rest >= 0x80 ? rest | 0x80 : rest);
+        if (rest < 0x80) {
+            break;
+        }
+    }
+    size_t total = n + head_len + len;
+    size_t most = head->holding ? AGENT_MAX_REPORTS : AGENT_MAX_REPORTS / 2;
+    struct agent_packet *packet = NULL;
+    if (a->reports_bytes + total <= most) {
+        packet = malloc(sizeof(*packet) + total);
+    }
+    if (!packet) {
+        agent_set_error(a, "a watch report was dropped: the debugger does not keep up");
+        return NULL;
+    }
+    packet->next = NULL;
+    packet->len = total;
+    memcpy(packet->data, envelope, n);
+    gradb__v1__watch_report__pack(head, packet->data + n);
+    memcpy(packet->data + n + head_len, values, len);
+    return packet;
+}
+
+static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__WatchReport *head,
+                    const char *values, size_t len)
+{
+    head->plan = plan->plan->id;
+    head->step = atomic_load_explicit(&a->step, memory_order_relaxed);
+    head->cost_ns = plan->step == head->step ? plan->step_ns : 0;
+    struct agent_packet *packet = packet_of(a, head, values, len);
+    if (!packet) {
+        return false;
+    }
+    *a->reports_end = packet;
+    a->reports_end = &packet->next;
+    a->reports_bytes += packet->len;
+    plan->reports++;
+    plan->report_bytes += packet->len;
+    return true;
+}
+
+/* ---- reports of a moment -------------------------------------------------------------------- */
+
+static void flush(struct agent_moment *m, bool more)
+{
+    Gradb__V1__WatchReport head = GRADB__V1__WATCH_REPORT__INIT;
+    if (m->count == 0) {
+        return;
+    }
+    m->report = m->report ? m->report : ++m->a->report_id;
+    head.id = m->report;
+    head.holding = m->plan->plan->hold;
+    head.more = more;
+    if (enqueue(m->a, m->plan, &head, m->values.data, m->values.len) && head.holding && !more) {
+        m->first = m->first ? m->first : head.id;
+        m->wait = head.id;
+        m->wait_serial = m->plan->serial;
+    }
+    m->count = 0;
+    gd_buf_clear(&m->values);
+}
+
+void agent_report_end(struct agent_moment *m)
+{
+    flush(m, false);
+    m->report = 0;
+}
+
+void agent_report_value(struct agent_moment *m, const struct agent_watch_item *item,
+                        struct agent_look *look)
+{
+    if (m->count >= REPORT_VALUES || m->values.len >= REPORT_BYTES) {
+        flush(m, true);
+    }
+    if (put_value(&m->values, item, look)) {
+        m->count++;
+    } else {
+        agent_set_error(m->a, "out of memory for a watch report");
+    }
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+void agent_record_value(struct agent *a, struct agent_watch_item *item, struct agent_look *look)
+{
+    item->recorded_step = atomic_load_explicit(&a->step, memory_order_relaxed);
+    if (!put_value(&item->plan->record, item, look)) {
+        agent_set_error(a, "out of memory for a record of watched values");
+    }
+}
+
+/* Bytes of the packed values at `from` that make one report. */
+static size_t report_size(const unsigned char *from, size_t len)
+{
+    size_t at = 0;
+    for (size_t count = 0; at < len && count < REPORT_VALUES && at < REPORT_BYTES; count++) {
+        uint64_t size = 0;
+        at++; /* the tag */
+        for (unsigned shift = 0;; shift += 7) {
+            unsigned char byte = from[at++];
+            size |= (uint64_t)(byte & 0x7f) << shift;
+            if (byte < 0x80) {
+                break;
+            }
+        }
+        at += size;
+    }
+    return at;
+}
+
+void agent_record_send(struct agent *a, struct agent_watch_plan *plan)
+{
+    struct gd_buf *record = &plan->record;
+    uint64_t id = record->len ? ++a->report_id : 0;
+    for (size_t at = 0; at < record->len;) {
+        const char *from = record->data + at;
+        size_t len = report_size((const unsigned char *)from, record->len - at);
+        at += len;
+        Gradb__V1__WatchReport head = GRADB__V1__WATCH_REPORT__INIT;
+        head.id = id;
+        head.more = at < record->len;
+        head.record = true;
+        enqueue(a, plan, &head, from, len);
+    }
+    gd_buf_clear(record);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Watch plans in the training process: agent_watch.c keeps them and looks at the values when their
+ * moment has come, agent_report.c decides what is worth telling and tells it. All of it happens
+ * with the lock, and all but setting plans on the training thread.
+ *
+ * A value that nobody needs to hear of costs its statistics and nothing else: no memory is
+ * allocated for it, no message is made.
+ */
+#ifndef GRADB_AGENT_WATCH_H
+#define GRADB_AGENT_WATCH_H
+
+#include "agent/agent_impl.h"
+#include "engine/stats.h"
+#include "engine/units.h"
+
+/* What was seen of one value at one moment. */
+struct agent_look {
+    int code;       /* -1: there are statistics; else Gradb__V1__RequestError__Code */
+    char text[160]; /* why not */
+    bool located;   /* `value` is filled */
+    struct agent_value value;
+    struct gd_stats stats;
+    uint64_t cost_ns;
+};
+
+/* A set of statistics of one value that a watch plan wants. */
+struct agent_watch_item {
+    struct agent_watch_plan *plan;
+    struct agent_watch_item *next_of_node; /* of the node, or of all scalars */
+    const Gradb__V1__WatchItem *message;   /* options and triggers; owned by the plan */
+    gradb_node node;                       /* 0: a scalar */
+    uint32_t slot;
+    /* Other items want the same at the same moment: one of them computes, and what it saw lies with
+     * this one, which may be itself. NULL: there is none. */
+    struct agent_watch_item *leader;
+    struct agent_look *shared; /* of a leader */
+    uint64_t shared_at;        /* the moment of `shared` */
+    struct gd_units *units;    /* NULL: not asked for, or with the leader */
+    int64_t recorded_step;     /* the last step in which it was recorded */
+    uint64_t ns, runs;
+    /* of a scalar: the last value told, and the one of the step before */
+    double scalar, previous;
+    int64_t scalar_step, previous_step; /* 0: none */
+};
+
+struct agent_watch_plan {
+    struct agent_watch_plan *next;
+    Gradb__V1__ToTrainer *message; /* the unpacked WatchPlan; owns everything */
+    const Gradb__V1__WatchPlan *plan;
+    bool exact;
+    uint64_t serial; /* no other plan has or had it */
+    struct agent_watch_item *items;
+    size_t item_count;
+    struct gd_buf record; /* values of this step, packed as WatchReport.values */
+    size_t record_count;
+    int64_t step; /* that step_ns is of */
+    uint64_t step_ns;
+    uint64_t wait_ns, reports, report_bytes;
+};
+
+/* One moment at which plans are looked at: all is computed and queued first, then one wait. */
+struct agent_moment {
+    struct agent *a;
+    uint64_t number;
+    struct agent_watch_plan *plan; /* of the values gathered so far */
+    struct gd_buf values;          /* packed as WatchReport.values */
+    size_t count;
+    uint64_t report;      /* number of the report that has begun; 0: none */
+    uint64_t first, wait; /* the first report, and the last that holds; 0: none */
+    uint64_t wait_serial; /* the plan of `wait` */
+};
+
+/* ---- agent_stats.c ------------------------------------------------------------------- */
+
+/* Whether they ask for the same; either may be NULL. */
+bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__StatsOptions *b);
+/* Statistics of `cur` against `prev`, which may be NULL or of another type or shape. Fills
+ * ret->code, text, value and stats. */
+void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
+                         const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
+                         struct agent_look *ret);
+/* The same for a slot's value. */
+void agent_stats_look(const struct agent *a, uint32_t node, uint32_t slot,
+                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
+                      struct agent_look *ret);
+
+/* A look as a message; its parts point into the look. */
+struct agent_stats_message {
+    Gradb__V1__TensorStats value;
+    Gradb__V1__Stats stats;
+    Gradb__V1__Difference difference;
+    uint64_t *histogram;
+};
+/* `ret` must be freed, the look must outlive it. */
+void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,
+                         struct agent_stats_message *ret);
+void agent_stats_message_free(struct agent_stats_message *message);
+
+/* ---- agent_report.c ------------------------------------------------------------------ */
+
+/* A trigger of the item holds, or the value could not be checked. */
+bool agent_worth_reporting(const struct agent_watch_item *item, const struct agent_look *look,
+                           int64_t step);
+/* Adds a value to what the moment reports of the item's plan. */
+void agent_report_value(struct agent_moment *m, const struct agent_watch_item *item,
+                        struct agent_look *look);
+/* Queues what was gathered of the current plan as the last part of its report. */
+void agent_report_end(struct agent_moment *m);
+/* Keeps a value for the plan's record of this step. */
+void agent_record_value(struct agent *a, struct agent_watch_item *item, struct agent_look *look);
+void agent_record_send(struct agent *a, struct agent_watch_plan *plan);
+
+#endif
