@@ -108,7 +108,7 @@ static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t coun
         free(nodes);
         return GD_OK;
     }
-    if (session->target) {
+    if (gd_session_is_live(session)) {
         rc = send(session->target, nodes, count, err);
     }
     if (rc) {
@@ -129,7 +129,7 @@ void breakpoints_push(struct gd_session *session)
     struct gd_err err;
     int rc = resolve_sites(session);
 
-    if (!session->target) {
+    if (!gd_session_is_live(session)) {
         return;
     }
     if (!rc && impl->site_count) {

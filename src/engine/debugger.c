@@ -25,6 +25,17 @@ int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
     return GD_OK;
 }
 
+/* The target of a session that was over from the start: nobody has buried it. */
+static void end_record(struct gd_session *session)
+{
+    struct gd_target *target = session->target;
+
+    session->target = NULL;
+    if (target && target->ops->destroy) {
+        target->ops->destroy(target);
+    }
+}
+
 void gd_debugger_destroy(struct gd_debugger *debugger)
 {
     if (!debugger) {
@@ -37,6 +48,7 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
     }
     gd_debugger_reap(debugger);
     for (size_t i = 0; i < debugger->session_count; i++) {
+        end_record(debugger->sessions[i]);
         session_destroy(debugger->sessions[i]);
     }
     breakpoints_free(debugger);
@@ -137,6 +149,7 @@ static bool evict_session(struct gd_debugger *debugger)
             debugger->session_count--;
             memmove(debugger->sessions + i, debugger->sessions + i + 1,
                     (debugger->session_count - i) * sizeof(struct gd_session *));
+            end_record(session);
             session_destroy(session);
             return true;
         }

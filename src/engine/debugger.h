@@ -44,6 +44,12 @@ struct gd_server_ops {
     const char *(*address)(void *ctx); /* "127.0.0.1:50051"; NULL when not listening */
 };
 
+/* Opens a file that a training left behind as a session that is over (gd_session_create_record);
+ * given by main, as the wire is. GD_ENOTFOUND, GD_EIO, GD_EPROTO: it is none of those that can be
+ * opened, says which can. */
+typedef int (*gd_open_fn)(struct gd_debugger *debugger, const char *path, struct gd_session **ret,
+                          struct gd_err *err);
+
 /* Runs the event loop once, waiting at most max_seconds (< 0: as long as it takes). */
 typedef void (*gd_pump_fn)(void *ctx, double max_seconds);
 
@@ -67,10 +73,12 @@ struct gd_debugger {
     int next_breakpoint;               /* watchpoints take their numbers from here, too */
     struct gd_watchpoint *watchpoints; /* engine/watchpoint.h */
     bool watchpoints_observed;
+    struct gd_exclude *excludes; /* engine/watch_exclude.c */
     struct gd_settings settings;
     bool interrupted; /* the user pressed Ctrl-C; who acts on it clears it */
     const struct gd_server_ops *server;
     void *server_ctx;
+    gd_open_fn open_file; /* NULL: nothing can be opened */
     gd_pump_fn pump;
     void *pump_ctx;
     double (*now)(void *ctx); /* seconds since the epoch */

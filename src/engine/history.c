@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/history_impl.h"
@@ -391,6 +392,7 @@ void gd_history_head(const struct gd_history *history, struct gd_history_head *r
         .bytes = history->layout.bytes,
         .left_out = history->left_out,
         .generation = history->generation,
+        .records = history->layout.records,
         .damaged = history->damaged,
     };
 }

@@ -40,6 +40,7 @@ struct gd_history_head {
     uint32_t steps;                /* that fit, when every tensor comes once a step */
     uint64_t bytes, left_out;      /* of the file; tensors that did not fit */
     uint32_t generation;           /* how often the steps began again; what was before is gone */
+    uint32_t records;              /* of all tensors together: what the ring holds */
     uint64_t damaged;              /* records of a file that could not be read */
 };
 

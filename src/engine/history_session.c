@@ -139,7 +139,7 @@ void session_history_scalar(struct gd_session *session, const char *name, double
     struct gd_history_record record = {.step = step, .has_stats = true};
     struct gd_stats *stats = &record.stats;
 
-    if (!session->history || step < session->history->last_step) {
+    if (!session->history || !gd_session_is_live(session) || step < session->history->last_step) {
         return;
     }
     *stats = (struct gd_stats){.count = 1,

@@ -8,6 +8,7 @@
 #include "engine/cache.h"
 #include "engine/history.h"
 #include "engine/session_impl.h"
+#include "engine/watchpoint.h"
 
 const char *gd_state_name(enum gd_state state)
 {
@@ -51,14 +52,24 @@ static void emit(struct gd_session *session, enum gd_event_type type, const char
     gd_debugger_emit(session->debugger, &event);
 }
 
-bool gd_session_is_live(const struct gd_session *session)
-{
-    return session->target != NULL;
-}
-
 static bool has_ended(const struct gd_session *session)
 {
     return session->state == GD_LOST || session->state == GD_FINISHED;
+}
+
+bool gd_session_is_live(const struct gd_session *session)
+{
+    return session->target != NULL && !has_ended(session);
+}
+
+static void name_node(struct gd_session *session, struct gd_stop *stop)
+{
+    if (stop->node == GD_NO_NODE && stop->node_name[0]) {
+        stop->node = gd_graph_lookup_wire(session->graph, stop->node_name, strlen(stop->node_name));
+    } else if (stop->node != GD_NO_NODE && !stop->node_name[0]) {
+        copy_text(stop->node_name, sizeof(stop->node_name),
+                  gd_graph_name(session->graph, stop->node));
+    }
 }
 
 /* ---- making and breaking --------------------------------------------------------------------- */
@@ -73,6 +84,7 @@ void session_destroy(struct gd_session *session)
         free(session->impl->sites);
         free(session->impl->pushed);
         free(session->impl->kept);
+        gd_watching_free(session);
         free(session->impl);
     }
     gd_graph_destroy(session->graph);
@@ -107,8 +119,9 @@ static int make(struct gd_debugger *debugger, struct gd_session **ret, struct gd
     return GD_OK;
 }
 
-int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
-                      const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
+/* A session in the list, with its target. No event yet. */
+static int create(struct gd_debugger *debugger, struct gd_target *target,
+                  const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
 {
     struct gd_session *session = NULL;
     int rc = make(debugger, &session, err);
@@ -136,11 +149,52 @@ int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
     session->target = target;
     target->session = session;
     *ret = session;
+    return GD_OK;
+}
+
+int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
+                      const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err)
+{
+    struct gd_session *session;
+    int rc = create(debugger, target, peer, &session, err);
+
+    if (rc) {
+        return rc;
+    }
+    *ret = session;
     emit(session, GD_EV_CONNECTED, NULL, NULL);
     if (!debugger->current || !gd_session_is_live(debugger->current)) {
         debugger->current = session;
         emit(session, GD_EV_SELECTED, NULL, NULL);
     }
+    return GD_OK;
+}
+
+int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *target,
+                             const struct gd_session_record *record, struct gd_session **ret,
+                             struct gd_err *err)
+{
+    struct gd_session *session;
+    uint64_t sequence;
+    int rc = create(debugger, target, record->peer, &session, err);
+
+    if (rc) {
+        return rc;
+    }
+    gd_graph_destroy(session->graph);
+    session->graph = record->graph;
+    session->history = record->history;
+    session->graph_generation = 1;
+    session->state = GD_FINISHED;
+    sequence = session->stop.sequence + 1;
+    session->stop = record->stop;
+    session->stop.sequence = sequence;
+    name_node(session, &session->stop);
+    copy_text(session->end_text, sizeof(session->end_text), record->why);
+    debugger->current = session;
+    *ret = session;
+    emit(session, GD_EV_GRAPH, NULL, NULL);
+    emit(session, GD_EV_SELECTED, NULL, NULL);
     return GD_OK;
 }
 
@@ -197,16 +251,6 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
     }
     if (session->state == GD_STOPPED && session->stop.sequence == sequence) {
         gd_session_on_running(session);
-    }
-}
-
-static void name_node(struct gd_session *session, struct gd_stop *stop)
-{
-    if (stop->node == GD_NO_NODE && stop->node_name[0]) {
-        stop->node = gd_graph_lookup_wire(session->graph, stop->node_name, strlen(stop->node_name));
-    } else if (stop->node != GD_NO_NODE && !stop->node_name[0]) {
-        copy_text(stop->node_name, sizeof(stop->node_name),
-                  gd_graph_name(session->graph, stop->node));
     }
 }
 

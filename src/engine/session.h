@@ -153,6 +153,19 @@ struct gd_session {
 /* Registers a new session for a target (takes it over; also on failure). */
 int gd_session_create(struct gd_debugger *debugger, struct gd_target *target,
                       const struct gd_peer *peer, struct gd_session **ret, struct gd_err *err);
+/* A session of a training that is over and was recorded: it is finished from the start, but its
+ * target stays and answers fetches and statistics. Takes the target over (also on failure), and on
+ * success the graph and the history. Becomes the current session. */
+struct gd_session_record {
+    const struct gd_peer *peer;
+    struct gd_graph *graph;     /* committed */
+    struct gd_history *history; /* NULL none */
+    struct gd_stop stop;        /* where the training stood last */
+    const char *why;            /* end_text */
+};
+int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *target,
+                             const struct gd_session_record *record, struct gd_session **ret,
+                             struct gd_err *err);
 void gd_session_on_graph(struct gd_session *session); /* nodes were added and committed */
 void gd_session_on_running(struct gd_session *session);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
@@ -201,6 +214,6 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err);
-bool gd_session_is_live(const struct gd_session *session); /* has a target */
+bool gd_session_is_live(const struct gd_session *session); /* has a target that can run */
 
 #endif

@@ -27,6 +27,14 @@ static int need_stop(const struct gd_target *target, const char *what, struct gd
     return gd_fail(err, GD_ESTATE, "cannot %s now", what);
 }
 
+/* As need_stop; but a session that ended and has a target still is a record, which can be read. */
+static int need_values(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    bool record = target->session && target->session->state == GD_FINISHED;
+
+    return record ? GD_OK : need_stop(target, what, err);
+}
+
 static int need_live(const struct gd_target *target, const char *what, struct gd_err *err)
 {
     if (target->session && target->session->state == GD_LOST) {
@@ -123,7 +131,7 @@ int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
     if (ref->iter == GD_PREVIOUS && !(target->capabilities & GD_CAN_PREVIOUS)) {
         return unsupported(target, "show values of the previous step", err);
     }
-    rc = need_stop(target, "fetch a tensor", err);
+    rc = need_values(target, "fetch a tensor", err);
     return rc ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
 }
 
@@ -135,7 +143,7 @@ int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, g
     if (!target->ops->stats) {
         return unsupported(target, "compute statistics by itself", err);
     }
-    rc = need_stop(target, "compute statistics", err);
+    rc = need_values(target, "compute statistics", err);
     return rc ? rc : target->ops->stats(target, ref, fn, ctx, err);
 }
 
