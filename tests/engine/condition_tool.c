@@ -31,6 +31,10 @@ static struct {
     bool has_series;
     double scalar;
     bool has_scalar;
+    /* the last statistics, and what they were computed with */
+    struct gd_stats stats;
+    struct gd_stats_options options;
+    bool computed;
 } now = {.value_step = -1};
 
 static char *next(char **line)
@@ -89,6 +93,7 @@ static int set_tensor(char *line, struct gd_tensor **ret, struct gd_err *err)
 
     gd_tensor_unref(*ret);
     *ret = NULL;
+    now.computed = false;
     if (!dtype)
         return GD_OK;
     if (!dims || !line || !parse_dims(dims, &shape))
@@ -176,14 +181,27 @@ static bool scalar(void *ctx, const char *name, double *ret)
 
 /* As a target does: statistics with what the condition wants, against the value before when it is
  * of the same kind. */
-static void observe(const struct gd_condition_want *want, struct gd_stats *stats,
-                    struct gd_observation *ret)
+static bool compute(const struct gd_stats_options *options)
 {
-    struct gd_stats_options options = {
-        .rtol = want->rtol, .atol = want->atol, .equal_nan = want->equal_nan};
     bool alike = now.cur && now.prev && now.cur->dtype == now.prev->dtype &&
                  gd_shape_equal(&now.cur->shape, &now.prev->shape);
 
+    if (now.computed && memcmp(options, &now.options, sizeof(*options)) == 0)
+        return true;
+    now.options = *options;
+    now.computed =
+        now.cur && !gd_stats_compute(now.cur, alike ? now.prev : NULL, options, &now.stats, NULL);
+    return now.computed;
+}
+
+static void observe(const struct gd_condition_want *want, struct gd_observation *ret)
+{
+    struct gd_stats_options options;
+
+    memset(&options, 0, sizeof(options)); /* compared as bytes */
+    options.rtol = want->rtol;
+    options.atol = want->atol;
+    options.equal_nan = want->equal_nan;
     *ret = (struct gd_observation){.error = now.error,
                                    .dtype = now.cur ? now.cur->dtype : GD_DT_NONE,
                                    .range = -1,
@@ -196,11 +214,12 @@ static void observe(const struct gd_condition_want *want, struct gd_stats *stats
         options.range[0] = want->range;
         ret->range = 0;
     }
-    if (!now.cur || gd_stats_compute(now.cur, alike ? now.prev : NULL, &options, stats, NULL))
+    if (!compute(&options))
         return;
+    now.stats.units = now.stats.dead_units = 0;
     if (now.units)
-        gd_units_count(now.units, want->dead_steps, &stats->units, &stats->dead_units);
-    ret->stats = stats;
+        gd_units_count(now.units, want->dead_steps, &now.stats.units, &now.stats.dead_units);
+    ret->stats = &now.stats;
 }
 
 static void answer(const struct gd_verdict *verdict)
@@ -226,7 +245,6 @@ static int do_judge(char *line, struct gd_err *err)
     struct gd_condition_want want;
     struct gd_observation seen;
     struct gd_verdict verdict;
-    struct gd_stats stats;
     size_t count = 0;
     int rc = gd_condition_find(next(&line), &condition, err);
 
@@ -244,7 +262,7 @@ static int do_judge(char *line, struct gd_err *err)
     if (rc)
         return rc;
     gd_condition_want(condition, values, count, &want);
-    observe(&want, &stats, &seen);
+    observe(&want, &seen);
     gd_condition_judge(condition, values, count, &seen, &verdict);
     answer(&verdict);
     return GD_OK;
@@ -255,14 +273,13 @@ static int do_expr(char *line, struct gd_err *err)
     struct gd_condition_want want;
     struct gd_observation seen;
     struct gd_verdict verdict;
-    struct gd_stats stats;
     struct gd_expr *expr;
     int rc = gd_expr_parse(line, &expr, err);
 
     if (rc)
         return rc;
     gd_condition_want_expr(expr, &want);
-    observe(&want, &stats, &seen);
+    observe(&want, &seen);
     gd_condition_judge_expr(expr, &seen, &verdict);
     answer(&verdict);
     gd_expr_destroy(expr);
