@@ -168,7 +168,7 @@ static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
     agent_stats_message(look, item->message->options, &m);
     m.value.node = item->node;
     m.value.slot = item->slot;
-    if (item->node == 0) {
+    if (item->message->scalar[0]) {
         m.value.scalar = item->message->scalar;
     }
     size_t len = gradb__v1__tensor_stats__get_packed_size(&m.value);

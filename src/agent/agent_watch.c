@@ -24,6 +24,11 @@ static void plan_free(struct agent_watch_plan *plan)
     free(plan);
 }
 
+static bool is_scalar(const struct agent_watch_item *item)
+{
+    return item->message->scalar[0] != '\0';
+}
+
 static bool wants_previous(const struct agent_watch_item *item)
 {
     return item->message->options && item->message->options->against_previous;
@@ -81,7 +86,7 @@ static void link_item(struct agent *a, struct agent_watch_item *item)
 {
     item->next_of_node = NULL;
     item->leader = NULL;
-    if (item->node == 0) {
+    if (is_scalar(item)) {
         item->next_of_node = a->scalar_items;
         a->scalar_items = item;
     } else {
@@ -136,8 +141,8 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
     for (size_t i = 0; i < from->n_items; i++) {
         items[i].plan = plan;
         items[i].message = from->items[i];
-        items[i].node = from->items[i]->scalar[0] ? 0 : from->items[i]->node;
-        items[i].slot = items[i].node ? from->items[i]->slot : 0;
+        items[i].node = is_scalar(&items[i]) ? 0 : from->items[i]->node;
+        items[i].slot = is_scalar(&items[i]) ? 0 : from->items[i]->slot;
         items[i].recorded_step = -1;
     }
     return plan;
@@ -152,9 +157,9 @@ static struct agent_watch_item *old_item(const struct agent *a, const struct age
                                          const struct agent_watch_item *item)
 {
     const struct agent_node *node = agent_node_at(a, item->node);
-    struct agent_watch_item *i = item->node ? (node ? node->watch : NULL) : a->scalar_items;
+    struct agent_watch_item *i = is_scalar(item) ? a->scalar_items : node ? node->watch : NULL;
     while (i && (i->plan != old || i->slot != item->slot ||
-                 (item->node == 0 && strcmp(i->message->scalar, item->message->scalar) != 0))) {
+                 (is_scalar(item) && strcmp(i->message->scalar, item->message->scalar) != 0))) {
         i = i->next_of_node;
     }
     return i;
@@ -167,7 +172,7 @@ static void inherit(struct agent *a, struct agent_watch_plan *plan,
 {
     for (size_t i = 0; i < plan->item_count; i++) {
         struct agent_watch_item *item = &plan->items[i];
-        if (dead_steps(item) == 0 && item->node != 0) {
+        if (dead_steps(item) == 0 && !is_scalar(item)) {
             continue;
         }
         struct agent_watch_item *before = old_item(a, old, item);
@@ -284,7 +289,7 @@ static void look(struct agent_moment *m, struct agent_watch_item *item, struct a
         return;
     }
     uint64_t start = agent_now_ns();
-    if (item->node == 0) {
+    if (is_scalar(item)) {
         look_at_scalar(m->a, item, ret);
     } else {
         agent_stats_look(m->a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
@@ -424,7 +429,7 @@ bool agent_watch_step_end(struct agent *a)
         }
         for (size_t i = 0; i < plan->item_count; i++) {
             struct agent_watch_item *item = &plan->items[i];
-            if (item->node == 0 || agent_node_at(a, item->node)) {
+            if (is_scalar(item) || agent_node_at(a, item->node)) {
                 watch_item(&m, item);
             }
         }

@@ -2,11 +2,14 @@
 /*
  * A small training run on libgradb for debuggers that are written in a test:
  *
- *     agent_trainer ADDRESS STEPS
+ *     agent_trainer ADDRESS STEPS [EXTRA]
  *
  * "net/w" is a parameter, "net/a" and "net/b" run in every step ("net/b" holds a NaN in step 3),
  * "net/eager" has a value that does not outlive its call and whose shape is (step,). Element i of
- * all of them is 100 * step + i. Exit status 0: all steps done; 3: told to end; 4: no debugger.
+ * all of them is 100 * step + i. Of the three columns of "net/relu" the first is zero always, the
+ * second from step 3 on. "net/rare" does not run in steps 3 and 4. EXTRA nodes "extra/0" and so on
+ * run in every step. The scalar "loss" is told in every step, "even" in those.
+ * Exit status 0: all steps done; 3: told to end; 4: no debugger.
  */
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +41,25 @@ static void fill(float *data, int64_t count, int64_t step)
     }
 }
 
+static void relu(float *data, int64_t step)
+{
+    for (int i = 0; i < COUNT; i++) {
+        bool zero = i % 3 == 0 || (i % 3 == 1 && step >= 3);
+        data[i] = zero ? 0 : (float)(100 * step + i);
+    }
+}
+
+static gradb_node *extra_nodes(gradb *g, long count, float *data)
+{
+    gradb_node *nodes = calloc((size_t)count + 1, sizeof(*nodes));
+    for (long i = 0; nodes && i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "extra/%ld", i);
+        nodes[i] = add(g, name, GRADB_BACKWARD, 0, data);
+    }
+    return nodes;
+}
+
 static void eager(gradb *g, gradb_node node, int64_t step)
 {
     float *data = malloc((size_t)step * sizeof(*data));
@@ -52,14 +74,18 @@ static void eager(gradb *g, gradb_node node, int64_t step)
 
 int main(int argc, char **argv)
 {
-    static float w[COUNT], a[COUNT], b[COUNT];
+    static float w[COUNT], a[COUNT], b[COUNT], r[COUNT], rare[COUNT];
     gradb_options options = {.framework = "trainer", .address = argc > 1 ? argv[1] : NULL};
     int64_t steps = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+    long extra_count = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     gradb *g = gradb_open(&options);
     gradb_node nw = add(g, "net/w", GRADB_NO_PHASE, 0, w);
     gradb_node na = add(g, "net/a", GRADB_FORWARD, nw, a);
     gradb_node nb = add(g, "net/b", GRADB_FORWARD, na, b);
     gradb_node ne = add(g, "net/eager", GRADB_BACKWARD, nb, NULL);
+    gradb_node nr = add(g, "net/relu", GRADB_BACKWARD, nb, r);
+    gradb_node nrare = add(g, "net/rare", GRADB_BACKWARD, nr, rare);
+    gradb_node *extra = extra_nodes(g, extra_count, a);
     gradb_publish(g);
     if (!gradb_wait(g, 30)) {
         fprintf(stderr, "agent_trainer: %s\n", gradb_error(g));
@@ -79,11 +105,24 @@ int main(int argc, char **argv)
         gradb_did(g, nb);
         gradb_enter(g, GRADB_BACKWARD);
         eager(g, ne, step);
+        relu(r, step);
+        gradb_did(g, nr);
+        if (step != 3 && step != 4) {
+            fill(rare, COUNT, step);
+            gradb_did(g, nrare);
+        }
+        for (long i = 0; extra && i < extra_count; i++) {
+            gradb_did(g, extra[i]);
+        }
         fill(w, COUNT, step);
         gradb_scalar(g, "loss", 1.0 / (double)step);
+        if (step % 2 == 0) {
+            gradb_scalar(g, "even", (double)step);
+        }
         gradb_step_end(g);
     }
     bool told = gradb_wants_stop(g);
     gradb_close(g, NULL);
+    free(extra);
     return told ? 3 : 0;
 }
