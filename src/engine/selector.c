@@ -15,6 +15,7 @@ enum term_kind {
     TERM_KINDS,
     TERM_ALL,
     TERM_TYPE,
+    TERM_ACTIVATION, /* activations of one type */
     TERM_SOURCE,
 };
 
@@ -187,6 +188,9 @@ static void classify_word(struct term *term)
     if (strncmp(term->text, "type:", 5) == 0) {
         term->kind = TERM_TYPE;
         prefix = 5;
+    } else if (strncmp(term->text, "activations:", 12) == 0) {
+        term->kind = TERM_ACTIVATION;
+        prefix = 12;
     } else if (strncmp(term->text, "at:", 3) == 0) {
         term->kind = TERM_SOURCE;
         prefix = 3;
@@ -222,7 +226,9 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
             parser->at = at;
             rc = fault(parser, err,
                        term->kind == TERM_TYPE ? "type: wants an operator type"
-                                               : "at: wants FILE or FILE:LINE");
+                       : term->kind == TERM_ACTIVATION
+                           ? "activations: wants a function, as in activations:relu"
+                           : "at: wants FILE or FILE:LINE");
         }
     }
     if (rc) {
@@ -233,12 +239,13 @@ static int parse_term(struct parser *parser, bool except, struct term **ret, str
     return GD_OK;
 }
 
-/* At "except" and a blank behind it. */
-static bool at_except(const struct parser *parser)
+/* At that word and a blank behind it. */
+static bool at_word(const struct parser *parser, const char *word)
 {
     const char *at = parser->text + parser->at;
+    size_t len = strlen(word);
 
-    return strncmp(at, "except", 6) == 0 && (is_blank(at[6]) || at[6] == '\0');
+    return strncmp(at, word, len) == 0 && (is_blank(at[len]) || at[len] == '\0');
 }
 
 static int parse_terms(struct parser *parser, struct term **end, struct gd_err *err)
@@ -262,11 +269,12 @@ static int parse_terms(struct parser *parser, struct term **end, struct gd_err *
         }
         if (c == ',' || c == '|') {
             parser->at++;
-        } else if (!except && at_except(parser)) {
-            parser->at += 6;
-            except = true;
+        } else if (at_word(parser, except ? "with" : "except")) {
+            parser->at += except ? 4 : 6;
+            except = !except;
         } else {
-            return fault(parser, err, "',' or 'except' is missing");
+            return fault(parser, err,
+                         except ? "',' or 'with' is missing" : "',' or 'except' is missing");
         }
     }
 }
@@ -289,13 +297,34 @@ int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err 
     return GD_OK;
 }
 
+bool gd_selector_has_except(const struct gd_selector *selector)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (term->except) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gd_selector_ends_in_except(const struct gd_selector *selector)
+{
+    const struct term *term = selector->terms;
+
+    while (term && term->next) {
+        term = term->next;
+    }
+    return term && term->except;
+}
+
 /* ---- resolving ----------------------------------------------------------------------------------
  */
 
 struct picked {
     struct gd_graph *graph;
     unsigned char *bits;
-    bool value; /* what a match sets: true, or false for an except term */
+    bool value;             /* what a match sets: true, or false for an except term */
+    const char *activation; /* TERM_ACTIVATION: a glob for the type */
 };
 
 static int pick(void *ctx, gd_node_id node)
@@ -388,6 +417,18 @@ static int pick_type(struct picked *picked, const char *pattern)
     return rc;
 }
 
+static int pick_activation(void *ctx, gd_node_id node)
+{
+    struct picked *picked = ctx;
+    struct gd_node_info info;
+
+    if (gd_graph_node(picked->graph, node, &info) && info.kind == GD_NODE_ACTIVATION &&
+        gd_glob_match(picked->activation, info.type, true)) {
+        pick(picked, node);
+    }
+    return 0;
+}
+
 static int pick_kinds(struct picked *picked, unsigned kinds)
 {
     int rc = 0;
@@ -466,6 +507,10 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
     case TERM_ALL: rc = gd_graph_search_name(picked->graph, "", pick, picked); break;
     case TERM_KINDS: rc = pick_kinds(picked, term->kinds); break;
     case TERM_TYPE: rc = pick_type(picked, term->text); break;
+    case TERM_ACTIVATION:
+        picked->activation = term->text;
+        rc = gd_graph_search_kind(picked->graph, GD_NODE_ACTIVATION, pick_activation, picked);
+        break;
     case TERM_SOURCE:
         rc = gd_graph_search_source(picked->graph, term->text, term->line, pick, picked);
         break;

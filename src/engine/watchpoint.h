@@ -47,10 +47,12 @@ struct gd_watchpoint {
     bool temporary;
     char *label; /* NULL none */
     bool enabled;
-    uint64_t ignore;  /* hits left to ignore */
-    uint64_t checks;  /* values that were judged, in all sessions; 0 where a process evaluates */
-    uint64_t hits;    /* times it fired, ignored ones too */
-    uint64_t unclear; /* times it could not be checked */
+    bool spent;        /* a temporary one that has fired: it goes when the training stops */
+    uint32_t revision; /* grows with each edit */
+    uint64_t ignore;   /* hits left to ignore */
+    uint64_t checks;   /* values that were judged, in all sessions; 0 where a process evaluates */
+    uint64_t hits;     /* times it fired, ignored ones too */
+    uint64_t unclear;  /* times it could not be checked */
     /* Its share of what the targets spent, by the last gd_watch_costs: a tensor's cost is divided
      * evenly among the watchpoints that cover it, so that the shares add up. */
     uint64_t cost_ns;
@@ -110,6 +112,17 @@ enum gd_watch_state { GD_WATCHED_NONE, GD_WATCHED_PART, GD_WATCHED_ALL, GD_WATCH
  * the nodes below it. O(1) for a node; a scope's answer is kept until something changes. */
 enum gd_watch_state gd_watch_node_state(struct gd_session *session, gd_node_id node);
 enum gd_watch_state gd_watch_scope_state(struct gd_session *session, gd_scope_id scope);
+/* Where a watchpoint is judged in a session (NULL: as it is meant). */
+enum gd_watch_place {
+    GD_WATCH_PLACE_NONE,     /* nowhere: `why` says what hinders */
+    GD_WATCH_PLACE_EXACT,    /* by us, as soon as a node has run; leaves at the end of the step */
+    GD_WATCH_PLACE_STEP_END, /* by us, at the end of the step */
+    GD_WATCH_PLACE_START,    /* by us, before the first step */
+    GD_WATCH_PLACE_PROCESS,  /* by the process itself */
+};
+enum gd_watch_place gd_watchpoint_place(const struct gd_watchpoint *watch,
+                                        const struct gd_debugger *debugger,
+                                        const struct gd_session *session, char *why, size_t size);
 /* Numbers of the watchpoints that cover a node; returns how many there are, fills at most max. */
 size_t gd_watch_of_node(struct gd_session *session, gd_node_id node, int *ret, size_t max);
 
