@@ -353,16 +353,6 @@ static int decode_value(const struct v1_target *t, const Gradb__V1__TensorStats 
     return GD_OK;
 }
 
-/* Until the engine judges: nothing stops. */
-__attribute__((weak)) bool gd_session_on_watch_values(struct gd_session *session,
-                                                      const struct gd_watch_moment *moment,
-                                                      const struct gd_watch_value *values,
-                                                      size_t count, char *why, size_t size)
-{
-    (void)session, (void)moment, (void)values, (void)count, (void)why, (void)size;
-    return false;
-}
-
 static void judge(struct v1_target *t, const Gradb__V1__WatchReport *m, bool exact,
                   struct batch *batch)
 {
