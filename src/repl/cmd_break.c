@@ -2,6 +2,7 @@
 /* Breakpoints: break, tbreak, delete, enable, disable, ignore, commands, info breakpoints. */
 #include "repl/commands.h"
 #include "repl/repl_impl.h"
+#include "repl/watch.h"
 
 #include "engine/selector.h"
 #include "engine/watchpoint.h"
@@ -42,7 +43,8 @@ static int parse_range(struct command_call *call, const char *text, struct range
 
 static int no_breakpoint(int number, struct gd_err *err)
 {
-    return gd_fail(err, GD_ENOTFOUND, "there is no breakpoint %d: \"info breakpoints\" lists them",
+    return gd_fail(err, GD_ENOTFOUND,
+                   "there is no breakpoint or watchpoint %d: \"info breakpoints\" lists them",
                    number);
 }
 
@@ -246,19 +248,17 @@ struct enable_how {
 static int enable_one(struct command_call *call, int number, void *ctx, struct gd_err *err)
 {
     const struct enable_how *how = ctx;
-
-    if (gd_watchpoint_at(call->debugger, number) != NULL) {
-        return how->then_delete || how->count > 0
-                   ? gd_fail(err, GD_EUNSUPPORTED,
-                             "watchpoint %d can only be enabled or disabled for good", number)
-                   : gd_watchpoint_enable(call->debugger, number, how->enable, err);
-    }
-    int rc = gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
+    struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, number);
+    int rc = watch != NULL
+                 ? gd_watchpoint_enable(call->debugger, number, how->enable, err)
+                 : gd_debugger_enable_breakpoint(call->debugger, number, how->enable, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    if (how->then_delete) {
+    if (how->then_delete && watch != NULL) {
+        watch->temporary = true;
+    } else if (how->then_delete) {
         gd_debugger_breakpoint(call->debugger, number)->temporary = true;
     }
     rc = repl_set_stop_count(call->repl, number, how->count);
@@ -312,7 +312,7 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
     struct range range;
 
     if (call->argc != 2) {
-        return gd_fail(err, GD_EUSAGE, "ignore: a breakpoint's number and a count are needed");
+        return gd_fail(err, GD_EUSAGE, "ignore: a number and a count are needed");
     }
     int rc = parse_range(call, call->argv[0], &range, err);
     if (rc == GD_OK) {
@@ -322,16 +322,27 @@ static int run_ignore(struct command_call *call, struct gd_err *err)
         return rc;
     }
     struct gd_breakpoint *at = gd_debugger_breakpoint(call->debugger, range.first);
-    if (at == NULL) {
+    struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, range.first);
+    if (at == NULL && watch == NULL) {
         return no_breakpoint(range.first, err);
     }
-    at->ignore = (uint64_t)count;
-    if (count == 0) {
-        out_printf(call->out, "Breakpoint %d stops the next time.\n", at->number);
+    if (at != NULL) {
+        at->ignore = (uint64_t)count;
+        breakpoint_record(call, out_record(call->out, "breakpoint"), at);
     } else {
-        out_printf(call->out, "Breakpoint %d lets %lld more pass.\n", at->number, (long long)count);
+        rc = gd_watchpoint_set_ignore(call->debugger, watch->number, (uint64_t)count, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        watch_record(call, out_record(call->out, "watchpoint"), watch);
     }
-    breakpoint_record(call, out_record(call->out, "breakpoint"), at);
+    const char *noun = at != NULL ? "Breakpoint" : watch_noun(watch);
+    if (count == 0) {
+        out_printf(call->out, "%s %d %s the next time.\n", noun, range.first,
+                   watch != NULL && watch->action == GD_WATCH_TRACE ? "reports" : "stops");
+    } else {
+        out_printf(call->out, "%s %d lets %lld more pass.\n", noun, range.first, (long long)count);
+    }
     return GD_OK;
 }
 
@@ -354,8 +365,7 @@ static int run_commands(struct command_call *call, struct gd_err *err)
         return no_breakpoint(range.first < 1 ? 1 : range.last, err);
     }
     if (call->repl->options.interactive) {
-        out_printf(call->out,
-                   "Type commands for when breakpoint %d stops, one a line; \"end\" ends them.\n",
+        out_printf(call->out, "Type commands for when %d stops, one a line; \"end\" ends them.\n",
                    range.first);
     }
     return repl_body_open(call->repl, BODY_COMMANDS, "", range.first, range.last, err);
@@ -390,17 +400,34 @@ static void print_breakpoint(struct command_call *call, const struct gd_breakpoi
     gd_buf_deinit(&place);
 }
 
+static void print_watchpoint(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    out_printf(call->out, "%-3d  %-10s  %-4s  %-3s  %s\n", watch->number,
+               watch->action == GD_WATCH_TRACE ? "trace" : "watchpoint",
+               watch->temporary ? "del" : "keep", watch->enabled ? "y" : "n",
+               watch_text(call, watch));
+    print_body(call, watch->number);
+}
+
+/* Both kinds, in order of their numbers, as gdb lists them. */
 int cmd_info_breakpoints(struct command_call *call, struct gd_err *err)
 {
     cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "breakpoints"), "breakpoints");
+    const struct gd_breakpoint *b = call->debugger->breakpoints;
+    const struct gd_watchpoint *w = call->debugger->watchpoints;
 
     (void)err;
-    if (call->debugger->breakpoints == NULL) {
+    if (b == NULL && w == NULL) {
         out_printf(call->out, "No breakpoints.\n");
         return GD_OK;
     }
     out_printf(call->out, "Num  Type        Disp  Enb  Where\n");
-    for (const struct gd_breakpoint *b = call->debugger->breakpoints; b != NULL; b = b->next) {
+    while (b != NULL || w != NULL) {
+        if (b == NULL || (w != NULL && w->number < b->number)) {
+            print_watchpoint(call, w); /* their records are those of info watchpoints */
+            w = w->next;
+            continue;
+        }
         if (out_is_json(call->out)) {
             cJSON *object = cJSON_CreateObject();
             breakpoint_record(call, object, b);
@@ -408,6 +435,7 @@ int cmd_info_breakpoints(struct command_call *call, struct gd_err *err)
         } else {
             print_breakpoint(call, b);
         }
+        b = b->next;
     }
     return GD_OK;
 }
@@ -450,7 +478,7 @@ const struct command cmd_break_table[] = {
      .aliases = "en",
      .group = "breakpoints",
      .usage = "enable [once | delete | count K] [N | N-M]...",
-     .summary = "Let breakpoints stop the training again",
+     .summary = "Let breakpoints and watchpoints stop the training again",
      .help = "once: it stops once, then it is disabled. count K: it is disabled after K stops.\n"
              "delete: it stops once, then it is deleted. Without a number all are enabled.",
      .args = {ARG_BREAKPOINT},
@@ -459,23 +487,24 @@ const struct command cmd_break_table[] = {
      .aliases = "dis disa",
      .group = "breakpoints",
      .usage = "disable [N | N-M]...",
-     .summary = "Keep breakpoints from stopping the training",
+     .summary = "Keep breakpoints and watchpoints from stopping the training",
      .help = "Without a number all are disabled. \"enable\" undoes it.",
      .args = {ARG_BREAKPOINT},
      .run = run_disable},
     {.name = "ignore",
      .group = "breakpoints",
      .usage = "ignore N COUNT",
-     .summary = "Let a breakpoint pass a number of times",
-     .help = "The next COUNT times that breakpoint N is reached the training goes on.",
+     .summary = "Let a breakpoint or a watchpoint pass a number of times",
+     .help = "The next COUNT times that breakpoint N is reached, or that watchpoint N fires, the\n"
+             "training goes on.",
      .args = {ARG_BREAKPOINT, ARG_WORD},
      .run = run_ignore},
     {.name = "commands",
      .group = "breakpoints",
      .usage = "commands [N | N-M]",
-     .summary = "Give a breakpoint commands to run when it stops, up to \"end\"",
+     .summary = "Give a breakpoint or watchpoint commands to run when it stops, up to \"end\"",
      .help =
-         "Without a number the breakpoint set last is meant. \"silent\" as the first command\n"
+         "Without a number the one set last is meant. \"silent\" as the first command\n"
          "keeps the stop from being reported. A command that resumes the training ends the list.\n"
          "No commands at all take the list away.\n"
          "Example:\n"

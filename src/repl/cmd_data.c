@@ -564,6 +564,10 @@ static int run_save(struct command_call *call, struct gd_err *err)
     if (call->argc < 2) {
         return gd_fail(err, GD_EUSAGE, "save wants a tensor and a file");
     }
+    bool watchpoints = strcmp(call->argv[0], "watchpoints") == 0;
+    if (call->argc == 2 && (watchpoints || strcmp(call->argv[0], "breakpoints") == 0)) {
+        return cmd_save_points(call, !watchpoints, home_path(call, call->argv[1]), err);
+    }
     const char *path = home_path(call, call->argv[--call->argc]);
     enum value_which which = VALUE_CURRENT;
     const char *last = call->argv[call->argc - 1];
@@ -627,11 +631,16 @@ const struct command cmd_data_table[] = {
     {
         .name = "save",
         .group = "data",
-        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy",
-        .summary = "Save a tensor to a .npy file",
+        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save watchpoints|breakpoints "
+                 "FILE",
+        .summary = "Save a tensor to a .npy file, or watchpoints as commands",
         .help = "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
                 "has no such type.\n"
                 "\n"
+                "save watchpoints writes the commands that set them again, with ignore counts,\n"
+                "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
+                "\n"
+                "  save watchpoints watch.gdb\n"
                 "  save head.weight w.npy\n"
                 "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},

@@ -7,6 +7,7 @@
 #include "repl/inspect.h"
 #include "repl/nodes.h"
 #include "repl/tree.h"
+#include "repl/watch.h"
 
 /* ---- search -------------------------------------------------------------------------------- */
 
@@ -167,6 +168,8 @@ static void scope_record(struct command_call *call, const struct gd_scope_info *
         cJSON *item = cJSON_CreateObject();
         inspect_add_text(call, item, "scope", child.name);
         cJSON_AddNumberToObject(item, "nodes", child.total_count);
+        cJSON_AddStringToObject(item, "watched",
+                                watch_state_name(gd_watch_scope_state(call->session, id)));
         cJSON_AddItemToArray(scopes, item);
     }
     cJSON *nodes = cJSON_AddArrayToObject(record, "nodes");
@@ -174,6 +177,7 @@ static void scope_record(struct command_call *call, const struct gd_scope_info *
          node = gd_graph_next_in_scope(graph, node)) {
         cJSON *item = cJSON_CreateObject();
         inspect_add_node(call, item, node);
+        cJSON_AddItemToObject(item, "watchpoints", watch_numbers_record(call, node));
         cJSON_AddItemToArray(nodes, item);
     }
 }
@@ -192,8 +196,8 @@ static void scope_text(struct command_call *call, const struct gd_scope_info *in
             hidden++;
             continue;
         }
-        out_printf(call->out, "  %s/  %s\n", out_safe(call, child.leaf),
-                   inspect_plural(call, child.total_count, "node"));
+        out_printf(call->out, "  %s/  %s%s\n", out_safe(call, child.leaf),
+                   inspect_plural(call, child.total_count, "node"), watch_scope_mark(call, id));
     }
     for (gd_node_id node = info->first_node; node != GD_NO_NODE;
          node = gd_graph_next_in_scope(graph, node)) {
@@ -203,8 +207,10 @@ static void scope_text(struct command_call *call, const struct gd_scope_info *in
             continue;
         }
         const char *slash = strrchr(at.name, '/');
-        out_printf(call->out, "  %s  (%s) %s\n", out_safe(call, slash ? slash + 1 : at.name),
-                   out_safe(call, at.type), inspect_outputs(call, node));
+        const char *numbers = watch_numbers_of(call, node);
+        out_printf(call->out, "  %s  (%s) %s%s%s\n", out_safe(call, slash ? slash + 1 : at.name),
+                   out_safe(call, at.type), inspect_outputs(call, node),
+                   numbers[0] != '\0' ? ", watched by " : "", numbers);
     }
     if (hidden > 0) {
         out_printf(call->out, "  ... %s more (scope %s -a)\n", inspect_number(call, hidden),

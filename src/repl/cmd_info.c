@@ -509,35 +509,53 @@ static const struct command info_subs[] = {
         .name = "breakpoints",
         .aliases = "b",
         .usage = "info breakpoints",
-        .summary = "Breakpoints with their numbers, hit counts and bodies",
+        .summary = "Breakpoints and watchpoints with their numbers, hit counts and bodies",
         .help = "  info breakpoints\n",
         .run = cmd_info_breakpoints,
     },
     {
         .name = "watchpoints",
         .aliases = "w wat",
-        .usage = "info watchpoints",
-        .summary = "Watchpoints with their numbers, conditions and hit counts",
-        .help = "  info watchpoints\n",
+        .usage = "info watchpoints [N [-a]]",
+        .summary = "Watchpoints: what they watch, how often they fired, what they cost",
+        .help =
+            "When: exact (behind each operator), step (at its end), start (before the first step),\n"
+            "process (which evaluates it by itself). Checks: tensors that were judged. Cost: time\n"
+            "spent on statistics in the training process; what several watchpoints share is\n"
+            "divided among them, so that the rows add up. Reports: bytes sent to gradb. With a\n"
+            "number the nodes are listed, too, with -a all of them.\n"
+            "\n"
+            "  info watchpoints\n",
+        .args = {ARG_WATCHPOINT},
         .run = cmd_info_watchpoints,
     },
     {
         .name = "hits",
-        .usage = "info hits [N | -a]",
-        .summary =
-            "What fired, or could not be checked: the last ones, those of one watchpoint, all",
-        .help = "  info hits\n  info hits 2\n  info hits -a\n",
-        .args = {ARG_BREAKPOINT},
+        .usage = "info hits [N] [-a]",
+        .summary = "What fired, or could not be checked, in order of step and execution",
+        .help = "The last 40, of watchpoint N alone, with -a all; with the values that were set\n"
+                "and the actual ones. \"hit\" goes to one.\n"
+                "\n"
+                "  info hits\n  info hits 2\n  info hits -a\n",
+        .args = {ARG_WATCHPOINT},
         .flags = CMD_NEEDS_SESSION,
         .run = cmd_info_hits,
     },
     {
         .name = "conditions",
         .usage = "info conditions [CONDITION]",
-        .summary = "Conditions that watch takes, with their parameters",
+        .summary = "Conditions that watch takes, with their parameters and advice",
         .help = "  info conditions\n  info conditions TL\n",
         .args = {ARG_CONDITION},
         .run = cmd_info_conditions,
+    },
+    {
+        .name = "statistics",
+        .aliases = "stats figures",
+        .usage = "info statistics",
+        .summary = "The figures that expressions of watch are made of",
+        .help = "  info statistics\n",
+        .run = cmd_info_statistics,
     },
     {
         .name = "display",

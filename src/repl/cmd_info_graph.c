@@ -7,6 +7,7 @@
 #include "repl/inspect.h"
 #include "repl/nodes.h"
 #include "repl/stacks.h"
+#include "repl/watch.h"
 
 #define TYPES_SHOWN 10
 
@@ -272,6 +273,10 @@ static void node_text(struct command_call *call, gd_node_id node, const struct g
         out_printf(call->out, "  %-11s %s:%u%s%s\n", "made at", out_safe(call, frame->file),
                    frame->line, frame->function[0] ? " in " : "", out_safe(call, frame->function));
     }
+    const char *numbers = watch_numbers_of(call, node);
+    if (numbers[0] != '\0') {
+        out_printf(call->out, "  %-11s %s\n", "watched by", numbers);
+    }
 }
 
 static void add_edges(struct command_call *call, cJSON *record, const char *key,
@@ -319,6 +324,7 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
         inspect_add_text(call, record, "file", frame->file);
         cJSON_AddNumberToObject(record, "line", frame->line);
     }
+    cJSON_AddItemToObject(record, "watchpoints", watch_numbers_record(call, node));
 }
 
 int inspect_info_node(struct command_call *call, struct gd_err *err)

@@ -5,6 +5,7 @@
 #include "repl/settings_table.h"
 
 #include "engine/cache.h"
+#include "engine/watchpoint.h"
 
 #include <string.h>
 
@@ -19,10 +20,16 @@ static const char *unquote(struct command_call *call, const char *value)
 }
 
 /* Settings that live elsewhere, too, are carried there. */
-static int apply(struct command_call *call, struct gd_err *err)
+static int apply(struct command_call *call, const struct gd_settings *before, struct gd_err *err)
 {
+    const struct gd_settings *now = &call->debugger->settings;
+
     for (size_t i = 0; i < call->debugger->session_count; i++) {
         gd_cache_set_max(call->debugger->sessions[i]->cache, call->debugger->settings.max_cache);
+    }
+    if (now->evaluate != before->evaluate || now->watch_when != before->watch_when ||
+        now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
+        gd_watchpoints_apply(call->debugger);
     }
     return gd_debugger_apply_keep_previous(call->debugger, err);
 }
@@ -74,7 +81,7 @@ static int run_set(struct command_call *call, struct gd_err *err)
     }
     struct gd_settings before = call->debugger->settings;
     call->debugger->settings = changed;
-    rc = apply(call, err);
+    rc = apply(call, &before, err);
     if (rc == GD_EINVAL) {
         call->debugger->settings = before;
     }

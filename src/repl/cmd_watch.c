@@ -1,372 +1,459 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Watchpoints: watch, unwatch, recheck, info watchpoints, info hits, info conditions. */
-#include "engine/watchpoint.h"
-
-#include <stdio.h>
+/* Making and changing watchpoints: watch, trace, twatch, unwatch, condition, edit, exclude,
+ * recheck. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/selector.h"
 #include "repl/commands.h"
+#include "repl/inspect.h"
 #include "repl/repl_impl.h"
+#include "repl/watch.h"
+#include "repl/watch_args.h"
 
-#define HITS_SHOWN 40
+/* ---- watch, trace, twatch ------------------------------------------------------------------ */
 
-/* ---- watch --------------------------------------------------------------------------------- */
-
-static int parse_value(const char *text, struct gd_condition_value *value, struct gd_err *err)
+static int set_watchpoint(struct command_call *call, enum gd_watch_action action, bool temporary,
+                          struct gd_err *err)
 {
-    char *end;
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        value->type = GD_PARAM_BOOL;
-        value->value = *text == 't';
-        return GD_OK;
+    struct watch_args args;
+    struct gd_watchpoint *watch = NULL;
+    if (call->line[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "%s: name a condition (\"info conditions\" lists them)",
+                       call->command->name);
     }
-    value->type = GD_PARAM_FLOAT;
-    value->value = strtod(text, &end);
-    if (end == text || *end)
-        return gd_fail(err, GD_EINVAL, "%s=%.40s: \"%.40s\" is no number", value->name, text, text);
-    return GD_OK;
-}
-
-/* PARAM=VALUE words from argv[1] on; *used is how many. */
-static int parse_values(struct command_call *call, struct gd_condition_value *values, size_t *used,
-                        struct gd_err *err)
-{
-    *used = 0;
-    for (int i = 1; i < call->argc && strcmp(call->argv[i], "on") != 0; i++) {
-        char *equals = strchr(call->argv[i], '=');
-        if (!equals)
-            return gd_fail(err, GD_EUSAGE,
-                           "watch: \"%.60s\" is neither PARAM=VALUE nor \"on SELECTOR\"",
-                           call->argv[i]);
-        if (*used == GD_MAX_CONDITION_PARAMS)
-            return gd_fail(err, GD_EINVAL, "watch: too many parameters");
-        struct gd_condition_value *value = &values[*used];
-        value->name =
-            gd_arena_strndup(call->arena, call->argv[i], (size_t)(equals - call->argv[i]));
-        if (!value->name)
-            return gd_fail(err, GD_ENOMEM, "out of memory");
-        int rc = parse_value(equals + 1, value, err);
-        if (rc)
-            return rc;
-        (*used)++;
+    int rc = watch_args_parse(call->arena, call->line, call->line_at, &args, err);
+    if (rc != GD_OK) {
+        return rc;
     }
-    return GD_OK;
-}
-
-/* The text behind "on", as it was typed: a selector may hold blanks. */
-static int parse_where(struct command_call *call, size_t values, const char **ret,
-                       struct gd_err *err)
-{
-    int on = 1 + (int)values;
-    *ret = NULL;
-    if (on >= call->argc)
-        return GD_OK;
-    if (on + 1 >= call->argc)
-        return gd_fail(err, GD_EUSAGE, "watch: a selector is missing behind \"on\"");
-    if (on + 2 == call->argc) {
-        *ret = call->argv[on + 1]; /* without its quotes */
-        return GD_OK;
+    struct gd_watch_spec spec = {.condition = args.condition,
+                                 .values = args.values,
+                                 .value_count = args.value_count,
+                                 .expression = args.expression,
+                                 .guard = args.guard,
+                                 .where = args.where,
+                                 .when = args.when,
+                                 .action = action,
+                                 .temporary = temporary};
+    rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
+    if (rc == GD_OK) {
+        watch_show(call, watch);
     }
-    const char *at = strstr(call->line, " on ");
-    *ret = at ? at + 4 + strspn(at + 4, " \t") : call->argv[on + 1];
-    return GD_OK;
-}
-
-static size_t count_nodes(const struct gd_watchpoint *watch, struct gd_session *session)
-{
-    gd_node_id *nodes = NULL;
-    size_t count = 0;
-    if (!session || gd_watchpoint_nodes(watch, session, &nodes, &count, NULL))
-        return 0;
-    free(nodes);
-    return count;
-}
-
-static void watch_record(struct command_call *call, cJSON *object,
-                         const struct gd_watchpoint *watch)
-{
-    cJSON_AddNumberToObject(object, "number", watch->number);
-    cJSON_AddStringToObject(object, "condition", watch->condition->id);
-    cJSON_AddStringToObject(object, "abbreviation", watch->condition->abbr);
-    cJSON *params = cJSON_AddObjectToObject(object, "params");
-    for (size_t i = 0; i < watch->value_count; i++)
-        cJSON_AddNumberToObject(params, watch->values[i].name, watch->values[i].value);
-    cJSON_AddStringToObject(object, "where", watch->where);
-    cJSON_AddBoolToObject(object, "enabled", watch->enabled);
-    cJSON_AddNumberToObject(object, "nodes", (double)count_nodes(watch, call->debugger->current));
-    cJSON_AddNumberToObject(object, "hits", (double)watch->hits);
-    cJSON_AddNumberToObject(object, "unclear", (double)watch->unclear);
-}
-
-static void print_watch(struct command_call *call, const struct gd_watchpoint *watch)
-{
-    struct gd_buf text = GD_BUF_INIT(1 << 16);
-    struct gd_session *session = call->debugger->current;
-    gd_watchpoint_text(watch, &text);
-    out_printf(call->out, "%s", out_safe(call, gd_buf_text(&text)));
-    if (!session || !session->graph_generation) {
-        out_printf(call->out, " (pending: no graph yet)\n");
-    } else {
-        size_t nodes = count_nodes(watch, session);
-        out_printf(call->out, ": %zu node%s\n", nodes, nodes == 1 ? "" : "s");
-    }
-    gd_buf_deinit(&text);
+    return rc;
 }
 
 static int run_watch(struct command_call *call, struct gd_err *err)
 {
-    const struct gd_condition *condition;
-    struct gd_condition_value values[GD_MAX_CONDITION_PARAMS];
-    struct gd_watchpoint *watch;
-    size_t count;
-    const char *where;
-    if (call->argc == 0)
-        return gd_fail(err, GD_EUSAGE, "watch: name a condition (\"info conditions\" lists them)");
-    int rc = gd_condition_find(call->argv[0], &condition, err);
-    if (!rc)
-        rc = parse_values(call, values, &count, err);
-    if (!rc)
-        rc = parse_where(call, count, &where, err);
-    if (!rc)
-        rc = gd_watchpoint_add(
-            call->debugger,
-            &(struct gd_watch_spec){
-                .condition = condition, .values = values, .value_count = count, .where = where},
-            &watch, err);
-    if (rc)
-        return rc;
-    out_printf(call->out, "Watchpoint %d: ", watch->number);
-    print_watch(call, watch);
-    watch_record(call, out_record(call->out, "watchpoint"), watch);
-    return GD_OK;
+    return set_watchpoint(call, GD_WATCH_STOP, false, err);
+}
+
+static int run_twatch(struct command_call *call, struct gd_err *err)
+{
+    return set_watchpoint(call, GD_WATCH_STOP, true, err);
+}
+
+static int run_trace(struct command_call *call, struct gd_err *err)
+{
+    return set_watchpoint(call, GD_WATCH_TRACE, false, err);
 }
 
 static int run_unwatch(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc == 0)
+    if (call->argc == 0) {
         return gd_fail(err, GD_EUSAGE, "unwatch: the number of a watchpoint is missing");
+    }
     for (int i = 0; i < call->argc; i++) {
-        int64_t number;
-        int rc = arg_count(call->argv[i], 1, INT32_MAX, &number, err);
-        if (!rc)
-            rc = gd_watchpoint_delete(call->debugger, (int)number, err);
-        if (rc)
+        int number;
+        int rc = watch_number(call, call->argv[i], &number, err);
+        if (rc == GD_OK) {
+            rc = gd_watchpoint_delete(call->debugger, number, err);
+        }
+        if (rc != GD_OK) {
             return rc;
-        repl_forget_number(call->repl, (int)number);
+        }
+        repl_forget_number(call->repl, number);
     }
     return GD_OK;
+}
+
+/* ---- condition ----------------------------------------------------------------------------- */
+
+static int run_condition(struct command_call *call, struct gd_err *err)
+{
+    const char *guard;
+    const char *word = watch_first_word(call, &guard);
+    struct gd_watchpoint *watch = NULL;
+    int number;
+    if (word[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "condition: the number of a watchpoint is missing");
+    }
+    int rc = watch_number(call, word, &number, err);
+    if (rc == GD_OK && gd_debugger_breakpoint(call->debugger, number)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%d is a breakpoint: only watchpoints stop on a condition", number);
+    }
+    if (rc == GD_OK) {
+        rc = watch_find(call, word, &watch, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    guard = watch_args_unquote(call->arena, guard);
+    if (!guard) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_watchpoint_set_guard(call->debugger, number, guard, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (watch->guard) {
+        watch_show(call, watch);
+    } else {
+        out_printf(call->out, "%s %d is without a guard now.\n", watch_noun(watch), number);
+        watch_record(call, out_record(call->out, "watchpoint"), watch);
+    }
+    return GD_OK;
+}
+
+/* ---- edit ---------------------------------------------------------------------------------- */
+
+struct values {
+    struct gd_condition_value value[GD_MAX_CONDITION_PARAMS];
+    size_t count;
+};
+
+static size_t index_of(const struct values *values, const char *name)
+{
+    size_t i = 0;
+    while (i < values->count && strcmp(values->value[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void drop(struct values *values, size_t index)
+{
+    if (index < values->count) {
+        values->count--;
+        memmove(&values->value[index], &values->value[index + 1],
+                (values->count - index) * sizeof(values->value[0]));
+    }
+}
+
+/* Where one test is all that a watchpoint has, a new one takes the place of the old. */
+static void drop_other_tests(struct values *values, const struct gd_condition *condition,
+                             const struct watch_args *args)
+{
+    for (size_t i = values->count; i-- > 0;) {
+        const struct gd_condition_param *param =
+            gd_condition_param(condition, values->value[i].name);
+        bool given = false;
+        for (size_t k = 0; k < args->value_count; k++) {
+            given = given || strcmp(args->values[k].name, values->value[i].name) == 0;
+        }
+        if (!given && param && !param->support) {
+            drop(values, i);
+        }
+    }
+}
+
+/* Parameters of a range are left over when no test wants one any more. */
+static void drop_lonely_support(struct values *values, const struct gd_condition *condition,
+                                const struct watch_args *args)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < values->count; i++) {
+        const struct gd_condition_param *param =
+            gd_condition_param(condition, values->value[i].name);
+        wanted = wanted || (param && param->needs_range);
+    }
+    for (size_t k = 0; k < args->value_count; k++) { /* what was typed is not dropped in silence */
+        const struct gd_condition_param *param =
+            gd_condition_param(condition, args->values[k].name);
+        wanted = wanted || (param && param->support);
+    }
+    for (size_t i = values->count; !wanted && i-- > 0;) {
+        const struct gd_condition_param *param =
+            gd_condition_param(condition, values->value[i].name);
+        if (param && param->support) {
+            drop(values, i);
+        }
+    }
+}
+
+/* What the watchpoint had, with what was typed put in, and out. */
+static int merge_values(const struct gd_watchpoint *watch, const struct watch_args *args,
+                        struct values *ret, struct gd_err *err)
+{
+    bool new_test = false;
+    ret->count = watch->value_count;
+    memcpy(ret->value, watch->values, sizeof(watch->values));
+    for (size_t k = 0; k < args->value_count; k++) {
+        const struct gd_condition_param *param =
+            gd_condition_param(watch->condition, args->values[k].name);
+        bool off = (args->off >> k & 1) != 0;
+        new_test = new_test || (!off && param && !param->support);
+        size_t at = index_of(ret, args->values[k].name);
+        if (off) {
+            drop(ret, at);
+        } else if (at < GD_MAX_CONDITION_PARAMS) {
+            ret->value[at] = args->values[k];
+            ret->count += at == ret->count ? 1 : 0;
+        } else {
+            return gd_fail(err, GD_EINVAL, "too many parameters");
+        }
+    }
+    if (new_test && !watch->condition->any_tests) {
+        drop_other_tests(ret, watch->condition, args);
+    }
+    drop_lonely_support(ret, watch->condition, args);
+    return GD_OK;
+}
+
+static int edit_parts(struct command_call *call, struct gd_watchpoint *watch, const char *text,
+                      struct gd_err *err)
+{
+    struct watch_args args;
+    struct values values;
+    size_t column = call->line_at + (size_t)(text - call->line);
+    int number = watch->number;
+    int rc = watch_args_parse_edit(call->arena, text, column, watch->condition, &args, err);
+    if (rc == GD_OK && args.has_head && watch->condition) {
+        rc = merge_values(watch, &args, &values, err);
+        rc = rc == GD_OK
+                 ? gd_watchpoint_set_values(call->debugger, number, values.value, values.count, err)
+                 : rc;
+    } else if (rc == GD_OK && args.has_head) {
+        rc = gd_watchpoint_set_expression(call->debugger, number, args.expression, err);
+    }
+    if (rc == GD_OK && args.where) {
+        rc = gd_watchpoint_set_where(call->debugger, number, '=', args.where, err);
+    }
+    if (rc == GD_OK && args.guard) {
+        rc = gd_watchpoint_set_guard(call->debugger, number, args.guard, err);
+    }
+    return rc;
+}
+
+/* "add SELECTOR", "remove SELECTOR": '+', '-'; '\0' for anything else. */
+static char node_change(const char *text, const char **where)
+{
+    static const struct {
+        const char *word;
+        char how;
+    } words[] = {{"add", '+'}, {"remove", '-'}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t len = strlen(words[i].word);
+        if (strncmp(text, words[i].word, len) == 0 && (text[len] == ' ' || text[len] == '\t')) {
+            *where = text + len + strspn(text + len, " \t");
+            return words[i].how;
+        }
+    }
+    return '\0';
+}
+
+static int run_edit(struct command_call *call, struct gd_err *err)
+{
+    const char *rest;
+    const char *where = NULL;
+    const char *word = watch_first_word(call, &rest);
+    struct gd_watchpoint *watch = NULL;
+    if (word[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "edit: the number of a watchpoint is missing");
+    }
+    int rc = watch_find(call, word, &watch, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    char how = node_change(rest, &where);
+    if (how != '\0') {
+        where = where[0] == '\'' ? watch_args_unquote(call->arena, where) : where;
+        rc = where ? gd_watchpoint_set_where(call->debugger, watch->number, how, where, err)
+                   : gd_fail(err, GD_ENOMEM, "out of memory");
+    } else {
+        rc = edit_parts(call, watch, rest, err);
+    }
+    if (rc == GD_OK) {
+        watch_show(call, watch);
+    }
+    return rc;
+}
+
+/* ---- exclude ------------------------------------------------------------------------------- */
+
+static size_t excluded_nodes(struct command_call *call, const char *where)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (!call->debugger->current || gd_selector_parse(where, &selector, NULL) != GD_OK) {
+        return 0;
+    }
+    if (gd_selector_resolve(selector, call->debugger->current->graph, &nodes, &count, NULL) !=
+        GD_OK) {
+        count = 0;
+        nodes = NULL;
+    }
+    free(nodes);
+    gd_selector_destroy(selector);
+    return count;
+}
+
+static void list_excluded(struct command_call *call)
+{
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "excluded"), "excluded");
+    const char *where;
+    if (!gd_exclude_at(call->debugger, 0)) {
+        out_printf(call->out,
+                   "No place is excluded: values that are not finite count everywhere.\n");
+    } else {
+        out_printf(call->out, "Values that are not finite are normal on:\n");
+    }
+    for (size_t i = 0; (where = gd_exclude_at(call->debugger, i)); i++) {
+        size_t nodes = excluded_nodes(call, where);
+        cJSON *object = cJSON_CreateObject();
+        inspect_add_text(call, object, "where", where);
+        cJSON_AddNumberToObject(object, "nodes", (double)nodes);
+        cJSON_AddItemToArray(list, object);
+        out_printf(call->out, "  %s: %s\n", out_safe(call, where),
+                   inspect_plural(call, nodes, "node"));
+    }
+}
+
+static int run_exclude(struct command_call *call, struct gd_err *err)
+{
+    const char *rest;
+    bool remove = strcmp(watch_first_word(call, &rest), "-d") == 0;
+    const char *where = remove ? rest : call->line;
+    int rc = GD_OK;
+    if (where[0] == '\'') {
+        where = watch_args_unquote(call->arena, where);
+    }
+    if (!where) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (remove && where[0] == '\0') {
+        return gd_fail(err, GD_EUSAGE, "exclude -d: which one?");
+    }
+    if (where[0] != '\0') {
+        rc = remove ? gd_exclude_delete(call->debugger, where, err)
+                    : gd_exclude_add(call->debugger, where, err);
+    }
+    if (rc == GD_OK) {
+        list_excluded(call);
+    }
+    return rc;
 }
 
 /* ---- recheck ------------------------------------------------------------------------------- */
 
-struct recheck {
-    struct gd_session *session;
-    uint64_t sequence;
+struct recheck { /* frees itself when the wait was given up */
+    bool done, abandoned;
+    size_t hits;
+    struct gd_err err;
 };
 
-static bool has_stopped_again(void *ctx)
+static void on_rechecked(void *ctx, size_t hits, const struct gd_err *err)
 {
-    const struct recheck *recheck = ctx;
-    return recheck->session->state != GD_RUNNING;
+    struct recheck *recheck = ctx;
+    if (recheck->abandoned) {
+        free(recheck);
+        return;
+    }
+    recheck->done = true;
+    recheck->hits = hits;
+    if (err) {
+        recheck->err = *err;
+    }
+}
+
+static bool recheck_done(void *ctx)
+{
+    return ((const struct recheck *)ctx)->done;
 }
 
 static int run_recheck(struct command_call *call, struct gd_err *err)
 {
-    struct gd_run run = {.kind = GD_RUN_RECHECK, .node = GD_NO_NODE};
-    struct recheck recheck = {call->session, call->session->stop.sequence};
-    if (call->session->target && !(call->session->target->capabilities & GD_CAN_WATCH_REMOTE))
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot evaluate watchpoints yet",
-                       call->session->target->ops->kind);
-    size_t before = call->session->hit_count;
-    int rc = gd_target_resume(call->session->target, &run, err);
-    if (rc)
+    struct recheck *recheck = calloc(1, sizeof(*recheck));
+    if (!recheck) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = gd_watch_recheck(call->session, on_rechecked, recheck, err);
+    if (rc != GD_OK) {
+        free(recheck);
         return rc;
-    rc = repl_wait(call->repl, has_stopped_again, &recheck, -1);
-    if (rc)
+    }
+    rc = repl_wait(call->repl, recheck_done, recheck, -1);
+    if (rc != GD_OK) {
+        recheck->abandoned = true;
         return gd_fail(err, rc, "interrupted while the watchpoints are checked again");
-    size_t hits = call->session->hit_count > before ? call->session->hit_count - before : 0;
-    cJSON_AddNumberToObject(out_record(call->out, "recheck"), "hits", (double)hits);
+    }
+    struct recheck answer = *recheck;
+    free(recheck);
+    if (answer.err.code != GD_OK) {
+        *err = answer.err;
+        return answer.err.code;
+    }
+    if (answer.hits == 0) {
+        out_printf(call->out, "No watchpoint fires on these values.\n");
+    }
+    cJSON_AddNumberToObject(out_record(call->out, "recheck"), "hits", (double)answer.hits);
     return GD_OK;
 }
 
-/* ---- info watchpoints ---------------------------------------------------------------------- */
-
-int cmd_info_watchpoints(struct command_call *call, struct gd_err *err)
-{
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "watchpoints"), "watchpoints");
-    (void)err;
-    if (!call->debugger->watchpoints)
-        out_printf(call->out, "No watchpoints.\n");
-    else
-        out_printf(call->out, "Num  Enb  Hits  What\n");
-    for (const struct gd_watchpoint *watch = call->debugger->watchpoints; watch;
-         watch = watch->next) {
-        cJSON *object = cJSON_CreateObject();
-        watch_record(call, object, watch);
-        cJSON_AddItemToArray(list, object);
-        out_printf(call->out, "%-3d  %-3s  %4llu  ", watch->number, watch->enabled ? "y" : "n",
-                   (unsigned long long)watch->hits);
-        print_watch(call, watch);
-        if (watch->unclear)
-            out_printf(call->out, "                could not be checked %llu time%s\n",
-                       (unsigned long long)watch->unclear, watch->unclear == 1 ? "" : "s");
-    }
-    return GD_OK;
-}
-
-/* ---- info hits ----------------------------------------------------------------------------- */
-
-static void add_reason(struct gd_buf *out, unsigned error)
-{
-    static const struct {
-        unsigned bit;
-        const char *text;
-    } reasons[] = {
-        {GD_HIT_NAN, "NaN"},
-        {GD_HIT_INF, "Inf"},
-        {GD_HIT_NO_PREVIOUS, "no previous value"},
-        {GD_HIT_NO_MEMORY, "out of memory"},
-        {GD_HIT_NO_HISTORY, "no run history"},
-        {GD_HIT_NO_VALUE, "no value"},
-    };
-    const char *between = " could not be checked: ";
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (error & reasons[i].bit) {
-            gd_buf_printf(out, "%s%s", between, reasons[i].text);
-            between = ", ";
-        }
-    if (!(error & 63))
-        gd_buf_printf(out, "%sreason %u", between, error);
-}
-
-void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
-{
-    gd_buf_printf(out, "%s:%u", hit->node_name, hit->slot);
-    if (hit->error) {
-        add_reason(out, hit->error);
-        return;
-    }
-    for (int i = 0; i < hit->param_count; i++)
-        if (hit->param[i].hit)
-            gd_buf_printf(out, " %s=%.9g (%.9g)", hit->param[i].name, hit->param[i].set_value,
-                          hit->param[i].actual_value);
-}
-
-static void print_hit(struct command_call *call, const struct gd_hit *hit)
-{
-    struct gd_buf text = GD_BUF_INIT(1 << 16);
-    const struct gd_watchpoint *watch = gd_watchpoint_at(call->debugger, hit->watchpoint);
-    repl_hit_text(hit, &text);
-    out_printf(call->out, "step %lld  watchpoint %d%s%s%s  %s\n", (long long)hit->step,
-               hit->watchpoint, watch ? " (" : "", watch ? watch->condition->abbr : "",
-               watch ? ")" : "", out_safe(call, gd_buf_text(&text)));
-    if (watch && !hit->error)
-        out_printf(call->out, "         look at %s\n", watch->condition->look);
-    gd_buf_deinit(&text);
-}
-
-int cmd_info_hits(struct command_call *call, struct gd_err *err)
-{
-    const struct gd_session *session = call->session;
-    int64_t only = 0;
-    bool all = call->argc > 0 && strcmp(call->argv[0], "-a") == 0;
-    if (call->argc > 0 && !all) {
-        int rc = arg_count(call->argv[0], 1, INT32_MAX, &only, err);
-        if (rc)
-            return rc;
-    }
-    cJSON *record = out_record(call->out, "hits");
-    cJSON *list = cJSON_AddArrayToObject(record, "hits");
-    cJSON_AddNumberToObject(record, "dropped", (double)session->hits_dropped);
-    size_t first =
-        all || only || session->hit_count <= HITS_SHOWN ? 0 : session->hit_count - HITS_SHOWN;
-    if (!session->hit_count)
-        out_printf(call->out, "No watchpoint has fired.\n");
-    if (first || session->hits_dropped)
-        out_printf(call->out, "%zu earlier ones (info hits -a)\n", first + session->hits_dropped);
-    for (size_t i = first; i < session->hit_count; i++) {
-        if (only && session->hits[i].watchpoint != only)
-            continue;
-        cJSON_AddItemToArray(list, repl_hit_json(NULL, &session->hits[i]));
-        print_hit(call, &session->hits[i]);
-    }
-    return GD_OK;
-}
-
-/* ---- info conditions ----------------------------------------------------------------------- */
-
-static const char *range_text(enum gd_param_range range)
-{
-    switch (range) {
-    case GD_RANGE_NOT_NEGATIVE: return "0 or more";
-    case GD_RANGE_POSITIVE: return "above 0";
-    case GD_RANGE_PERCENT: return "0 to 100";
-    default: return "any number";
-    }
-}
-
-static void show_param(struct command_call *call, cJSON *list,
-                       const struct gd_condition_param *param)
-{
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "name", param->name);
-    cJSON_AddStringToObject(object, "range", range_text(param->range));
-    if (param->has_default)
-        cJSON_AddNumberToObject(object, "default", param->value);
-    cJSON_AddBoolToObject(object, "support", param->support);
-    cJSON_AddItemToArray(list, object);
-    out_printf(call->out, "       %s (%s", param->name, range_text(param->range));
-    if (param->has_default)
-        out_printf(call->out, ", default %g", param->value);
-    out_printf(call->out, "%s)\n", param->needs_range ? ", with a range" : "");
-}
-
-int cmd_info_conditions(struct command_call *call, struct gd_err *err)
-{
-    const struct gd_condition *condition, *only = NULL;
-    if (call->argc > 0) {
-        int rc = gd_condition_find(call->argv[0], &only, err);
-        if (rc)
-            return rc;
-    }
-    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "conditions"), "conditions");
-    for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
-        if (only && condition != only)
-            continue;
-        cJSON *object = cJSON_CreateObject();
-        cJSON_AddStringToObject(object, "id", condition->id);
-        cJSON_AddStringToObject(object, "abbreviation", condition->abbr);
-        cJSON_AddStringToObject(object, "selector", gd_condition_selector(condition));
-        cJSON_AddStringToObject(object, "fires", condition->fires);
-        cJSON *params = cJSON_AddArrayToObject(object, "params");
-        out_printf(call->out, "%-4s %s (%s): %s\n", condition->abbr, condition->id,
-                   gd_condition_selector(condition), condition->fires);
-        for (int p = 0; p < condition->param_count; p++)
-            if (!condition->param[p].hidden)
-                show_param(call, params, &condition->param[p]);
-        cJSON_AddItemToArray(list, object);
-    }
-    return GD_OK;
-}
+#define WATCH_USAGE " [-exact | -step] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]"
 
 const struct command cmd_watch_table[] = {
     {.name = "watch",
      .aliases = "wa wat",
      .group = "breakpoints",
-     .usage = "watch CONDITION [PARAM=VALUE]... [on SELECTOR]",
-     .summary = "Stop the training when a tensor meets a condition",
-     .help = "The condition goes by its name or abbreviation: \"info conditions\" lists them with\n"
-             "their parameters. Without a selector it applies to what it is made for (weights,\n"
-             "gradients, activations, all). The training process evaluates it at each step, a GPU\n"
-             "process also behind each operator.\n"
-             "Examples:\n"
-             "  watch TO on all\n"
-             "  watch TL abs_mean_gt=1000 on gradients\n"
-             "  watch AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
-             "  watch weight_initialization",
-     .args = {ARG_CONDITION, ARG_SELECTOR},
+     .usage = "watch" WATCH_USAGE,
+     .summary = "Stop the training when a tensor meets a condition or an expression",
+     .help =
+         "The condition goes by its name or abbreviation: \"info conditions\" lists them with\n"
+         "their parameters. Without a selector it applies to what it is made for (weights,\n"
+         "gradients, activations, all, the loss). In its place may stand an expression over\n"
+         "figures of the tensor (\"info statistics\" lists them) and over named numbers of the\n"
+         "training (loss, lr, step); with \"if\" a second one must be true as well.\n"
+         "\n"
+         "-exact stops right behind the operator, before the next one runs; -step looks at the\n"
+         "end of the step, which costs less. Without either \"set watch-when\" decides.\n"
+         "Examples:\n"
+         "  watch TO on all\n"
+         "  watch TL abs_mean_gt=1000 on gradients\n"
+         "  watch -step WCL on weights except *.bias if step > 10\n"
+         "  watch AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
+         "  watch weight_initialization\n"
+         "  watch 'max > 1e4 || nan > 0' on gradients\n"
+         "  watch abs_mean(cur-prev) < 1e-9 on head.weight\n"
+         "  watch loss > 100",
+     .args = {ARG_CONDITION, ARG_WATCH},
+     .flags = CMD_RAW,
      .run = run_watch},
+    {.name = "trace",
+     .aliases = "tr tra",
+     .group = "breakpoints",
+     .usage = "trace" WATCH_USAGE,
+     .summary = "Report when a tensor meets a condition, and go on",
+     .help = "As watch, but the training does not stop: what fires is printed and kept for\n"
+             "\"info hits\".\n"
+             "Examples:\n"
+             "  trace GL max_gt=10\n"
+             "  trace 'norm > 50' on gradients",
+     .args = {ARG_CONDITION, ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_trace},
+    {.name = "twatch",
+     .aliases = "tw twa",
+     .group = "breakpoints",
+     .usage = "twatch" WATCH_USAGE,
+     .summary = "Stop once when a tensor meets a condition",
+     .help = "As watch; the watchpoint is deleted when it has stopped the training.\n"
+             "Example:\n"
+             "  twatch TZ on activations",
+     .args = {ARG_CONDITION, ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_twatch},
     {.name = "unwatch",
      .group = "breakpoints",
      .usage = "unwatch N...",
@@ -375,6 +462,50 @@ const struct command cmd_watch_table[] = {
      .args = {ARG_BREAKPOINT},
      .flags = CMD_CHANGES,
      .run = run_unwatch},
+    {.name = "condition",
+     .aliases = "cond",
+     .group = "breakpoints",
+     .usage = "condition N [EXPR]",
+     .summary = "Give a watchpoint a guard: an expression that must be true as well",
+     .help = "It is written as behind \"if\" of watch. Without an expression the guard is taken\n"
+             "away.\n"
+             "Examples:\n"
+             "  condition 2 step > 100\n"
+             "  condition 2 'loss < 4 && max > 10'\n"
+             "  condition 2",
+     .args = {ARG_WATCHPOINT, ARG_WORD},
+     .flags = CMD_RAW | CMD_CHANGES,
+     .run = run_condition},
+    {.name = "edit",
+     .group = "breakpoints",
+     .usage = "edit N [PARAM=VALUE... | EXPR] [on SELECTOR] [if EXPR] | edit N add | remove "
+              "SELECTOR",
+     .summary = "Change a watchpoint: its parameters, its expression, what it applies to",
+     .help =
+         "Parameters that are not named keep their values; PARAM=off takes one away. Where a\n"
+         "condition has one test, a new one replaces it. \"on\" replaces the selector, \"add\"\n"
+         "and \"remove\" add nodes to it and take nodes away. Counts of hits stay.\n"
+         "Examples:\n"
+         "  edit 2 abs_mean_gt=500\n"
+         "  edit 2 on weights except *.bias\n"
+         "  edit 2 add type:Softmax\n"
+         "  edit 2 remove Default/network/block0",
+     .args = {ARG_WATCHPOINT, ARG_WATCH_EDIT},
+     .flags = CMD_RAW | CMD_CHANGES,
+     .run = run_edit},
+    {.name = "exclude",
+     .group = "breakpoints",
+     .usage = "exclude [-d] [SELECTOR]",
+     .summary = "Name nodes where NaN and infinite values are normal, or list them",
+     .help = "Masks often hold -inf on purpose. Conditions that look for values that are not\n"
+             "finite do not fire there, and no other says \"could not check\" because of them.\n"
+             "-d takes a place from the list.\n"
+             "Examples:\n"
+             "  exclude type:Softmax\n"
+             "  exclude -d type:Softmax",
+     .args = {ARG_SELECTOR},
+     .flags = CMD_RAW | CMD_CHANGES,
+     .run = run_exclude},
     {.name = "recheck",
      .group = "breakpoints",
      .usage = "recheck",

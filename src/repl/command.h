@@ -29,6 +29,10 @@ enum command_arg {
     ARG_BREAKPOINT,
     ARG_RANK,
     ARG_CONDITION,
+    ARG_WATCH,      /* behind a condition: its parameters, `on`, a selector */
+    ARG_WATCH_EDIT, /* behind a watchpoint's number: what edit takes */
+    ARG_WATCHPOINT, /* the number of one */
+    ARG_HIT,
     ARG_TYPE,
     ARG_WORD, /* free text: nothing is offered */
 };
@@ -54,6 +58,7 @@ struct command_call {
     const struct command *command;
     const char *format; /* letters after a slash: "f" of print/f; "" when none */
     const char *line;   /* everything after the command's name, trimmed */
+    size_t line_at;     /* where it begins in what was typed */
     int argc;           /* line split at blanks; quotes group; brackets hold together */
     char **argv;
     bool repeated;   /* by an empty line */
@@ -162,6 +167,7 @@ enum repl_slot {
     REPL_SLOT_INSPECT, /* selected frame, `list` and `x` positions, nodes with kept previous values
                         */
     REPL_SLOT_DISPLAY, /* the display expressions */
+    REPL_SLOT_HITS,    /* the hit that was selected */
     REPL_SLOT_COUNT
 };
 void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */
@@ -185,5 +191,6 @@ int cmd_info_settings(struct command_call *call, struct gd_err *err);
 int cmd_info_watchpoints(struct command_call *call, struct gd_err *err);
 int cmd_info_hits(struct command_call *call, struct gd_err *err);
 int cmd_info_conditions(struct command_call *call, struct gd_err *err);
+int cmd_info_statistics(struct command_call *call, struct gd_err *err);
 
 #endif

@@ -13,19 +13,32 @@ extern const struct command cmd_settings_table[];
 extern const struct command cmd_shell_table[];
 extern const struct command cmd_start_table[];
 extern const struct command cmd_support_table[];
-extern const struct command cmd_watch_table[]; /* watch, unwatch, recheck */
+extern const struct command cmd_watch_table[];     /* watch, trace, edit, condition, exclude, ... */
+extern const struct command cmd_hits_table[];      /* hit, next-hit, previous-hit */
+extern const struct command cmd_advice_table[];    /* advice */
+extern const struct command cmd_recommend_table[]; /* recommend */
 /* inspection */
 extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
 extern const struct command cmd_data_table[];    /* tensors, find, save */
 extern const struct command cmd_display_table[]; /* display, undisplay */
 extern const struct command cmd_graph_table[];   /* search, inputs, outputs, node, scope */
 extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
+extern const struct command cmd_why_table[];     /* why, tensor-graph */
 extern const struct command cmd_info_table[];    /* info and its subjects */
 
 struct gd_buf;
 /* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out);
-/* As an object; with a session, its number and rank come first. */
-cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit);
+/* As an object; with `head` the session's number and rank come first. */
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head);
+
+struct gd_condition;
+/* Where to look when it fired, and what it usually means. */
+void watch_advice(struct command_call *call, const struct gd_condition *condition);
+/* Text in lines that fit the output's width, behind so many blanks. */
+void watch_fold(struct command_call *call, const char *text, int indent);
+/* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
+int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
+                    struct gd_err *err);
 
 #endif

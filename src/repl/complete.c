@@ -159,6 +159,27 @@ static void add_types(struct completion *c)
     }
 }
 
+static int add_type_of(void *ctx, gd_node_id node)
+{
+    struct completion *c = ctx;
+    struct gd_node_info info;
+
+    if (gd_graph_node(graph_of(c), node, &info) &&
+        (c->count == 0 || strcmp(c->words[c->count - 1], info.type) != 0)) {
+        add_if(c, info.type);
+    }
+    return c->count >= 2000; /* they repeat: each is offered once */
+}
+
+static void add_activation_types(struct completion *c)
+{
+    struct gd_graph *graph = graph_of(c);
+
+    if (graph != NULL) {
+        gd_graph_search_kind(graph, GD_NODE_ACTIVATION, add_type_of, c);
+    }
+}
+
 static void add_selectors(struct completion *c)
 {
     size_t term = c->len; /* a new one begins behind ',' and '|' */
@@ -171,7 +192,12 @@ static void add_selectors(struct completion *c)
         add_types(c);
         return;
     }
-    add_list(c, "weights gradients activations parameters all type: at:");
+    if (c->len >= 12 && strncmp(c->word, "activations:", 12) == 0) {
+        set_start(c, c->start + 12);
+        add_activation_types(c);
+        return;
+    }
+    add_list(c, "weights gradients activations activations: parameters all type: at:");
     add_nodes(c);
 }
 
@@ -212,6 +238,15 @@ static void add_files(struct completion *c)
     free(dir_path);
 }
 
+static void add_watchpoints(struct completion *c)
+{
+    char number[16];
+    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w != NULL; w = w->next) {
+        snprintf(number, sizeof(number), "%d", w->number);
+        add_if(c, number);
+    }
+}
+
 static void add_breakpoints(struct completion *c)
 {
     char number[16];
@@ -219,8 +254,17 @@ static void add_breakpoints(struct completion *c)
         snprintf(number, sizeof(number), "%d", b->number);
         add_if(c, number);
     }
-    for (const struct gd_watchpoint *w = c->repl->debugger->watchpoints; w != NULL; w = w->next) {
-        snprintf(number, sizeof(number), "%d", w->number);
+    add_watchpoints(c);
+}
+
+static void add_hits(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+    char number[32];
+
+    add_list(c, "next previous");
+    for (size_t i = 0; session != NULL && i < session->hit_count && c->count < 2000; i++) {
+        snprintf(number, sizeof(number), "%zu", session->hits_dropped + i + 1);
         add_if(c, number);
     }
 }
@@ -281,24 +325,119 @@ static void add_conditions(struct completion *c)
     }
 }
 
-/* Behind a condition: its parameters, and the word before a selector. */
-static void add_params(struct completion *c, size_t first)
-{
-    const struct gd_condition *condition = NULL;
-    char name[64];
+/* The words of a watch command before the cursor's: the last `on`, `if` and what begins it. */
+struct watch_words {
+    char first[64]; /* the condition, or the number of edit */
+    bool on, guard; /* behind which of the two the cursor stands */
+    bool selects;   /* edit: behind add, remove */
+};
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(c->line + first, " \t"), c->line + first);
-    if (gd_condition_find(name, &condition, NULL) != GD_OK) {
-        return;
+static struct watch_words scan_words(const struct completion *c, size_t first)
+{
+    struct watch_words words = {.first = ""};
+    int index = 0;
+
+    for (size_t at = first; at < c->start; index++) {
+        size_t end = at + strcspn(c->line + at, " \t");
+        size_t len = end - at;
+        const char *p = c->line + at;
+        if (p[0] == '-' && index == 0) {
+            index--; /* -exact, -step */
+        } else if (index == 0) {
+            snprintf(words.first, sizeof(words.first), "%.*s", (int)(len < 63 ? len : 63), p);
+        } else if (len == 2 && memcmp(p, "on", 2) == 0 && !words.guard) {
+            words.on = true;
+        } else if (len == 2 && memcmp(p, "if", 2) == 0) {
+            words.guard = true;
+        } else if (index == 1 && ((len == 3 && memcmp(p, "add", 3) == 0) ||
+                                  (len == 6 && memcmp(p, "remove", 6) == 0))) {
+            words.selects = true;
+        }
+        at = end + strspn(c->line + end, " \t");
     }
-    for (int i = 0; i < condition->param_count; i++) {
+    return words;
+}
+
+static void add_figures(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++) {
+        if ((gd_statistic_needs((enum gd_statistic)i) & GD_NEED_RANGE) == 0) {
+            add_if(c, gd_statistic_name((enum gd_statistic)i));
+        }
+    }
+    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+        add_if(c, session->scalar[i].name);
+    }
+    add_if(c, "step");
+}
+
+static void add_param_names(struct completion *c, const struct gd_condition *condition)
+{
+    for (int i = 0; condition != NULL && i < condition->param_count; i++) {
         char text[64];
         snprintf(text, sizeof(text), "%s=", condition->param[i].name);
         if (!condition->param[i].hidden) {
             add_if(c, text);
         }
     }
-    add_if(c, "on");
+}
+
+static void add_scalars(struct completion *c)
+{
+    const struct gd_session *session = c->repl->debugger->current;
+    for (int i = 0; session != NULL && i < session->scalar_count; i++) {
+        add_if(c, session->scalar[i].name);
+    }
+}
+
+/* Behind a condition: its parameters, `on`, `if`; behind those a selector, a figure. */
+static void add_watch(struct completion *c, size_t first)
+{
+    const struct gd_condition *condition = NULL;
+    struct watch_words words = scan_words(c, first);
+
+    if (words.guard) {
+        add_figures(c);
+    } else if (words.on) {
+        add_list(c, "except if");
+        if (gd_condition_find(words.first, &condition, NULL) == GD_OK &&
+            condition->target == GD_COND_SCALAR) {
+            add_scalars(c);
+        } else {
+            add_selectors(c);
+        }
+    } else if (words.first[0] == '\0') {
+        add_conditions(c);
+    } else {
+        add_list(c, "on if");
+        if (gd_condition_find(words.first, &condition, NULL) == GD_OK) {
+            add_param_names(c, condition);
+        } else {
+            add_figures(c);
+        }
+    }
+}
+
+static void add_watch_edit(struct completion *c, size_t first)
+{
+    struct watch_words words = scan_words(c, first);
+    const struct gd_watchpoint *watch =
+        gd_watchpoint_at(c->repl->debugger, (int)strtol(words.first, NULL, 10));
+
+    if (words.guard) {
+        add_figures(c);
+    } else if (words.on || words.selects) {
+        add_selectors(c);
+    } else {
+        add_list(c, "add remove on if");
+        if (watch != NULL && watch->condition != NULL) {
+            add_param_names(c, watch->condition);
+        } else if (watch != NULL) {
+            add_figures(c);
+        }
+    }
 }
 
 /* ---- where the cursor stands ---- */
@@ -357,13 +496,12 @@ static void complete_argument(struct completion *c, const struct command *comman
         }
         break;
     }
-    case ARG_SELECTOR:
-        add_selectors(c);
-        if (command->args[0] == ARG_CONDITION) {
-            add_params(c, first);
-        }
-        break;
+    case ARG_SELECTOR: add_selectors(c); break;
     case ARG_CONDITION: add_conditions(c); break;
+    case ARG_WATCH: add_watch(c, first); break;
+    case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
+    case ARG_WATCHPOINT: add_watchpoints(c); break;
+    case ARG_HIT: add_hits(c); break;
     case ARG_FILE: add_files(c); break;
     case ARG_SETTING: add_settings(c, first); break;
     case ARG_BREAKPOINT: add_breakpoints(c); break;

@@ -573,6 +573,8 @@ static void start_terminal(struct line *line)
     line->cont.data = line;
     ev_signal_start(repl->loop, &line->cont);
     repl_set_ask(repl, line_ask, line);
+    repl->asks_in_line = true;
+    repl_offer_at_prompt(repl);
     show_prompt(line);
 }
 
@@ -583,6 +585,7 @@ static void end_terminal(struct line *line)
     ev_signal_stop(line->repl->loop, &line->winch);
     ev_signal_stop(line->repl->loop, &line->cont);
     repl_set_ask(line->repl, NULL, NULL);
+    line->repl->asks_in_line = false;
 }
 
 int repl_run_prompt(struct repl *repl)

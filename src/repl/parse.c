@@ -66,6 +66,7 @@ int parse_line(const char *line, struct gd_arena *arena, struct parsed_line *ret
         parsed.format = gd_arena_strndup(arena, letters, (size_t)(p - letters));
     }
     p = skip_blanks(p);
+    parsed.rest_at = (size_t)(p - line);
     parsed.rest = copy_trimmed(arena, p, strlen(p));
     if (parsed.name == NULL || parsed.format == NULL || parsed.rest == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory");

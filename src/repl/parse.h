@@ -17,6 +17,7 @@ struct parsed_line {
     const char *name;   /* "" for an empty line or a comment */
     const char *format; /* the letters after "name/"; "" when none */
     const char *rest;   /* what follows, trimmed; unchanged otherwise */
+    size_t rest_at;     /* where it begins in the line */
 };
 
 /* `!cmd` and `| cmd` have the names "!" and "|"; `/text` has the name "/" and its rest starts at

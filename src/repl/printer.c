@@ -85,29 +85,6 @@ static cJSON *connected_json(const struct gd_session *session)
     return object;
 }
 
-cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit)
-{
-    cJSON *object = cJSON_CreateObject();
-
-    add_session(object, session);
-    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
-    cJSON_AddNumberToObject(object, "condition", hit->condition);
-    cJSON_AddNumberToObject(object, "step", (double)hit->step);
-    cJSON_AddStringToObject(object, "node", hit->node_name);
-    cJSON_AddNumberToObject(object, "slot", hit->slot);
-    cJSON_AddNumberToObject(object, "error", hit->error);
-    cJSON *params = cJSON_AddArrayToObject(object, "params");
-    for (int i = 0; i < hit->param_count; i++) {
-        cJSON *param = cJSON_CreateObject();
-        cJSON_AddStringToObject(param, "name", hit->param[i].name);
-        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
-        add_number(param, "value", hit->param[i].set_value);
-        add_number(param, "actual", hit->param[i].actual_value);
-        cJSON_AddItemToArray(params, param);
-    }
-    return object;
-}
-
 static void event_json(struct repl *repl, const struct gd_event *event)
 {
     cJSON *object = cJSON_CreateObject();
@@ -121,7 +98,7 @@ static void event_json(struct repl *repl, const struct gd_event *event)
     case GD_EV_RUNNING: repl_write_json(repl, NULL, "running", object); return;
     case GD_EV_HIT:
         cJSON_Delete(object);
-        repl_write_json(repl, NULL, "hit", repl_hit_json(event->session, event->hit));
+        repl_write_json(repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
         return;
     case GD_EV_LOG:
         cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
@@ -252,6 +229,22 @@ static void add_scalar_line(struct repl *repl, const struct gd_session *session,
     }
 }
 
+/* "Watchpoint 2, ", "Watchpoints 2, 5 and 7, " */
+static void add_watchpoint_numbers(const struct repl *repl, struct gd_buf *out)
+{
+    int count = repl->stop_number_count;
+
+    gd_buf_puts(out, count > 1 ? "Watchpoints" : "Watchpoint");
+    for (int i = 0; i < count; i++) {
+        gd_buf_printf(out, "%s%d",
+                      i == 0           ? " "
+                      : i + 1 == count ? " and "
+                                       : ", ",
+                      repl->stop_numbers[i]);
+    }
+    gd_buf_puts(out, ", ");
+}
+
 static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
 {
     int number = repl->stop_number_count > 0 ? repl->stop_numbers[0] : 0;
@@ -268,13 +261,7 @@ static void add_reason(struct repl *repl, const struct gd_stop *stop, struct gd_
 {
     switch (stop->reason) {
     case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
-    case GD_STOP_HIT:
-        if (repl->stop_number_count > 0) {
-            gd_buf_printf(out, "Watchpoint %d, ", repl->stop_numbers[0]);
-        } else {
-            gd_buf_puts(out, "Watchpoint, ");
-        }
-        break;
+    case GD_STOP_HIT: add_watchpoint_numbers(repl, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
     default: break;
@@ -361,17 +348,6 @@ static void add_connected(struct repl *repl, const struct gd_session *session,
     gd_buf_puts(out, ".\n");
 }
 
-static void add_hit(struct repl *repl, const struct gd_hit *hit, struct gd_arena *arena,
-                    struct gd_buf *out)
-{
-    struct gd_buf text = GD_BUF_INIT(1 << 16);
-
-    repl_hit_text(hit, &text);
-    gd_buf_printf(out, "Watchpoint %d: %s\n", hit->watchpoint,
-                  repl_safe(repl, arena, gd_buf_text(&text)));
-    gd_buf_deinit(&text);
-}
-
 static void event_text(struct repl *repl, const struct gd_event *event)
 {
     struct gd_arena arena;
@@ -387,11 +363,13 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         break;
     case GD_EV_HIT:
         add_prefix(repl, event->session, &text);
-        add_hit(repl, event->hit, &arena, &text);
+        repl_hit_event(repl, event->session, event->hit, gd_buf_text(&text));
+        gd_buf_clear(&text);
         break;
     case GD_EV_FINISHED:
     case GD_EV_LOST: {
         const char *why = event->session->end_text;
+        repl_hits_over(repl);
         add_prefix(repl, event->session, &text);
         gd_buf_puts(&text, event->type == GD_EV_LOST ? "The training process was lost"
                                                      : "The training ended");
@@ -415,8 +393,9 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (event->type == GD_EV_LOG && event->text != NULL) {
         repl_launch_log(repl, event->text);
     }
-    if (event->type == GD_EV_HIT && !event->hit->error && repl->exit_status == 0) {
-        repl->exit_status = 4; /* also when it does not stop the run */
+    if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced &&
+        repl->exit_status == 0) {
+        repl->exit_status = 4; /* also when the settings keep it from stopping the run */
     }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
     if (repl->ending || (repl->muted && over && !repl->options.json)) {
@@ -424,6 +403,7 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     }
     if (event->type == GD_EV_STOPPED) {
         repl_note_stop(repl, event->session);
+        repl_hits_over(repl);
         if (!repl_stop_is_silent(repl)) {
             repl_report_stop(repl, event->session);
         }

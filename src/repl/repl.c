@@ -102,6 +102,7 @@ void repl_destroy(struct repl *repl)
     repl_script_free(repl);
     repl_lines_clear(&repl->history);
     free(repl->repeat);
+    free(repl->told.first);
     free(repl);
 }
 
@@ -332,6 +333,7 @@ static int prepare(struct command_call *call, const struct parsed_line *line, st
 
     call->format = line->format;
     call->line = line->rest;
+    call->line_at = line->rest_at;
     call->argv = no_words;
     gd_buf_puts(name, call->command->name);
     if ((call->command->flags & CMD_RAW) != 0) {

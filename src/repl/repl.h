@@ -73,6 +73,10 @@ void repl_end(struct repl *repl);
  * replacing line[*start..point). NULL when there is none. Never touches the network. */
 char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *start);
 
+/* At the start of a prompt: what a trainer that stands at its first stop could not be asked
+ * before. */
+void repl_offer_at_prompt(struct repl *repl);
+
 /* True once after `tui disable`: panes give way to the prompt. */
 bool repl_take_prompt_wish(struct repl *repl);
 

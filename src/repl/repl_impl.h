@@ -47,6 +47,16 @@ struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count`
     uint64_t count; /* stops until it is disabled (`enable once`); 0: none */
 };
 
+struct repl_told { /* hits that were printed as they came, of one step */
+    int session;   /* its number; 0: none */
+    int64_t step;
+    int watchpoint; /* of the last line */
+    size_t lines, left_out;
+    size_t unclear; /* could not be checked, for the reasons `error`; not told yet */
+    unsigned error;
+    char *first; /* the line of the first of them; owned */
+};
+
 struct remembered {
     struct gd_tensor *tensor;
     char *label;
@@ -95,6 +105,9 @@ struct repl {
     int stop_session;     /* its number; 0: none */
     int stop_numbers[16]; /* breakpoints and watchpoints of that stop */
     int stop_number_count;
+    struct repl_told told;
+    bool offered;          /* the recommended watchpoints were offered: once is enough */
+    bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 
     /* the front end's input is not read while the loop runs inside a command */
@@ -176,6 +189,7 @@ int repl_run_user(struct repl *repl, const struct user_command *user, const char
                   struct gd_err *err);
 const struct repl_lines *repl_commands_of(struct repl *repl, int number);
 int repl_set_stop_count(struct repl *repl, int number, uint64_t count);
+uint64_t repl_stop_count(struct repl *repl, int number); /* 0: none */
 bool repl_count_stop(struct repl *repl, int number); /* true: that was the last one of its count */
 void repl_forget_number(struct repl *repl, int number);
 void repl_script_free(struct repl *repl);
@@ -200,6 +214,15 @@ cJSON *repl_stop_json(struct gd_session *session);
 void repl_state_record(struct command_call *call); /* how a run command left call->session */
 /* A MindSpore process: it ends itself when gradb is gone, detached or not. */
 bool repl_ends_without_us(const struct gd_session *session);
+
+/* ---- hits as they come (hits.c) ---- */
+void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
+                    const char *prefix); /* text; `prefix` tells processes apart */
+void repl_hits_over(struct repl *repl);  /* says how many were left out; a new step begins */
+
+/* ---- the recommended watchpoints (cmd_recommend.c) ---- */
+/* At the first stop of a session: asks once, or says in a line where they are. */
+void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask);
 
 /* ---- values (history_values.c) ---- */
 void repl_values_free(struct repl *repl);

@@ -94,6 +94,12 @@ int repl_set_stop_count(struct repl *repl, int number, uint64_t count)
     return GD_OK;
 }
 
+uint64_t repl_stop_count(struct repl *repl, int number)
+{
+    const struct stop_commands *at = stop_commands_of(repl, number, false);
+    return at != NULL ? at->count : 0;
+}
+
 bool repl_count_stop(struct repl *repl, int number)
 {
     struct stop_commands *at = stop_commands_of(repl, number, false);

@@ -20,8 +20,15 @@ const struct setting settings_table[] = {
      "Colour in the output; auto goes by the terminal and NO_COLOR"},
     {"confirm", NULL, SETTING_BOOL, AT(confirm), 0, 0, NULL, "",
      "Ask before something that cannot be undone"},
+    {"evaluate", NULL, SETTING_CHOICE, AT(evaluate), 0, 0, "auto local remote", "",
+     "Who evaluates watchpoints: gradb (local), the training process itself (remote), or the "
+     "process where it can (auto)"},
     {"history size", NULL, SETTING_INT, AT(history_size), 0, 1e6, NULL, "lines",
      "Lines kept in the history file"},
+    {"history-bytes", NULL, SETTING_SIZE, AT(history_bytes), 0, 64 * GIB, NULL, "bytes",
+     "Size of the file that keeps statistics of the last steps; 0 keeps none"},
+    {"history-file", NULL, SETTING_TEXT, AT(history_file), 0, ROOM(history_file), NULL, "",
+     "Where that file lies; empty: in the user's state directory"},
     {"keep-previous", NULL, SETTING_TEXT, AT(keep_previous), 0, ROOM(keep_previous), NULL, "",
      "Selector of the nodes whose value of the step before the trainer keeps"},
     {"keepalive", NULL, SETTING_SECONDS, AT(keepalive), 0, 86400, NULL, "seconds",
@@ -64,6 +71,8 @@ const struct setting settings_table[] = {
      "elements", "Tensors with more elements are shortened with \"...\""},
     {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
      "Columns that printed values may take"},
+    {"recommend", NULL, SETTING_BOOL, AT(recommend), 0, 0, NULL, "",
+     "Ask at the first stop whether to set the recommended watchpoints"},
     {"shared-memory", NULL, SETTING_BOOL, AT(shared_memory), 0, 0, NULL, "",
      "Take tensors through shared memory from trainers on this host"},
     {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",
@@ -72,6 +81,9 @@ const struct setting settings_table[] = {
      "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
     {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
      "Secret that trainers must show in GRADB_TOKEN"},
+    {"watch-when", NULL, SETTING_CHOICE, AT(watch_when), 0, 0, "auto exact step", "",
+     "When tensors are looked at: behind each operator (exact), at the end of the step, or exact "
+     "only for NaN and Inf (auto)"},
     {.name = NULL},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
+#include "engine/watchpoint.h"
 #include "repl/repl_impl.h"
 
 #include <string.h>
@@ -47,12 +48,15 @@ void repl_note_stop(struct repl *repl, struct gd_session *session)
             add_number(repl, b->number);
         }
     }
-    for (size_t i = session->hit_count; i > 0; i--) {
-        const struct gd_hit *hit = &session->hits[i - 1];
-        if (hit->stop_sequence != session->stop.sequence) {
-            break;
+    size_t first = session->hit_count;
+    while (first > 0 && session->hits[first - 1].stop_sequence == session->stop.sequence) {
+        first--;
+    }
+    for (size_t i = first; i < session->hit_count; i++) { /* those that let it go on do not count */
+        const struct gd_hit *hit = &session->hits[i];
+        if (!hit->traced && !hit->error && hit->step == session->stop.step) {
+            add_number(repl, hit->watchpoint);
         }
-        add_number(repl, hit->watchpoint);
     }
     if (session->stop.reason == GD_STOP_HIT && repl->exit_status == 0) {
         repl->exit_status = 4;
@@ -132,14 +136,20 @@ static void run_body(struct repl *repl, int number)
 static void count_stops(struct repl *repl, const int *numbers, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (repl_count_stop(repl, numbers[i])) {
+        if (!repl_count_stop(repl, numbers[i])) {
+            continue;
+        }
+        if (gd_watchpoint_at(repl->debugger, numbers[i]) != NULL) {
+            gd_watchpoint_enable(repl->debugger, numbers[i], false, NULL);
+        } else {
             gd_debugger_enable_breakpoint(repl->debugger, numbers[i], false, NULL);
         }
     }
 }
 
-/* Displays, then bodies. True when a body resumed the trainer. */
-static bool follow(struct repl *repl)
+/* Displays, then bodies. `waited`: a command of the user did. True when a body resumed the trainer.
+ */
+static bool follow(struct repl *repl, bool waited)
 {
     struct gd_session *session = gd_debugger_session(repl->debugger, repl->stop_session);
     int numbers[sizeof(repl->stop_numbers) / sizeof(repl->stop_numbers[0])];
@@ -156,6 +166,7 @@ static bool follow(struct repl *repl)
     if (!silent) {
         run_stop_hook(repl, session);
     }
+    repl_offer(repl, session, waited);
     repl->in_stop_body = true;
     repl->resumed = false;
     repl->user_lines = 0;
@@ -172,7 +183,7 @@ static bool follow(struct repl *repl)
 void repl_follow_up(struct repl *repl)
 {
     if (repl->stop_session != 0 && repl->depth == 0 && !repl->pumping) {
-        follow(repl);
+        follow(repl, false);
     }
 }
 
@@ -281,7 +292,7 @@ int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *er
         }
         wait.before = session->stop.sequence;
         wait.interrupted = false;
-        if (session->state != GD_STOPPED || !follow(repl)) {
+        if (session->state != GD_STOPPED || !follow(repl, true)) {
             return GD_OK;
         }
     }

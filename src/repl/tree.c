@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "repl/inspect.h"
+#include "repl/watch.h"
 
 #define LINES_SHOWN 200 /* unless all are asked for */
 
@@ -204,8 +205,8 @@ static uint32_t child_scopes(struct gd_graph *graph, const struct gd_scope_info 
     return count;
 }
 
-static cJSON *show_scope(struct scope_walk *walk, const struct gd_scope_info *info, bool open,
-                         cJSON *parent)
+static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
+                         const struct gd_scope_info *info, bool open, cJSON *parent)
 {
     struct command_call *call = walk->call;
     uint32_t below = child_scopes(call->session->graph, info);
@@ -215,6 +216,8 @@ static cJSON *show_scope(struct scope_walk *walk, const struct gd_scope_info *in
         inspect_add_text(call, item, "scope", info->name);
         cJSON_AddNumberToObject(item, "nodes", info->total_count);
         cJSON_AddNumberToObject(item, "direct", info->node_count);
+        cJSON_AddStringToObject(
+            item, "watched", watch_state_name(gd_watch_scope_state(call->session, scope)));
         cJSON_AddItemToArray(parent, item);
         return item;
     }
@@ -229,7 +232,7 @@ static cJSON *show_scope(struct scope_walk *walk, const struct gd_scope_info *in
     if (below > 0 && !open) {
         out_printf(call->out, ", %s below", inspect_plural(call, below, "scope"));
     }
-    out_printf(call->out, "\n");
+    out_printf(call->out, "%s\n", watch_scope_mark(call, scope));
     return NULL;
 }
 
@@ -245,7 +248,7 @@ static void walk_scopes(struct scope_walk *walk, gd_scope_id scope, cJSON *paren
         return;
     }
     bool open = walk->branches.depth < walk->depth;
-    cJSON *item = show_scope(walk, &info, open, parent);
+    cJSON *item = show_scope(walk, scope, &info, open, parent);
     if (!open) {
         return;
     }

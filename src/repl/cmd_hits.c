@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* info hits, and going from hit to hit: hit, next-hit, previous-hit. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/hits.h"
+#include "repl/inspect.h"
+#include "repl/repl_impl.h"
+#include "repl/srcfile.h"
+#include "repl/watch.h"
+
+#define HITS_SHOWN 40
+
+/* ---- one hit ------------------------------------------------------------------------------- */
+
+static void print_param(struct command_call *call, const struct gd_hit *hit,
+                        const struct gd_hit_param *param)
+{
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    const struct gd_condition_param *known =
+        condition ? gd_condition_param(condition, param->name) : NULL;
+    if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
+        out_printf(call->out, "        %s = %s\n", param->name,
+                   inspect_double(call, param->actual_value));
+    } else if (known && (known->hidden || known->support)) {
+        if (known->support && !param->disabled) {
+            out_printf(call->out, "        %s: set %s\n", param->name,
+                       inspect_double(call, param->set_value));
+        }
+    } else if (!param->disabled) {
+        out_printf(call->out, "        %s: set %s, actual %s%s\n", param->name,
+                   inspect_double(call, param->set_value),
+                   inspect_double(call, param->actual_value), param->hit ? "" : " (did not fire)");
+    }
+}
+
+static void print_params(struct command_call *call, const struct gd_hit *hit)
+{
+    char why[256];
+    if (hit->error) {
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        out_printf(call->out, "        could not be checked: %s\n", why);
+        return;
+    }
+    for (int i = 0; i < hit->param_count; i++) {
+        print_param(call, hit, &hit->param[i]);
+    }
+}
+
+static const char *short_name(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    return condition                    ? condition->abbr
+           : hit->expression[0] != '\0' ? out_safe(call, hit->expression)
+                                        : "?";
+}
+
+static void print_hit(struct command_call *call, const struct gd_hit *hit)
+{
+    const char *head = inspect_printf(call, "#%-3llu step %lld  %s %d (%s)  ",
+                                      (unsigned long long)hits_number(call->session, hit),
+                                      (long long)hit->step, hit->traced ? "trace" : "watchpoint",
+                                      hit->watchpoint, short_name(call, hit));
+    const char *where = hits_where(call, hit);
+    out_printf(call->out, "%s%s\n", head, inspect_fit(call, where, (int)strlen(head)));
+    print_params(call, hit);
+}
+
+static cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
+{
+    cJSON *object = repl_hit_json(call->session, hit, false);
+    inspect_add_count(object, "number", hits_number(call->session, hit));
+    return object;
+}
+
+/* ---- info hits ----------------------------------------------------------------------------- */
+
+static void print_none(struct command_call *call, int only)
+{
+    if (only) {
+        out_printf(call->out, "Watchpoint %d has not fired.\n", only);
+    } else {
+        out_printf(call->out, "No watchpoint has fired.\n");
+    }
+}
+
+int cmd_info_hits(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    bool all = inspect_take_flag(call, "-a");
+    int only = 0;
+    int rc = inspect_no_options(call, err);
+    if (rc == GD_OK && call->argc > 0) {
+        rc = watch_number(call, call->argv[0], &only, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    size_t count = 0;
+    size_t *order = hits_in_order(session, only, &count);
+    cJSON *record = out_record(call->out, "hits");
+    cJSON *list = cJSON_AddArrayToObject(record, "hits");
+    size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
+    inspect_add_count(record, "dropped", session->hits_dropped);
+    inspect_add_count(record, "earlier", first);
+    if (count == 0) {
+        print_none(call, only);
+    }
+    if (first > 0) {
+        out_printf(call->out, "%s earlier (info hits%s -a)\n", inspect_number(call, first),
+                   only ? inspect_printf(call, " %d", only) : "");
+    }
+    if (session->hits_dropped > 0) {
+        out_printf(call->out, "%s older ones are not kept (set max-hits)\n",
+                   inspect_number(call, session->hits_dropped));
+    }
+    for (size_t i = first; i < count; i++) {
+        if (out_is_json(call->out)) {
+            cJSON_AddItemToArray(list, hit_record(call, &session->hits[order[i]]));
+        } else {
+            print_hit(call, &session->hits[order[i]]);
+        }
+    }
+    free(order);
+    return GD_OK;
+}
+
+/* ---- from hit to hit ----------------------------------------------------------------------- */
+
+struct hit_state { /* which one `hit` selected */
+    int session;
+    uint64_t number; /* 0: none */
+    uint64_t stop;   /* the stop at which it was selected */
+};
+
+static struct hit_state *hit_state(struct repl *repl)
+{
+    struct hit_state *state = repl_slot(repl, REPL_SLOT_HITS);
+    if (!state) {
+        state = calloc(1, sizeof(*state));
+        if (state) {
+            repl_set_slot(repl, REPL_SLOT_HITS, state, free);
+        }
+    }
+    return state;
+}
+
+static bool is_selected(const struct hit_state *state, const struct gd_session *session)
+{
+    return state && state->number > 0 && state->session == session->number &&
+           state->stop == session->stop.sequence;
+}
+
+/* Position in `order` where one begins: the first hit of this stop that was checked, else the first
+ * of this stop, else the last of all. */
+static size_t start_of(const struct gd_session *session, const size_t *order, size_t count)
+{
+    size_t found = count - 1;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct gd_hit *hit = &session->hits[order[i]];
+        if (hit->stop_sequence != session->stop.sequence) {
+            continue;
+        }
+        if (!hit->error) {
+            return i;
+        }
+        found = any ? found : i;
+        any = true;
+    }
+    return found;
+}
+
+static int no_hits(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired yet");
+}
+
+/* The current one moved by `by` places in order of execution. GD_ENODATA at the ends. */
+static int choose(struct command_call *call, int by, const struct gd_hit **ret, struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    const struct hit_state *state = hit_state(call->repl);
+    size_t count = 0;
+    size_t *order = hits_in_order(session, 0, &count);
+    if (count == 0) {
+        free(order);
+        return no_hits(err);
+    }
+    bool selected = false;
+    size_t at = start_of(session, order, count);
+    for (size_t i = 0; is_selected(state, session) && i < count; i++) {
+        if (hits_number(session, &session->hits[order[i]]) == state->number) {
+            at = i;
+            selected = true;
+        }
+    }
+    bool end = selected && ((by < 0 && at == 0) || (by > 0 && at + 1 == count));
+    if (selected && !end && by != 0) {
+        at = by > 0 ? at + 1 : at - 1;
+    }
+    const struct gd_hit *hit = &session->hits[order[at]];
+    free(order);
+    if (end) {
+        return gd_fail(err, GD_ENODATA, "this is the %s hit", by < 0 ? "first" : "last");
+    }
+    *ret = hit;
+    return GD_OK;
+}
+
+const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_hit *hit = NULL;
+    struct gd_err why = {.code = GD_OK};
+    int rc = call->session ? choose(call, 0, &hit, &why) : no_hits(&why);
+    if (rc != GD_OK && err) {
+        *err = why;
+    }
+    return rc == GD_OK ? hit : NULL;
+}
+
+/* "model.c:42 <tab> y = x * w;" of the node's first frame. */
+static void print_place(struct command_call *call, gd_node_id node, cJSON *object)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frames = gd_graph_stack(call->session->graph, node, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct srcfile_part part;
+        const char *code = frames[i].code;
+        if (frames[i].is_title || frames[i].file[0] == '\0') {
+            continue;
+        }
+        if (code[0] == '\0' && frames[i].line > 0 &&
+            srcfile_read(call, frames[i].file, frames[i].line, 1, &part, NULL) == GD_OK &&
+            part.count > 0) {
+            code = part.line[0];
+        }
+        out_printf(call->out, "%s:%u%s%s\n", out_safe(call, frames[i].file), frames[i].line,
+                   code[0] != '\0' ? "\t" : "", out_safe(call, code));
+        inspect_add_text(call, object, "file", frames[i].file);
+        cJSON_AddNumberToObject(object, "line", frames[i].line);
+        return;
+    }
+}
+
+static void show_hit(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    struct gd_session *session = call->session;
+    struct gd_node_info info;
+    cJSON *record = out_record(call->out, "hit");
+    cJSON *object = hit_record(call, hit);
+    while (object->child) { /* its members become the record's */
+        cJSON_AddItemToObject(record, object->child->string,
+                              cJSON_DetachItemViaPointer(object, object->child));
+    }
+    cJSON_Delete(object);
+    out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
+               (unsigned long long)hits_number(session, hit),
+               (unsigned long long)(session->hits_dropped + session->hit_count),
+               (long long)hit->step, hit->traced ? "trace" : "watchpoint", hit->watchpoint,
+               hits_what(call, hit));
+    out_printf(call->out, "  %s\n", out_safe(call, hits_where(call, hit)));
+    print_params(call, hit);
+    if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
+        session->current = hit->node;
+        print_place(call, hit->node, record);
+    } else if (!hit->is_scalar) {
+        out_printf(call->out, "The graph has no such node: it may have been optimised away.\n");
+    }
+    if (condition && !hit->error) {
+        cJSON_AddStringToObject(record, "look", condition->look);
+        cJSON_AddStringToObject(record, "advice", condition->advice ? condition->advice : "");
+        watch_advice(call, condition);
+    }
+}
+
+static int go(struct command_call *call, const struct gd_hit *hit, struct gd_err *err)
+{
+    struct hit_state *state = hit_state(call->repl);
+    if (!state) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    state->session = call->session->number;
+    state->number = hits_number(call->session, hit);
+    state->stop = call->session->stop.sequence;
+    show_hit(call, hit);
+    return GD_OK;
+}
+
+static int go_by(struct command_call *call, int by, struct gd_err *err)
+{
+    const struct gd_hit *hit = NULL;
+    int rc = choose(call, by, &hit, err);
+    return rc == GD_OK ? go(call, hit, err) : rc;
+}
+
+static int run_next_hit(struct command_call *call, struct gd_err *err)
+{
+    return go_by(call, 1, err);
+}
+
+static int run_previous_hit(struct command_call *call, struct gd_err *err)
+{
+    return go_by(call, -1, err);
+}
+
+static int run_hit(struct command_call *call, struct gd_err *err)
+{
+    static const char *const words[] = {"next", "previous"};
+    const struct gd_hit *hit = NULL;
+    int64_t number;
+    if (call->argc == 0) {
+        return go_by(call, 0, err);
+    }
+    for (int i = 0; i < 2; i++) {
+        size_t len = strlen(call->argv[0]);
+        if (len > 0 && strncmp(call->argv[0], words[i], len) == 0) {
+            return go_by(call, i == 0 ? 1 : -1, err);
+        }
+    }
+    int rc = arg_count(call->argv[0], 1, INT64_MAX, &number, err);
+    if (rc == GD_OK) {
+        rc = hits_find(call->session, (uint64_t)number, &hit, err);
+    }
+    return rc == GD_OK ? go(call, hit, err) : rc;
+}
+
+const struct command cmd_hits_table[] = {
+    {.name = "hit",
+     .group = "breakpoints",
+     .usage = "hit [next | previous | N]",
+     .summary = "Go to a hit: its node becomes the current one, with advice",
+     .help =
+         "Without an argument: the first of this stop, or the one selected before. Hits are in\n"
+         "order of step and execution; \"info hits\" gives their numbers.\n"
+         "Examples:\n"
+         "  hit\n"
+         "  hit next",
+     .args = {ARG_HIT},
+     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+     .run = run_hit},
+    {.name = "next-hit",
+     .aliases = "nh",
+     .group = "breakpoints",
+     .usage = "next-hit",
+     .summary = "Go to the next hit",
+     .help = "As \"hit next\".",
+     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+     .run = run_next_hit},
+    {.name = "previous-hit",
+     .aliases = "ph",
+     .group = "breakpoints",
+     .usage = "previous-hit",
+     .summary = "Go to the hit before",
+     .help = "As \"hit previous\".",
+     .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+     .run = run_previous_hit},
+    {.name = NULL},
+};

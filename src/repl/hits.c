@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/hits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/repl_impl.h"
+
+#define TOLD_IN_A_STEP 20 /* lines of hits that are printed as they come; the rest is counted */
+
+/* ---- numbers and order --------------------------------------------------------------------- */
+
+uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit)
+{
+    return session->hits_dropped + (uint64_t)(hit - session->hits) + 1;
+}
+
+int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit **ret,
+              struct gd_err *err)
+{
+    if (number == 0 || number > session->hits_dropped + session->hit_count) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no hit %llu: \"info hits\" lists them",
+                       (unsigned long long)number);
+    }
+    if (number <= session->hits_dropped) {
+        return gd_fail(err, GD_ENOTFOUND, "hit %llu is not kept any more (set max-hits)",
+                       (unsigned long long)number);
+    }
+    *ret = &session->hits[number - session->hits_dropped - 1];
+    return GD_OK;
+}
+
+struct place { /* what hits are sorted by */
+    int64_t step;
+    uint32_t order;
+    uint32_t slot;
+    int watchpoint;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    if (x->order != y->order) {
+        return x->order < y->order ? -1 : 1;
+    }
+    if (x->slot != y->slot) {
+        return x->slot < y->slot ? -1 : 1;
+    }
+    if (x->watchpoint != y->watchpoint) {
+        return x->watchpoint < y->watchpoint ? -1 : 1;
+    }
+    return x->index < y->index ? -1 : 1;
+}
+
+static struct place place_of(const struct gd_session *session, size_t index)
+{
+    const struct gd_hit *hit = &session->hits[index];
+    struct gd_node_info info;
+    struct place place = {.step = hit->step,
+                          .order = UINT32_MAX, /* numbers of the training: behind the nodes */
+                          .slot = hit->slot,
+                          .watchpoint = hit->watchpoint,
+                          .index = index};
+    if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
+        place.order = info.order;
+    }
+    return place;
+}
+
+size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count)
+{
+    size_t n = 0;
+    *count = 0;
+    struct place *places = calloc(session->hit_count + 1, sizeof(*places));
+    size_t *indexes = calloc(session->hit_count + 1, sizeof(*indexes));
+    if (!places || !indexes || session->hit_count == 0) {
+        free(places);
+        free(indexes);
+        return NULL;
+    }
+    for (size_t i = 0; i < session->hit_count; i++) {
+        if (!watchpoint || session->hits[i].watchpoint == watchpoint) {
+            places[n++] = place_of(session, i);
+        }
+    }
+    qsort(places, n, sizeof(*places), compare_places);
+    for (size_t i = 0; i < n; i++) {
+        indexes[i] = places[i].index;
+    }
+    free(places);
+    *count = n;
+    return indexes;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static const struct gd_condition *condition_of(struct gd_debugger *debugger,
+                                               const struct gd_hit *hit)
+{
+    if (hit->kind || hit->expression[0] != '\0') {
+        return hit->kind;
+    }
+    const struct gd_watchpoint *watch = gd_watchpoint_at(debugger, hit->watchpoint);
+    return watch ? watch->condition : NULL;
+}
+
+const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit)
+{
+    return condition_of(debugger, hit);
+}
+
+static void add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out)
+{
+    const struct gd_condition *condition = condition_of(debugger, hit);
+    if (condition) {
+        gd_buf_printf(out, "%s (%s)", condition->id, condition->abbr);
+    } else if (hit->expression[0] != '\0') {
+        gd_buf_puts(out, hit->expression);
+    } else {
+        gd_buf_printf(out, "watchpoint %d", hit->watchpoint);
+    }
+}
+
+const char *hits_what(struct command_call *call, const struct gd_hit *hit)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+    add_what(call->debugger, hit, &text);
+    const char *copy = gd_arena_strdup(call->arena, out_safe(call, gd_buf_text(&text)));
+    gd_buf_deinit(&text);
+    return copy ? copy : "";
+}
+
+static void add_where(const struct gd_hit *hit, struct gd_buf *out)
+{
+    gd_buf_puts(out, hit->node_name);
+    if (!hit->is_scalar) {
+        gd_buf_printf(out, ":%u", hit->slot);
+    }
+}
+
+const char *hits_where(struct command_call *call, const struct gd_hit *hit)
+{
+    return hit->is_scalar ? inspect_printf(call, "%s", hit->node_name)
+                          : inspect_printf(call, "%s:%u", hit->node_name, hit->slot);
+}
+
+/* A figure of an expression has no value that was set. */
+static bool has_set_value(const struct gd_hit *hit)
+{
+    return hit->kind != NULL || hit->expression[0] == '\0';
+}
+
+void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
+{
+    add_where(hit, out);
+    if (hit->error) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        gd_buf_printf(out, " could not be checked: %s", why);
+        return;
+    }
+    for (int i = 0; i < hit->param_count; i++) {
+        const struct gd_hit_param *param = &hit->param[i];
+        if (!has_set_value(hit)) {
+            gd_buf_printf(out, " %s=%.9g", param->name, param->actual_value);
+        } else if (param->hit) {
+            gd_buf_printf(out, " %s=%.9g (%.9g)", param->name, param->set_value,
+                          param->actual_value);
+        }
+    }
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static void add_params(cJSON *object, const struct gd_hit *hit)
+{
+    cJSON *params = cJSON_AddArrayToObject(object, "params");
+    for (int i = 0; i < hit->param_count; i++) {
+        cJSON *param = cJSON_CreateObject();
+        cJSON_AddStringToObject(param, "name", hit->param[i].name);
+        cJSON_AddBoolToObject(param, "hit", hit->param[i].hit);
+        if (hit->param[i].disabled) {
+            cJSON_AddBoolToObject(param, "disabled", true);
+        }
+        if (has_set_value(hit)) {
+            inspect_add_double(param, "value", hit->param[i].set_value);
+        }
+        inspect_add_double(param, "actual", hit->param[i].actual_value);
+        cJSON_AddItemToArray(params, param);
+    }
+}
+
+cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit, bool head)
+{
+    const struct gd_condition *condition = condition_of(session->debugger, hit);
+    cJSON *object = cJSON_CreateObject();
+    if (head) {
+        cJSON_AddNumberToObject(object, "session", session->number);
+        cJSON_AddNumberToObject(object, "rank", session->peer.rank);
+    }
+    cJSON_AddNumberToObject(object, "watchpoint", hit->watchpoint);
+    cJSON_AddNumberToObject(object, "condition", hit->condition);
+    if (condition) {
+        cJSON_AddStringToObject(object, "condition_id", condition->id);
+        cJSON_AddStringToObject(object, "abbreviation", condition->abbr);
+    } else if (hit->expression[0] != '\0') {
+        cJSON_AddStringToObject(object, "expression", hit->expression);
+    }
+    cJSON_AddNumberToObject(object, "step", (double)hit->step);
+    cJSON_AddStringToObject(object, hit->is_scalar ? "scalar" : "node", hit->node_name);
+    if (!hit->is_scalar) {
+        cJSON_AddNumberToObject(object, "slot", hit->slot);
+    }
+    cJSON_AddBoolToObject(object, "trace", hit->traced);
+    cJSON_AddNumberToObject(object, "error", hit->error);
+    if (hit->error) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        cJSON_AddStringToObject(object, "reason", why);
+    }
+    add_params(object, hit);
+    return object;
+}
+
+/* ---- as they come -------------------------------------------------------------------------- */
+
+static bool is_silent(struct repl *repl, int number)
+{
+    const struct repl_lines *body = repl_commands_of(repl, number);
+    return body && body->count > 0 && strcmp(body->line[0], "silent") == 0;
+}
+
+/* A line of its own, unless there were enough in this step. */
+static void tell(struct repl *repl, const char *text)
+{
+    struct gd_arena arena;
+    if (repl->told.lines >= TOLD_IN_A_STEP) {
+        repl->told.left_out++;
+        return;
+    }
+    gd_arena_init(&arena, 1 << 20);
+    repl_printf(repl, false, "%s\n", repl_safe(repl, &arena, text));
+    gd_arena_deinit(&arena);
+    repl->told.lines++;
+}
+
+/* Those that could not be checked, for the same reason, are one line. */
+static void tell_unclear(struct repl *repl)
+{
+    struct repl_told *told = &repl->told;
+    char why[256];
+    if (told->unclear > 1) {
+        gd_hit_error_text(told->error, why, sizeof(why));
+        repl_printf(repl, false, "  %zu could not be checked: %s (info hits %d)\n", told->unclear,
+                    why, told->watchpoint);
+    } else if (told->unclear == 1) {
+        repl_printf(repl, false, "%s\n", told->first);
+    }
+    told->unclear = 0;
+    free(told->first);
+    told->first = NULL;
+}
+
+void repl_hits_over(struct repl *repl)
+{
+    struct repl_told *told = &repl->told;
+    tell_unclear(repl);
+    if (told->left_out > 0) {
+        repl_printf(repl, false, "  ... %zu more (info hits)\n", told->left_out);
+    }
+    *told = (struct repl_told){.session = 0};
+}
+
+static void tell_head(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+{
+    struct gd_arena arena;
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_arena_init(&arena, 1 << 20);
+    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
+                  hit->watchpoint);
+    add_what(repl->debugger, hit, &text);
+    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
+    repl_printf(repl, false, "%s\n", repl_safe(repl, &arena, gd_buf_text(&text)));
+    gd_buf_deinit(&text);
+    gd_arena_deinit(&arena);
+}
+
+static void count_unclear(struct repl *repl, const struct gd_hit *hit, const char *text)
+{
+    struct repl_told *told = &repl->told;
+    struct gd_arena arena;
+    if (told->unclear == 0) {
+        gd_arena_init(&arena, 1 << 20);
+        told->first = strdup(repl_safe(repl, &arena, text));
+        told->error = hit->error;
+        gd_arena_deinit(&arena);
+    }
+    told->unclear += told->first != NULL ? 1 : 0;
+}
+
+void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
+                    const char *prefix)
+{
+    struct repl_told *told = &repl->told;
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    if (is_silent(repl, hit->watchpoint)) {
+        return;
+    }
+    if (told->session != session->number || told->step != hit->step) {
+        repl_hits_over(repl);
+        told->session = session->number;
+        told->step = hit->step;
+    }
+    bool same = told->watchpoint == hit->watchpoint;
+    if (told->unclear > 0 && (!same || hit->error != told->error)) {
+        tell_unclear(repl);
+    }
+    if (!same && told->lines < TOLD_IN_A_STEP) {
+        told->watchpoint = hit->watchpoint;
+        tell_head(repl, hit, prefix);
+    }
+    gd_buf_puts(&text, "  ");
+    repl_hit_text(hit, &text);
+    if (hit->error && told->watchpoint == hit->watchpoint) {
+        count_unclear(repl, hit, gd_buf_text(&text));
+    } else {
+        tell(repl, gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}

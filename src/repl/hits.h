@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Hits: what fired, or could not be checked. Their numbers count in order of arrival from 1, those
+ * that were dropped (set max-hits) too, so that a number stays what it is.
+ */
+#ifndef GD_REPL_HITS_H
+#define GD_REPL_HITS_H
+
+#include "engine/watchpoint.h"
+#include "repl/command.h"
+
+uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit);
+/* GD_ENOTFOUND: there is none, or it was dropped. */
+int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit **ret,
+              struct gd_err *err);
+/* Indexes of session->hits in order of step, then execution, then slot and watchpoint; only those
+ * of one watchpoint unless it is 0. malloc'd; NULL when there is none or memory is short. */
+size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count);
+
+/* What fired: the hit's own, else by the watchpoint's number; NULL for an expression and where it
+ * is not known any more. */
+const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit);
+/* "tensor_overflow (TO)", "max > 3", "watchpoint 2": in the arena. */
+const char *hits_what(struct command_call *call, const struct gd_hit *hit);
+/* "Default/x:0", "loss": where, not made safe. */
+const char *hits_where(struct command_call *call, const struct gd_hit *hit);
+
+/* The hit that `hit` selected, else the first of this stop, else the last one. NULL with an error:
+ * nothing has fired. */
+const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err);
+
+#endif
