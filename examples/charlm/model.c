@@ -150,7 +150,7 @@ static void loss_forward(struct model *m)
     m->logp = node_log(g, HERE, m->picked, fault_log_floor(m->config.fault, LOG_FLOOR));
     m->loss = node_nll(g, HERE, m->logp);
     g->half = half;
-    m->scaled_loss = half ? node_scale(g, HERE, m->loss, &m->loss_scale) : m->loss;
+    m->scaled_loss = half ? node_mul(g, HERE, m->loss, m->scale) : m->loss;
 }
 
 static void network_forward(struct model *m)
@@ -295,6 +295,9 @@ struct model *model_create(const struct config *config, struct graph *graph)
     parameters_make(m);
     assert(m->param_count == config->layers * PER_BLOCK + OTHERS);
     graph->half = fault_half(config->fault);
+    if (graph->half) {
+        m->scale = graph_leaf(graph, HERE, "loss_scale", "Parameter", false, 0, NULL);
+    }
     network_forward(m);
     graph_leave(graph);
     graph_set_phase(graph, PHASE_BACKWARD);
@@ -309,6 +312,9 @@ void model_forward(struct model *m, int64_t step)
 {
     m->logit_scale = fault_logit_scale(m->config.fault, step);
     m->loss_scale = fault_loss_scale(m->config.fault, step);
+    if (m->scale) {
+        m->scale->f[0] = m->loss_scale;
+    }
     graph_run(m->graph, PHASE_FORWARD);
 }
 

@@ -52,6 +52,7 @@ struct model {
     struct tensor *embedded, *final, *logits, *sharpened, *probs, *picked, *logp;
     struct tensor *loss;        /* scalar */
     struct tensor *scaled_loss; /* loss * loss_scale; loss itself when there is no scaling */
+    struct tensor *scale;       /* loss_scale as a value of the graph; NULL without scaling */
     float attn_scale;           /* 1 / sqrt(head size) */
     float logit_scale;          /* 1 in a correct trainer; both are set before each step */
     float loss_scale;

@@ -109,6 +109,19 @@ struct tensor *node_scale(struct graph *g, struct source_pos at, struct tensor *
     return graph_out_like(g, op, x);
 }
 
+static void run_mul(struct graph *g, struct op *op)
+{
+    (void)g;
+    ops_scale(op->out[0]->f, op->in[0]->f, op->in[1]->f[0], op->in[0]->count);
+}
+
+struct tensor *node_mul(struct graph *g, struct source_pos at, struct tensor *x,
+                        struct tensor *factor)
+{
+    assert(factor->count == 1);
+    return graph_out_like(g, op2(g, at, "Mul", run_mul, x, factor), x);
+}
+
 struct tensor *node_bias(struct graph *g, struct source_pos at, struct tensor *x,
                          struct tensor *bias)
 {

@@ -22,6 +22,9 @@ struct tensor *node_sum_repeated(struct graph *g, struct source_pos at, const ch
 struct tensor *node_add(struct graph *g, struct source_pos at, struct tensor *a, struct tensor *b);
 /* x * *factor; factor is read at each run and must outlive the graph. */
 struct tensor *node_scale(struct graph *g, struct source_pos at, struct tensor *x, float *factor);
+/* x * factor, a value of one element. */
+struct tensor *node_mul(struct graph *g, struct source_pos at, struct tensor *x,
+                        struct tensor *factor);
 struct tensor *node_bias(struct graph *g, struct source_pos at, struct tensor *x,
                          struct tensor *bias);
 

@@ -5,9 +5,11 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "engine/history.h"
 #include "engine/why_impl.h"
 
 #define LARGE_UPDATE 0.05 /* of a weight's size, in one step */
@@ -212,14 +214,15 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
 {
     const struct gd_scalar *rate = learning_rate(walk);
     double ratio = 0, grown;
-    bool odd = why_odd_weight(walk, weight, &ratio);
+    bool odd = weight && why_odd_weight(walk, weight, &ratio);
     const char *type = "";
 
     if (!rate || !isfinite(rate->value) || rate->value <= 0) {
         return false;
     }
     grown = rate->first > 0 ? rate->value / rate->first : 0;
-    if (!odd || (grown < RATE_GROWN && ratio < 4 * LARGE_UPDATE)) {
+    if (weight ? !odd || (grown < RATE_GROWN && ratio < 4 * LARGE_UPDATE)
+               : grown < RATE_GROWN || (rate->value < 0.1 && grown < 1000)) {
         return false;
     }
     gd_buf_printf(say, "The learning rate is %.4g", rate->value);
@@ -230,6 +233,10 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
     if (rate->has_before && rate->before > 0 && rate->value > 1.001 * rate->before) {
         gd_buf_printf(say, ", and still grows: %.4g times in the last step",
                       rate->value / rate->before);
+    }
+    if (!weight) {
+        gd_buf_puts(say, ".");
+        return true;
     }
     if (weight->stats.has_prev) {
         gd_buf_printf(say, ". The last update changed %s by %.3g %% of its size.",
@@ -246,11 +253,41 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
     return true;
 }
 
+#define RECORDS 512 /* of the past that are looked at */
+
+/* The records of a value, oldest first; malloc'd, NULL when there is none. */
+static struct gd_history_record *records_of(const struct why_walk *walk,
+                                            const struct why_tensor *tensor, size_t *count)
+{
+    const struct gd_history *history = walk->session->history;
+    struct gd_history_record *records;
+    uint32_t index;
+
+    *count = 0;
+    if (!history || !gd_history_find(history, gd_graph_name(walk->session->graph, tensor->node),
+                                     tensor->slot, &index)) {
+        return NULL;
+    }
+    records = malloc(RECORDS * sizeof(*records));
+    if (records) {
+        *count = gd_history_read(history, index, records, RECORDS);
+    }
+    return records;
+}
+
 int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 {
-    (void)walk;
-    (void)tensor;
-    return -1;
+    size_t count;
+    struct gd_history_record *records = records_of(walk, tensor, &count);
+    int64_t since = -1;
+
+    while (walk->bad != GD_BAD_LARGE && count > 0 &&
+           (!records[count - 1].has_stats || why_is_bad(walk->bad, &records[count - 1].stats))) {
+        since = records[count - 1].has_stats ? records[count - 1].step : since;
+        count--;
+    }
+    free(records);
+    return since;
 }
 
 /* ---- the conclusion -------------------------------------------------------------------------- */
@@ -259,17 +296,38 @@ static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
     const struct why_tensor *found = NULL;
     double most = 0, ratio;
+    bool matrix = false; /* a bias that starts at 0 changes by much of its size at first */
 
     if (why_odd_weight(walk, &walk->tensors[0], &ratio)) {
         return &walk->tensors[0];
     }
     for (size_t i = 1; i < walk->count; i++) {
-        if (why_odd_weight(walk, &walk->tensors[i], &ratio) && ratio > most) {
-            found = &walk->tensors[i];
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (why_odd_weight(walk, tensor, &ratio) && (tensor->shape.rank > 1) >= matrix &&
+            (ratio > most || (tensor->shape.rank > 1 && !matrix))) {
+            found = tensor;
             most = ratio;
+            matrix = tensor->shape.rank > 1;
         }
     }
     return found;
+}
+
+/* When the first of the nodes that read it runs. */
+static uint32_t first_use(const struct why_walk *walk, const struct why_tensor *leaf)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(walk->session->graph, leaf->node, &edges);
+    uint32_t first = GD_NO_ORDER;
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(walk->session->graph, edges[i].node, &info) && info.order < first) {
+            first = info.order;
+        }
+    }
+    return first;
 }
 
 static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_finding *ret)
@@ -283,7 +341,9 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
         if (why_odd_input(walk, tensor, &say)) {
             tensor->verdict = GD_WHY_BAD;
             gd_buf_printf(&ret->text, "%s%s", found ? " " : "", gd_buf_text(&say));
-            found = found ? found : tensor;
+            if (!found || first_use(walk, tensor) < first_use(walk, found)) {
+                found = tensor;
+            }
         } else if (tensor->has_stats && is_batch(walk, tensor) &&
                    tensor->verdict == GD_WHY_UNKNOWN) {
             tensor->verdict = GD_WHY_GOOD;
@@ -310,6 +370,10 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
         walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
         *since = why_since(walk, weight);
+        if (weight->writer != WHY_NONE) { /* what wrote it is in the tree as well */
+            walk->tensors[weight->writer].verdict = GD_WHY_BAD;
+            return &walk->tensors[weight->writer];
+        }
         return weight;
     }
     found = why_first_bad(walk);

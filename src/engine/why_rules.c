@@ -265,6 +265,17 @@ static bool zero_meets_infinity(struct why_case *c)
     return false;
 }
 
+static bool reads_infinity(struct why_case *c)
+{
+    for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count; i++) {
+        if (known(c, i) && inf_of(in(c, i)) > 0) {
+            c->at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool negative_power(struct why_case *c)
 {
     c->at = 0;
@@ -385,7 +396,7 @@ static const struct why_rule rules[] = {
     {NF, "LogGrad", divides_by_zero, "division-by-zero",
      "{name}, the gradient of a logarithm, divides by the logarithm's argument: {in.zeros} "
      "elements "
-     "of {in} are 0."},
+     "of {in} are 0, as they are for {forward}."},
     {NF, DIVISIONS, divides_inf_by_inf, "inf-over-inf",
      "{name} divides Inf by Inf: {other} and {in} both have infinite elements."},
     {NF, DIVISIONS, divides_zero_by_zero, "zero-over-zero",
@@ -425,6 +436,8 @@ static const struct why_rule rules[] = {
      "{name} multiplies 0 by Inf, which is NaN: {in} has infinite elements where a factor from "
      "{other} can be 0 ({other.zeros} elements). A mask that multiplies does this: choose instead "
      "of multiplying."},
+    {NF, "*", reads_infinity, "inf-arithmetic",
+     "{name} computes with Inf from {in}: Inf - Inf, 0 x Inf and Inf / Inf are NaN."},
     {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm", no_spread, "no-variance",
      "{name} divides by a deviation of 0: all elements of {in} are the same ({in.max})."},
     {NF, "*", half_range, "fp16-range",
@@ -492,9 +505,28 @@ static void put_figure(const struct why_tensor *tensor, const char *word, size_t
     }
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         if (strlen(figures[i].word) == len && strncmp(word, figures[i].word, len) == 0) {
-            gd_buf_printf(text, "%.4g", figures[i].value);
+            gd_buf_printf(text, "%.6g", figures[i].value);
         }
     }
+}
+
+/* The operator of the forward pass that a gradient's operator belongs to: it reads the same. */
+static void put_forward(const struct why_case *c, struct gd_buf *text)
+{
+    const struct gd_graph *graph = c->walk->session->graph;
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, c->in[c->at]->node, &edges);
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(graph, edges[i].node, &info) && info.kind != GD_NODE_GRADIENT &&
+            strlen(info.type) < strlen(c->info.type) &&
+            strncasecmp(info.type, c->info.type, strlen(info.type)) == 0) {
+            gd_buf_printf(text, "%.120s (%s)", info.name, info.type);
+            return;
+        }
+    }
+    gd_buf_puts(text, "the forward pass");
 }
 
 static void put_word(const struct why_case *c, const char *word, size_t len, struct gd_buf *text)
@@ -502,9 +534,11 @@ static void put_word(const struct why_case *c, const char *word, size_t len, str
     if (len == 4 && strncmp(word, "name", 4) == 0) {
         gd_buf_printf(text, "%s (%s)", why_name(c->walk, c->out), c->info.type);
     } else if (len == 5 && strncmp(word, "bound", 5) == 0) {
-        gd_buf_printf(text, "%.4g", c->bound);
+        gd_buf_printf(text, "%.6g", c->bound);
     } else if (len == 5 && strncmp(word, "limit", 5) == 0) {
         gd_buf_printf(text, "%.4g", c->limit);
+    } else if (len == 7 && strncmp(word, "forward", 7) == 0 && known(c, c->at)) {
+        put_forward(c, text);
     } else if (strncmp(word, "out", 3) == 0) {
         put_figure(c->out, word + 3, len - 3, c->walk, text);
     } else if (strncmp(word, "other", 5) == 0 && known(c, c->other)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The answer of a walk: the origin, what happened there, and the tree of what was looked at. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,24 +261,29 @@ static void say_operator(struct why_walk *walk, const struct why_tensor *origin,
 
 /* Values that left their type's range: large weights are behind many of them, and behind those a
  * learning rate. */
-static void say_rate(const struct why_walk *walk, struct why_finding *ret)
+static void say_rate(const struct why_walk *walk, const struct why_tensor *origin,
+                     struct why_finding *ret)
 {
     struct gd_buf say = GD_BUF_INIT(700);
     const struct why_tensor *most = NULL;
-    double ratio, largest = 0;
+    double ratio, largest = 0, huge = 0;
 
     if (walk->bad != GD_BAD_NONFINITE ||
-        (ret->rule[0] != '\0' &&
-         !strstr("float-range exp-overflow bad-weight fp16-range", ret->rule))) {
+        (ret->rule[0] != '\0' && !strstr("float-range exp-overflow bad-weight", ret->rule))) {
         return;
     }
     for (size_t i = 0; i < walk->count; i++) {
-        if (why_odd_weight(walk, &walk->tensors[i], &ratio) && (!most || ratio > largest)) {
-            most = &walk->tensors[i];
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (why_odd_weight(walk, tensor, &ratio) && (!most || ratio > largest)) {
+            most = tensor;
             largest = ratio;
         }
+        if (tensor->has_stats && tensor->order <= origin->order) {
+            huge = fmax(huge, why_max_abs(&tensor->stats));
+        }
     }
-    if (most && why_odd_rate(walk, most, &say)) {
+    if ((most || huge > 1e6) && why_odd_rate(walk, most, &say)) {
         gd_buf_printf(&ret->text, " %s", gd_buf_text(&say));
         snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
     }
@@ -312,8 +318,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
             why_say_leaf(walk, late, *since, ret);
             return late;
         }
-        say_rate(walk, ret);
         why_explain_turn(walk, origin, ret);
+        say_rate(walk, origin, ret);
     } else {
         why_say_leaf(walk, origin, *since, ret);
     }

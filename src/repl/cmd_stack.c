@@ -70,7 +70,7 @@ static const char *frame_code(struct command_call *call, const struct gd_frame *
     return "";
 }
 
-static void print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame)
+void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame)
 {
     const char *code = frame_code(call, frame);
     out_printf(call->out, "#%-2u %s\n", number, frame_text(call, frame));
@@ -79,8 +79,8 @@ static void print_frame(struct command_call *call, uint32_t number, const struct
     }
 }
 
-static void add_frame(struct command_call *call, cJSON *object, uint32_t number,
-                      const struct gd_frame *frame)
+void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
+                     const struct gd_frame *frame)
 {
     cJSON_AddNumberToObject(object, "frame", number);
     inspect_add_text(call, object, "file", frame->file);
@@ -97,6 +97,18 @@ static void add_frame(struct command_call *call, cJSON *object, uint32_t number,
 static bool is_foreign(const struct gd_frame *frame)
 {
     return strstr(frame->file, "site-packages") || strstr(frame->file, "dist-packages");
+}
+
+bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (!is_foreign(&places->frame[places->place[i]])) {
+            *ret = i;
+            return true;
+        }
+    }
+    *ret = 0;
+    return places->count > 0;
 }
 
 static bool any_own(const struct stack_places *places)
@@ -140,10 +152,10 @@ static void trace_frame(struct command_call *call, struct trace *trace,
     trace->shown++;
     if (trace->list) {
         cJSON *item = cJSON_CreateObject();
-        add_frame(call, item, number, frame);
+        stack_add_frame(call, item, number, frame);
         cJSON_AddItemToArray(trace->list, item);
     } else {
-        print_frame(call, number, frame);
+        stack_print_frame(call, number, frame);
     }
 }
 
@@ -211,9 +223,9 @@ static int show_frame(struct command_call *call, gd_node_id node, uint32_t numbe
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "frame");
         inspect_add_node(call, record, node);
-        add_frame(call, record, number, frame);
+        stack_add_frame(call, record, number, frame);
     } else {
-        print_frame(call, number, frame);
+        stack_print_frame(call, number, frame);
     }
     return GD_OK;
 }

@@ -16,6 +16,7 @@ const struct command *const command_tables[] = {
     cmd_display_table,
     cmd_graph_table,
     cmd_stack_table,
+    cmd_why_table,
     cmd_settings_table,
     cmd_support_table,
     cmd_shell_table,

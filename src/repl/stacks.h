@@ -15,6 +15,13 @@ struct stack_places {
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err);
 
+/* The number of the innermost frame outside installed packages, else 0; false: there is none. */
+bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
+/* "#0 model.c:42 in f" and its source line; the same as members of an object. */
+void stack_print_frame(struct command_call *call, uint32_t number, const struct gd_frame *frame);
+void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
+                     const struct gd_frame *frame);
+
 /* The commands list and annotate, in cmd_list.c. */
 int inspect_list(struct command_call *call, struct gd_err *err);
 int inspect_annotate(struct command_call *call, struct gd_err *err);

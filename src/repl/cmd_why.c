@@ -1,0 +1,781 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* why: the way upstream from a bad value to where it came from. */
+#include "engine/why.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/watchpoint.h"
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/repl_impl.h"
+#include "repl/stacks.h"
+#include "repl/value.h"
+#include "repl/why.h"
+
+#define LINES_SHOWN 60 /* of the tree, unless all are asked for */
+#define PATH_SHOWN  12 /* nodes between what was asked about and the origin */
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+static const char *hit_abbr(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_watchpoint *watch = NULL;
+    if (hit->kind) {
+        return hit->kind->abbr;
+    }
+    if (hit->expression[0] == '\0') {
+        watch = gd_watchpoint_at(call->debugger, hit->watchpoint);
+    }
+    return watch && watch->condition ? watch->condition->abbr
+                                     : inspect_printf(call, "#%d", hit->watchpoint);
+}
+
+/* The index-th different abbreviation of what fired there at this stop; NULL: no more. */
+static const char *nth_hit(struct command_call *call, gd_node_id node, uint32_t slot, int index)
+{
+    const struct gd_session *session = call->session;
+    const char *seen[16];
+    int count = 0;
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
+            break;
+        }
+        if (hit->node != node || hit->slot != slot || hit->is_scalar || hit->error) {
+            continue;
+        }
+        const char *abbr = hit_abbr(call, hit);
+        bool known = false;
+        for (int k = 0; k < count; k++) {
+            known = known || strcmp(seen[k], abbr) == 0;
+        }
+        if (!known && count == index) {
+            return abbr;
+        }
+        if (!known && count < 16) {
+            seen[count++] = abbr;
+        }
+    }
+    return NULL;
+}
+
+const char *why_hits(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    const char *text = "";
+    const char *abbr;
+    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)) != NULL; i++) {
+        text = inspect_printf(call, "%s%s%s", text, i > 0 ? " " : " [", abbr);
+    }
+    return text[0] ? inspect_printf(call, "%s]", text) : "";
+}
+
+void why_add_hits(struct command_call *call, cJSON *object, gd_node_id node, uint32_t slot)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "hits");
+    const char *abbr;
+    for (int i = 0; i < 16 && (abbr = nth_hit(call, node, slot, i)) != NULL; i++) {
+        cJSON_AddItemToArray(list, cJSON_CreateString(abbr));
+    }
+}
+
+const char *why_figures(struct command_call *call, enum gd_dtype dtype,
+                        const struct gd_shape *shape, const struct gd_stats *stats)
+{
+    struct gd_buf buf = GD_BUF_INIT(4096);
+    const char *text;
+    if (!stats) {
+        return inspect_printf(call, "%s %s", gd_dtype_name(dtype), inspect_shape(call, shape));
+    }
+    gd_format_summary(dtype, shape, stats, NULL, 0, out_utf8(call->out), &buf);
+    text = inspect_printf(call, "%s", gd_buf_text(&buf));
+    gd_buf_deinit(&buf);
+    return text;
+}
+
+/* ---- asking -------------------------------------------------------------------------------- */
+
+struct answer { /* may outlive the command when the wait is given up */
+    bool done, abandoned;
+    int code;
+    struct gd_err err;
+    struct gd_why why; /* its nodes are a copy */
+};
+
+static void came(void *ctx, const struct gd_why *why, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    if (!why) {
+        answer->err = *err;
+        answer->code = err->code != GD_OK ? err->code : GD_EIO;
+        return;
+    }
+    answer->why = *why;
+    answer->why.nodes = malloc((why->count + 1) * sizeof(*why->nodes));
+    if (!answer->why.nodes) {
+        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+        return;
+    }
+    if (why->count > 0) {
+        memcpy(answer->why.nodes, why->nodes, why->count * sizeof(*why->nodes));
+    }
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct answer *)ctx)->done;
+}
+
+/* *ret is freed by answer_free. */
+static int ask(struct command_call *call, gd_node_id node, uint32_t slot, enum gd_bad bad,
+               struct answer **ret, struct gd_err *err)
+{
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (!answer) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = gd_why_ask(call->session, node, slot, bad, came, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = repl_wait(call->repl, is_done, answer, -1);
+    if (rc != GD_OK) {
+        answer->abandoned = true;
+        return gd_fail(err, rc, "interrupted on the way through the graph");
+    }
+    if (answer->code != GD_OK) {
+        rc = answer->code;
+        *err = answer->err;
+        err->code = rc;
+        free(answer->why.nodes);
+        free(answer);
+        return rc;
+    }
+    *ret = answer;
+    return GD_OK;
+}
+
+static void answer_free(struct answer *answer)
+{
+    free(answer->why.nodes);
+    free(answer);
+}
+
+/* ---- the tree ------------------------------------------------------------------------------ */
+
+/* What is printed of the tree: by default the way to the origin and what lies beside it. */
+struct picture {
+    struct command_call *call;
+    const struct gd_why *why;
+    bool all;
+    bool *shown;   /* by node of the tree */
+    bool *more;    /* whether a sibling that is shown follows */
+    bool *on_path; /* leads to the origin */
+    int *more_at;  /* by depth, of the line shown last there */
+    size_t depths; /* of more_at */
+    bool has_path;
+    int length; /* of the path */
+    size_t left_out;
+};
+
+static const char *mark(const struct gd_why_node *node)
+{
+    return node->verdict == GD_WHY_BAD ? "BAD" : node->verdict == GD_WHY_GOOD ? "ok" : "?";
+}
+
+static void find_path(struct picture *p)
+{
+    const struct gd_why *why = p->why;
+    size_t at = why->count;
+    for (size_t i = 0; i < why->count; i++) {
+        at = why->nodes[i].origin ? i : at;
+    }
+    if (at == why->count) {
+        return;
+    }
+    int depth = why->nodes[at].depth;
+    p->on_path[at] = true;
+    for (size_t i = at; i-- > 0 && depth > 0;) {
+        if (why->nodes[i].depth == depth - 1) {
+            p->on_path[i] = true;
+            depth--;
+        }
+    }
+    p->length = why->nodes[at].depth;
+    p->has_path = true;
+}
+
+/* With all: every line. Without an origin the first lines; else see print_path. */
+static void choose(struct picture *p)
+{
+    for (size_t i = 0; i < p->why->count; i++) {
+        p->shown[i] = p->all || i < LINES_SHOWN;
+        p->left_out += !p->shown[i];
+    }
+}
+
+static void find_siblings(struct picture *p)
+{
+    int deepest = 0;
+    for (size_t i = p->why->count; i-- > 0;) {
+        int depth = p->why->nodes[i].depth;
+        if (!p->shown[i]) {
+            continue;
+        }
+        for (int k = depth + 1; k <= deepest; k++) {
+            p->more_at[k] = 0;
+        }
+        p->more[i] = p->more_at[depth] != 0;
+        p->more_at[depth] = 1;
+        deepest = depth;
+    }
+}
+
+static void print_bars(struct picture *p, size_t i)
+{
+    struct command_call *call = p->call;
+    bool utf8 = out_utf8(call->out);
+    int depth = p->why->nodes[i].depth;
+    int limit = out_width(call->out) / 6;
+    p->more_at[depth] = p->more[i];
+    if (depth == 0) {
+        return;
+    }
+    int first = depth > limit ? depth - limit : 1;
+    if (first > 1) {
+        out_printf(call->out, "(%d) ", depth);
+    }
+    for (int k = first; k < depth; k++) {
+        out_printf(call->out, "%s", !p->more_at[k] ? "   " : utf8 ? "\u2502  " : "|  ");
+    }
+    out_printf(call->out, "%s",
+               utf8 ? (p->more[i] ? "\u251c\u2500 " : "\u2514\u2500 ")
+                    : (p->more[i] ? "|- " : "`- "));
+}
+
+static void print_node(struct picture *p, size_t i, int used)
+{
+    struct command_call *call = p->call;
+    const struct gd_why_node *node = &p->why->nodes[i];
+    struct gd_node_info info;
+    if (!gd_graph_node(call->session->graph, node->node, &info)) {
+        out_printf(call->out, "(a node that is gone)\n");
+        return;
+    }
+    const char *slot = info.output_count > 1 ? inspect_printf(call, ":%u", node->slot) : "";
+    const char *tail =
+        inspect_printf(call, "%s (%s)%s  %s%s", slot, out_safe(call, info.type),
+                       why_hits(call, node->node, node->slot), out_safe(call, node->note),
+                       node->origin        ? "  <- origin"
+                       : node->shown_above ? "  (see above)"
+                                           : "");
+    out_printf(call->out, "%s%s\n", inspect_fit(call, info.name, 4 + used + (int)strlen(tail)),
+               tail);
+}
+
+static void print_mark(struct picture *p, size_t i)
+{
+    struct command_call *call = p->call;
+    bool bad = p->why->nodes[i].verdict == GD_WHY_BAD;
+    out_printf(call->out, "%s%-4s%s", bad ? out_sgr(call->out, "31") : "", mark(&p->why->nodes[i]),
+               bad ? out_sgr(call->out, OUT_RESET) : "");
+}
+
+static void print_all(struct picture *p)
+{
+    for (size_t i = 0; i < p->why->count; i++) {
+        if (p->shown[i]) {
+            print_mark(p, i);
+            print_bars(p, i);
+            print_node(p, i, 3 * p->why->nodes[i].depth);
+        }
+    }
+}
+
+/* A line of the way to the origin: the node stands below all the others that the one above it
+ * reads, so that the way itself runs down the left. */
+static void print_step(struct picture *p, size_t i, int unit, bool last)
+{
+    bool utf8 = out_utf8(p->call->out);
+    int indent = unit * (p->why->nodes[i].depth - 1);
+    const char *branch = utf8 ? (last ? "\u2514\u2500" : "\u251c\u2500") : (last ? "`-" : "|-");
+    print_mark(p, i);
+    if (p->why->nodes[i].depth > 0) {
+        out_printf(p->call->out, "%*s%s ", indent, "", branch);
+    }
+    print_node(p, i, indent + 3);
+}
+
+static bool is_skipped(const struct picture *p, int depth)
+{
+    return p->length > PATH_SHOWN + 2 && depth > PATH_SHOWN / 2 &&
+           depth <= p->length - PATH_SHOWN / 2;
+}
+
+/* The other inputs of the node above the one at `at`. */
+static void print_beside(struct picture *p, size_t above, int unit)
+{
+    int depth = p->why->nodes[above].depth + 1;
+    size_t last = 0; /* below the origin nothing else follows */
+    for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
+        last = p->why->nodes[above].origin && p->why->nodes[i].depth == depth ? i : last;
+    }
+    for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
+        if (p->why->nodes[i].depth == depth && !p->on_path[i]) {
+            print_step(p, i, unit, i == last);
+            p->left_out--;
+        }
+    }
+}
+
+static void print_path(struct picture *p)
+{
+    int unit = p->length > 6 ? 1 : 3;
+    bool gap = false;
+    p->left_out = p->why->count;
+    for (size_t i = 0; i < p->why->count; i++) {
+        int depth = p->why->nodes[i].depth;
+        if (!p->on_path[i]) {
+            continue;
+        }
+        if (is_skipped(p, depth)) {
+            if (!gap) {
+                out_printf(p->call->out, "    %*s... %d nodes on the way are left out ...\n",
+                           unit * depth, "", p->length - PATH_SHOWN);
+            }
+            gap = true;
+            continue;
+        }
+        print_step(p, i, unit, true);
+        p->left_out--;
+        if (!is_skipped(p, depth + 1)) {
+            print_beside(p, i, unit);
+        }
+    }
+}
+
+static void print_tree(struct picture *p)
+{
+    if (p->has_path && !p->all) {
+        print_path(p);
+    } else {
+        choose(p);
+        find_siblings(p);
+        memset(p->more_at, 0, p->depths * sizeof(int));
+        print_all(p);
+    }
+    if (p->left_out > 0) {
+        out_printf(p->call->out, "(%s: why -a)\n",
+                   inspect_plural(p->call, p->left_out, "more value"));
+    }
+    if (p->why->cut) {
+        out_printf(p->call->out, "The walk was cut: not everything upstream was looked at.\n");
+    }
+}
+
+static int show_tree(struct command_call *call, const struct gd_why *why, bool all,
+                     struct gd_err *err)
+{
+    struct picture p = {.call = call, .why = why, .all = all};
+    int deepest = 0;
+    for (size_t i = 0; i < why->count; i++) {
+        deepest = why->nodes[i].depth > deepest ? why->nodes[i].depth : deepest;
+    }
+    p.shown = calloc(why->count + 1, 3 * sizeof(bool));
+    p.depths = (size_t)deepest + 2;
+    p.more_at = calloc(p.depths, sizeof(int));
+    if (!p.shown || !p.more_at) {
+        free(p.shown);
+        free(p.more_at);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    p.more = p.shown + why->count + 1;
+    p.on_path = p.more + why->count + 1;
+    find_path(&p);
+    print_tree(&p);
+    free(p.shown);
+    free(p.more_at);
+    return GD_OK;
+}
+
+/* ---- the origin ---------------------------------------------------------------------------- */
+
+static void print_text(struct command_call *call, const char *text)
+{
+    size_t width = (size_t)(out_width(call->out) > 40 ? out_width(call->out) : 40) - 2;
+    text = out_safe(call, text);
+    while (*text) {
+        size_t len = strlen(text);
+        if (len > width) {
+            len = width;
+            while (len > 0 && text[len] != ' ') {
+                len--;
+            }
+            len = len > 0 ? len : strcspn(text, " ");
+        }
+        out_printf(call->out, "%.*s\n", (int)len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+}
+
+static void print_frame(struct command_call *call, gd_node_id node)
+{
+    struct stack_places places;
+    uint32_t own = 0;
+    if (stack_places(call, node, &places, NULL) == GD_OK && stack_own_frame(&places, &own)) {
+        stack_print_frame(call, own, &places.frame[places.place[own]]);
+    }
+}
+
+/* Inputs of the origin as they stand in the tree, that is of the step in question. */
+static const struct gd_why_node *input_in_tree(const struct gd_why *why, gd_node_id node,
+                                               uint32_t slot)
+{
+    const struct gd_why_node *found = NULL;
+    for (size_t i = 0; i < why->count; i++) {
+        if (why->nodes[i].node == node && why->nodes[i].slot == slot &&
+            (!found || why->nodes[i].has_stats)) {
+            found = &why->nodes[i];
+        }
+    }
+    return found;
+}
+
+static void show_input(struct command_call *call, const struct gd_why *why,
+                       const struct gd_edge *edge, cJSON *list)
+{
+    const struct gd_why_node *seen = input_in_tree(why, edge->node, edge->slot);
+    const struct gd_stats *stats = seen && seen->has_stats ? &seen->stats : NULL;
+    struct gd_node_info info;
+    struct gd_output output = {0};
+    if (edge->control || !gd_graph_node(call->session->graph, edge->node, &info)) {
+        return;
+    }
+    gd_graph_output(call->session->graph, edge->node, edge->slot, &output);
+    if (list) {
+        cJSON *item = cJSON_CreateObject();
+        inspect_add_node(call, item, edge->node);
+        cJSON_AddNumberToObject(item, "slot", edge->slot);
+        if (stats) {
+            cJSON_AddItemToObject(item, "stats", value_stats_record(stats));
+        }
+        cJSON_AddItemToArray(list, item);
+        return;
+    }
+    out_printf(call->out, "  reads %s:%u\n        %s%s\n", out_safe(call, info.name), edge->slot,
+               why_figures(call, output.dtype, &output.shape, stats),
+               stats  ? ""
+               : seen ? inspect_printf(call, ", %s", out_safe(call, seen->note))
+                      : "");
+}
+
+static void show_origin(struct command_call *call, const struct gd_why *why, cJSON *record)
+{
+    struct gd_node_info info;
+    cJSON *list = NULL;
+    if (why->origin == GD_NO_NODE || !gd_graph_node(call->session->graph, why->origin, &info)) {
+        return;
+    }
+    if (record) {
+        cJSON *origin = cJSON_AddObjectToObject(record, "origin");
+        struct stack_places places;
+        uint32_t own = 0;
+        inspect_add_node(call, origin, why->origin);
+        cJSON_AddNumberToObject(origin, "slot", why->origin_slot);
+        if (stack_places(call, why->origin, &places, NULL) == GD_OK &&
+            stack_own_frame(&places, &own)) {
+            stack_add_frame(call, origin, own, &places.frame[places.place[own]]);
+        }
+        list = cJSON_AddArrayToObject(origin, "inputs");
+    } else {
+        print_frame(call, why->origin);
+    }
+    for (uint32_t i = 0; i < info.input_count && i < 8; i++) {
+        show_input(call, why, &info.inputs[i], list);
+    }
+}
+
+/* ---- the record ---------------------------------------------------------------------------- */
+
+static void record_node(struct command_call *call, const struct gd_why_node *node, cJSON *list)
+{
+    cJSON *item = cJSON_CreateObject();
+    inspect_add_node(call, item, node->node);
+    cJSON_AddNumberToObject(item, "slot", node->slot);
+    cJSON_AddNumberToObject(item, "depth", node->depth);
+    cJSON_AddStringToObject(item, "verdict",
+                            node->verdict == GD_WHY_BAD    ? "bad"
+                            : node->verdict == GD_WHY_GOOD ? "good"
+                                                           : "unknown");
+    if (node->origin) {
+        cJSON_AddBoolToObject(item, "origin", true);
+    }
+    if (node->shown_above) {
+        cJSON_AddBoolToObject(item, "seen", true);
+    }
+    inspect_add_text(call, item, "note", node->note);
+    if (node->value_step >= 0) {
+        cJSON_AddNumberToObject(item, "step", (double)node->value_step);
+    }
+    why_add_hits(call, item, node->node, node->slot);
+    if (node->has_stats) {
+        cJSON_AddItemToObject(item, "stats", value_stats_record(&node->stats));
+    }
+    cJSON_AddItemToArray(list, item);
+}
+
+static void record_why(struct command_call *call, gd_node_id node, uint32_t slot,
+                       const struct gd_why *why)
+{
+    static const char *const words[] = {"nonfinite", "large", "zero"};
+    cJSON *record = out_record(call->out, "why");
+    inspect_add_node(call, record, node);
+    cJSON_AddNumberToObject(record, "slot", slot);
+    cJSON_AddNumberToObject(record, "step", (double)call->session->stop.step);
+    cJSON_AddStringToObject(record, "looked_for", words[why->bad]);
+    inspect_add_text(call, record, "rule", why->rule);
+    inspect_add_text(call, record, "text", why->text);
+    if (why->since >= 0) {
+        cJSON_AddNumberToObject(record, "since", (double)why->since);
+    }
+    cJSON_AddBoolToObject(record, "cut", why->cut);
+    show_origin(call, why, record);
+    cJSON *list = cJSON_AddArrayToObject(record, "tree");
+    for (size_t i = 0; i < why->count; i++) {
+        record_node(call, &why->nodes[i], list);
+    }
+}
+
+static int show(struct command_call *call, gd_node_id node, uint32_t slot, const struct gd_why *why,
+                bool all, struct gd_err *err)
+{
+    if (out_is_json(call->out)) {
+        record_why(call, node, slot, why);
+        return GD_OK;
+    }
+    int rc = show_tree(call, why, all, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    out_printf(call->out, "\n");
+    print_text(call, why->text);
+    show_origin(call, why, NULL);
+    return GD_OK;
+}
+
+/* ---- what is asked about ------------------------------------------------------------------- */
+
+struct question {
+    gd_node_id node;
+    uint32_t slot;
+    bool has_bad;
+    enum gd_bad bad;
+};
+
+/* "loss": the node that makes the number of the training that has this name. */
+static bool scalar_node(struct command_call *call, const char *name, struct question *ret)
+{
+    const struct gd_session *session = call->session;
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(session->graph, &count);
+    bool known = false;
+    for (int i = 0; i < session->scalar_count; i++) {
+        known = known || strcmp(session->scalar[i].name, name) == 0;
+    }
+    if (!known || !strcasestr(name, "loss")) {
+        return false;
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        struct gd_node_info info;
+        struct gd_output output;
+        if (gd_graph_node(session->graph, order[i], &info) && info.kind != GD_NODE_GRADIENT &&
+            strcasestr(info.type, "loss") && !strcasestr(info.type, "grad") &&
+            gd_graph_output(session->graph, order[i], 0, &output) &&
+            gd_shape_count(&output.shape) == 1) {
+            ret->node = order[i];
+            ret->slot = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int of_hit(struct command_call *call, const struct gd_hit *hit, struct question *ret,
+                  struct gd_err *err)
+{
+    ret->node = hit->node;
+    ret->slot = hit->slot;
+    ret->bad = gd_why_of_hit(hit);
+    ret->has_bad = true;
+    if (hit->is_scalar || hit->node == GD_NO_NODE) {
+        if (scalar_node(call, hit->node_name, ret)) {
+            return GD_OK;
+        }
+        return gd_fail(err, GD_ENODATA,
+                       "%.200s is not a node of the graph: name the tensor to look at",
+                       out_safe(call, hit->node_name));
+    }
+    return GD_OK;
+}
+
+static int hit_number(struct command_call *call, const char *text, const struct gd_hit **ret,
+                      struct gd_err *err)
+{
+    const struct gd_session *session = call->session;
+    int64_t number = 0;
+    int rc = arg_count(text, 1, INT64_MAX, &number, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (session->hit_count == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired");
+    }
+    if ((uint64_t)number <= session->hits_dropped ||
+        (uint64_t)number > session->hits_dropped + session->hit_count) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no hit %lld: `info hits` lists %zu to %zu",
+                       (long long)number, session->hits_dropped + 1,
+                       session->hits_dropped + session->hit_count);
+    }
+    *ret = &session->hits[(size_t)number - 1 - session->hits_dropped];
+    return GD_OK;
+}
+
+static const struct gd_hit *last_hit(const struct gd_session *session)
+{
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
+            return NULL;
+        }
+        if (!hit->traced) {
+            return hit;
+        }
+    }
+    return NULL;
+}
+
+static int parse(struct command_call *call, struct question *ret, struct gd_err *err)
+{
+    const struct gd_hit *hit = NULL;
+    struct tensor_arg arg;
+    int rc = inspect_no_options(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (call->argc == 0) {
+        hit = last_hit(call->session);
+        return hit ? of_hit(call, hit, ret, err) : inspect_node(call, NULL, &ret->node, err);
+    }
+    if (strcmp(call->argv[0], "hit") == 0 && call->argc == 2) {
+        rc = hit_number(call, call->argv[1], &hit, err);
+        return rc == GD_OK ? of_hit(call, hit, ret, err) : rc;
+    }
+    inspect_join_slices(call);
+    const char *text = inspect_join(call, 0, call->argc);
+    if (scalar_node(call, text, ret)) {
+        return GD_OK;
+    }
+    rc = arg_tensor(call, text, &arg, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (arg.value) {
+        return gd_fail(err, GD_EINVAL, "a value of the history has no node: name a tensor");
+    }
+    ret->node = arg.ref.node;
+    ret->slot = arg.ref.slot;
+    return GD_OK;
+}
+
+/* Without a hit the value itself says what is wrong with it. */
+static int choose_bad(struct command_call *call, struct question *q, struct gd_err *err)
+{
+    struct gd_tensor_ref ref = {q->node, q->slot, GD_CURRENT};
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    if (q->has_bad) {
+        return GD_OK;
+    }
+    int rc = repl_stats(call, &ref, &dtype, &shape, &stats, NULL, err);
+    if (rc == GD_OK) {
+        q->bad = stats.nan + stats.pos_inf + stats.neg_inf > 0  ? GD_BAD_NONFINITE
+                 : stats.count > 1 && stats.zero == stats.count ? GD_BAD_ZERO
+                                                                : GD_BAD_LARGE;
+    }
+    return rc;
+}
+
+static int run_why(struct command_call *call, struct gd_err *err)
+{
+    struct question q = {.node = GD_NO_NODE};
+    struct answer *answer = NULL;
+    bool all = inspect_take_flag(call, "-a");
+    int rc = parse(call, &q, err);
+    if (rc == GD_OK) {
+        rc = choose_bad(call, &q, err);
+    }
+    if (rc == GD_OK) {
+        rc = ask(call, q.node, q.slot, q.bad, &answer, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = show(call, q.node, q.slot, &answer->why, all, err);
+    answer_free(answer);
+    return rc;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+const struct command cmd_why_table[] = {
+    {
+        .name = "why",
+        .group = "breakpoints",
+        .usage = "why [TENSOR | hit N] [-a]",
+        .summary = "Find where a bad value came from",
+        .help =
+            "Goes upstream from the tensor, through its inputs, from gradients to the forward\n"
+            "pass and from weights to the optimizer, to the first node in execution order\n"
+            "whose output is bad while its inputs are good, and says what happened there.\n"
+            "Without an argument it begins at the last hit of this stop, else at the current\n"
+            "node. `hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
+            "large values) follows from the condition that fired, else from the value.\n"
+            "\n"
+            "Each line has a verdict: BAD, ok, or ? where the value is not known: not computed\n"
+            "yet in this step, not kept, or with nothing to compare it with. -a shows every node "
+            "that was looked at, not only\n"
+            "the way to the origin.\n"
+            "\n"
+            "  why\n"
+            "  why loss\n"
+            "  why NLLLoss-op54 -a\n",
+        .args = {ARG_TENSOR},
+        .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
+        .run = run_why,
+    },
+    {
+        .name = "tensor-graph",
+        .aliases = "tg",
+        .group = "graph",
+        .usage = "tensor-graph [NODE] [-d DEPTH]",
+        .summary = "Show a node with its direct inputs and outputs, their values and hits",
+        .help = "Every slot with its type, shape and statistics, the conditions that fired on it\n"
+                "at this stop, and the watchpoints that cover it. -d goes further (up to 10).\n"
+                "\n"
+                "  tensor-graph Log-op49\n"
+                "  tensor-graph . -d 2\n",
+        .args = {ARG_NODE},
+        .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
+        .run = why_run_tensor_graph,
+    },
+    {.name = NULL},
+};

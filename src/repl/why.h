@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What `why` and `tensor-graph` share: marks of nodes and one-line statistics. */
+#ifndef GD_REPL_WHY_H
+#define GD_REPL_WHY_H
+
+#include "repl/command.h"
+
+/* What fired on a value at this stop: " [TO WL]", with a blank in front, or "". In the arena. */
+const char *why_hits(struct command_call *call, gd_node_id node, uint32_t slot);
+/* The same as an array of abbreviations. */
+void why_add_hits(struct command_call *call, cJSON *object, gd_node_id node, uint32_t slot);
+/* "float32 (4, 32) n=128 ... min -3 max 2", or the shape alone. */
+const char *why_figures(struct command_call *call, enum gd_dtype dtype,
+                        const struct gd_shape *shape, const struct gd_stats *stats);
+
+int why_run_tensor_graph(struct command_call *call, struct gd_err *err);
+
+#endif
