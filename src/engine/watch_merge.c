@@ -222,17 +222,25 @@ static bool join(struct draft *draft, uint32_t which, const struct watch_cover *
     return true;
 }
 
+/* What looks for NaN and Inf alone has nothing to do where those are normal. */
+static bool is_left_out(const struct watch_set *set, const struct watch_cover *cover)
+{
+    return set->excluded && cover->wants.nonfinite;
+}
+
 static bool join_all(struct gd_watching *w, const struct watch_set *set, struct draft **drafts)
 {
     const struct gd_session *session = w->session;
     bool can_exact =
         set->executes && session->target && (session->target->capabilities & GD_CAN_WATCH_EXACT);
     bool any_exact = false;
-    for (uint32_t i = 0; i < set->cover_count; i++)
-        any_exact = any_exact || w->covers[set->cover[i]].wants.exact;
     for (uint32_t i = 0; i < set->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[set->cover[i]];
-        if (set->excluded && cover->wants.nonfinite)
+        any_exact = any_exact || (cover->wants.exact && !is_left_out(set, cover));
+    }
+    for (uint32_t i = 0; i < set->cover_count; i++) {
+        const struct watch_cover *cover = &w->covers[set->cover[i]];
+        if (is_left_out(set, cover))
             continue;
         bool exact = can_exact && any_exact && !cover->wants.step_end_only;
         struct draft *draft = draft_for(drafts, exact, &cover->wants.want);

@@ -37,7 +37,7 @@ static void wants_of_condition(const struct gd_watchpoint *watch, struct watch_w
 {
     const struct gd_condition *condition = watch->condition;
     gd_condition_want(condition, watch->values, watch->value_count, &ret->want);
-    ret->nonfinite = condition->wire == GD_WIRE_NOT_FINITE;
+    ret->nonfinite = condition->always.statistic == GD_STAT_NONFINITE;
     ret->step_end_only = condition->at_step_end || condition->aggregate;
     ret->trigger_count = gd_condition_triggers(condition, watch->values, watch->value_count,
                                                ret->trigger, WATCH_MAX_TRIGGERS);

@@ -65,10 +65,13 @@ static int fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)ref;
     (void)slice;
     (void)err;
     fake->fetches++;
+    if (fake->on_fetch) {
+        fake->on_fetch(fake, ref, fn, ctx);
+        return GD_OK;
+    }
     if (fake->value) {
         fn(ctx, fake->value, fake->value_step, NULL);
         return GD_OK;
@@ -83,11 +86,136 @@ static int stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_s
 {
     struct fake_target *fake = (struct fake_target *)target;
 
-    (void)ref;
     (void)err;
     fake->stats_asked++;
+    if (fake->on_stats) {
+        fake->on_stats(fake, ref, fn, ctx);
+        return GD_OK;
+    }
     fake->stats_fn = fn;
     fake->stats_ctx = ctx;
+    return GD_OK;
+}
+
+/* ---- watching ---- */
+
+static void free_items(struct fake_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        free((void *)(uintptr_t)plan->items[i].options);
+        free((void *)(uintptr_t)plan->items[i].triggers);
+        free((void *)(uintptr_t)plan->items[i].scalar);
+    }
+    free(plan->items);
+    plan->items = NULL;
+    plan->count = 0;
+}
+
+static void *copy(const void *from, size_t size)
+{
+    void *to = malloc(size + 1);
+
+    if (to && size) {
+        memcpy(to, from, size);
+    }
+    return to;
+}
+
+static void copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
+{
+    to->items = calloc(from->item_count, sizeof(*to->items));
+    to->count = from->item_count;
+    for (size_t i = 0; i < to->count; i++) {
+        const struct gd_watch_item *item = &from->items[i];
+
+        to->items[i] = *item;
+        to->items[i].options = copy(item->options, sizeof(*item->options));
+        to->items[i].triggers = copy(item->triggers, item->trigger_count * sizeof(*item->triggers));
+        to->items[i].scalar = item->scalar ? strdup(item->scalar) : NULL;
+    }
+}
+
+static size_t find_plan(const struct fake_target *fake, uint32_t id)
+{
+    size_t i = 0;
+
+    while (i < fake->plan_count && fake->plans[i].id != id) {
+        i++;
+    }
+    return i;
+}
+
+const struct fake_plan *fake_plan(const struct fake_target *fake, uint32_t id)
+{
+    size_t i = find_plan(fake, id);
+
+    return i < fake->plan_count ? &fake->plans[i] : NULL;
+}
+
+static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
+                      struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+    size_t i = find_plan(fake, plan->id);
+
+    fake->plan_calls++;
+    if (fake->plan_rc) {
+        return gd_fail(err, fake->plan_rc, "the fake will not watch");
+    }
+    if (!plan->item_count) {
+        fake->plan_removals++;
+        if (i == fake->plan_count) {
+            return gd_fail(err, GD_ENOTFOUND, "the fake has no such plan");
+        }
+        free_items(&fake->plans[i]);
+        fake->plan_count--;
+        memmove(fake->plans + i, fake->plans + i + 1,
+                (fake->plan_count - i) * sizeof(*fake->plans));
+        return GD_OK;
+    }
+    if (i == fake->plan_count) {
+        fake->plans = realloc(fake->plans, (fake->plan_count + 1) * sizeof(*fake->plans));
+        fake->plan_count++;
+    } else {
+        free_items(&fake->plans[i]);
+    }
+    fake->plans[i] = (struct fake_plan){
+        .id = plan->id, .exact = plan->exact, .hold = plan->hold, .record = plan->record};
+    copy_items(&fake->plans[i], plan);
+    return GD_OK;
+}
+
+static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                       struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)err;
+    fake->costs_fn = fn;
+    fake->costs_ctx = ctx;
+    return GD_OK;
+}
+
+static int watch(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    if (fake->watch_rc) {
+        return gd_fail(err, fake->watch_rc, "the fake will not evaluate");
+    }
+    fake->watches++;
+    fake->last_watch = watch->id;
+    fake->last_watch_nodes = watch->node_count;
+    return GD_OK;
+}
+
+static int unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
+{
+    struct fake_target *fake = (struct fake_target *)target;
+
+    (void)err;
+    fake->unwatches++;
+    fake->last_unwatch = id;
     return GD_OK;
 }
 
@@ -105,6 +233,10 @@ static void destroy(struct gd_target *target)
     if (fake->destroyed) {
         *fake->destroyed = true;
     }
+    for (size_t i = 0; i < fake->plan_count; i++) {
+        free_items(&fake->plans[i]);
+    }
+    free(fake->plans);
     free(fake);
 }
 
@@ -116,6 +248,10 @@ static const struct gd_target_ops full_ops = {
     .fetch = fetch,
     .stats = stats,
     .keep_previous = keep_previous,
+    .watch = watch,
+    .unwatch = unwatch,
+    .watch_plan = watch_plan,
+    .watch_costs = watch_costs,
     .checkpoint = plain,
     .detach = plain,
     .kill = plain,

@@ -5,6 +5,14 @@
 
 #include "engine/debugger.h"
 
+/* A plan as it was told last; items with copies of what they point to. */
+struct fake_plan {
+    uint32_t id;
+    bool exact, hold, record;
+    struct gd_watch_item *items;
+    size_t count;
+};
+
 struct fake_target {
     struct gd_target target;
     struct gd_run run; /* the last one */
@@ -24,9 +32,26 @@ struct fake_target {
     void *fetch_ctx, *stats_ctx;
     struct gd_tensor *value;
     int64_t value_step;
+    struct fake_plan *plans; /* those that are set, in the order of being set first */
+    size_t plan_count;
+    int plan_calls, plan_removals;
+    int plan_rc;                /* returned by watch_plan */
+    gd_watch_costs_fn costs_fn; /* waits for the test */
+    void *costs_ctx;
+    int watch_rc; /* returned by watch */
+    int watches, unwatches;
+    int32_t last_watch, last_unwatch;
+    size_t last_watch_nodes;
+    /* answers statistics and values at once when set */
+    void (*on_stats)(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                     void *ctx);
+    void (*on_fetch)(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_tensor_fn fn,
+                     void *ctx);
     bool *destroyed;
 };
 
+/* Of the plan with that number; NULL: it is not set. */
+const struct fake_plan *fake_plan(const struct fake_target *fake, uint32_t id);
 /* full: every slot; else only resume and fetch. */
 struct fake_target *fake_create(bool full, bool *destroyed);
 void fake_answer_tensor(struct fake_target *fake, struct gd_tensor *tensor, int64_t step);

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Which plans are made of watchpoints, and what of them is sent when something changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "watch_bench.h"
+
+static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,
+                        enum gd_comparison op, double value)
+{
+    for (size_t i = 0; i < item->trigger_count; i++)
+        if (item->triggers[i].test.statistic == statistic && item->triggers[i].test.op == op &&
+            item->triggers[i].test.value == value)
+            return true;
+    return false;
+}
+
+/* Whatever runs is watched as it runs; parameters, which do not, at the end of the step. */
+static void test_exact_split(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    assert_int_equal(bench->fake->plan_count, 2);
+    for (gd_node_id node = 0; node < N_NODES; node++) {
+        bool runs = node == N_CONV || node == N_RELU || node == N_LOG || node == N_GRADIENT ||
+                    node == N_UNKNOWN;
+        bool leaf = node == N_WEIGHT || node == N_BIAS;
+        assert_int_equal(bench_plan(bench, node, 0, true, &item) != NULL, runs);
+        assert_int_equal(bench_plan(bench, node, 0, false, &item) != NULL, leaf);
+        assert_int_equal(bench_items(bench, node, 0), runs || leaf);
+    }
+    assert_int_equal(bench_items(bench, N_LOG, 1), 1); /* every slot */
+    const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, true, &item);
+    assert_true(plan->hold && !plan->record);
+    assert_true(has_trigger(item, GD_STAT_NONFINITE, GD_CMP_GT, 0));
+    assert_false(item->against_previous);
+    bench_free(bench);
+}
+
+static void test_step_end_target(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS & ~(unsigned)GD_CAN_WATCH_EXACT);
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    assert_int_equal(bench->fake->plan_count, 1);
+    assert_false(bench->fake->plans[0].exact);
+    assert_int_equal(bench->fake->plans[0].count, 8);
+    bench_free(bench);
+}
+
+/* Several watchpoints on a tensor: one item, that serves them all. */
+static void test_merged(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    (void)state;
+    bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
+    assert_non_null(bench_plan(bench, N_RELU, 0, false, &item));
+    assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
+    assert_true(has_trigger(item, GD_STAT_NONFINITE, GD_CMP_GT, 0)); /* could not be checked */
+    bench_must_watch(bench, "TZ on ReLU-op2");
+    bench_must_watch(bench, "AR range_start_inclusive=0 range_end_inclusive=1 "
+                            "range_percentage_lt=10 on activations");
+    bench_must_watch(bench, "TR range_start_inclusive=-1 range_end_inclusive=0 "
+                            "range_percentage_gt=99 on ReLU-op2");
+    assert_int_equal(bench_items(bench, N_RELU, 0), 1);
+    assert_non_null(bench_plan(bench, N_RELU, 0, false, &item));
+    assert_int_equal(item->options->range_count, 2);
+    assert_true(has_trigger(item, GD_STAT_RANGE_PERCENTAGE, GD_CMP_LT, 10));
+    for (size_t i = 0; i < item->trigger_count; i++) {
+        const struct gd_watch_trigger *trigger = &item->triggers[i];
+        if (trigger->test.statistic == GD_STAT_RANGE_PERCENTAGE)
+            assert_true(item->options->range[trigger->range].lo ==
+                        (trigger->test.op == GD_CMP_LT ? 0 : -1));
+    }
+    /* One that looks for NaN takes the others along: the tensor is read once. */
+    bench_must_watch(bench, "TO on ReLU-op2");
+    assert_int_equal(bench_items(bench, N_RELU, 0), 1);
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, &item));
+    assert_int_equal(item->options->range_count, 2);
+    assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
+    /* But not those that compare with the step before. */
+    bench_must_watch(bench, "'abs_mean(cur-prev) < 1e-9' on ReLU-op2");
+    assert_int_equal(bench_items(bench, N_RELU, 0), 2);
+    assert_non_null(bench_plan(bench, N_RELU, 0, false, &item));
+    assert_true(item->against_previous);
+    assert_int_equal(item->options->range_count, 0);
+    assert_false(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
+    bench_free(bench);
+}
+
+static void test_when(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_err err;
+    (void)state;
+    bench_must_watch(bench, "-step TO on Conv-op1");
+    assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
+    bench_must_watch(bench, "-exact TZ on ReLU-op2");
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
+    bench_must_watch(bench, "-exact TZ on w2.bias"); /* never runs */
+    assert_non_null(bench_plan(bench, N_BIAS, 0, false, NULL));
+    assert_int_equal(bench_watch(bench, "-exact WCL on weights", &err), GD_EINVAL);
+    assert_non_null(strstr(err.text, "end of a step"));
+    /* -step stays at the end of the step beside one that is exact. */
+    bench_must_watch(bench, "TO on Conv-op1");
+    assert_non_null(bench_plan(bench, N_CONV, 0, true, NULL));
+    assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
+    /* What the user prefers. */
+    bench_must_watch(bench, "TZ on Odd-op5");
+    assert_null(bench_plan(bench, N_UNKNOWN, 0, true, NULL));
+    bench->debugger->settings.watch_when = GD_WHEN_EXACT;
+    gd_watchpoints_apply(bench->debugger);
+    assert_non_null(bench_plan(bench, N_UNKNOWN, 0, true, NULL));
+    bench->debugger->settings.watch_when = GD_WHEN_STEP_END;
+    gd_watchpoints_apply(bench->debugger);
+    assert_null(bench_plan(bench, N_UNKNOWN, 0, true, NULL));
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL)); /* this one said so itself */
+    bench_free(bench);
+}
+
+static void test_hold(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "trace TO on Conv-op1");
+    assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
+    int number = bench_must_watch(bench, "TZ on Conv-op1, ReLU-op2");
+    assert_true(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
+    assert_int_equal(bench_items(bench, N_CONV, 0), 1);
+    bench->debugger->settings.stop_on_hit = false;
+    gd_watchpoints_apply(bench->debugger);
+    assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
+    assert_int_equal(bench_items(bench, N_CONV, 0), 1);
+    bench->debugger->settings.stop_on_hit = true;
+    gd_watchpoints_apply(bench->debugger);
+    assert_int_equal(gd_watchpoint_delete(bench->debugger, number, NULL), GD_OK);
+    assert_false(bench_plan(bench, N_CONV, 0, true, NULL)->hold);
+    assert_null(bench_plan(bench, N_RELU, 0, true, NULL));
+    bench_free(bench);
+}
+
+static void test_options_that_do_not_agree(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    char line[160];
+    (void)state;
+    bench_must_watch(bench, "WNC rtol=0.1 on w1.weight");
+    bench_must_watch(bench, "WNC rtol=0.2 on w1.weight");
+    bench_must_watch(bench, "WCL on w1.weight"); /* has no tolerance: joins the first */
+    assert_int_equal(bench_items(bench, N_WEIGHT, 0), 2);
+    for (size_t i = 0; i < bench->fake->plan_count; i++)
+        assert_int_equal(bench->fake->plans[i].count, 1); /* a plan has a tensor once */
+    for (int i = 0; i < 18; i++) {
+        snprintf(line, sizeof line,
+                 "TR range_start_inclusive=%d range_end_inclusive=100 range_percentage_lt=1 on "
+                 "ReLU-op2",
+                 i % 17);
+        bench_must_watch(bench, line);
+    }
+    assert_int_equal(bench_items(bench, N_RELU, 0), 2);
+    const struct gd_watch_item *item = NULL;
+    bench_plan(bench, N_RELU, 0, false, &item);
+    assert_int_equal(item->options->range_count, GD_MAX_RANGES);
+    bench_free(bench);
+}
+
+/* What cannot be told by comparing is reported each time. */
+static void test_always(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    (void)state;
+    bench_must_watch(bench, "TO on ReLU-op2");
+    bench_must_watch(bench, "'max > 1 && min < 0' on ReLU-op2");
+    bench_plan(bench, N_RELU, 0, true, &item);
+    assert_int_equal(item->trigger_count, 0);
+    bench_must_watch(bench, "SC on Log-op3"); /* against the running mean */
+    assert_non_null(bench_plan(bench, N_LOG, 0, false, &item));
+    assert_int_equal(item->trigger_count, 0);
+    bench_must_watch(bench, "'max > 1 || nan > 0' on Conv-op1");
+    assert_non_null(bench_plan(bench, N_CONV, 0, false, &item));
+    assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 1));
+    assert_true(has_trigger(item, GD_STAT_NAN, GD_CMP_GT, 0));
+    bench_must_watch(bench, "'nan > 0 || inf > 0' on Conv-op4"); /* nothing but NaN: exact */
+    assert_non_null(bench_plan(bench, N_GRADIENT, 0, true, &item));
+    bench_free(bench);
+}
+
+/* Only what changed is sent, and keeps its number. */
+static void test_differences(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    uint32_t exact = bench_plan(bench, N_CONV, 0, true, NULL)->id;
+    uint32_t end = bench_plan(bench, N_WEIGHT, 0, false, NULL)->id;
+    int calls = bench->fake->plan_calls;
+    assert_int_equal(calls, 2);
+    int number = bench_must_watch(bench, "WCL on weights");
+    assert_int_equal(bench->fake->plan_calls, calls + 1);
+    assert_int_equal(bench_plan(bench, N_WEIGHT, 0, false, NULL)->id, end);
+    assert_int_equal(bench_plan(bench, N_CONV, 0, true, NULL)->id, exact);
+    gd_watchpoints_apply(bench->debugger);
+    gd_session_on_graph(bench->session); /* nothing new in it */
+    assert_int_equal(bench->fake->plan_calls, calls + 1);
+    assert_int_equal(gd_watchpoint_enable(bench->debugger, number, false, NULL), GD_OK);
+    assert_int_equal(bench->fake->plan_calls, calls + 2);
+    assert_int_equal(gd_watchpoint_delete(bench->debugger, 1, NULL), GD_OK);
+    assert_int_equal(bench->fake->plan_removals, 2);
+    assert_int_equal(bench->fake->plan_count, 0);
+    assert_int_equal(gd_watchpoint_enable(bench->debugger, number, true, NULL), GD_OK);
+    assert_int_equal(bench->fake->plan_count, 1);
+    bench_free(bench);
+}
+
+static void test_edits(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    struct gd_err err;
+    (void)state;
+    int number = bench_must_watch(bench, "TL max_gt=5 on net");
+    struct gd_condition_value value = {"max_gt", GD_PARAM_FLOAT, 7};
+    assert_int_equal(gd_watchpoint_set_values(bench->debugger, number, &value, 1, NULL), GD_OK);
+    bench_plan(bench, N_RELU, 0, false, &item);
+    assert_true(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 7));
+    assert_false(has_trigger(item, GD_STAT_MAX, GD_CMP_GT, 5));
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '-', "ReLU-op2", NULL),
+                     GD_OK);
+    assert_null(bench_plan(bench, N_RELU, 0, false, NULL));
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '-', "Log-op3", NULL), GD_OK);
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '+', "ReLU-op2", NULL),
+                     GD_OK);
+    assert_string_equal(gd_watchpoint_at(bench->debugger, number)->where,
+                        "net except ReLU-op2, Log-op3 with ReLU-op2");
+    assert_non_null(bench_plan(bench, N_RELU, 0, false, NULL));
+    assert_null(bench_plan(bench, N_LOG, 0, false, NULL));
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '+', "all except net", &err),
+                     GD_EINVAL);
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '=', "nowhere", &err),
+                     GD_ENOTFOUND);
+    assert_non_null(bench_plan(bench, N_RELU, 0, false, NULL)); /* as it was */
+    assert_string_equal(gd_watchpoint_at(bench->debugger, number)->where,
+                        "net except ReLU-op2, Log-op3 with ReLU-op2");
+    assert_int_equal(gd_watchpoint_set_where(bench->debugger, number, '=', "weights", NULL), GD_OK);
+    assert_null(bench_plan(bench, N_RELU, 0, false, NULL));
+    assert_non_null(bench_plan(bench, N_WEIGHT, 0, false, NULL));
+    assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "max > 1", &err),
+                     GD_EINVAL);
+    number = bench_must_watch(bench, "'max > 1' on ReLU-op2");
+    assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "max >", &err),
+                     GD_EINVAL);
+    assert_int_equal(gd_watchpoint_set_expression(bench->debugger, number, "min < 2", &err), GD_OK);
+    bench_plan(bench, N_RELU, 0, false, &item);
+    assert_true(has_trigger(item, GD_STAT_MIN, GD_CMP_LT, 2));
+    bench_free(bench);
+}
+
+static void test_growth(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    struct fake_target *fake;
+    struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
+    assert_int_equal(fake->plan_count, 0);
+    bench_graph(other); /* a process that comes later gets everything */
+    assert_int_equal(fake->plan_count, 2);
+    gd_node_id node = bench_add(bench->session, "net/Exp-op9", "Exp", 9, GD_FLOAT32, 1);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    assert_null(bench_plan(bench, node, 0, true, NULL));
+    gd_session_on_graph(bench->session);
+    assert_non_null(bench_plan(bench, node, 0, true, NULL));
+    bench_free(bench);
+}
+
+/* Nodes that are missing are told once, and only when the graph is there. */
+static void test_pending(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_err err;
+    (void)state;
+    assert_int_equal(bench_watch(bench, "TO on later", &err), GD_ENOTFOUND);
+    assert_null(bench->debugger->watchpoints);
+    assert_int_equal(bench_watch(bench, "TO on type:Nothing", &err), GD_ENOTFOUND);
+    assert_non_null(strstr(err.text, "covers no node"));
+    bench_must_watch(bench, "TO on net/Log-op3");
+    struct fake_target *fake;
+    struct gd_session *other = bench_connect(bench, BENCH_PLANS, &fake);
+    for (int part = 0; part < 3; part++) {
+        char name[32];
+        snprintf(name, sizeof name, "part/op%d", part);
+        bench_add(other, name, "X", (uint32_t)part, GD_FLOAT32, 1);
+        gd_graph_commit(other->graph, NULL);
+        gd_session_on_graph(other);
+    }
+    assert_int_equal(bench->warnings, 0);
+    struct gd_stop stop = {.reason = GD_STOP_CONNECTED, .node = GD_NO_NODE};
+    gd_session_on_stopped(other, &stop);
+    gd_session_on_stopped(other, &stop);
+    assert_int_equal(bench->warnings, 1);
+    assert_non_null(strstr(bench->warning, "watchpoint 1 is not set in this process"));
+    bench_free(bench);
+}
+
+static void test_scalar(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    (void)state;
+    bench_must_watch(bench, "LN");
+    const struct fake_plan *plan = bench_scalar_plan(bench, "loss", &item);
+    assert_non_null(plan);
+    assert_true(plan->hold && !plan->exact);
+    assert_int_equal(item->node, GD_NO_NODE);
+    bench_must_watch(bench, "LN on lr");
+    assert_non_null(bench_scalar_plan(bench, "lr", NULL));
+    bench_must_watch(bench, "'accuracy < 0.5 && step > 100'");
+    assert_non_null(bench_scalar_plan(bench, "accuracy", NULL));
+    bench_must_watch(bench, "LN on Log-op3"); /* a node that is the loss */
+    assert_int_equal(bench_items(bench, N_LOG, 0), 1);
+    bench_free(bench);
+}
+
+static void test_guard_needs(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    (void)state;
+    bench_must_watch(bench, "TO on Conv-op1 if abs_mean(prev) > 3");
+    assert_non_null(bench_plan(bench, N_CONV, 0, false, &item));
+    assert_true(item->against_previous);
+    bench_must_watch(bench, "TO on ReLU-op2 if step > 3");
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
+    bench_free(bench);
+}
+
+static void test_excluded(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    const struct gd_watch_item *item = NULL;
+    struct gd_err err;
+    (void)state;
+    bench_must_watch(bench, "TO on net");
+    bench_must_watch(bench, "TL max_gt=5 on net");
+    assert_int_equal(gd_exclude_add(bench->debugger, "nowhere", &err), GD_ENOTFOUND);
+    assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", &err), GD_OK);
+    assert_string_equal(gd_exclude_at(bench->debugger, 0), "Log-op3");
+    assert_null(gd_exclude_at(bench->debugger, 1));
+    assert_non_null(bench_plan(bench, N_LOG, 0, false, &item)); /* nothing exact wants it now */
+    assert_null(bench_plan(bench, N_LOG, 0, true, NULL));
+    assert_false(has_trigger(item, GD_STAT_NONFINITE, GD_CMP_GT, 0));
+    assert_int_equal(gd_exclude_delete(bench->debugger, "x", &err), GD_ENOTFOUND);
+    assert_int_equal(gd_exclude_delete(bench->debugger, "Log-op3", &err), GD_OK);
+    assert_non_null(bench_plan(bench, N_LOG, 0, true, NULL));
+    bench_free(bench);
+}
+
+static void test_record_and_failure(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench->fake->plan_rc = GD_ELIMIT;
+    bench_must_watch(bench, "TO on ReLU-op2");
+    assert_int_equal(bench->warnings, 1);
+    assert_int_equal(bench->fake->plan_count, 0);
+    bench->fake->plan_rc = GD_OK;
+    bench->debugger->settings.history_bytes = 1 << 20;
+    gd_watchpoints_apply(bench->debugger);
+    assert_true(bench_plan(bench, N_RELU, 0, true, NULL)->record);
+    assert_int_equal(gd_watchpoint_delete(bench->debugger, 1, NULL), GD_OK);
+    assert_int_equal(bench->fake->plan_count, 0);
+    assert_int_equal(bench->warnings, 1);
+    bench->debugger->settings.history_bytes = 0;
+    bench_free(bench);
+}
+
+static void test_no_capability(void **state)
+{
+    struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_FETCH);
+    struct gd_err err;
+    (void)state;
+    assert_int_equal(bench_watch(bench, "TO on all", &err), GD_EUNSUPPORTED);
+    assert_int_equal(bench->debugger->next_breakpoint, 1);
+    bench_free(bench);
+    bench = bench_make(BENCH_PLANS);
+    assert_int_equal(bench_watch(bench, "OO on all", &err), GD_EUNSUPPORTED);
+    snprintf(bench->session->peer.device, sizeof bench->session->peer.device, "Ascend910");
+    assert_int_equal(bench_watch(bench, "OO on all", &err), GD_EUNSUPPORTED); /* needs a flag */
+    bench->debugger->settings.evaluate = GD_EVALUATE_REMOTE;
+    assert_int_equal(bench_watch(bench, "TO on all", &err), GD_EUNSUPPORTED);
+    bench_free(bench);
+}
+
+/* ---- a big graph --------------------------------------------------------------------------- */
+
+static void test_big(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    char name[64];
+    (void)state;
+    for (uint32_t i = 0; i < 100000; i++) {
+        snprintf(name, sizeof name, "big/block%u/%s-op%u", i / 100, i % 10 ? "Add" : "Mul", i);
+        bench_add(bench->session, name, i % 10 ? "Add" : "Mul", 10 + i, GD_FLOAT32, 1);
+    }
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    bench_must_watch(bench, "TO on *Mul*");
+    assert_int_equal(bench->fake->plan_count, 1);
+    assert_int_equal(bench->fake->plans[0].count, 10000);
+    int calls = bench->fake->plan_calls;
+    bench_must_watch(bench, "TL max_gt=1 on all");
+    size_t items = 0;
+    for (size_t i = 0; i < bench->fake->plan_count; i++) {
+        assert_true(bench->fake->plans[i].count <= 20000);
+        items += bench->fake->plans[i].count;
+    }
+    assert_int_equal(items, 100000 + 8);
+    assert_true(bench->fake->plan_calls > calls);
+    assert_int_equal(bench_items(bench, N_NODES + 99990, 0), 1);
+    bench_free(bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_split),
+        cmocka_unit_test(test_step_end_target),
+        cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_when),
+        cmocka_unit_test(test_hold),
+        cmocka_unit_test(test_options_that_do_not_agree),
+        cmocka_unit_test(test_always),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_edits),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_pending),
+        cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_guard_needs),
+        cmocka_unit_test(test_excluded),
+        cmocka_unit_test(test_record_and_failure),
+        cmocka_unit_test(test_no_capability),
+        cmocka_unit_test(test_big),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
