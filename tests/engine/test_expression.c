@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/expression.h"
+#include "engine/session.h"
+
+static struct gd_expr *parse(const char *text)
+{
+    struct gd_expr *expr = NULL;
+    struct gd_err err = {0};
+    if (gd_expr_parse(text, &expr, &err))
+        fail_msg("%s: %s", text, err.text);
+    return expr;
+}
+
+static bool loss(void *ctx, const char *name, double *ret)
+{
+    *ret = *(const double *)ctx;
+    return strcmp(name, "loss") == 0 || strcmp(name, "train/loss") == 0;
+}
+
+static enum gd_truth evaluate(const char *text, const struct gd_observation *seen, unsigned *error)
+{
+    struct gd_expr *expr = parse(text);
+    enum gd_truth truth = gd_expr_evaluate(expr, seen, error);
+    gd_expr_destroy(expr);
+    return truth;
+}
+
+/* T, F and U: true, false and unknown. */
+static void test_logic(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum gd_truth want;
+    } cases[] = {
+        {"1 && 1", GD_TRUE},
+        {"1 && 0", GD_FALSE},
+        {"1 && lr", GD_UNKNOWN},
+        {"0 && 1", GD_FALSE},
+        {"0 && 0", GD_FALSE},
+        {"0 && lr", GD_FALSE},
+        {"lr && 1", GD_UNKNOWN},
+        {"lr && 0", GD_FALSE},
+        {"lr && lr", GD_UNKNOWN},
+        {"1 || 1", GD_TRUE},
+        {"1 || 0", GD_TRUE},
+        {"1 || lr", GD_TRUE},
+        {"0 || 1", GD_TRUE},
+        {"0 || 0", GD_FALSE},
+        {"0 || lr", GD_UNKNOWN},
+        {"lr || 1", GD_TRUE},
+        {"lr || 0", GD_UNKNOWN},
+        {"lr || lr", GD_UNKNOWN},
+        {"!1", GD_FALSE},
+        {"!0", GD_TRUE},
+        {"!lr", GD_UNKNOWN},
+        {"!!5", GD_TRUE},
+        {"not 0", GD_TRUE},
+        {"not not 0", GD_FALSE},
+        {"1 and 0 or 1", GD_TRUE},
+        {"1 or 0 and 0", GD_TRUE},
+        {"!0 && 0", GD_FALSE},
+        {"!(1 && 0)", GD_TRUE},
+        {"lr == lr", GD_UNKNOWN},
+        {"lr > 1 || 1", GD_TRUE},
+        {"1 - 1 - 1", GD_TRUE},
+        {"1 - (1 - 1)", GD_TRUE},
+        {"8 / 4 / 2 == 1", GD_TRUE},
+        {"2 + 3 * 4 == 14", GD_TRUE},
+        {"-2 * -3 == 6", GD_TRUE},
+        {"- - 2 == 2", GD_TRUE},
+        {"!1 == 0", GD_TRUE},
+        {"1 / 0 > 1e300", GD_TRUE},
+        {"-1 / 0 < -1e300", GD_TRUE},
+        {"0 / 0", GD_UNKNOWN},
+        {"sqrt(-1) > 0", GD_UNKNOWN},
+        {"log(0) < 0", GD_TRUE},
+        {"infinity - infinity == 0", GD_UNKNOWN},
+        {"1e308 * 10 == infinity", GD_TRUE},
+        {"min(2, 1) == 1 && max(2, 1) == 2", GD_TRUE},
+        {"abs(-3) == 3", GD_TRUE},
+        {"log10(1000) == 3 && exp(0) == 1", GD_TRUE},
+        {"step == 42", GD_TRUE},
+        {"loss == 2.5", GD_TRUE},
+        {"\"train/loss\" == 2.5", GD_TRUE},
+        {".5 == 0.5", GD_TRUE},
+        {"5. == 5", GD_TRUE},
+        {"1e-3 == 0.001", GD_TRUE},
+        {"1E+3==1000", GD_TRUE},
+    };
+    double number = 2.5;
+    const struct gd_observation seen = {
+        .step = 42, .value_step = -1, .range = -1, .scalar = loss, .scalar_ctx = &number};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned error = 77;
+        enum gd_truth truth = evaluate(cases[i].text, &seen, &error);
+        if (truth != cases[i].want)
+            fail_msg("%s is %d, not %d", cases[i].text, (int)truth, (int)cases[i].want);
+        assert_int_equal(truth == GD_UNKNOWN, error != 0);
+    }
+}
+
+static void test_why_unknown(void **state)
+{
+    (void)state;
+    const struct gd_stats nan = {.count = 2, .nan = 1, .pos_inf = 1};
+    struct gd_observation seen = {.stats = &nan, .value_step = -1, .range = -1};
+    unsigned error;
+    assert_int_equal(evaluate("max > 1", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF);
+    assert_int_equal(evaluate("max > 1 || nan > 0", &seen, &error), GD_TRUE);
+    assert_int_equal(error, 0);
+    assert_int_equal(evaluate("abs_mean(cur-prev) < 1", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF | GD_HIT_NO_PREVIOUS);
+    assert_int_equal(evaluate("z_score > 1 || epoch > 3", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF | GD_HIT_NO_HISTORY | GD_HIT_NO_VALUE);
+    seen.stats = NULL;
+    seen.error = GD_HIT_NOT_CAPTURED;
+    assert_int_equal(evaluate("nan > 0", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NOT_CAPTURED);
+    assert_int_equal(evaluate("nan > 0 && step > 3", &seen, &error), GD_FALSE);
+    seen.error = 0;
+    seen.dtype = GD_STRING;
+    assert_int_equal(evaluate("zero > 0", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NOT_NUMBERS);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t offset;
+        const char *says;
+    } cases[] = {
+        {"", 0, "missing at the end"},
+        {"  ", 0, "missing at the end"},
+        {"max >", 5, "missing at the end"},
+        {"> 3", 0, "missing before '>'"},
+        {"(max > 1", 0, "not closed"},
+        {"max > 1)", 7, "closes nothing"},
+        {"max = 1", 4, "=="},
+        {"max & 1", 4, "&&"},
+        {"max | 1", 4, "||"},
+        {"1 < max < 3", 8, "chain"},
+        {"max 3", 4, "operator is missing"},
+        {"mesn > 1", 0, "did you mean \"mean\""},
+        {"abs_meen > 1", 0, "abs_mean"},
+        {"std(prev) > 1", 0, "abs_mean(prev)"},
+        {"mean(foo) > 1", 4, "cur, prev or cur-prev"},
+        {"foo(1)", 3, "no function foo"},
+        {"min(1) > 0", 5, "min(a, b)"},
+        {"max(1, 2", 3, "not closed"},
+        {"cur > 1", 0, "behind a figure"},
+        {"1 + and", 4, "missing before \"and\""},
+        {"1e > 3", 1, "exponent"},
+        {"1x > 3", 0, "not a number"},
+        {"1.2.3", 0, "not a number"},
+        {". > 3", 0, "not a number"},
+        {"1e999 > 3", 0, "infinity"},
+        {"\"loss > 3", 0, "not closed"},
+        {"\"\" > 3", 0, "letters"},
+        {"range_percentage > 3", 0, "needs a range"},
+        {"nan > 0 || clip_percentage > 3", 11, "needs a range"},
+        {"max > 1 # x", 8, "operator is missing"},
+        {"max > \xc3\xa9", 6, "missing before"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gd_expr *expr = NULL;
+        struct gd_err err = {0};
+        assert_int_equal(gd_expr_parse(cases[i].text, &expr, &err), GD_EINVAL);
+        assert_null(expr);
+        if (err.offset != cases[i].offset || !strstr(err.text, cases[i].says))
+            fail_msg("%s: %zu %s", cases[i].text, err.offset, err.text);
+        assert_int_equal(gd_expr_parse(cases[i].text, &expr, NULL), GD_EINVAL);
+    }
+}
+
+static char *repeated(const char *before, size_t times, const char *middle, const char *behind)
+{
+    size_t a = strlen(before), b = strlen(behind), m = strlen(middle);
+    char *text = malloc(times * (a + b) + m + 1), *p = text;
+    assert_non_null(text);
+    for (size_t i = 0; i < times; i++, p += a)
+        memcpy(p, before, a);
+    memcpy(p, middle, m);
+    p += m;
+    for (size_t i = 0; i < times; i++, p += b)
+        memcpy(p, behind, b);
+    *p = '\0';
+    return text;
+}
+
+static void limit_is(const char *before, const char *middle, const char *behind, size_t most)
+{
+    for (size_t times = most; times <= most + 1; times++) {
+        char *text = repeated(before, times, middle, behind);
+        struct gd_expr *expr = NULL;
+        struct gd_err err;
+        assert_int_equal(gd_expr_parse(text, &expr, &err), times == most ? GD_OK : GD_EINVAL);
+        if (times > most)
+            assert_non_null(strstr(err.text, "deeper than 256"));
+        gd_expr_destroy(expr);
+        free(text);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    limit_is("(", "1", ")", 256);
+    limit_is("!", "1", "", 256);
+    limit_is("-", "nan", "", 256);
+    limit_is("abs(", "nan", ")", 256);
+    limit_is("1+(", "1", ")", 255); /* each waits for its right side */
+    char *text = repeated("1+", 2047, "1", "");
+    struct gd_expr *expr = parse(text);
+    const struct gd_observation seen = {.value_step = -1, .range = -1};
+    unsigned error;
+    assert_int_equal(gd_expr_evaluate(expr, &seen, &error), GD_TRUE);
+    gd_expr_destroy(expr);
+    free(text);
+    for (size_t len = 4096; len <= 4097; len++) { /* blanks around it do not count */
+        text = repeated(" ", len + 2, "", "");
+        memcpy(text + 1, "1+", 2);
+        text[len] = '2';
+        struct gd_err err;
+        expr = NULL;
+        assert_int_equal(gd_expr_parse(text, &expr, &err), len == 4096 ? GD_OK : GD_EINVAL);
+        gd_expr_destroy(expr);
+        free(text);
+    }
+    char name[80] = "";
+    memset(name, 'q', 64);
+    assert_int_equal(gd_expr_parse(name, &expr, NULL), GD_EINVAL);
+    name[63] = '\0';
+    gd_expr_destroy(parse(name));
+}
+
+static void test_contents(void **state)
+{
+    (void)state;
+    enum gd_statistic figures[8];
+    const char *names[8];
+    struct gd_expr *expr =
+        parse("  max > loss || abs_mean( cur - prev ) < max * lr && z_score > loss \t");
+    assert_string_equal(gd_expr_text(expr),
+                        "max > loss || abs_mean( cur - prev ) < max * lr && z_score > loss");
+    assert_int_equal(gd_expr_figures(expr, figures, 8), 3);
+    assert_true(figures[0] == GD_STAT_MAX && figures[1] == GD_STAT_DELTA_ABS_MEAN &&
+                figures[2] == GD_STAT_Z_SCORE);
+    assert_int_equal(gd_expr_figures(expr, figures, 1), 3);
+    assert_int_equal(gd_expr_needs(expr), GD_NEED_FINITE | GD_NEED_PREVIOUS | GD_NEED_SERIES);
+    assert_int_equal(gd_expr_names(expr, names, 8), 2);
+    assert_string_equal(names[0], "loss");
+    assert_string_equal(names[1], "lr");
+    assert_true(gd_expr_has_statistic(expr));
+    gd_expr_destroy(expr);
+    expr = parse("loss > 3 && step > 10");
+    assert_false(gd_expr_has_statistic(expr));
+    assert_int_equal(gd_expr_needs(expr), 0);
+    gd_expr_destroy(expr);
+    gd_expr_destroy(NULL);
+}
+
+static void test_simple(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t count;
+        struct gd_comparison_of of[3];
+    } cases[] = {
+        {"max > 1e4", 1, {{GD_STAT_MAX, GD_CMP_GT, 1e4}}},
+        {"max >= -1", 1, {{GD_STAT_MAX, GD_CMP_GE, -1}}},
+        {"3 < mean", 1, {{GD_STAT_MEAN, GD_CMP_GT, 3}}},
+        {"-3 >= mean", 1, {{GD_STAT_MEAN, GD_CMP_LE, -3}}},
+        {"3 > mean", 1, {{GD_STAT_MEAN, GD_CMP_LT, 3}}},
+        {"3 <= mean", 1, {{GD_STAT_MEAN, GD_CMP_GE, 3}}},
+        {"nan != 0", 1, {{GD_STAT_NAN, GD_CMP_NE, 0}}},
+        {"0 == zero", 1, {{GD_STAT_ZERO, GD_CMP_EQ, 0}}},
+        {"nan", 1, {{GD_STAT_NAN, GD_CMP_NE, 0}}},
+        {"(max > 1) || nan or (inf > 2)",
+         3,
+         {{GD_STAT_MAX, GD_CMP_GT, 1}, {GD_STAT_NAN, GD_CMP_NE, 0}, {GD_STAT_INF, GD_CMP_GT, 2}}},
+        {"nan || (inf || 1 < max)",
+         3,
+         {{GD_STAT_NAN, GD_CMP_NE, 0}, {GD_STAT_INF, GD_CMP_NE, 0}, {GD_STAT_MAX, GD_CMP_GT, 1}}},
+        {"abs_mean(cur-prev) < 1e-9", 1, {{GD_STAT_DELTA_ABS_MEAN, GD_CMP_LT, 1e-9}}},
+        {"max > 1 && nan > 0", 0, {{0}}},
+        {"!nan", 0, {{0}}},
+        {"max > mean", 0, {{0}}},
+        {"max > loss", 0, {{0}}},
+        {"max + 1 > 3", 0, {{0}}},
+        {"max > 1 + 2", 0, {{0}}},
+        {"-max > 3", 0, {{0}}},
+        {"nan || loss > 3", 0, {{0}}},
+        {"nan || 1", 0, {{0}}},
+        {"1 > 0", 0, {{0}}},
+        {"(max > 1) > 0", 0, {{0}}},
+        {"nan * (max > 1)", 0, {{0}}},
+        {"(nan || inf) > 1", 0, {{0}}},
+        {"min(max, 3)", 0, {{0}}},
+        {"step", 0, {{0}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gd_comparison_of got[8];
+        struct gd_expr *expr = parse(cases[i].text);
+        size_t count = gd_expr_simple(expr, got, 8);
+        if (count != cases[i].count)
+            fail_msg("%s: %zu comparisons", cases[i].text, count);
+        for (size_t j = 0; j < count; j++)
+            assert_true(got[j].statistic == cases[i].of[j].statistic &&
+                        got[j].op == cases[i].of[j].op && got[j].value == cases[i].of[j].value);
+        if (count > 1)
+            assert_int_equal(gd_expr_simple(expr, got, count - 1),
+                             0); /* half of it would be wrong */
+        gd_expr_destroy(expr);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_logic),    cmocka_unit_test(test_why_unknown),
+        cmocka_unit_test(test_faults),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_contents), cmocka_unit_test(test_simple),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
