@@ -366,8 +366,8 @@ int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struc
 }
 
 /* One run along the innermost axis. The sizes are spelled out so that each becomes plain moves. */
-static void copy_run(unsigned char *out, const unsigned char *in, int64_t count, int64_t stride,
-                     size_t item)
+static void copy_apart(unsigned char *out, const unsigned char *in, int64_t count, int64_t stride,
+                       size_t item)
 {
     switch (item) {
     case 1:
@@ -393,6 +393,14 @@ static void copy_run(unsigned char *out, const unsigned char *in, int64_t count,
     }
 }
 
+void gd_copy_run(void *out, const void *in, int64_t count, int64_t stride, size_t item)
+{
+    if (stride == (int64_t)item)
+        memcpy(out, in, (size_t)count * item);
+    else
+        copy_apart(out, in, count, stride, item);
+}
+
 void gd_strided_copy(void *out, const void *data, const struct gd_shape *shape,
                      const int64_t stride[GD_MAX_RANK], size_t item)
 {
@@ -402,12 +410,7 @@ void gd_strided_copy(void *out, const void *data, const struct gd_shape *shape,
     if (!gd_walk_init(&walk, shape, stride, item))
         return;
     do {
-        const unsigned char *from = (const unsigned char *)data + walk.offset;
-
-        if (walk.run_stride == (int64_t)item)
-            memcpy(to, from, (size_t)walk.run * item);
-        else
-            copy_run(to, from, walk.run, walk.run_stride, item);
+        gd_copy_run(to, (const unsigned char *)data + walk.offset, walk.run, walk.run_stride, item);
         to += (size_t)walk.run * item;
     } while (gd_walk_next(&walk));
 }
@@ -449,6 +452,16 @@ bool gd_walk_next(struct gd_walk *walk)
         walk->index[i] = 0;
     }
     return false;
+}
+
+void gd_walk_seek(struct gd_walk *walk, int64_t run)
+{
+    walk->offset = 0;
+    for (int i = walk->axes - 1; i >= 0; i--) {
+        walk->index[i] = run % walk->dim[i];
+        walk->offset += walk->index[i] * walk->stride[i];
+        run /= walk->dim[i];
+    }
 }
 
 int64_t gd_tensor_offset(const struct gd_tensor *tensor, int64_t flat)

@@ -84,6 +84,9 @@ int gd_tensor_contiguous(struct gd_tensor *tensor, struct gd_tensor **ret, struc
 void gd_strided_copy(void *out, const void *data, const struct gd_shape *shape,
                      const int64_t stride[GD_MAX_RANK], size_t item);
 
+/* Copies `count` elements, `stride` bytes apart, one after another to out. */
+void gd_copy_run(void *out, const void *in, int64_t count, int64_t stride, size_t item);
+
 /*
  * A walk over a strided layout in C order, in runs as long as the layout allows:
  *
@@ -106,6 +109,8 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
                   const int64_t stride[GD_MAX_RANK], size_t item);
 /* On to the next run; false after the last. */
 bool gd_walk_next(struct gd_walk *walk);
+/* To run number `run`, counted from 0; there must be so many. */
+void gd_walk_seek(struct gd_walk *walk, int64_t run);
 
 /* Byte offset of element number `flat` in C order. */
 int64_t gd_tensor_offset(const struct gd_tensor *tensor, int64_t flat);
