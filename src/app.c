@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "dump/dump.h"
 #include "proto/server.h"
 #include "repl/line.h"
 #include "repl/repl.h"
@@ -136,6 +137,7 @@ static int run_mode(struct app *app)
 
     switch (options->mode) {
     case APP_RUN: return repl_run_program(app->repl, options->program);
+    case APP_OPEN: return repl_open_file(app->repl, options->file);
     case APP_LISTEN: return repl_execute(app->repl, "listen");
     case APP_DEMO: return demo_start(app->repl, app->terminal);
     default: return GD_OK;
@@ -200,6 +202,7 @@ static int app_start(struct app *app, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    app->debugger->open_file = gd_dump_open;
     struct repl_options options = repl_options_of(app);
     rc = repl_create(app->loop, app->debugger, &options, &app->repl, err);
     if (rc == GD_OK) {

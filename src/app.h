@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_DEMO };
+enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_OPEN, APP_DEMO };
 enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };
 
 struct app_command { /* -x FILE or -ex COMMAND, in the order given */
@@ -19,6 +19,7 @@ struct app_command { /* -x FILE or -ex COMMAND, in the order given */
 struct app_options {
     enum app_mode mode;
     char *const *program;       /* of APP_RUN; NULL-terminated */
+    const char *file;           /* of APP_OPEN */
     const char *listen_address; /* NULL: the usual one */
     struct app_command *commands;
     size_t command_count;

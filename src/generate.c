@@ -34,6 +34,10 @@ static void make_bash(void)
            "            COMPREPLY=($(compgen -c -f -- \"$cur\"))\n"
            "            return\n"
            "        fi\n"
+           "        if [[ ${COMP_WORDS[i]} == open ]]; then\n"
+           "            COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+           "            return\n"
+           "        fi\n"
            "    done\n"
            "    case $prev in\n"
            "    -x) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
@@ -46,7 +50,7 @@ static void make_bash(void)
            "return ;;\n"
            "    --color|=) COMPREPLY=($(compgen -W \"auto always never\" -- \"$cur\")); return ;;\n"
            "    esac\n"
-           "    COMPREPLY=($(compgen -W \"run listen demo");
+           "    COMPREPLY=($(compgen -W \"run listen open demo");
     each_option(bash_option);
     printf("\" -- \"$cur\"))\n"
            "}\n"
@@ -103,13 +107,15 @@ static void make_zsh(void)
            "    shift words; (( CURRENT-- ))\n"
            "    [[ $words[1] == -- ]] && { shift words; (( CURRENT-- )) }\n"
            "    _normal\n"
+           "  elif [[ $words[1] == open ]]; then\n"
+           "    _files\n"
            "  fi\n"
            "}\n"
            "_arguments -S \\\n");
     each_option(zsh_option);
     printf(
         "  '1:mode:((run\\:\"start a training program\" listen\\:\"wait for training processes\" "
-        "demo\\:\"debug the example\"))' \\\n"
+        "open\\:\"look at a training that is over\" demo\\:\"debug the example\"))' \\\n"
         "  '*::arguments:_gradb_rest'\n");
 }
 
@@ -139,6 +145,7 @@ static void make_fish(void)
 {
     static const char *const modes[][2] = {{"run", "start a training program"},
                                            {"listen", "wait for training processes"},
+                                           {"open", "look at a training that is over"},
                                            {"demo", "debug the example"}};
 
     printf("# fish completion for gradb; made by gradb --generate fish\n"
@@ -147,7 +154,7 @@ static void make_fish(void)
         printf("complete -c gradb -n __fish_use_subcommand -a %s -d '%s'\n", modes[i][0],
                modes[i][1]);
     }
-    printf("complete -c gradb -n '__fish_seen_subcommand_from run' -F\n");
+    printf("complete -c gradb -n '__fish_seen_subcommand_from run open' -F\n");
     each_option(fish_option);
 }
 
@@ -274,7 +281,7 @@ static void make_man(void)
         ".B gradb\n"
         "[\\fIOPTION\\fR]... [\\fBrun \\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]... | "
         "\\fBlisten\\fR "
-        "[\\fIADDRESS\\fR] | \\fBdemo\\fR]\n"
+        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIFILE\\fR | \\fBdemo\\fR]\n"
         ".SH DESCRIPTION\n"
         "gradb stops a live training run at a step or at a single operator and shows the graph, "
         "the "
@@ -283,6 +290,7 @@ static void make_man(void)
         "themselves (\\fBlisten\\fR): MindSpore 1.x processes with ENABLE_MS_DEBUGGER=1, and "
         "programs "
         "with a gradb agent.\n"
+        "What it records of a training can be looked at when that is over (\\fBopen\\fR).\n"
         ".SH OPTIONS");
     each_option(man_option);
     puts(".SH COMMANDS\n"
@@ -315,6 +323,9 @@ static void make_man(void)
          ".SH FILES\n"
          ".TP\n.I ~/.config/gradb/gradbrc\nCommands that are run at the start.\n"
          ".TP\n.I ~/.local/state/gradb/history\nThe lines typed.\n"
+         ".TP\n.I ~/.local/state/gradb/history-*.gdhist\nStatistics of watched tensors over the "
+         "last "
+         "steps; the newest eight are kept.\n"
          ".SH SEE ALSO\n"
          ".BR gdb (1)");
 }

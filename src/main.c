@@ -14,12 +14,14 @@
 
 static void print_help(void)
 {
-    puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | demo]\n"
+    puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | open FILE |\n"
+         "             demo]\n"
          "Debug the training of a neural network: stop it at a step or an operator and look "
          "inside.\n"
          "\n"
          "  run -- PROGRAM    start a training program and stop it before its first step\n"
          "  listen [ADDRESS]  wait for training processes that connect by themselves\n"
+         "  open FILE         look at a training that is over: at what gradb recorded of it\n"
          "  demo              debug the little transformer that comes with gradb\n");
     for (const struct program_option *o = program_options; o->name != NULL; o++) {
         char left[64];
@@ -137,6 +139,12 @@ static int take_mode(struct app_options *options, int argc, char **argv)
         if (at < argc && argv[at][0] != '-') {
             options->listen_address = argv[at++];
         }
+    } else if (strcmp(mode, "open") == 0) {
+        if (at >= argc) {
+            return usage("open: the file is missing: gradb open FILE", "");
+        }
+        options->mode = APP_OPEN;
+        options->file = argv[at++];
     } else if (strcmp(mode, "demo") == 0) {
         options->mode = APP_DEMO;
     } else {

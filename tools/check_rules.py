@@ -14,10 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_INCLUDE = {
     "engine": set(),
     "proto": {"engine"},
+    "dump": {"engine"},
     "agent": {"engine", "proto"},
     "repl": {"engine"},
     "tui": {"engine", "repl"},
-    "": {"engine", "proto", "repl", "tui"},
+    "": {"engine", "proto", "dump", "repl", "tui"},
 }
 MAX_FILE_LINES = 800
 

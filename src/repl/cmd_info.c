@@ -519,7 +519,8 @@ static const struct command info_subs[] = {
         .usage = "info watchpoints [N [-a]]",
         .summary = "Watchpoints: what they watch, how often they fired, what they cost",
         .help =
-            "When: exact (behind each operator), step (at its end), start (before the first step),\n"
+            "When: exact (behind each operator), step (at its end), start (before the first "
+            "step),\n"
             "process (which evaluates it by itself). Checks: tensors that were judged. Cost: time\n"
             "spent on statistics in the training process; what several watchpoints share is\n"
             "divided among them, so that the rows add up. Reports: bytes sent to gradb. With a\n"
@@ -571,6 +572,27 @@ static const struct command info_subs[] = {
         .help = "  info scalars\n",
         .flags = CMD_NEEDS_SESSION,
         .run = info_scalars,
+    },
+    {
+        .name = "history",
+        .usage = "info history [TENSOR | SCALAR] [FIGURE]... [-n STEPS] [-a]",
+        .summary = "What was recorded of the last steps: in all, or of one tensor by step",
+        .help =
+            "Figures are those of expressions: min, max, mean, abs_mean, std, nan, inf, "
+            "nonfinite,\n"
+            "zero, zero_percentage, norm, abs_mean(cur-prev), update_ratio, ... The bars go from "
+            "the\n"
+            "lowest to the highest, oldest step first; a cross is a step with NaN or Inf. What is\n"
+            "watched (\"watch\", \"trace\") is recorded, and the numbers that the trainer "
+            "reports.\n"
+            "\n"
+            "  info history\n"
+            "  info history loss\n"
+            "  info history head.bias -n 5\n"
+            "  info history head.bias norm max update_ratio\n",
+        .args = {ARG_TENSOR, ARG_WORD},
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_history,
     },
     {
         .name = "timing",

@@ -280,6 +280,20 @@ static void add_quoted(struct gd_buf *line, const char *word)
     gd_buf_putc(line, '"');
 }
 
+/* Runs the line, unless it grew too long. Frees it. */
+static int execute(struct repl *repl, struct gd_buf *line, const char *what)
+{
+    int rc = line->failed ? GD_ELIMIT : repl_execute(repl, gd_buf_text(line));
+    if (line->failed) {
+        struct gd_err err;
+        gd_fail(&err, GD_ELIMIT, "%s longer than %d bytes", what, PARSE_MAX_LINE);
+        repl_print_error(repl, NULL, &err);
+        repl_set_failed(repl, rc);
+    }
+    gd_buf_deinit(line);
+    return rc;
+}
+
 int repl_run_program(struct repl *repl, char *const argv[])
 {
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
@@ -288,16 +302,16 @@ int repl_run_program(struct repl *repl, char *const argv[])
     for (size_t i = 0; argv[i] != NULL; i++) {
         add_quoted(&line, argv[i]);
     }
-    int rc = line.failed ? GD_ELIMIT : repl_execute(repl, gd_buf_text(&line));
-    if (line.failed) {
-        struct gd_err err;
-        gd_fail(&err, GD_ELIMIT, "the program's arguments are longer than %d bytes",
-                PARSE_MAX_LINE);
-        repl_print_error(repl, NULL, &err);
-        repl_set_failed(repl, rc);
-    }
-    gd_buf_deinit(&line);
-    return rc;
+    return execute(repl, &line, "the program's arguments are");
+}
+
+int repl_open_file(struct repl *repl, const char *path)
+{
+    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
+
+    gd_buf_puts(&line, "open");
+    add_quoted(&line, path);
+    return execute(repl, &line, "the file's name is");
 }
 
 const struct command cmd_start_table[] = {

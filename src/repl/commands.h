@@ -25,6 +25,8 @@ extern const struct command cmd_graph_table[];   /* search, inputs, outputs, nod
 extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
 extern const struct command cmd_why_table[];     /* why, tensor-graph */
 extern const struct command cmd_info_table[];    /* info and its subjects */
+extern const struct command cmd_history_table[]; /* open (info history is info's) */
+extern const struct command cmd_compare_table[]; /* compare */
 
 struct gd_buf;
 /* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */

@@ -25,7 +25,7 @@ const struct setting settings_table[] = {
      "process where it can (auto)"},
     {"history size", NULL, SETTING_INT, AT(history_size), 0, 1e6, NULL, "lines",
      "Lines kept in the history file"},
-    {"history-bytes", NULL, SETTING_SIZE, AT(history_bytes), 0, 64 * GIB, NULL, "bytes",
+    {"history-bytes", NULL, SETTING_SIZE, AT(history_bytes), 0, 4 * GIB, NULL, "bytes",
      "Size of the file that keeps statistics of the last steps; 0 keeps none"},
     {"history-file", NULL, SETTING_TEXT, AT(history_file), 0, ROOM(history_file), NULL, "",
      "Where that file lies; empty: in the user's state directory"},
