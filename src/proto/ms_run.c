@@ -276,6 +276,7 @@ int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
     struct ms_run *run = &target->run;
     const char *name = only_name(target);
     run->hit = run->any_hits = run->end_hits = false;
+    run->hit_text[0] = '\0';
     run->sent_name[0] = '\0';
     if (name && !*name) {
         run->sent = MS_SENT_STEP;

@@ -557,6 +557,14 @@ static void hit_message(struct gd_grpc_call *call, const uint8_t *data, size_t l
         gd_ms_target_on_hit(target, &hit);
 }
 
+static void hits_end(struct gd_grpc_call *call)
+{
+    struct gd_ms_target *target = target_of(gd_grpc_call_data(call));
+    if (target)
+        gd_ms_target_on_hits_end(target);
+    reply_ok(call);
+}
+
 /* ---- the service --------------------------------------------------------------------------- */
 
 #define PATH(name) "/debugger.EventListener/" name
@@ -571,7 +579,7 @@ static const struct gd_grpc_method methods[] = {
      tensor_place},
     {PATH("SendTensorBase"), true, open_call, base_message, NULL, reply_ok, closed_call, NULL},
     {PATH("SendTensorStats"), true, open_call, summary_message, NULL, reply_ok, closed_call, NULL},
-    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, reply_ok, closed_call, NULL},
+    {PATH("SendWatchpointHits"), true, open_call, hit_message, NULL, hits_end, closed_call, NULL},
 };
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)

@@ -59,6 +59,8 @@ void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
     stop.step = target->at.step;
     stop.at_step_end = target->at.at_end;
     stop.node = GD_NO_NODE;
+    if (reason == GD_STOP_HIT)
+        snprintf(stop.text, sizeof stop.text, "%s", target->run.hit_text);
     if (target->is_gpu && !target->at.at_end) {
         stop.node = ms_find_node(target, target->at.cur_node);
         snprintf(stop.node_name, sizeof stop.node_name, "%s",
@@ -113,23 +115,30 @@ static void answer(struct gd_ms_target *target, const struct gd_buf *reply)
     target->io->reply(call, gd_buf_text(reply), reply->len);
 }
 
+static int write_command(struct gd_ms_target *target, struct gd_buf *out)
+{
+    struct ms_command *command = target->commands;
+    int rc = gd_buf_add(out, command->data, command->len);
+    target->commands = command->next;
+    if (!target->commands)
+        target->commands_end = &target->commands;
+    free(command);
+    return rc;
+}
+
 static int write_next(struct gd_ms_target *target, struct gd_buf *out)
 {
     if (target->want_exit) {
         target->phase = MS_EXITING;
         return gd_ms_write_exit(out);
     }
-    if (target->commands) {
-        struct ms_command *command = target->commands;
-        int rc = gd_buf_add(out, command->data, command->len);
-        target->commands = command->next;
-        if (!target->commands)
-            target->commands_end = &target->commands;
-        free(command);
-        return rc;
-    }
+    if (target->commands)
+        return write_command(target, out);
     if (target->views)
         return ms_view_write(target, out);
+    ms_plan_capture(target);
+    if (target->commands)
+        return write_command(target, out);
     if (target->want_recheck) {
         target->want_recheck = target->init_watch = false;
         target->recheck_hit = false;
@@ -187,11 +196,12 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
     target->waits++;
     if (target->views && target->views->out)
         ms_view_unanswered(target);
+    ms_watch_report(target);
     switch (target->phase) {
     case MS_FRESH: stop_first(target, metadata); break;
     case MS_RUNNING:
         ms_position_update(target, metadata);
-        if (target->new_graph || !ms_local_begin(target))
+        if (target->new_graph || !ms_plan_begin(target))
             ms_arrived(target);
         target->new_graph = false;
         break;
@@ -266,6 +276,7 @@ void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, siz
                     info.name, counts.missing_inputs, info.broken);
     }
     target->got_graph = true;
+    target->graphs++;
     gd_session_on_graph(target->base.session);
 }
 
@@ -278,9 +289,10 @@ void gd_ms_target_on_heartbeat(struct gd_ms_target *target, int32_t period)
 
 static void end_requests(struct gd_ms_target *target, const char *why)
 {
+    ms_watch_report(target);
     target->ending = true;
     ms_view_fail_all(target, GD_ELOST, why);
-    ms_local_forget(target);
+    ms_plan_free(target);
     void *call = target->held;
     target->held = NULL;
     if (call)
@@ -429,6 +441,7 @@ static void destroy(struct gd_target *base)
         free(command);
         command = next;
     }
+    ms_plan_free(target);
     ms_watch_free(target);
     ms_run_free(target);
     free(target);
@@ -443,6 +456,8 @@ static const struct gd_target_ops ops = {
     .stats = ms_view_stats,
     .watch = ms_watch_set,
     .unwatch = ms_watch_unset,
+    .watch_plan = ms_plan_set,
+    .watch_costs = ms_plan_costs,
     .detach = detach,
     .kill = kill_process,
     .describe = describe,
@@ -476,7 +491,8 @@ int gd_ms_target_create(struct gd_debugger *debugger, const struct gd_ms_io *io,
         return gd_fail(err, GD_ENOMEM, "out of memory for a session");
     target->base.ops = &ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_INTERRUPT | GD_CAN_FETCH | GD_CAN_STATS |
-                                GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL | GD_CAN_WATCH_REMOTE;
+                                GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
+                                GD_CAN_WATCH_REMOTE | GD_CAN_WATCH;
     target->debugger = debugger;
     target->io = io;
     target->owner = owner;

@@ -45,7 +45,9 @@ void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, siz
 void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
                           const struct gd_ms_metadata *metadata);
 void gd_ms_target_on_wait_closed(struct gd_ms_target *target, const void *call);
+/* One of a list; they are told when the list is complete. */
 void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit);
+void gd_ms_target_on_hits_end(struct gd_ms_target *target);
 void gd_ms_target_on_heartbeat(struct gd_ms_target *target, int32_t period);
 /* For keep-alive and for silence; call it every few seconds. */
 void gd_ms_target_tick(struct gd_ms_target *target);

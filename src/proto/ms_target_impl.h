@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The private halves of a MindSpore target: ms_target.c is its life, ms_run.c where it stands and
- * how far it runs, ms_view.c its tensors, ms_watch.c its watchpoints and hits, ms_local.c the
- * conditions that it cannot evaluate. Nobody else includes this.
+ * how far it runs, ms_view.c its tensors, ms_watch.c the watchpoints that it evaluates and their
+ * hits, ms_plan.c and ms_evaluate.c those that gradb evaluates. Nobody else includes this.
  */
 #ifndef GD_PROTO_MS_TARGET_IMPL_H
 #define GD_PROTO_MS_TARGET_IMPL_H
@@ -39,9 +39,10 @@ struct ms_run {
     bool is_kernel;     /* the graph knows that name as an operator's */
     enum ms_level_sent sent;
     char sent_name[512];
-    bool hit;      /* a watchpoint fired since the last run reply */
-    bool any_hits; /* ... or could not be checked */
-    bool end_hits; /* ... by a condition that is only looked at when a step has ended */
+    bool hit;           /* a watchpoint fired since the last run reply */
+    bool any_hits;      /* ... or could not be checked */
+    bool end_hits;      /* ... by a condition that is only looked at when a step has ended */
+    char hit_text[160]; /* what fired by our own evaluation; "" */
 };
 
 struct ms_command { /* an encoded set or delete, waiting for a WaitCMD */
@@ -59,7 +60,7 @@ struct ms_view { /* a request for a tensor or its statistics */
     void *ctx;
     enum gd_ms_level level; /* of the ViewCMD that is out or comes next */
     bool out;
-    bool has_base;
+    bool base_tried, has_base;
     struct gd_ms_base base;
     char name[600]; /* as asked for */
 };
@@ -77,10 +78,20 @@ struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
     size_t client_count;
     int missing_steps; /* stops in a row at which the process had no previous values */
     int64_t missing_at;
-    bool local; /* so we evaluate it */
 };
 
-struct ms_local; /* evaluation by ourselves */
+struct ms_plans; /* evaluation by ourselves: ms_plan.h */
+
+struct ms_pending_hit {
+    struct gd_hit hit;
+    uint32_t rank; /* of its operator among the others */
+    uint32_t at;   /* in the order in which they came */
+};
+struct ms_hits { /* of one list, until it is complete */
+    struct ms_pending_hit *item;
+    size_t count, cap;
+    uint32_t rank;
+};
 
 struct gd_ms_target {
     struct gd_target base; /* first */
@@ -99,7 +110,8 @@ struct gd_ms_target {
     enum ms_phase phase;
     bool mismatch;
     bool got_graph;
-    bool new_graph; /* came while it ran: it waits next before that graph's first step */
+    unsigned graphs; /* that were taken */
+    bool new_graph;  /* came while it ran: it waits next before that graph's first step */
     int32_t graphs_expected;
     bool is_gpu;
     char device[128];
@@ -122,8 +134,9 @@ struct gd_ms_target {
     unsigned stray_hits;       /* of watchpoints that were never set */
     bool init_watch;           /* a weight_initialization was set since the last check */
     uint64_t error_seen[1024]; /* what could not be checked and was told already */
-    struct ms_local *local;    /* NULL until needed */
-    bool ending;               /* answers come only to end requests: nothing goes on */
+    struct ms_plans *plans;    /* NULL until needed */
+    struct ms_hits hits;
+    bool ending; /* answers come only to end requests: nothing goes on */
 };
 
 /* ms_target.c */
@@ -154,6 +167,13 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                   void *ctx, struct gd_err *err);
+/* The same for a whole tensor that had known_bytes last time (0: not known): a small one is asked
+ * for without asking for its size first. */
+int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
+                  uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err);
+/* What the process computes itself; figures that it does not tell are NaN. Wants has_levels. */
+int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                    void *ctx, struct gd_err *err);
 /* What an operator, parameter or constant is asked for by. */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size);
 int ms_view_write(struct gd_ms_target *target, struct gd_buf *out); /* the first in the queue */
@@ -164,14 +184,24 @@ void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why);
 int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, struct gd_err *err);
 int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err);
 void ms_watch_free(struct gd_ms_target *target);
-/* Tells the session of a hit, unless it only repeats why something cannot be checked. */
-void ms_watch_report(struct gd_ms_target *target, const struct gd_hit *hit);
+/* Makes the process hold the values of those nodes, and no others, without evaluating anything.
+ * *capture is what it knows so far, NULL at first. */
+int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
+                     const gd_node_id *nodes, size_t count, struct gd_err *err);
+void ms_watch_capture_free(struct ms_watch *capture);
+/* Tells the session of the hits that have come, in execution order. */
+void ms_watch_report(struct gd_ms_target *target);
 
-/* ms_local.c */
-/* Evaluates what the process cannot. True when it has begun: ms_arrived is called when it is done.
- */
-bool ms_local_begin(struct gd_ms_target *target);
-/* Only when no request is under way. */
-void ms_local_forget(struct gd_ms_target *target);
+/* ms_plan.c */
+int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err);
+int ms_plan_costs(struct gd_target *base, gd_watch_costs_fn fn, void *ctx, struct gd_err *err);
+/* Tells the process what it must hold for the plans, when that has changed. */
+void ms_plan_capture(struct gd_ms_target *target);
+void ms_plan_free(struct gd_ms_target *target);
+
+/* ms_evaluate.c */
+/* At the end of a step: fetches what the plans watch. True when it has begun: ms_arrived is called
+ * when it is done. */
+bool ms_plan_begin(struct gd_ms_target *target);
 
 #endif

@@ -16,6 +16,8 @@
 /* Larger ones are not fetched for their statistics: the process computes those itself, less of
  * them. */
 #define MAX_FETCH_FOR_STATS (256u * 1024 * 1024)
+/* A tensor that was no larger before will not have grown beyond what may be asked for. */
+#define MAX_WITHOUT_BASE    (16u * 1024 * 1024)
 
 /* ---- the queue ----------------------------------------------------------------------------- */
 
@@ -75,6 +77,7 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
         return gd_fail(err, GD_ENOMEM, "out of memory for a request");
     view->ref = *ref;
     view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
+    view->base_tried = target->version.has_levels;
     ms_view_name(&info, view->name, sizeof view->name);
     *ret = view;
     return GD_OK;
@@ -91,6 +94,39 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
     if (slice)
         view->slice = *slice;
     view->tensor_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
+                  uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    /* With several graphs the base tells, too, whether the tensor is one of this step's. */
+    if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1)
+        view->level = GD_MS_VALUE;
+    view->base_tried = view->level == GD_MS_BASE;
+    view->tensor_fn = fn;
+    view->ctx = ctx;
+    add_view(target, view);
+    ms_pump(target);
+    return GD_OK;
+}
+
+int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                    void *ctx, struct gd_err *err)
+{
+    struct ms_view *view;
+    int rc = make_view(target, ref, &view, err);
+    if (rc)
+        return rc;
+    view->level = GD_MS_STATISTICS;
+    view->stats_fn = fn;
     view->ctx = ctx;
     add_view(target, view);
     ms_pump(target);
@@ -291,6 +327,7 @@ void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_sum
         return;
     }
     struct gd_stats stats;
+    view->base = summary->base;
     memset(&stats, 0, sizeof stats);
     stats.count = summary->count;
     stats.nan = summary->nan;
@@ -344,6 +381,12 @@ void ms_view_unanswered(struct gd_ms_target *target)
         view->base.dtype = output.dtype; /* nothing is sent for a tensor without elements */
         view->base.shape = output.shape;
         give_empty(target);
+        return;
+    }
+    if (view->level == GD_MS_VALUE && target->version.has_levels && !view->base_tried) {
+        view->level = GD_MS_BASE; /* its size was taken to be that of before */
+        view->base_tried = true;
+        view->out = false;
         return;
     }
     if (view->level == GD_MS_BASE) { /* knows no levels after all: a plain request will do */

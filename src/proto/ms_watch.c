@@ -14,6 +14,8 @@
 
 #define MAX_NODES_PER_SET  30000
 #define MAX_STRAY_WARNINGS 3
+#define MAX_PENDING_HITS   1024
+#define MISSING_STEPS      2
 
 /* ---- commands ------------------------------------------------------------------------------ */
 
@@ -189,7 +191,6 @@ static int fill_watch(struct ms_watch *mine, const struct gd_remote_watch *watch
     mine->condition = watch->condition;
     mine->param_count = watch->param_count;
     mine->missing_steps = 0;
-    mine->local = false;
     for (size_t i = 0; i < watch->param_count; i++) {
         snprintf(mine->param_name[i], sizeof mine->param_name[i], "%s", watch->params[i].name);
         mine->params[i] = watch->params[i];
@@ -283,6 +284,67 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
     return rc;
 }
 
+/* ---- what is held for our own evaluation ---------------------------------------------------- */
+
+/* A check of initial weights is never made after the first step has begun, yet the process holds
+ * what it covers. */
+static struct ms_watch *make_capture(void)
+{
+    static const char *const name[] = {"zero_percentage_ge", "max_gt", "min_lt"};
+    struct ms_watch *watch = calloc(1, sizeof *watch);
+    if (!watch)
+        return NULL;
+    watch->condition = GD_WIRE_INITIALIZATION;
+    watch->param_count = sizeof name / sizeof *name;
+    for (size_t i = 0; i < watch->param_count; i++)
+        watch->params[i] = (struct gd_remote_param){.name = name[i], .disabled = true};
+    return watch;
+}
+
+static int push_capture(struct gd_ms_target *target, struct ms_watch *watch, struct gd_err *err)
+{
+    struct gd_ms_watch_node *named = NULL;
+    char **texts = NULL;
+    size_t count = 0;
+    int rc = name_nodes(target, watch, &named, &texts, &count, err);
+    if (!rc && count)
+        rc = push_all(target, watch, named, count, err);
+    while (!rc && !count && watch->client_count)
+        rc = push_delete(target, watch->client_ids[--watch->client_count], err);
+    for (size_t i = 0; texts && i < count; i++)
+        free(texts[i]);
+    free(texts);
+    free(named);
+    return rc;
+}
+
+int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
+                     const gd_node_id *nodes, size_t count, struct gd_err *err)
+{
+    if (!*capture)
+        *capture = make_capture();
+    struct ms_watch *watch = *capture;
+    gd_node_id *copy = malloc((count + 1) * sizeof *copy);
+    if (!watch || !copy) {
+        free(copy);
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", count);
+    }
+    if (count)
+        memcpy(copy, nodes, count * sizeof *copy);
+    bool same = watch->node_count == count &&
+                (!count || memcmp(watch->nodes, copy, count * sizeof *copy) == 0);
+    free(watch->nodes);
+    watch->nodes = copy;
+    watch->node_count = count;
+    return same ? GD_OK : push_capture(target, watch, err);
+}
+
+void ms_watch_capture_free(struct ms_watch *capture)
+{
+    if (capture)
+        free_watch(capture);
+}
+
 /* ---- hits ---------------------------------------------------------------------------------- */
 
 static struct ms_watch *find_client_watch(const struct gd_ms_target *target, int32_t client_id)
@@ -311,22 +373,44 @@ static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
 }
 
 /* Two steps in a row without a previous value: there will never be one. */
-static void note_missing(struct gd_ms_target *target, struct ms_watch *watch, int64_t step)
+static void note_missing(struct ms_watch *watch, int64_t step)
 {
     if (step == watch->missing_at && watch->missing_steps)
         return;
     watch->missing_steps = step == watch->missing_at + 1 ? watch->missing_steps + 1 : 1;
     watch->missing_at = step;
-    if (watch->missing_steps < 2 || watch->local || !target->is_gpu)
-        return;
-    watch->local = true;
-    ms_warn(target,
-            "the process keeps no previous values, so gradb evaluates watchpoint %" PRId32
-            " itself, from values that it fetches at each step",
-            watch->id);
 }
 
-void ms_watch_report(struct gd_ms_target *target, const struct gd_hit *hit)
+/* The watchpoint is taken from the list while the engine is told. */
+static void tell_unable(struct gd_ms_target *target)
+{
+    struct ms_watch *watch = target->watches;
+    while (watch) {
+        if (watch->missing_steps < MISSING_STEPS) {
+            watch = watch->next;
+            continue;
+        }
+        watch->missing_steps = 0;
+        gd_session_on_watch_unable(target->base.session, watch->id);
+        watch = target->watches;
+    }
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+    const struct ms_pending_hit *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->hit.node != y->hit.node)
+        return x->hit.node < y->hit.node ? -1 : 1;
+    if (x->hit.slot != y->hit.slot)
+        return x->hit.slot < y->hit.slot ? -1 : 1;
+    if (x->hit.watchpoint != y->hit.watchpoint)
+        return x->hit.watchpoint < y->hit.watchpoint ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void report_one(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     if (hit->error && told_already(target, hit))
         return;
@@ -337,46 +421,113 @@ void ms_watch_report(struct gd_ms_target *target, const struct gd_hit *hit)
     gd_session_on_hit(target->base.session, hit);
 }
 
+void ms_watch_report(struct gd_ms_target *target)
+{
+    struct ms_hits hits = target->hits;
+    target->hits = (struct ms_hits){0};
+    if (hits.count)
+        qsort(hits.item, hits.count, sizeof *hits.item, compare_hits);
+    for (size_t i = 0; i < hits.count; i++)
+        report_one(target, &hits.item[i].hit);
+    free(hits.item);
+    if (!target->ending)
+        tell_unable(target);
+}
+
+/* From 1.3 on a list is in execution order, but for the outputs of one operator, and for
+ * parameters, which are all said to be of order 0: those come backwards. Before that it is in no
+ * order. */
+static uint32_t rank_of(struct gd_ms_target *target, const struct gd_hit *hit)
+{
+    struct ms_hits *hits = &target->hits;
+    const struct gd_graph *graph = target->base.session->graph;
+    struct gd_node_info info, before;
+    bool runs = gd_graph_node(graph, hit->node, &info) && info.order != GD_NO_ORDER;
+    if (!target->version.orders_hits)
+        return runs ? info.order + 1 : 0;
+    if (!hits->count)
+        return hits->rank;
+    gd_node_id last = hits->item[hits->count - 1].hit.node;
+    bool ran = gd_graph_node(graph, last, &before) && before.order != GD_NO_ORDER;
+    if (last != hit->node && (runs || ran))
+        hits->rank++;
+    return hits->rank;
+}
+
+static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
+{
+    struct ms_hits *hits = &target->hits;
+    if (hits->count == MAX_PENDING_HITS)
+        ms_watch_report(target);
+    if (hits->count == hits->cap) {
+        size_t cap = hits->cap ? hits->cap * 2 : 16;
+        struct ms_pending_hit *item = realloc(hits->item, cap * sizeof *item);
+        if (!item) {
+            report_one(target, hit);
+            return;
+        }
+        hits->item = item;
+        hits->cap = cap;
+    }
+    uint32_t rank = rank_of(target, hit);
+    hits->item[hits->count] =
+        (struct ms_pending_hit){.hit = *hit, .rank = rank, .at = (uint32_t)hits->count};
+    hits->count++;
+}
+
 static int64_t step_of_hits(const struct gd_ms_target *target)
 {
     return target->phase == MS_RUNNING && target->at.at_end ? target->at.step + 1 : target->at.step;
 }
 
+static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *watch,
+                     const struct gd_ms_hit *hit, struct gd_hit *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->watchpoint = watch->id;
+    ret->condition = hit->condition;
+    ret->step = step_of_hits(target);
+    ret->stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
+    ret->node = ms_find_node(target, hit->node_name);
+    snprintf(ret->node_name, sizeof ret->node_name, "%s",
+             ret->node == GD_NO_NODE ? hit->node_name
+                                     : gd_graph_name(target->base.session->graph, ret->node));
+    ret->slot = (uint32_t)strtoul(hit->slot, NULL, 10);
+    ret->error = (unsigned)hit->error_code;
+    ret->param_count = hit->param_count;
+    memcpy(ret->param, hit->param, sizeof ret->param);
+}
+
+/* Of a watchpoint that was deleted meanwhile, of the one that makes values stay, or of a debugger
+ * before us: only the last is said, a few times. */
+static void stray_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
+{
+    bool ours = hit->id >= 1 && hit->id < target->next_client_id;
+    if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS)
+        ms_warn(target, "a hit on %s names watchpoint %" PRId32 ", which was never set: ignored",
+                hit->node_name, hit->id);
+}
+
 void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
 {
     struct ms_watch *watch = find_client_watch(target, hit->id);
+    struct gd_hit mine;
     target->hits_seen++;
     target->run.any_hits = true;
     /* Changes are looked at nowhere but at the end of a step. */
     if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)
         target->run.end_hits = true;
     if (!watch) {
-        /* Deleted meanwhile, or set by a debugger before us: said a few times, not at each step. */
-        bool ours = hit->id >= 1 && hit->id < target->next_client_id;
-        if (!ours && target->stray_hits++ < MAX_STRAY_WARNINGS)
-            ms_warn(target,
-                    "a hit on %s names watchpoint %" PRId32 ", which was never set: ignored",
-                    hit->node_name, hit->id);
+        stray_hit(target, hit);
         return;
     }
-    struct gd_hit mine;
-    memset(&mine, 0, sizeof mine);
-    mine.watchpoint = watch->id;
-    mine.condition = hit->condition;
-    mine.step = step_of_hits(target);
-    mine.stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
-    mine.node = ms_find_node(target, hit->node_name);
-    snprintf(mine.node_name, sizeof mine.node_name, "%s",
-             mine.node == GD_NO_NODE ? hit->node_name
-                                     : gd_graph_name(target->base.session->graph, mine.node));
-    mine.slot = (uint32_t)strtoul(hit->slot, NULL, 10);
-    mine.error = (unsigned)hit->error_code;
-    mine.param_count = hit->param_count;
-    memcpy(mine.param, hit->param, sizeof mine.param);
-    if (mine.error & GD_HIT_NO_PREVIOUS) {
-        note_missing(target, watch, mine.step);
-        if (watch->local)
-            return;
-    }
-    ms_watch_report(target, &mine);
+    fill_hit(target, watch, hit, &mine);
+    if (mine.error & GD_HIT_NO_PREVIOUS)
+        note_missing(watch, mine.step);
+    add_hit(target, &mine);
+}
+
+void gd_ms_target_on_hits_end(struct gd_ms_target *target)
+{
+    ms_watch_report(target);
 }

@@ -191,6 +191,7 @@ static void hit_on(const char *name, int32_t id, int condition, int32_t error)
     struct gd_ms_hit hit = {.id = id, .condition = condition, .error_code = error, .slot = "0"};
     snprintf(hit.node_name, sizeof hit.node_name, "%s", name);
     gd_ms_target_on_hit(world.target, &hit);
+    gd_ms_target_on_hits_end(world.target);
 }
 
 static int watch(const char *condition, const char *where)
