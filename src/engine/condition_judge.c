@@ -92,6 +92,16 @@ void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want
 
 /* ---- triggers ------------------------------------------------------------------------------ */
 
+/* Not known of some tensors that nothing else marks, or not known where statistics are computed. */
+static bool tells_all(const struct gd_comparison_of *test, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (test[i].statistic == GD_STAT_COSINE ||
+            (gd_statistic_needs(test[i].statistic) & GD_NEED_SERIES))
+            return false;
+    return count > 0;
+}
+
 /* Behind `count` comparisons those that find what cannot be checked. */
 static size_t add_unclear(unsigned needs, struct gd_comparison_of *ret, size_t count, size_t max)
 {
@@ -113,7 +123,7 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
 
     complete(condition, values, count, &judged);
     unsigned needs = needs_of(&judged);
-    if (condition->aggregate || (needs & GD_NEED_SERIES) || max < 8)
+    if (condition->aggregate || max < 8)
         return 0;
     if (condition->always.statistic)
         ret[used++] = condition->always;
@@ -124,16 +134,16 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
     /* Of the seventeen also "not changed", whose figure is a count, is not checked on those. */
     if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE)
         needs |= GD_NEED_FINITE;
-    return used ? add_unclear(needs, ret, used, max) : 0;
+    return tells_all(ret, used) ? add_unclear(needs, ret, used, max) : 0;
 }
 
 size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparison_of *ret,
                                   size_t max)
 {
     unsigned needs = gd_expr_needs(expr);
-    size_t used = needs & GD_NEED_SERIES ? 0 : gd_expr_simple(expr, ret, max);
+    size_t used = gd_expr_simple(expr, ret, max);
 
-    return used ? add_unclear(needs, ret, used, max) : 0;
+    return tells_all(ret, used) ? add_unclear(needs, ret, used, max) : 0;
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */

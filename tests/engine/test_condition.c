@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -228,6 +229,303 @@ static void test_changes(void **state)
     assert_false(fired);
 }
 
+/* ---- gradb's own, and judging -------------------------------------------------------------- */
+
+static int sentences(const char *text)
+{
+    int count = 0;
+    for (const char *p = text; *p; p++)
+        count += (*p == '.' || *p == ':' || *p == ';') && (p[1] == ' ' || p[1] == '\0');
+    return count;
+}
+
+static void test_entries(void **state)
+{
+    (void)state;
+    const struct gd_condition *condition, *other;
+    for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
+        assert_true(condition->id[0] && condition->abbr[0] && condition->fires[0]);
+        assert_true(condition->look[0] && sentences(condition->advice) >= 2);
+        assert_true(condition->param_count <= GD_MAX_CONDITION_PARAMS);
+        assert_true(condition->param_count <= GD_MAX_HIT_PARAMS);
+        for (size_t j = 0; (other = gd_condition_at(j)) && j < i; j++)
+            assert_true(strcasecmp(condition->id, other->id) != 0 &&
+                        strcasecmp(condition->abbr, other->abbr) != 0);
+        for (int p = 0; p < condition->param_count; p++) {
+            const struct gd_condition_param *param = &condition->param[p];
+            static const char *const ends[] = {"_gt", "_ge", "_lt", "_le"};
+            const char *end = strrchr(param->name, '_');
+            assert_true(strlen(param->name) < sizeof((struct gd_hit_param *)0)->name);
+            if (param->statistic)
+                assert_string_equal(end, ends[param->op]);
+            if (condition->wire == GD_WIRE_OWN) /* nothing has to be given */
+                assert_true(param->has_default && (param->statistic || param->support));
+            if (param->has_default && !param->hidden)
+                assert_int_equal(
+                    gd_condition_check(condition, VALUES(F(param->name, param->value)), 1, NULL),
+                    GD_OK);
+        }
+    }
+}
+
+static void test_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int rc;
+        const char *says;
+    } cases[] = {
+        {"weight_init", GD_OK, "WI"},
+        {"WEIGHT_INIT", GD_OK, "WI"},
+        {"sudden", GD_OK, "SC"},
+        {"weight_change_too_l", GD_OK, "WCL"},
+        {"loss_not_finite", GD_OK, "LN"},
+        {"o", GD_OK, "OO"},
+        {"weight_change", GD_EAMBIGUOUS, "weight_change_too_large, weight_change_too_small"},
+        {"tensor_", GD_EAMBIGUOUS, "tensor_overflow"},
+        {"tensor_overlow", GD_ENOTFOUND, "did you mean tensor_overflow (TO)"},
+        {"plateau", GD_ENOTFOUND, "did you mean loss_plateau (LP)"},
+        {"WXY", GD_ENOTFOUND, "WCL"},
+        {"", GD_ENOTFOUND, "WCL"},
+        {"a name that is much longer than any condition's, to see that it is cut off in time, and "
+         "so on and so on and so on and so on and so on and so on and so on and so on",
+         GD_ENOTFOUND, "WCL"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct gd_condition *condition = NULL;
+        struct gd_err err = {0};
+        assert_int_equal(gd_condition_find(cases[i].name, &condition, &err), cases[i].rc);
+        if (cases[i].rc)
+            assert_true(!condition && strstr(err.text, cases[i].says));
+        else
+            assert_string_equal(condition->abbr, cases[i].says);
+    }
+}
+
+static void test_own_validation(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        check("UB", 2,
+              VALUES(F("abs_mean_update_ratio_lt", 1e-6), F("abs_mean_update_ratio_gt", 1e-2))),
+        GD_OK);
+    assert_int_equal(check("DU", 2, VALUES(F("dead_percentage_ge", 10), F("steps", 3))), GD_OK);
+    assert_int_equal(check("DU", 1, VALUES(F("steps", 3))), GD_OK);
+    assert_int_equal(check("DU", 1, VALUES(F("steps", 0))), GD_EINVAL);
+    assert_int_equal(check("DU", 1, VALUES(F("steps", 2.5))), GD_EINVAL);
+    assert_int_equal(check("DU", 1, VALUES(F("steps", 1e6))), GD_OK);
+    assert_int_equal(check("DU", 1, VALUES(F("steps", 1e6 + 1))), GD_EINVAL);
+    assert_int_equal(check("SC", 1, VALUES(F("z_score_gt", 0))), GD_EINVAL);
+    assert_int_equal(check("FC", 2, VALUES(F("clip_percentage_gt", 5), F("limit", 1))), GD_OK);
+    assert_int_equal(check("LN", 1, VALUES(F("mean_ratio_gt", 1))), GD_EINVAL);
+    struct gd_err err;
+    assert_int_equal(gd_condition_check(find("LS"), VALUES(F("mean_ratio_tg", 2)), 1, &err),
+                     GD_EINVAL);
+    assert_non_null(strstr(err.text, "did you mean mean_ratio_gt"));
+}
+
+static void test_completion(void **state)
+{
+    (void)state;
+    struct gd_condition_value all[GD_MAX_CONDITION_PARAMS];
+    struct gd_err err;
+    assert_int_equal(gd_condition_complete(find("TZ"), NULL, 0, all, NULL), 1);
+    assert_string_equal(all[0].name, "zero_percentage_ge");
+    assert_true(all[0].value == 100);
+    assert_int_equal(gd_condition_complete(find("WNC"), NULL, 0, all, NULL), 1);
+    assert_string_equal(all[0].name, "rtol");
+    assert_int_equal(gd_condition_complete(find("UB"), NULL, 0, all, NULL), 2);
+    assert_true(all[0].value == 1e-7 && all[1].value == 0.1);
+    assert_int_equal(
+        gd_condition_complete(find("UB"), VALUES(F("abs_mean_update_ratio_gt", 3)), 1, all, NULL),
+        1);
+    assert_true(all[0].value == 3);
+    assert_int_equal(gd_condition_complete(find("TO"), NULL, 0, all, NULL), 0);
+    assert_int_equal(gd_condition_complete(find("DU"), VALUES(F("steps", 9)), 1, all, NULL), 2);
+    assert_int_equal(gd_condition_complete(find("TL"), NULL, 0, all, &err), GD_EINVAL);
+    assert_non_null(strstr(err.text, "abs_mean_gt, max_gt, min_gt, mean_gt"));
+}
+
+static void test_wants(void **state)
+{
+    (void)state;
+    struct gd_condition_want want;
+    gd_condition_want(find("TO"), NULL, 0, &want);
+    assert_int_equal(want.needs, 0);
+    gd_condition_want(find("TL"), VALUES(F("max_gt", 1)), 1, &want);
+    assert_int_equal(want.needs, GD_NEED_FINITE);
+    gd_condition_want(find("WNC"), VALUES(F("rtol", 0.5)), 1, &want);
+    assert_int_equal(want.needs, GD_NEED_PREVIOUS | GD_NEED_TOLERANCE);
+    assert_true(want.rtol == 0.5 && want.atol == 1e-8 && !want.equal_nan);
+    gd_condition_want(find("WNC"), NULL, 0, &want);
+    assert_true(want.rtol == 1e-5);
+    gd_condition_want(find("AR"),
+                      VALUES(F("range_start_inclusive", -1), F("range_end_inclusive", 2),
+                             F("range_percentage_gt", 3)),
+                      3, &want);
+    assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_RANGE);
+    assert_true(want.range.lo == -1 && want.range.hi == 2);
+    gd_condition_want(find("AR"), VALUES(F("max_min_gt", 3)), 1, &want);
+    assert_int_equal(want.needs, GD_NEED_FINITE);
+    gd_condition_want(find("FC"), NULL, 0, &want);
+    assert_true(want.range.lo == -65504 && want.range.hi == 65504);
+    gd_condition_want(find("FC"), VALUES(F("limit", 8)), 1, &want);
+    assert_true(want.range.lo == -8 && want.range.hi == 8);
+    gd_condition_want(find("DU"), NULL, 0, &want);
+    assert_true((want.needs & GD_NEED_UNITS) && want.dead_steps == 5);
+    gd_condition_want(find("DU"), VALUES(F("steps", 7)), 1, &want);
+    assert_int_equal(want.dead_steps, 7);
+    gd_condition_want(find("SC"), NULL, 0, &want);
+    assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_SERIES);
+    gd_condition_want(find("WCL"), NULL, 0, &want);
+    assert_int_equal(want.needs, GD_NEED_FINITE | GD_NEED_PREVIOUS);
+    gd_condition_want(find("GM"), NULL, 0, &want);
+    assert_int_equal(want.needs, 0);
+}
+
+static void triggers_are(const char *condition, const struct gd_condition_value *values,
+                         size_t count, const struct gd_comparison_of *want, size_t wanted)
+{
+    struct gd_comparison_of got[8];
+    size_t used = gd_condition_triggers(find(condition), values, count, got, 8);
+    assert_int_equal(used, wanted);
+    for (size_t i = 0; i < used; i++)
+        assert_true(got[i].statistic == want[i].statistic && got[i].op == want[i].op &&
+                    got[i].value == want[i].value);
+}
+
+#define TESTS(...)                                                                                 \
+    ((const struct gd_comparison_of[]){__VA_ARGS__}),                                              \
+        sizeof((const struct gd_comparison_of[]){__VA_ARGS__}) / sizeof(struct gd_comparison_of)
+#define BAD                                                                                        \
+    {                                                                                              \
+        GD_STAT_NONFINITE, GD_CMP_GT, 0                                                            \
+    }
+#define EMPTY                                                                                      \
+    {                                                                                              \
+        GD_STAT_COUNT, GD_CMP_LE, 0                                                                \
+    }
+
+static void test_triggers(void **state)
+{
+    (void)state;
+    triggers_are("TO", NULL, 0, TESTS(BAD));
+    triggers_are("TL", VALUES(F("max_gt", 3)), 1, TESTS({GD_STAT_MAX, GD_CMP_GT, 3}, BAD, EMPTY));
+    triggers_are("WNC", NULL, 0, TESTS({GD_STAT_MISMATCH, GD_CMP_LE, 0}, BAD, EMPTY));
+    triggers_are("UB", NULL, 0,
+                 TESTS({GD_STAT_UPDATE_RATIO, GD_CMP_LT, 1e-7},
+                       {GD_STAT_UPDATE_RATIO, GD_CMP_GT, 0.1}, BAD, EMPTY));
+    triggers_are("GM", NULL, 0, TESTS({GD_STAT_AGE, GD_CMP_GE, 1}));
+    triggers_are("LN", NULL, 0, TESTS(BAD));
+    triggers_are("SC", NULL, 0, NULL, 0);
+    triggers_are("GS", NULL, 0, NULL, 0);
+    triggers_are("OO", NULL, 0, NULL, 0);
+    struct gd_comparison_of got[8];
+    struct gd_expr *expr;
+    assert_int_equal(gd_expr_parse("max > 3 || nan > 0", &expr, NULL), GD_OK);
+    assert_int_equal(gd_condition_triggers_expr(expr, got, 8), 4);
+    gd_expr_destroy(expr);
+    assert_int_equal(gd_expr_parse("nan > 0", &expr, NULL), GD_OK);
+    assert_int_equal(gd_condition_triggers_expr(expr, got, 8), 1);
+    gd_expr_destroy(expr);
+    assert_int_equal(gd_expr_parse("z_score > 3", &expr, NULL), GD_OK);
+    assert_int_equal(gd_condition_triggers_expr(expr, got, 8), 0);
+    gd_expr_destroy(expr);
+}
+
+/* Whatever is judged a hit or unclear must also be sent: the triggers may not miss one. */
+static void test_triggers_miss_nothing(void **state)
+{
+    (void)state;
+    const struct gd_stats records[] = {
+        {.count = 4, .min = -1, .max = 3, .mean = 1, .abs_mean = 1.5, .sum_sq = 11, .zero = 1},
+        {.count = 4, .zero = 4},
+        {.count = 4, .nan = 1},
+        {.count = 4, .pos_inf = 2, .max = 70000},
+        {.count = 0, .min = INFINITY, .max = -INFINITY},
+        {.count = 1, .min = 70000, .max = 70000, .mean = 70000, .abs_mean = 70000, .sum_sq = 5e9},
+    };
+    const struct gd_condition *condition;
+    for (size_t c = 0; (condition = gd_condition_at(c)); c++) {
+        for (size_t i = 0; i < 2 * sizeof records / sizeof *records; i++) {
+            struct gd_stats stats = records[i / 2];
+            stats.has_prev = i % 2;
+            stats.range_count = 1;
+            const struct gd_observation seen = {.stats = &stats, .step = 3, .value_step = 2};
+            struct gd_comparison_of test[8];
+            size_t tests = gd_condition_triggers(condition, NULL, 0, test, 8);
+            struct gd_condition_want want;
+            struct gd_verdict verdict;
+            bool sent = tests == 0;
+            gd_condition_want(condition, NULL, 0, &want);
+            /* a plan that asks for a difference always sends a value that has none */
+            sent |= (want.needs & GD_NEED_PREVIOUS) && !stats.has_prev;
+            for (size_t t = 0; t < tests; t++) {
+                unsigned error;
+                double actual;
+                sent |= gd_statistic_value(test[t].statistic, &seen, &actual, &error) &&
+                        gd_compare(actual, test[t].op, test[t].value);
+            }
+            gd_condition_judge(condition, NULL, 0, &seen, &verdict);
+            /* of units that were not asked for nothing is known */
+            if (verdict.outcome != GD_NO_HIT && !sent && !(want.needs & GD_NEED_UNITS))
+                fail_msg("%s, record %zu: %d is not sent", condition->abbr, i / 2,
+                         (int)verdict.outcome);
+        }
+    }
+}
+
+static void test_expression_verdict(void **state)
+{
+    (void)state;
+    const struct gd_stats stats = {.count = 4, .max = 3, .min = -1, .mean = 1};
+    const struct gd_observation seen = {.stats = &stats, .value_step = -1, .range = -1};
+    struct gd_verdict verdict;
+    struct gd_expr *expr;
+    assert_int_equal(gd_expr_parse("max > 2 || nan > 0 || mean(cur-prev) > 1", &expr, NULL), GD_OK);
+    gd_condition_judge_expr(expr, &seen, &verdict);
+    assert_true(verdict.outcome == GD_IS_HIT && verdict.error == 0);
+    assert_int_equal(verdict.param_count, 2); /* what is not known is not shown */
+    assert_string_equal(verdict.param[0].name, "max");
+    assert_true(verdict.param[0].actual_value == 3 && verdict.param[0].set_value == 2);
+    assert_true(verdict.param[0].hit && verdict.param[1].actual_value == 0);
+    gd_expr_destroy(expr);
+    assert_int_equal(gd_expr_parse("max > mean * 8", &expr, NULL), GD_OK);
+    gd_condition_judge_expr(expr, &seen, &verdict);
+    assert_true(verdict.outcome == GD_NO_HIT && verdict.param_count == 2);
+    assert_true(isnan(verdict.param[1].set_value) && verdict.param[1].actual_value == 1);
+    gd_expr_destroy(expr);
+    assert_int_equal(gd_expr_parse("cosine < 0", &expr, NULL), GD_OK);
+    gd_condition_judge_expr(expr, &seen, &verdict);
+    assert_true(verdict.outcome == GD_NOT_CHECKED && verdict.error == GD_HIT_NO_PREVIOUS);
+    gd_expr_destroy(expr);
+    assert_int_equal(
+        gd_expr_parse("count+nan+inf+zero+min+max+mean+std+norm+spread > 0", &expr, NULL), GD_OK);
+    gd_condition_judge_expr(expr, &seen, &verdict);
+    assert_int_equal(verdict.param_count, GD_MAX_HIT_PARAMS);
+    gd_expr_destroy(expr);
+}
+
+static void test_error_text(void **state)
+{
+    (void)state;
+    char text[256];
+    gd_hit_error_text(0, text, sizeof text);
+    assert_string_equal(text, "");
+    gd_hit_error_text(GD_HIT_NAN | GD_HIT_NO_PREVIOUS, text, sizeof text);
+    assert_string_equal(text, "NaN, no value of the step before");
+    gd_hit_error_text(~0U, text, sizeof text);
+    assert_non_null(strstr(text, "the figure is not defined here"));
+    for (size_t size = 1; size < 40; size++) {
+        memset(text, 'x', sizeof text);
+        gd_hit_error_text(~0U, text, size);
+        assert_int_equal(strlen(text), size - 1);
+        assert_int_equal(text[size], 'x');
+    }
+    gd_hit_error_text(~0U, text, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +536,15 @@ int main(void)
         cmocka_unit_test(test_encoding),
         cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_own_validation),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_wants),
+        cmocka_unit_test(test_triggers),
+        cmocka_unit_test(test_triggers_miss_nothing),
+        cmocka_unit_test(test_expression_verdict),
+        cmocka_unit_test(test_error_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
