@@ -9,6 +9,7 @@
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/srcfile.h"
+#include "repl/value.h"
 #include "repl/watch.h"
 
 #define HITS_SHOWN 40
@@ -16,36 +17,36 @@
 /* ---- one hit ------------------------------------------------------------------------------- */
 
 static void print_param(struct command_call *call, const struct gd_hit *hit,
-                        const struct gd_hit_param *param)
+                        const struct gd_hit_param *param, int indent)
 {
     const struct gd_condition *condition = hits_condition(call->debugger, hit);
     const struct gd_condition_param *known =
         condition ? gd_condition_param(condition, param->name) : NULL;
     if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
-        out_printf(call->out, "        %s = %s\n", param->name,
+        out_printf(call->out, "%*s%s = %s\n", indent, "", param->name,
                    inspect_double(call, param->actual_value));
     } else if (known && (known->hidden || known->support)) {
         if (known->support && !param->disabled) {
-            out_printf(call->out, "        %s: set %s\n", param->name,
+            out_printf(call->out, "%*s%s: set %s\n", indent, "", param->name,
                        inspect_double(call, param->set_value));
         }
     } else if (!param->disabled) {
-        out_printf(call->out, "        %s: set %s, actual %s%s\n", param->name,
+        out_printf(call->out, "%*s%s: set %s, actual %s%s\n", indent, "", param->name,
                    inspect_double(call, param->set_value),
                    inspect_double(call, param->actual_value), param->hit ? "" : " (did not fire)");
     }
 }
 
-static void print_params(struct command_call *call, const struct gd_hit *hit)
+static void print_params(struct command_call *call, const struct gd_hit *hit, int indent)
 {
     char why[256];
     if (hit->error) {
         gd_hit_error_text(hit->error, why, sizeof(why));
-        out_printf(call->out, "        could not be checked: %s\n", why);
+        out_printf(call->out, "%*scould not be checked: %s\n", indent, "", why);
         return;
     }
     for (int i = 0; i < hit->param_count; i++) {
-        print_param(call, hit, &hit->param[i]);
+        print_param(call, hit, &hit->param[i], indent);
     }
 }
 
@@ -57,15 +58,37 @@ static const char *short_name(struct command_call *call, const struct gd_hit *hi
                                         : "?";
 }
 
-static void print_hit(struct command_call *call, const struct gd_hit *hit)
+/* How many from `from` on are alike: they could not be checked, for the same reason. */
+static size_t alike(const struct gd_session *session, const size_t *order, size_t from,
+                    size_t count)
+{
+    const struct gd_hit *first = &session->hits[order[from]];
+    size_t end = from + 1;
+    while (first->error && end < count) {
+        const struct gd_hit *next = &session->hits[order[end]];
+        if (next->error != first->error || next->watchpoint != first->watchpoint ||
+            next->step != first->step) {
+            break;
+        }
+        end++;
+    }
+    return end - from;
+}
+
+/* `tensors` > 1: it stands for so many that are alike. */
+static void print_hit(struct command_call *call, const struct gd_hit *hit, size_t tensors)
 {
     const char *head = inspect_printf(call, "#%-3llu step %lld  %s %d (%s)  ",
                                       (unsigned long long)hits_number(call->session, hit),
                                       (long long)hit->step, hit->traced ? "trace" : "watchpoint",
                                       hit->watchpoint, short_name(call, hit));
-    const char *where = hits_where(call, hit);
-    out_printf(call->out, "%s%s\n", head, inspect_fit(call, where, (int)strlen(head)));
-    print_params(call, hit);
+    if (tensors > 1) {
+        out_printf(call->out, "%s%s\n", head, inspect_plural(call, tensors, "tensor"));
+    } else {
+        out_printf(call->out, "%s%s\n", head,
+                   inspect_fit(call, hits_where(call, hit), (int)strlen(head)));
+    }
+    print_params(call, hit, 8);
 }
 
 static cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
@@ -116,11 +139,13 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s older ones are not kept (set max-hits)\n",
                    inspect_number(call, session->hits_dropped));
     }
-    for (size_t i = first; i < count; i++) {
+    size_t step = 1;
+    for (size_t i = first; i < count; i += step) {
         if (out_is_json(call->out)) {
             cJSON_AddItemToArray(list, hit_record(call, &session->hits[order[i]]));
         } else {
-            print_hit(call, &session->hits[order[i]]);
+            step = all || only ? 1 : alike(session, order, i, count);
+            print_hit(call, &session->hits[order[i]], step);
         }
     }
     free(order);
@@ -153,22 +178,28 @@ static bool is_selected(const struct hit_state *state, const struct gd_session *
            state->stop == session->stop.sequence;
 }
 
-/* Position in `order` where one begins: the first hit of this stop that was checked, else the first
- * of this stop, else the last of all. */
+/* How much a hit is what one wants to see first: of this stop, what stopped it, what was checked.
+ */
+static int weight(const struct gd_session *session, const struct gd_hit *hit)
+{
+    if (hit->stop_sequence != session->stop.sequence) {
+        return 0;
+    }
+    return 1 + (hit->error ? 0 : 1) +
+           (!hit->error && !hit->traced && hit->step == session->stop.step ? 1 : 0);
+}
+
+/* Position in `order` where one begins; the last of all when none is of this stop. */
 static size_t start_of(const struct gd_session *session, const size_t *order, size_t count)
 {
     size_t found = count - 1;
-    bool any = false;
+    int best = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct gd_hit *hit = &session->hits[order[i]];
-        if (hit->stop_sequence != session->stop.sequence) {
-            continue;
+        int w = weight(session, &session->hits[order[i]]);
+        if (w > best) {
+            best = w;
+            found = i;
         }
-        if (!hit->error) {
-            return i;
-        }
-        found = any ? found : i;
-        any = true;
     }
     return found;
 }
@@ -245,6 +276,23 @@ static void print_place(struct command_call *call, gd_node_id node, cJSON *objec
     }
 }
 
+/* What the tensor holds now, when the trainer still stands there. A value that cannot be had is no
+ * error. */
+static void print_value(struct command_call *call, const struct gd_hit *hit, cJSON *object)
+{
+    struct gd_session *session = call->session;
+    if (hit->is_scalar || hit->step != session->stop.step || session->state != GD_STOPPED) {
+        return;
+    }
+    struct value value = {.arg = {.ref = {.node = hit->node, .slot = hit->slot}}};
+    value.label = hits_where(call, hit);
+    if (value_fetch(call, &value, VALUE_STATS, NULL) == GD_OK && value.has_stats) {
+        value_print_summary(call, &value);
+        cJSON_AddItemToObject(object, "stats", value_stats_record(&value.stats));
+    }
+    value_deinit(&value);
+}
+
 static void show_hit(struct command_call *call, const struct gd_hit *hit)
 {
     const struct gd_condition *condition = hits_condition(call->debugger, hit);
@@ -253,8 +301,8 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     cJSON *record = out_record(call->out, "hit");
     cJSON *object = hit_record(call, hit);
     while (object->child) { /* its members become the record's */
-        cJSON_AddItemToObject(record, object->child->string,
-                              cJSON_DetachItemViaPointer(object, object->child));
+        cJSON *item = cJSON_DetachItemViaPointer(object, object->child);
+        cJSON_AddItemToObject(record, item->string, item);
     }
     cJSON_Delete(object);
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
@@ -263,10 +311,11 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
                (long long)hit->step, hit->traced ? "trace" : "watchpoint", hit->watchpoint,
                hits_what(call, hit));
     out_printf(call->out, "  %s\n", out_safe(call, hits_where(call, hit)));
-    print_params(call, hit);
+    print_params(call, hit, 4);
     if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
         session->current = hit->node;
         print_place(call, hit->node, record);
+        print_value(call, hit, record);
     } else if (!hit->is_scalar) {
         out_printf(call->out, "The graph has no such node: it may have been optimised away.\n");
     }

@@ -117,7 +117,6 @@ int cmd_save_points(struct command_call *call, bool breakpoints, const char *pat
                     struct gd_err *err)
 {
     struct gd_buf text = GD_BUF_INIT(MAX_BYTES);
-    const char *noun = breakpoints ? "breakpoints and watchpoints" : "watchpoints";
     int rc = repl_check_seal(call->repl, err);
     if (rc != GD_OK) {
         return rc;
@@ -136,7 +135,8 @@ int cmd_save_points(struct command_call *call, bool breakpoints, const char *pat
     cJSON *record = out_record(call->out, "saved");
     inspect_add_text(call, record, "file", path);
     cJSON_AddNumberToObject(record, "count", (double)count);
-    out_printf(call->out, "Saved %zu %s to %s; \"source\" sets them again.\n", count, noun,
+    out_printf(call->out, "Saved %s to %s; \"source\" reads it.\n",
+               inspect_plural(call, count, breakpoints ? "breakpoint or watchpoint" : "watchpoint"),
                out_safe(call, path));
     return GD_OK;
 }

@@ -2,6 +2,7 @@
 /* tensor-graph: a node, what it reads and what reads it, each with its values and marks. */
 #include <string.h>
 
+#include "engine/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/value.h"
@@ -104,6 +105,18 @@ static int look(struct command_call *call, gd_node_id node, uint32_t slot, struc
     return GD_OK;
 }
 
+static const char *watch_marks(struct command_call *call, gd_node_id node)
+{
+    int numbers[8];
+    size_t count = gd_watch_of_node(call->session, node, numbers, 8);
+    const char *text = "";
+    for (size_t i = 0; i < count && i < 8; i++) {
+        text = inspect_printf(call, "%s%s%d", text, i > 0 ? ", " : "", numbers[i]);
+    }
+    return count == 0 ? ""
+                      : inspect_printf(call, ", watched by %s%s", text, count > 8 ? ", ..." : "");
+}
+
 static void record_slot(struct command_call *call, gd_node_id node, uint32_t slot,
                         const struct slot_value *value, cJSON *list)
 {
@@ -157,17 +170,22 @@ static int show_node(struct command_call *call, const struct neighbour *at, cJSO
         return GD_OK;
     }
     if (list) {
+        int numbers[64];
+        size_t count = gd_watch_of_node(call->session, at->node, numbers, 64);
         item = cJSON_CreateObject();
         inspect_add_node(call, item, at->node);
         cJSON_AddNumberToObject(item, "distance", at->distance);
+        cJSON_AddItemToObject(item, "watchpoints",
+                              cJSON_CreateIntArray(numbers, (int)(count < 64 ? count : 64)));
         record_edges(call, &info, item);
         slots = cJSON_AddArrayToObject(item, "slots");
         cJSON_AddItemToArray(list, item);
     } else {
-        out_printf(call->out, "  %s%s (%s, %s)\n",
+        out_printf(call->out, "  %s%s (%s, %s)%s\n",
                    at->distance > 1 ? inspect_printf(call, "%d: ", at->distance) : "",
                    inspect_fit(call, info.name, (int)strlen(info.type) + 16),
-                   out_safe(call, info.type), gd_node_kind_name(info.kind));
+                   out_safe(call, info.type), gd_node_kind_name(info.kind),
+                   watch_marks(call, at->node));
     }
     for (uint32_t slot = 0; slot < info.output_count; slot++) {
         struct slot_value value;

@@ -187,7 +187,7 @@ static void total_meaning(struct command_call *call, const struct overview *view
                    inspect_plural(call, total->reports, "report"));
     }
     if (session && session->timing.steps_run > 0 && call->debugger->session_count == 1) {
-        out_printf(call->out, "; a step pays %s",
+        out_printf(call->out, "; %s a step",
                    ns_text(call, (total->compute_ns + total->wait_ns) /
                                      (uint64_t)session->timing.steps_run));
     }

@@ -8,6 +8,7 @@
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 
+#define UNCLEAR_KINDS  (sizeof(((struct repl_told *)0)->unclear) / sizeof(struct repl_unclear))
 #define TOLD_IN_A_STEP 20 /* lines of hits that are printed as they come; the rest is counted */
 
 /* ---- numbers and order --------------------------------------------------------------------- */
@@ -236,72 +237,95 @@ static bool is_silent(struct repl *repl, int number)
     return body && body->count > 0 && strcmp(body->line[0], "silent") == 0;
 }
 
-/* A line of its own, unless there were enough in this step. */
-static void tell(struct repl *repl, const char *text)
+static char *safe_copy(struct repl *repl, const char *text)
 {
     struct gd_arena arena;
-    if (repl->told.lines >= TOLD_IN_A_STEP) {
-        repl->told.left_out++;
-        return;
-    }
     gd_arena_init(&arena, 1 << 20);
-    repl_printf(repl, false, "%s\n", repl_safe(repl, &arena, text));
+    char *copy = strdup(repl_safe(repl, &arena, text));
     gd_arena_deinit(&arena);
-    repl->told.lines++;
+    return copy;
 }
 
-/* Those that could not be checked, for the same reason, are one line. */
+/* A line below the watchpoint's own, unless there were enough in this step. */
+static void tell(struct repl *repl, const char *line)
+{
+    struct repl_told *told = &repl->told;
+    if (told->lines >= TOLD_IN_A_STEP) {
+        told->left_out++;
+        return;
+    }
+    if (told->head) {
+        repl_printf(repl, false, "%s\n", told->head);
+        free(told->head);
+        told->head = NULL;
+    }
+    repl_printf(repl, false, "%s\n", line);
+    told->lines++;
+}
+
+/* Those that could not be checked, for the same reasons, are one line. */
 static void tell_unclear(struct repl *repl)
 {
     struct repl_told *told = &repl->told;
-    char why[256];
-    if (told->unclear > 1) {
-        gd_hit_error_text(told->error, why, sizeof(why));
-        repl_printf(repl, false, "  %zu could not be checked: %s (info hits %d)\n", told->unclear,
-                    why, told->watchpoint);
-    } else if (told->unclear == 1) {
-        repl_printf(repl, false, "%s\n", told->first);
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        struct repl_unclear *unclear = &told->unclear[i];
+        char why[256], line[400];
+        gd_hit_error_text(unclear->error, why, sizeof(why));
+        snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)",
+                 unclear->count, why, told->watchpoint);
+        if (unclear->count > 0 && unclear->first) {
+            tell(repl, unclear->count > 1 ? line : unclear->first);
+        }
+        free(unclear->first);
+        *unclear = (struct repl_unclear){.count = 0};
     }
-    told->unclear = 0;
-    free(told->first);
-    told->first = NULL;
+}
+
+/* Returns false when there is no room for one more kind of reasons. */
+static bool count_unclear(struct repl *repl, unsigned error, const char *line)
+{
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        struct repl_unclear *unclear = &repl->told.unclear[i];
+        if (unclear->count == 0) {
+            unclear->error = error;
+            unclear->first = strdup(line);
+        }
+        if (unclear->error == error) {
+            unclear->count++;
+            return true;
+        }
+    }
+    return false;
+}
+
+void repl_hits_forget(struct repl *repl)
+{
+    for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
+        free(repl->told.unclear[i].first);
+    }
+    free(repl->told.head);
+    repl->told = (struct repl_told){.session = 0};
 }
 
 void repl_hits_over(struct repl *repl)
 {
-    struct repl_told *told = &repl->told;
     tell_unclear(repl);
-    if (told->left_out > 0) {
-        repl_printf(repl, false, "  ... %zu more (info hits)\n", told->left_out);
+    if (repl->told.left_out > 0) {
+        repl_printf(repl, false, "  ... %zu more (info hits)\n", repl->told.left_out);
     }
-    *told = (struct repl_told){.session = 0};
+    repl_hits_forget(repl);
 }
 
-static void tell_head(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
 {
-    struct gd_arena arena;
     struct gd_buf text = GD_BUF_INIT(1 << 16);
-    gd_arena_init(&arena, 1 << 20);
     gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
                   hit->watchpoint);
     add_what(repl->debugger, hit, &text);
     gd_buf_printf(&text, ", step %lld", (long long)hit->step);
-    repl_printf(repl, false, "%s\n", repl_safe(repl, &arena, gd_buf_text(&text)));
+    char *head = safe_copy(repl, gd_buf_text(&text));
     gd_buf_deinit(&text);
-    gd_arena_deinit(&arena);
-}
-
-static void count_unclear(struct repl *repl, const struct gd_hit *hit, const char *text)
-{
-    struct repl_told *told = &repl->told;
-    struct gd_arena arena;
-    if (told->unclear == 0) {
-        gd_arena_init(&arena, 1 << 20);
-        told->first = strdup(repl_safe(repl, &arena, text));
-        told->error = hit->error;
-        gd_arena_deinit(&arena);
-    }
-    told->unclear += told->first != NULL ? 1 : 0;
+    return head;
 }
 
 void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
@@ -317,20 +341,18 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->session = session->number;
         told->step = hit->step;
     }
-    bool same = told->watchpoint == hit->watchpoint;
-    if (told->unclear > 0 && (!same || hit->error != told->error)) {
+    if (told->watchpoint != hit->watchpoint) {
         tell_unclear(repl);
-    }
-    if (!same && told->lines < TOLD_IN_A_STEP) {
+        free(told->head);
         told->watchpoint = hit->watchpoint;
-        tell_head(repl, hit, prefix);
+        told->head = head_of(repl, hit, prefix);
     }
     gd_buf_puts(&text, "  ");
     repl_hit_text(hit, &text);
-    if (hit->error && told->watchpoint == hit->watchpoint) {
-        count_unclear(repl, hit, gd_buf_text(&text));
-    } else {
-        tell(repl, gd_buf_text(&text));
+    char *line = safe_copy(repl, gd_buf_text(&text));
+    if (line && !(hit->error && count_unclear(repl, hit->error, line))) {
+        tell(repl, line);
     }
+    free(line);
     gd_buf_deinit(&text);
 }

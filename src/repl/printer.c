@@ -295,7 +295,7 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         add_node(repl, session, arena, out);
         gd_buf_putc(out, '\n');
     }
-    if (stop->text[0] != '\0') {
+    if (stop->text[0] != '\0' && stop->reason != GD_STOP_HIT) { /* the hits say it */
         gd_buf_printf(out, "%s\n", repl_safe(repl, arena, stop->text));
     }
     if (stop->at_step_end) {

@@ -102,7 +102,7 @@ void repl_destroy(struct repl *repl)
     repl_script_free(repl);
     repl_lines_clear(&repl->history);
     free(repl->repeat);
-    free(repl->told.first);
+    repl_hits_forget(repl);
     free(repl);
 }
 

@@ -47,14 +47,18 @@ struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count`
     uint64_t count; /* stops until it is disabled (`enable once`); 0: none */
 };
 
+struct repl_unclear { /* hits of one watchpoint that could not be checked, for the same reasons */
+    unsigned error;
+    size_t count;
+    char *first; /* the line of the first of them; owned */
+};
 struct repl_told { /* hits that were printed as they came, of one step */
     int session;   /* its number; 0: none */
     int64_t step;
-    int watchpoint; /* of the last line */
+    int watchpoint; /* of the last hit */
+    char *head;     /* its line, not printed yet; owned */
     size_t lines, left_out;
-    size_t unclear; /* could not be checked, for the reasons `error`; not told yet */
-    unsigned error;
-    char *first; /* the line of the first of them; owned */
+    struct repl_unclear unclear[4]; /* of that watchpoint, not printed yet */
 };
 
 struct remembered {
@@ -217,8 +221,9 @@ bool repl_ends_without_us(const struct gd_session *session);
 
 /* ---- hits as they come (hits.c) ---- */
 void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
-                    const char *prefix); /* text; `prefix` tells processes apart */
-void repl_hits_over(struct repl *repl);  /* says how many were left out; a new step begins */
+                    const char *prefix);  /* text; `prefix` tells processes apart */
+void repl_hits_forget(struct repl *repl); /* frees what was not printed */
+void repl_hits_over(struct repl *repl);   /* says how many were left out; a new step begins */
 
 /* ---- the recommended watchpoints (cmd_recommend.c) ---- */
 /* At the first stop of a session: asks once, or says in a line where they are. */

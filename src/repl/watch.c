@@ -146,6 +146,32 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
     add_body(call, object, watch->number);
 }
 
+static bool is_reported(const struct gd_session *session, const char *name)
+{
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (strcmp(session->scalar[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A number of the training that nobody has reported is more likely a slip of the pen. */
+static void note_unknown_names(struct command_call *call, const struct gd_expr *expr)
+{
+    const struct gd_session *session = call->debugger->current;
+    const char *name[16];
+    size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
+    for (size_t i = 0; session && session->scalar_count > 0 && i < count && i < 16; i++) {
+        if (!is_reported(session, name[i])) {
+            out_printf(call->out,
+                       "  The trainer has not reported a number \"%s\": nothing fires before it "
+                       "does.\n",
+                       out_safe(call, name[i]));
+        }
+    }
+}
+
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
 {
     const struct gd_session *session = call->debugger->current;
@@ -157,6 +183,8 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
     } else {
         out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
     }
+    note_unknown_names(call, watch->expr);
+    note_unknown_names(call, watch->guard);
     watch_record(call, out_record(call->out, "watchpoint"), watch);
 }
 

@@ -117,19 +117,40 @@ static int check_expression(const struct scan *scan, const char *text, size_t fr
     return GD_OK;
 }
 
+/* A name of the training may stand in double quotes: "train loss" > 3. */
+static bool operator_behind_quote(const struct scan *scan)
+{
+    const char *close = strchr(scan->text + scan->at + 1, '"');
+    const char *next = close ? close + 1 + strspn(close + 1, " \t") : "";
+    return *next != '\0' && strchr("<>=!+-*/&|", *next) != NULL;
+}
+
+/* Quotes around the whole expression: *ret is what is inside. */
+static int take_quoted(struct scan *scan, const char **ret)
+{
+    size_t from = scan->at;
+    const char *close = strchr(scan->text + from + 1, scan->text[from]);
+    if (!close) {
+        return fault(scan, from, GD_EINVAL, "the quote is not closed");
+    }
+    scan->at = (size_t)(close - scan->text) + 1;
+    *ret = gd_arena_strndup(scan->arena, scan->text + from + 1, scan->at - from - 2);
+    if (!*ret) {
+        return no_memory(scan);
+    }
+    return check_expression(scan, *ret, from + 1);
+}
+
 static int take_expression(struct scan *scan, const char **ret)
 {
     size_t from;
-    const char *text = take_up_to(scan, "on", "if", &from);
-    const char *bare = text ? watch_args_unquote(scan->arena, text) : NULL;
-    if (!bare) {
-        return no_memory(scan);
+    skip_blanks(scan);
+    if (scan->text[scan->at] == '\'' ||
+        (scan->text[scan->at] == '"' && !operator_behind_quote(scan))) {
+        return take_quoted(scan, ret);
     }
-    if (bare != text) {
-        from++;
-    }
-    *ret = bare;
-    return check_expression(scan, bare, from);
+    *ret = take_up_to(scan, "on", "if", &from);
+    return *ret ? check_expression(scan, *ret, from) : no_memory(scan);
 }
 
 static int take_where(struct scan *scan, const char **ret)
@@ -269,9 +290,9 @@ static void take_options(struct scan *scan, struct watch_args *args)
     }
 }
 
-/* The condition that the word at scan->at names, when what follows does not make it a part of an
- * expression; NULL: none, and err says which there are. */
-static const struct gd_condition *condition_here(struct scan *scan, size_t *end)
+/* The condition that the word at scan->at names; NULL: none, and err says which there are.
+ * *operand: what follows makes it a part of an expression. */
+static const struct gd_condition *condition_here(struct scan *scan, size_t *end, bool *operand)
 {
     const struct gd_condition *found = NULL;
     *end = scan->at + strcspn(scan->text + scan->at, " \t");
@@ -280,7 +301,8 @@ static const struct gd_condition *condition_here(struct scan *scan, size_t *end)
     if (!word || gd_condition_find(word, &found, scan->err) != GD_OK) {
         return NULL;
     }
-    return *next != '\0' && strchr("<>=!&|+*/", *next) ? NULL : found;
+    *operand = strncmp(next, "==", 2) == 0 || (*next != '\0' && strchr("<>!&|+*/", *next));
+    return found;
 }
 
 /* Whether the head is meant as an expression although its first word is no condition: then errors
@@ -302,6 +324,7 @@ static bool meant_as_expression(const struct scan *scan)
 static int take_head(struct scan *scan, struct watch_args *args)
 {
     size_t end;
+    bool operand = false;
     skip_blanks(scan);
     if (scan->text[scan->at] == '\0' || is_word(scan, scan->at, "on") ||
         is_word(scan, scan->at, "if")) {
@@ -309,12 +332,13 @@ static int take_head(struct scan *scan, struct watch_args *args)
                      "name a condition (\"info conditions\" lists them) or write an expression");
     }
     args->has_head = true;
-    args->condition = condition_here(scan, &end);
-    if (args->condition) {
+    const struct gd_condition *condition = condition_here(scan, &end, &operand);
+    if (condition && !operand) {
+        args->condition = condition;
         scan->at = end;
         return take_values(scan, false, args);
     }
-    if (meant_as_expression(scan)) {
+    if (operand || meant_as_expression(scan)) {
         return take_expression(scan, &args->expression);
     }
     return inside(scan, scan->at, GD_ENOTFOUND);
@@ -358,7 +382,10 @@ int watch_args_parse_edit(struct gd_arena *arena, const char *text, size_t colum
     if (!tail && condition) {
         rc = take_values(&scan, true, ret);
     } else if (!tail) {
-        rc = take_expression(&scan, &ret->expression);
+        rc = meant_as_expression(&scan) ? take_expression(&scan, &ret->expression)
+                                        : fault(&scan, scan.at, GD_EUSAGE,
+                                                "that is neither an expression nor one of \"on\", "
+                                                "\"if\", \"add\", \"remove\"");
     }
     return rc == GD_OK ? take_tail(&scan, ret) : rc;
 }
