@@ -77,20 +77,21 @@ static bool add_place(struct watch_recheck *recheck, size_t *cap, gd_node_id nod
     return true;
 }
 
-/* In execution order: so come the hits. */
+/* In execution order, so come the hits; what does not run first: it is there before. */
 static bool list_places(struct watch_recheck *recheck)
 {
     const struct gd_graph *graph = recheck->w->session->graph;
     uint32_t nodes = 0;
     const gd_node_id *order = gd_graph_execution(graph, &nodes);
     size_t cap = 0;
-    for (uint32_t i = 0; i < nodes; i++) {
+    for (uint64_t i = 0; i < 2 * (uint64_t)nodes; i++) {
+        gd_node_id node = order[i % nodes];
         struct gd_node_info info;
-        if (!node_takes_part(recheck, order[i]) || !gd_graph_node(graph, order[i], &info))
+        if (!node_takes_part(recheck, node) || !gd_graph_node(graph, node, &info) ||
+            (info.order == GD_NO_ORDER) != (i < nodes))
             continue;
         for (uint32_t slot = 0; slot < info.output_count; slot++)
-            if (watching_slot_ok(graph, order[i], slot) &&
-                !add_place(recheck, &cap, order[i], slot))
+            if (watching_slot_ok(graph, node, slot) && !add_place(recheck, &cap, node, slot))
                 return false;
     }
     return true;

@@ -73,18 +73,19 @@ static bool tally_up(struct gd_watching *w)
     struct gd_session *session = w->session;
     struct gd_graph_counts counts;
     gd_graph_counts(session->graph, &counts);
+    uint32_t scopes = counts.scopes + 1; /* the root is not counted */
     if (w->scope_state && w->state_version == w->version &&
-        w->state_generation == session->graph_generation && w->scope_count == counts.scopes)
+        w->state_generation == session->graph_generation && w->scope_count == scopes)
         return true;
-    struct tally *tally = calloc((size_t)counts.scopes + 1, sizeof *tally);
-    unsigned char *state = malloc((size_t)counts.scopes + 1);
+    struct tally *tally = calloc(scopes, sizeof *tally);
+    unsigned char *state = malloc(scopes);
     if (tally && state) {
-        tally_scopes(session, tally, counts.scopes);
-        for (uint32_t i = 0; i < counts.scopes; i++)
+        tally_scopes(session, tally, scopes);
+        for (uint32_t i = 0; i < scopes; i++)
             state[i] = (unsigned char)state_of(&tally[i]);
         free(w->scope_state);
         w->scope_state = state;
-        w->scope_count = counts.scopes;
+        w->scope_count = scopes;
         w->state_version = w->version;
         w->state_generation = session->graph_generation;
         state = NULL;

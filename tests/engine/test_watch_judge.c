@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What becomes of the values that a plan reports. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "watch_bench.h"
+
+static bool report_value(struct watch_bench *bench, gd_node_id node, bool exact, int64_t step,
+                         double value)
+{
+    struct gd_stats stats = bench_stats(4, value);
+    char why[200];
+    return bench_report(bench, bench_plan(bench, node, 0, exact, NULL), node, 0, step, &stats, 0,
+                        why, sizeof why);
+}
+
+static void test_hit(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, NAN);
+    char why[200];
+    (void)state;
+    int number = bench_must_watch(bench, "TO on all");
+    bench_run(bench);
+    assert_false(report_value(bench, N_LOG, true, 1, 2.5));
+    assert_int_equal(bench->hit_count, 0);
+    const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, true, NULL);
+    assert_true(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof why));
+    assert_string_equal(why, "watchpoint 1 (TO) on net/Log-op3:1");
+    assert_int_equal(bench->hit_count, 1);
+    const struct gd_hit *hit = &bench->hits[0];
+    assert_int_equal(hit->watchpoint, number);
+    assert_string_equal(hit->kind->abbr, "TO");
+    assert_int_equal(hit->condition, GD_WIRE_NOT_FINITE);
+    assert_string_equal(hit->expression, "");
+    assert_true(!hit->traced && !hit->is_scalar && !hit->error);
+    assert_int_equal(hit->step, 3);
+    assert_int_equal(hit->node, N_LOG);
+    assert_string_equal(hit->node_name, "net/Log-op3");
+    assert_int_equal(hit->slot, 1);
+    assert_int_equal(hit->stop_sequence, bench->session->stop.sequence + 1);
+    const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
+    assert_int_equal(watch->hits, 1);
+    assert_int_equal(watch->checks, 2);
+    /* Once a step, however often it is reported. */
+    assert_false(bench_report(bench, plan, N_LOG, 1, 3, &stats, 0, why, sizeof why));
+    assert_string_equal(why, "");
+    assert_int_equal(bench->hit_count, 1);
+    assert_true(bench_report(bench, plan, N_LOG, 1, 4, &stats, 0, why, sizeof why));
+    assert_int_equal(watch->hits, 2);
+    bench_free(bench);
+}
+
+static void test_params(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
+    bench_must_watch(bench, "'max > 4 || nan > 0' on ReLU-op2");
+    assert_true(report_value(bench, N_RELU, false, 1, 5.5));
+    assert_int_equal(bench->hit_count, 2);
+    const struct gd_hit *hit = &bench->hits[0];
+    assert_int_equal(hit->param_count, 4);
+    assert_string_equal(hit->param[1].name, "max_gt");
+    assert_true(hit->param[1].hit && !hit->param[1].disabled);
+    assert_true(hit->param[1].set_value == 5 && hit->param[1].actual_value == 5.5);
+    assert_true(hit->param[0].disabled);
+    hit = &bench->hits[1];
+    assert_null(hit->kind);
+    assert_int_equal(hit->condition, GD_WIRE_OWN);
+    assert_string_equal(hit->expression, "max > 4 || nan > 0");
+    assert_int_equal(hit->param_count, 2);
+    assert_true(hit->param[0].actual_value == 5.5);
+    assert_true(report_value(bench, N_RELU, false, 2, 5)); /* above 4 alone */
+    assert_int_equal(bench->hit_count, 3);
+    assert_int_equal(bench->hits[2].watchpoint, 2);
+    bench_free(bench);
+}
+
+/* Ranges of several watchpoints lie in one item: each is judged by its own. */
+static void test_ranges(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(10, 1);
+    char why[200];
+    (void)state;
+    bench_must_watch(bench,
+                     "TR range_start_inclusive=0 range_end_inclusive=1 range_percentage_lt=50 on "
+                     "ReLU-op2");
+    bench_must_watch(bench,
+                     "TR range_start_inclusive=2 range_end_inclusive=3 range_percentage_lt=50 on "
+                     "ReLU-op2");
+    stats.range_count = 2;
+    stats.in_range[0] = 9;
+    stats.in_range[1] = 1;
+    assert_true(bench_report(bench, bench_plan(bench, N_RELU, 0, false, NULL), N_RELU, 0, 1, &stats,
+                             0, why, sizeof why));
+    assert_int_equal(bench->hit_count, 1);
+    assert_int_equal(bench->hits[0].watchpoint, 2);
+    assert_true(bench->hits[0].param[2].actual_value == 10);
+    bench_free(bench);
+}
+
+static void test_not_checked(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
+    const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
+    for (int step = 1; step <= 3; step++)
+        assert_false(report_value(bench, N_RELU, false, step, NAN));
+    assert_int_equal(bench->hit_count, 1); /* told once */
+    assert_int_equal(bench->hits[0].error, GD_HIT_NAN);
+    assert_int_equal(watch->unclear, 3);
+    assert_int_equal(watch->hits, 0);
+    assert_false(report_value(bench, N_RELU, false, 4, INFINITY)); /* another reason */
+    assert_int_equal(bench->hit_count, 2);
+    assert_int_equal(bench->hits[1].error, GD_HIT_INF);
+    assert_false(report_value(bench, N_RELU, false, 5, 1)); /* well again, then not */
+    assert_false(report_value(bench, N_RELU, false, 6, INFINITY));
+    assert_int_equal(bench->hit_count, 3);
+    char why[8];
+    assert_false(bench_report(bench, bench_plan(bench, N_RELU, 0, false, NULL), N_RELU, 0, 7, NULL,
+                              GD_HIT_NOT_CAPTURED, why, sizeof why));
+    assert_int_equal(bench->hits[3].error, GD_HIT_NOT_CAPTURED);
+    bench_free(bench);
+}
+
+static void test_ignore(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
+    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 2, NULL), GD_OK);
+    assert_false(report_value(bench, N_RELU, false, 1, 6));
+    assert_false(report_value(bench, N_RELU, false, 2, 6));
+    assert_true(report_value(bench, N_RELU, false, 3, 6));
+    assert_int_equal(bench->hit_count, 1);
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->hits, 3);
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->ignore, 0);
+    bench_free(bench);
+}
+
+static void test_guard(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2 if step > 10 && loss < 1");
+    assert_false(report_value(bench, N_RELU, false, 1, 6));
+    assert_false(report_value(bench, N_RELU, false, 11, 6)); /* no loss is known */
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->hits, 0);
+    gd_session_on_scalar(bench->session, "loss", 0.5, 11);
+    assert_true(report_value(bench, N_RELU, false, 11, 6));
+    gd_session_on_scalar(bench->session, "loss", 1.5, 12);
+    assert_false(report_value(bench, N_RELU, false, 12, 6));
+    assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "", NULL), GD_OK);
+    assert_true(report_value(bench, N_RELU, false, 13, 6));
+    struct gd_err err;
+    assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "step >", &err), GD_EINVAL);
+    assert_null(gd_watchpoint_at(bench->debugger, number)->guard);
+    bench_free(bench);
+}
+
+static void test_temporary(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    int number = bench_must_watch(bench, "twatch TL max_gt=5 on ReLU-op2, Conv-op1");
+    bench_run(bench);
+    uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
+    struct gd_stats stats = bench_stats(4, 6);
+    struct gd_shape shape = {.rank = 1, .dim = {4}};
+    struct gd_watch_value values[2] = {
+        {.plan = plan, .node = N_RELU, .shape = &shape, .stats = &stats, .value_step = 1},
+        {.plan = plan, .node = N_CONV, .shape = &shape, .stats = &stats, .value_step = 1}};
+    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
+    char why[200];
+    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof why));
+    assert_int_equal(bench->hit_count, 1); /* the first in execution order, and no more */
+    assert_int_equal(bench->hits[0].node, N_CONV);
+    assert_non_null(gd_watchpoint_at(bench->debugger, number));
+    bench_stop(bench, GD_STOP_HIT, 1);
+    assert_null(gd_watchpoint_at(bench->debugger, number));
+    assert_int_equal(bench->fake->plan_count, 0);
+    /* A second report that was on its way: nobody is left to judge it. */
+    assert_false(gd_session_on_watch_values(bench->session, &moment, values, 2, why, sizeof why));
+    bench_free(bench);
+}
+
+static void test_trace(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "trace TL max_gt=5 on ReLU-op2");
+    assert_false(report_value(bench, N_RELU, false, 1, 6));
+    assert_int_equal(bench->hit_count, 1);
+    assert_true(bench->hits[0].traced);
+    bench_must_watch(bench, "TL max_gt=4 on ReLU-op2");
+    assert_true(report_value(bench, N_RELU, false, 2, 6));
+    assert_int_equal(bench->hit_count, 3);
+    bench->debugger->settings.stop_on_hit = false;
+    gd_watchpoints_apply(bench->debugger);
+    assert_false(report_value(bench, N_RELU, false, 3, 6));
+    assert_int_equal(bench->hit_count, 5);
+    bench_free(bench);
+}
+
+static void test_excluded(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, 2);
+    char why[200];
+    (void)state;
+    bench_must_watch(bench, "TO on Log-op3");
+    bench_must_watch(bench, "TL max_gt=5 on Log-op3");
+    assert_int_equal(gd_exclude_add(bench->debugger, "Log-op3", NULL), GD_OK);
+    const struct fake_plan *plan = bench_plan(bench, N_LOG, 0, false, NULL);
+    stats.nan = 1;
+    assert_false(bench_report(bench, plan, N_LOG, 0, 1, &stats, 0, why, sizeof why));
+    assert_false(report_value(bench, N_LOG, false, 2, NAN));
+    assert_int_equal(bench->hit_count, 0);
+    stats.max = 6;
+    assert_true(bench_report(bench, plan, N_LOG, 0, 3, &stats, 0, why, sizeof why));
+    assert_int_equal(bench->hit_count, 1);
+    assert_int_equal(bench->hits[0].watchpoint, 2);
+    bench_free(bench);
+}
+
+/* Of what came together, in the order of execution. */
+static void test_order(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "-step TO on all");
+    uint32_t plan = bench_plan(bench, N_RELU, 0, false, NULL)->id;
+    static const gd_node_id nodes[] = {N_GRADIENT, N_RELU, N_BIAS, N_UNKNOWN, N_CONV, N_WEIGHT};
+    static const gd_node_id want[] = {N_WEIGHT, N_BIAS, N_CONV, N_RELU, N_GRADIENT, N_UNKNOWN};
+    struct gd_stats stats = bench_stats(4, NAN);
+    struct gd_shape shape = {.rank = 1, .dim = {4}};
+    struct gd_watch_value values[6];
+    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE};
+    char why[200];
+    for (int i = 0; i < 6; i++)
+        values[i] = (struct gd_watch_value){
+            .plan = plan, .node = nodes[i], .shape = &shape, .stats = &stats, .value_step = 1};
+    assert_true(gd_session_on_watch_values(bench->session, &moment, values, 6, why, sizeof why));
+    assert_string_equal(why, "watchpoint 1 (TO) on w1.weight:0");
+    assert_int_equal(bench->hit_count, 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(bench->hits[i].node, want[i]);
+    bench_free(bench);
+}
+
+static void test_record_only(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TO on ReLU-op2");
+    struct gd_stats stats = bench_stats(4, NAN);
+    struct gd_shape shape = {.rank = 1, .dim = {4}};
+    struct gd_watch_value value = {.plan = bench_plan(bench, N_RELU, 0, true, NULL)->id,
+                                   .node = N_RELU,
+                                   .shape = &shape,
+                                   .stats = &stats};
+    struct gd_watch_moment moment = {.step = 1, .node = GD_NO_NODE, .record = true};
+    assert_false(gd_session_on_watch_values(bench->session, &moment, &value, 1, NULL, 0));
+    assert_int_equal(bench->hit_count, 0);
+    value.plan = 999; /* nobody asked for that */
+    moment.record = false;
+    assert_false(gd_session_on_watch_values(bench->session, &moment, &value, 1, NULL, 0));
+    bench_free(bench);
+}
+
+static void test_series(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "SC on ReLU-op2");
+    for (int step = 1; step <= 15; step++)
+        assert_false(report_value(bench, N_RELU, false, step, step % 2 ? 1 : 1.1));
+    int told = bench->hit_count;
+    for (int i = 0; i < told; i++)
+        assert_int_equal(bench->hits[i].error, GD_HIT_NO_HISTORY);
+    assert_int_equal(told, 1);
+    bench_must_watch(bench, "TO on Conv-op1"); /* what was learned outlives a change of the list */
+    gd_session_on_graph(bench->session);
+    assert_true(report_value(bench, N_RELU, false, 16, 50));
+    assert_int_equal(bench->hits[told].error, 0);
+    bench_free(bench);
+}
+
+/* The norm of all gradients together, whatever parts it comes in. */
+static void test_sum(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_add(bench->session, "gradients/Log-op6", "LogGrad", 6, GD_FLOAT32, 1);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    bench_must_watch(bench, "GS");
+    gd_node_id other = N_NODES;
+    for (int step = 1; step <= 12; step++) {
+        assert_false(report_value(bench, N_GRADIENT, false, step, 1));
+        assert_false(report_value(bench, other, false, step, 2));
+    }
+    int before = bench->hit_count;
+    assert_false(report_value(bench, N_GRADIENT, false, 13, 1)); /* half of it */
+    assert_int_equal(bench->hit_count, before);
+    assert_true(report_value(bench, other, false, 13, 200));
+    const struct gd_hit *hit = &bench->hits[before];
+    assert_int_equal(hit->error, 0);
+    assert_int_equal(hit->node, GD_NO_NODE);
+    assert_string_equal(hit->node_name, "gradients");
+    double norm = sqrt(4 * 1 + 4 * 200.0 * 200), mean = sqrt(4 * 1 + 4 * 2 * 2.0);
+    assert_true(fabs(hit->param[0].actual_value - norm / mean) < 1e-9);
+    bench_free(bench);
+}
+
+static void test_scalar_in_plan(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "LN");
+    const struct fake_plan *plan = bench_scalar_plan(bench, "loss", NULL);
+    struct gd_stats stats = bench_stats(1, NAN);
+    struct gd_shape shape = {.rank = 0};
+    struct gd_watch_value value = {.plan = plan->id,
+                                   .node = GD_NO_NODE,
+                                   .scalar = "loss",
+                                   .dtype = GD_FLOAT64,
+                                   .shape = &shape,
+                                   .stats = &stats,
+                                   .value_step = 2};
+    struct gd_watch_moment moment = {.step = 2, .node = GD_NO_NODE};
+    char why[200];
+    bench_run(bench);
+    gd_session_on_scalar(bench->session, "loss", NAN, 2); /* the plan is what counts */
+    assert_int_equal(bench->hit_count, 0);
+    assert_true(gd_session_on_watch_values(bench->session, &moment, &value, 1, why, sizeof why));
+    assert_string_equal(why, "watchpoint 1 (LN) on loss");
+    assert_true(bench->hits[0].is_scalar);
+    assert_string_equal(bench->hits[0].node_name, "loss");
+    bench_free(bench);
+}
+
+static void test_scalar_event(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS & ~(unsigned)GD_CAN_WATCH_SCALAR);
+    (void)state;
+    bench_must_watch(bench, "LN");
+    bench_must_watch(bench, "'lr > 0.1 && step >= 3' on lr");
+    assert_int_equal(bench->fake->plan_count, 0);
+    bench_run(bench);
+    gd_session_on_scalar(bench->session, "loss", 2, 1);
+    gd_session_on_scalar(bench->session, "lr", 0.2, 2);
+    assert_int_equal(bench->hit_count, 0);
+    assert_false(bench->session->interrupt_asked);
+    gd_session_on_scalar(bench->session, "lr", 0.2, 3);
+    assert_int_equal(bench->hit_count, 1);
+    assert_true(bench->hits[0].is_scalar);
+    assert_true(bench->session->interrupt_asked);
+    gd_session_on_scalar(bench->session, "loss", INFINITY, 3);
+    assert_int_equal(bench->hit_count, 2);
+    assert_string_equal(bench->hits[1].node_name, "loss");
+    bench_free(bench);
+}
+
+/* An observer that deletes the watchpoint while values are judged. */
+static void delete_it(void *ctx, const struct gd_event *event)
+{
+    struct watch_bench *bench = ctx;
+    if (event->type == GD_EV_HIT)
+        gd_watchpoint_delete(bench->debugger, event->hit->watchpoint, NULL);
+}
+
+static void test_deleted_meanwhile(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TL max_gt=5 on ReLU-op2");
+    bench_must_watch(bench, "TL max_gt=4 on ReLU-op2");
+    assert_int_equal(gd_debugger_observe(bench->debugger, delete_it, bench), GD_OK);
+    assert_true(report_value(bench, N_RELU, false, 1, 6));
+    assert_int_equal(bench->hit_count, 2);
+    assert_null(bench->debugger->watchpoints);
+    assert_int_equal(bench->fake->plan_count, 0);
+    bench_free(bench);
+}
+
+/* ---- processes that evaluate by themselves ------------------------------------------------- */
+
+static void remote_hit(struct watch_bench *bench, int number, unsigned error)
+{
+    struct gd_hit hit = {.watchpoint = number,
+                         .condition = GD_WIRE_NOT_FINITE,
+                         .step = 1,
+                         .node = N_RELU,
+                         .error = error};
+    gd_session_on_hit(bench->session, &hit);
+}
+
+static void test_remote(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
+    (void)state;
+    int number = bench_must_watch(bench, "TO on net");
+    assert_int_equal(bench->fake->watches, 1);
+    assert_int_equal(bench->fake->last_watch, number);
+    assert_int_equal(bench->fake->last_watch_nodes, 4); /* without the constant */
+    assert_int_equal(bench->fake->plan_count, 0);
+    gd_watchpoints_apply(bench->debugger);
+    assert_int_equal(bench->fake->watches, 1);
+    remote_hit(bench, number, 0);
+    remote_hit(bench, number, GD_HIT_NAN);
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->hits, 1);
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->unclear, 1);
+    /* What the process does not know is done here. */
+    bench_must_watch(bench, "TO on ReLU-op2 if step > 3");
+    bench_must_watch(bench, "'max > 3' on Conv-op1");
+    bench_must_watch(bench, "trace TL max_gt=1 on w1.weight");
+    assert_int_equal(bench->fake->watches, 1);
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
+    assert_non_null(bench_plan(bench, N_CONV, 0, false, NULL));
+    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 3, NULL), GD_OK);
+    assert_int_equal(bench->fake->unwatches, 1);
+    assert_non_null(bench_plan(bench, N_LOG, 0, true, NULL));
+    assert_int_equal(gd_watchpoint_set_ignore(bench->debugger, number, 0, NULL), GD_OK);
+    assert_null(bench_plan(bench, N_LOG, 0, true, NULL));
+    assert_int_equal(bench->fake->watches, 2);
+    bench_free(bench);
+}
+
+static void test_evaluate_setting(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
+    struct gd_err err;
+    (void)state;
+    bench_must_watch(bench, "TO on ReLU-op2");
+    bench->debugger->settings.evaluate = GD_EVALUATE_LOCAL;
+    gd_watchpoints_apply(bench->debugger);
+    assert_int_equal(bench->fake->unwatches, 1);
+    assert_non_null(bench_plan(bench, N_RELU, 0, true, NULL));
+    bench->debugger->settings.evaluate = GD_EVALUATE_REMOTE;
+    gd_watchpoints_apply(bench->debugger);
+    assert_int_equal(bench->fake->plan_count, 0);
+    assert_int_equal(bench->fake->watches, 2);
+    assert_int_equal(bench_watch(bench, "'max > 1' on all", &err), GD_EUNSUPPORTED);
+    assert_int_equal(bench_watch(bench, "SC on all", &err), GD_EUNSUPPORTED);
+    bench_free(bench);
+}
+
+static void test_unable(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
+    (void)state;
+    int number = bench_must_watch(bench, "WCL");
+    assert_int_equal(bench->fake->watches, 1);
+    gd_session_on_watch_unable(bench->session, number);
+    gd_session_on_watch_unable(bench->session, number);
+    assert_int_equal(bench->warnings, 1);
+    assert_int_equal(bench->fake->unwatches, 1);
+    assert_non_null(bench_plan(bench, N_WEIGHT, 0, false, NULL));
+    gd_session_on_watch_unable(bench->session, 77);
+    bench_free(bench);
+}
+
+static void test_remote_refusal(void **state)
+{
+    struct watch_bench *bench = bench_make(GD_CAN_STEP | GD_CAN_WATCH_REMOTE);
+    struct gd_err err;
+    (void)state;
+    assert_int_equal(bench_watch(bench, "TO on all if step > 3", &err), GD_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "\"if\""));
+    assert_int_equal(bench_watch(bench, "SC on all", &err), GD_EUNSUPPORTED);
+    bench->fake->watch_rc = GD_ELIMIT;
+    assert_int_equal(bench_watch(bench, "TO on all", &err), GD_ELIMIT);
+    assert_null(bench->debugger->watchpoints);
+    bench->fake->watch_rc = GD_OK;
+    int number = bench_must_watch(bench, "TO on all");
+    struct gd_condition_value value = {"max_gt", GD_PARAM_FLOAT, 7};
+    assert_int_equal(gd_watchpoint_set_values(bench->debugger, number, &value, 1, &err), GD_EINVAL);
+    assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "step > 1", &err),
+                     GD_EUNSUPPORTED);
+    assert_null(gd_watchpoint_at(bench->debugger, number)->guard);
+    bench_free(bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hit),          cmocka_unit_test(test_params),
+        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_ignore),       cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_temporary),    cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_excluded),     cmocka_unit_test(test_order),
+        cmocka_unit_test(test_record_only),  cmocka_unit_test(test_series),
+        cmocka_unit_test(test_sum),          cmocka_unit_test(test_scalar_in_plan),
+        cmocka_unit_test(test_scalar_event), cmocka_unit_test(test_deleted_meanwhile),
+        cmocka_unit_test(test_remote),       cmocka_unit_test(test_evaluate_setting),
+        cmocka_unit_test(test_unable),       cmocka_unit_test(test_remote_refusal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
