@@ -81,7 +81,7 @@ const struct gd_condition_param *gd_condition_param(const struct gd_condition *c
                                                     const char *name)
 {
     for (int i = 0; i < condition->param_count; i++)
-        if (strcmp(condition->param[i].name, name) == 0)
+        if (condition->param[i].name == name || strcmp(condition->param[i].name, name) == 0)
             return &condition->param[i];
     return NULL;
 }
@@ -213,13 +213,22 @@ static bool is_test(const struct gd_condition_param *param)
     return !param->hidden && !param->support;
 }
 
+static int no_default(const struct gd_condition *condition, struct gd_err *err)
+{
+    char names[256] = "";
+
+    for (int i = 0; i < condition->param_count; i++)
+        if (is_test(&condition->param[i]))
+            add_name(names, sizeof names, condition->param[i].name);
+    return gd_fail(err, GD_EINVAL, "%s needs one of %s", condition->id, names);
+}
+
 int gd_condition_complete(const struct gd_condition *condition,
                           const struct gd_condition_value *values, size_t count,
                           struct gd_condition_value ret[GD_MAX_CONDITION_PARAMS],
                           struct gd_err *err)
 {
-    char names[256] = "";
-    bool tested = false;
+    bool tested = false, has_tests = false;
     int used = 0;
 
     for (size_t i = 0; i < count && used < GD_MAX_CONDITION_PARAMS; i++) {
@@ -232,18 +241,14 @@ int gd_condition_complete(const struct gd_condition *condition,
     bool wanted = !tested;
     for (int i = 0; i < condition->param_count && wanted; i++) {
         const struct gd_condition_param *param = &condition->param[i];
-        if (!is_test(param))
-            continue;
-        add_name(names, sizeof names, param->name);
-        if (!param->has_default || used == GD_MAX_CONDITION_PARAMS)
+        has_tests |= is_test(param);
+        if (!is_test(param) || !param->has_default || used == GD_MAX_CONDITION_PARAMS)
             continue;
         ret[used++] = (struct gd_condition_value){param->name, param->type, param->value};
         tested = true;
         wanted = condition->any_tests;
     }
-    if (!tested && names[0])
-        return gd_fail(err, GD_EINVAL, "%s needs one of %s", condition->id, names);
-    return used;
+    return has_tests && !tested ? no_default(condition, err) : used;
 }
 
 int gd_condition_available(const struct gd_condition *condition, bool ascend,

@@ -178,9 +178,9 @@ struct gd_verdict {
 void gd_condition_judge(const struct gd_condition *condition,
                         const struct gd_condition_value *values, size_t count,
                         const struct gd_observation *seen, struct gd_verdict *ret);
-/* The same for a watchpoint that is an expression. Its figures, and the named numbers in it, are
- * the parameters, those that are known; set_value is what a simple expression compares the figure
- * with, else NaN. */
+/* The same for a watchpoint that is an expression. Of a hit, and of what could not be checked, its
+ * figures and the named numbers in it are the parameters, those that are known; set_value is what a
+ * simple expression compares the figure with, else NaN. */
 void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
                              struct gd_verdict *ret);
 /* "NaN, no value of the step before": the reasons in words. `ret` is always terminated. */

@@ -148,12 +148,21 @@ size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparis
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
+/* As snprintf, which would take most of the time that judging takes. */
+static void put_name(struct gd_hit_param *param, const char *name)
+{
+    size_t len = strnlen(name, sizeof param->name - 1);
+
+    memcpy(param->name, name, len);
+    param->name[len] = '\0';
+}
+
 static void list_params(const struct judged *judged, struct gd_verdict *ret)
 {
     ret->param_count = judged->condition->param_count;
     for (int i = 0; i < ret->param_count; i++) {
         struct gd_hit_param *param = &ret->param[i];
-        snprintf(param->name, sizeof param->name, "%s", judged->condition->param[i].name);
+        put_name(param, judged->condition->param[i].name);
         param->disabled = !judged->on[i];
         param->set_value = judged->on[i] ? judged->value[i] : 0;
     }
@@ -259,7 +268,7 @@ static void add_param(struct gd_verdict *verdict, const char *name, double actua
     if (verdict->param_count == GD_MAX_HIT_PARAMS)
         return;
     struct gd_hit_param *param = &verdict->param[verdict->param_count++];
-    snprintf(param->name, sizeof param->name, "%s", name);
+    put_name(param, name);
     param->actual_value = actual;
     param->set_value = set;
     param->hit = verdict->outcome == GD_IS_HIT;
@@ -299,7 +308,8 @@ void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observa
     case GD_FALSE: ret->outcome = GD_NO_HIT; break;
     case GD_UNKNOWN: ret->outcome = GD_NOT_CHECKED; break;
     }
-    list_figures(expr, seen, ret);
+    if (ret->outcome != GD_NO_HIT) /* most often: then nobody looks */
+        list_figures(expr, seen, ret);
 }
 
 void gd_hit_error_text(unsigned error, char *ret, size_t size)
