@@ -312,8 +312,8 @@ static bool same_step(const struct gd_history *history, const struct history_ten
            ret->generation == history->generation && ret->value.step == step;
 }
 
-int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
-                   const struct gd_history_record *record, struct gd_err *err)
+int history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
+                const struct gd_history_record *record, bool late, struct gd_err *err)
 {
     uint32_t index = tensor->name
                          ? history_find(history, tensor->name, tensor->slot, tensor->is_scalar)
@@ -335,10 +335,12 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
     if (rc) {
         return rc;
     }
-    if (record->step < history->last_step) {
+    if (record->step < history->last_step && !late) {
         history->generation++; /* the training began again */
+        history->last_step = record->step;
+    } else if (record->step > history->last_step) {
+        history->last_step = record->step;
     }
-    history->last_step = record->step;
     of = &history->tensors[index];
     out = (struct history_record){
         .tensor = index, .generation = history->generation, .value = *record};
@@ -354,6 +356,12 @@ int gd_history_add(struct gd_history *history, const struct gd_history_tensor *t
     }
     history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, &out);
     return GD_OK;
+}
+
+int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
+                   const struct gd_history_record *record, struct gd_err *err)
+{
+    return history_add(history, tensor, record, false, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -149,11 +149,35 @@ static int open_new(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+/* "train.py" of "/usr/bin/python3 lib/train.py --epochs 3", made fit for a file's name. */
+static void program_name(const char *line, char *out, size_t size)
+{
+    size_t len = 0;
+
+    for (int word = 0; word < 2; word++) {
+        size_t end = strcspn(line, " "), from = end;
+
+        while (from > 0 && line[from - 1] != '/') {
+            from--;
+        }
+        len = end - from < size - 1 ? end - from : size - 1;
+        memcpy(out, line + from, len);
+        line += end + strspn(line + end, " ");
+        if (strncmp(out, "python", 6) != 0 || !line[0] || line[0] == '-') {
+            break;
+        }
+    }
+    out[len] = '\0';
+    for (char *p = out; *p; p++) {
+        if (!isalnum((unsigned char)*p) && !strchr("._-+", *p)) {
+            *p = '_';
+        }
+    }
+}
+
 /* history-PROGRAM-PID-TIME.gdhist */
 static int open_in_state(struct gd_history *history, char *path, size_t size, struct gd_err *err)
 {
-    const char *program = history->peer.program;
-    const char *base = strrchr(program, '/');
     char name[64], when[32];
     time_t started = (time_t)history->started;
     struct tm tm;
@@ -164,12 +188,7 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
         return rc;
     }
     remove_old(path);
-    snprintf(name, sizeof(name), "%.60s", base && base[1] ? base + 1 : program);
-    for (char *p = name; *p; p++) {
-        if (!isalnum((unsigned char)*p) && !strchr("._-+", *p)) {
-            *p = '_';
-        }
-    }
+    program_name(history->peer.program, name, sizeof(name));
     if (!localtime_r(&started, &tm) || !strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm)) {
         snprintf(when, sizeof(when), "0");
     }

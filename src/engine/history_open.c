@@ -205,8 +205,10 @@ static int order(struct gd_history *history, const uint32_t *numbers, struct goo
         if (history->tensors[numbers[record.tensor]].about.seen < record.number) {
             history->tensors[numbers[record.tensor]].about.seen = record.number;
         }
+        if (history->generation != record.generation || record.value.step > history->last_step) {
+            history->last_step = record.value.step;
+        }
         history->generation = record.generation; /* of the newest, in the end */
-        history->last_step = record.value.step;
     }
     return rc;
 }

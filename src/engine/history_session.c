@@ -43,10 +43,10 @@ static bool have_history(struct gd_session *session)
 }
 
 static void add(struct gd_session *session, const struct gd_history_tensor *tensor,
-                const struct gd_history_record *record)
+                const struct gd_history_record *record, bool late)
 {
     struct gd_err err;
-    int rc = gd_history_add(session->history, tensor, record, &err);
+    int rc = history_add(session->history, tensor, record, late, &err);
 
     if (rc && rc != GD_EINVAL && !session->impl->history_warned) {
         session->impl->history_warned = true;
@@ -123,9 +123,10 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
         record.has_stats = true;
         record.stats = *value->stats;
     }
-    add(session, &tensor, &record);
+    add(session, &tensor, &record, false);
 }
 
+/* A trainer reports its numbers when it gets to it: values of a later step may have come before. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,
                             int64_t step)
 {
@@ -139,7 +140,7 @@ void session_history_scalar(struct gd_session *session, const char *name, double
     struct gd_history_record record = {.step = step, .has_stats = true};
     struct gd_stats *stats = &record.stats;
 
-    if (!session->history || !gd_session_is_live(session) || step < session->history->last_step) {
+    if (!session->history || !gd_session_is_live(session)) {
         return;
     }
     *stats = (struct gd_stats){.count = 1,
@@ -158,5 +159,5 @@ void session_history_scalar(struct gd_session *session, const char *name, double
         stats->abs_mean = fabs(value);
         stats->sum_sq = value * value;
     }
-    add(session, &tensor, &record);
+    add(session, &tensor, &record, true);
 }

@@ -17,6 +17,7 @@ struct sides {
     const char *a_label, *b_label;
     const char *a_title, *b_title; /* of columns; and as JSON names */
     const char *a_key, *b_key;
+    bool a_first; /* of the two columns; else what was before comes first */
     int64_t a_step, b_step;
 };
 
@@ -242,12 +243,11 @@ static const char *rule_text(struct command_call *call, const struct rule *rule,
                           inspect_double(call, tally->bound), rule->tolerance);
 }
 
-static void figure_row(struct command_call *call, struct out_table *table, const char *name,
+static void figure_row(const struct sides *sides, struct out_table *table, const char *name,
                        const char *a, const char *b, const char *d)
 {
-    const char *cells[] = {name, b, a, d};
+    const char *cells[] = {name, sides->a_first ? a : b, sides->a_first ? b : a, d};
 
-    (void)call;
     out_table_row(table, cells);
 }
 
@@ -256,14 +256,24 @@ static const char *finite_cell(struct command_call *call, bool any, double value
     return any ? inspect_double(call, value) : "-";
 }
 
+/* The columns of a table: a name, both sides in their order, what lies between them. */
+static struct out_table *begin_table(struct command_call *call, const struct sides *sides,
+                                     const char *record, const char *key, const char *title)
+{
+    struct out_column a = {sides->a_key, sides->a_title, true};
+    struct out_column b = {sides->b_key, sides->b_title, true};
+    struct out_column columns[] = {{key, title, false},
+                                   sides->a_first ? a : b,
+                                   sides->a_first ? b : a,
+                                   {"difference", "Difference", true}};
+
+    return out_table_begin(call->out, record, columns, 4);
+}
+
 /* The same figures of both sides and of what lies between them. */
 static void print_figures(struct command_call *call, const struct sides *sides,
                           const struct gd_stats *a, const struct gd_stats *b, const struct tally *d)
 {
-    struct out_column columns[] = {{"figure", "", false},
-                                   {sides->b_key, sides->b_title, true},
-                                   {sides->a_key, sides->a_title, true},
-                                   {"difference", "Difference", true}};
     const struct {
         const char *name;
         double a, b, d;
@@ -280,17 +290,17 @@ static void print_figures(struct command_call *call, const struct sides *sides,
                   {"zero", a->zero, b->zero, d->zero},
                   {"< 0", a->negative, b->negative, d->negative},
                   {"> 0", a->positive, b->positive, d->positive}};
-    struct out_table *table = out_table_begin(call->out, "comparison", columns, 4);
+    struct out_table *table = begin_table(call, sides, "comparison", "figure", "");
     bool any_a = a->count > a->nan + a->pos_inf + a->neg_inf;
     bool any_b = b->count > b->nan + b->pos_inf + b->neg_inf;
     bool any_d = d->count > d->nan + d->pos_inf + d->neg_inf;
 
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        figure_row(call, table, values[i].name, finite_cell(call, any_a, values[i].a),
+        figure_row(sides, table, values[i].name, finite_cell(call, any_a, values[i].a),
                    finite_cell(call, any_b, values[i].b), finite_cell(call, any_d, values[i].d));
     }
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        figure_row(call, table, counts[i].name, inspect_number(call, counts[i].a),
+        figure_row(sides, table, counts[i].name, inspect_number(call, counts[i].a),
                    inspect_number(call, counts[i].b), inspect_number(call, counts[i].d));
     }
     out_table_end(table);
@@ -299,17 +309,14 @@ static void print_figures(struct command_call *call, const struct sides *sides,
 static void print_worst(struct command_call *call, const struct sides *sides,
                         const struct differing *worst, size_t count)
 {
-    struct out_column columns[] = {{"index", "Element", false},
-                                   {sides->b_key, sides->b_title, true},
-                                   {sides->a_key, sides->a_title, true},
-                                   {"difference", "Difference", true}};
-    struct out_table *table = out_table_begin(call->out, "elements", columns, 4);
+    struct out_table *table = begin_table(call, sides, "elements", "index", "Element");
 
     for (size_t i = 0; i < count; i++) {
-        const char *cells[] = {index_text(call, &sides->a->shape, worst[i].at),
-                               element_text(call, sides->b, worst[i].at),
-                               element_text(call, sides->a, worst[i].at),
-                               inspect_double(call, worst[i].difference)};
+        const char *cells[] = {
+            index_text(call, &sides->a->shape, worst[i].at),
+            element_text(call, sides->a_first ? sides->a : sides->b, worst[i].at),
+            element_text(call, sides->a_first ? sides->b : sides->a, worst[i].at),
+            inspect_double(call, worst[i].difference)};
 
         out_table_row(table, cells);
     }
@@ -490,6 +497,7 @@ static int compare(struct command_call *call, const char *first, const char *sec
         sides.b_title = "Second";
         sides.a_key = "first";
         sides.b_key = "second";
+        sides.a_first = true;
     }
     rc = fetch_side(call, second ? second : first, second ? VALUE_CURRENT : VALUE_PREVIOUS, &b,
                     &sides.b, err);

@@ -252,6 +252,9 @@ static const char *range_text(struct command_call *call, const struct track *tra
     if (low > high) {
         return "";
     }
+    if (low == high) {
+        return inspect_double(call, low);
+    }
     return inspect_printf(call, "%s to %s", inspect_double(call, low), inspect_double(call, high));
 }
 
@@ -441,7 +444,7 @@ static int list_tensors(struct command_call *call, const struct gd_history *hist
         {"first_nonfinite_step", "NaN/Inf since", true},
         {"name", "Tensor", false},
     };
-    uint32_t shown = all || count <= LIST_ROWS ? count : LIST_ROWS;
+    uint32_t shown = all || count <= LIST_ROWS ? count : LIST_ROWS, left = shown;
     struct out_table *table;
     int rc = GD_OK;
 
@@ -449,13 +452,20 @@ static int list_tensors(struct command_call *call, const struct gd_history *hist
         return GD_OK;
     }
     table = out_table_begin(call->out, "history", columns, 6);
-    for (uint32_t i = 0; rc == GD_OK && i < shown; i++) {
-        struct track track = {.count = 0};
+    for (int scalars = 1; scalars >= 0; scalars--) { /* the few numbers first */
+        for (uint32_t i = 0; rc == GD_OK && i < count && left > 0; i++) {
+            struct track track = {.count = 0};
 
-        rc = read_track(history, i, &track, err);
-        if (rc == GD_OK) {
-            list_row(call, table, &track);
-            free(track.records);
+            if (!gd_history_tensor(history, i, &track.tensor) ||
+                track.tensor.is_scalar != (scalars == 1)) {
+                continue;
+            }
+            rc = read_track(history, i, &track, err);
+            if (rc == GD_OK) {
+                list_row(call, table, &track);
+                free(track.records);
+                left--;
+            }
         }
     }
     out_table_end(table);

@@ -799,13 +799,13 @@ static struct gd_history *create_in_state(const char *program)
 
 static void test_state_directory(void **state)
 {
-    struct gd_history *live = create_in_state("/x/../../a b\n"), *history;
+    struct gd_history *live = create_in_state("/x/../../a\n:b --c /d"), *history;
     char other[300], not_ours[300];
     FILE *file;
 
     (void)state;
     assert_non_null(strstr(gd_history_path(live), home));
-    assert_non_null(strstr(gd_history_path(live), "/gradb/history-a_b_-5-"));
+    assert_non_null(strstr(gd_history_path(live), "/gradb/history-a__b-5-"));
     snprintf(other, sizeof(other), "%s/gradb/notes.txt", home);
     snprintf(not_ours, sizeof(not_ours), "%s/gradb/history-0.gdhist", home);
     file = fopen(other, "w");
@@ -816,7 +816,8 @@ static void test_state_directory(void **state)
     fputs("something else", file);
     fclose(file);
     for (int i = 0; i < 12; i++) {
-        history = create_in_state("train");
+        history = create_in_state("/usr/bin/python3.11 /x/train.py -n 3");
+        assert_non_null(strstr(gd_history_path(history), "/gradb/history-train.py-5-"));
         add(history, "a", 1, 10);
         gd_history_close(history);
     }
@@ -908,6 +909,7 @@ static void test_session(void **state)
 {
     struct bench bench;
     struct gd_history_tensor about;
+    struct gd_history_head head;
     struct gd_history *history;
     uint32_t index;
 
@@ -919,7 +921,7 @@ static void test_session(void **state)
     gd_session_on_scalar(bench.session, "loss", 2.5, 1);
     report(bench.session, 2, 20);
     gd_session_on_scalar(bench.session, "loss", NAN, 2);
-    gd_session_on_scalar(bench.session, "loss", 1, 1); /* late: does not begin anew */
+    gd_session_on_scalar(bench.session, "lr", 1, 1); /* late: does not begin anew */
     assert_non_null(bench.session->history);
     assert_int_equal(bench.warnings, 0);
     gd_debugger_destroy(bench.debugger);
@@ -937,6 +939,11 @@ static void test_session(void **state)
     assert_true(records[0].stats.mean == 2.5 && records[0].stats.max == 2.5);
     assert_true(records[0].stats.positive == 1 && records[0].stats.count == 1);
     assert_true(records[1].stats.nan == 1 && records[1].stats.positive == 0);
+    assert_int_equal(read_all(history, "lr"), 1);
+    assert_int_equal(records[0].step, 1);
+    gd_history_head(history, &head);
+    assert_int_equal(head.generation, 0);
+    assert_int_equal(head.last_step, 2);
     gd_history_close(history);
 }
 
