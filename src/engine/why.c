@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch_impl.h"
 #include "engine/why_impl.h"
 
 #define WINDOW     64   /* requests that wait for the target at a time */
@@ -59,12 +59,7 @@ bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
     switch (bad) {
     case GD_BAD_NONFINITE: return not_finite > 0;
     case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
-    case GD_BAD_LARGE:
-        if (not_finite > 0) {
-            return true;
-        }
-        return stats->has_prev && stats->mean_abs_prev > 0 &&
-               stats->abs_mean > 3 * stats->mean_abs_prev;
+    case GD_BAD_LARGE: return not_finite > 0; /* else against its past: see is_large */
     }
     return false;
 }
@@ -214,6 +209,19 @@ bool why_is_writer(const char *type)
                              "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
 }
 
+/* Moments stand behind the weight that they belong to, and have its shape; a learning rate is only
+ * read. */
+static bool is_state(const struct gd_graph *graph, const struct gd_node_info *writer,
+                     const struct gd_edge *edge, gd_node_id parameter)
+{
+    struct gd_output weight, state;
+
+    return !why_type_in(writer->type, "Assign* Scatter*") && writer->input_count > 0 &&
+           gd_graph_output(graph, writer->inputs[0].node, writer->inputs[0].slot, &weight) &&
+           gd_graph_output(graph, parameter, edge->slot, &state) && weight.shape.rank > 0 &&
+           gd_shape_equal(&weight.shape, &state.shape);
+}
+
 gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
 {
     const struct gd_edge *edges = NULL;
@@ -227,11 +235,12 @@ gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
             !why_is_writer(info.type)) {
             continue;
         }
-        /* The first operand is what is written; moments come behind it. */
         if (info.input_count > 0 && info.inputs[0].node == parameter) {
-            return edges[i].node;
+            return edges[i].node; /* the first operand is what is written */
         }
-        found = edges[i].node;
+        if (is_state(graph, &info, &edges[i], parameter)) {
+            found = edges[i].node;
+        }
     }
     return found;
 }
@@ -300,10 +309,22 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
                                    "FillV2 Triu Tril"));
 }
 
+/* Against its value in the steps before. */
+static bool is_large(const struct why_tensor *tensor)
+{
+    return tensor->has_stats && tensor->before > 0 &&
+           tensor->stats.abs_mean > WHY_JUMP * tensor->before;
+}
+
 static void judge(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
     bool bad = tensor->has_stats && why_is_bad(walk->bad, &tensor->stats);
+
+    if (walk->bad == GD_BAD_LARGE && tensor->has_stats) {
+        tensor->before = why_before(walk, tensor);
+        bad = bad || is_large(tensor);
+    }
 
     tensor->done = true;
     if (tensor->verdict == GD_WHY_BAD) { /* implied, or what was asked about */
@@ -313,8 +334,8 @@ static void judge(struct why_walk *walk, uint32_t number)
         tensor->verdict = GD_WHY_GOOD;
     } else if (tensor->has_stats) {
         tensor->verdict = bad ? GD_WHY_BAD : GD_WHY_GOOD;
-        if (!bad && walk->bad == GD_BAD_LARGE && !tensor->stats.has_prev) {
-            tensor->verdict = GD_WHY_UNKNOWN; /* nothing to compare with; see why_answer */
+        if (!bad && walk->bad == GD_BAD_LARGE && tensor->before < 0) {
+            tensor->verdict = GD_WHY_UNKNOWN; /* nothing to compare with; see why_batch.c */
         }
     }
     why_note(tensor);
@@ -357,7 +378,11 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
         !tensor->is_leaf || why_writer(walk->session->graph, tensor->node) != GD_NO_NODE;
     char text[96];
 
-    if (has < 0 || tensor->is_constant || !writable || walk->bad == GD_BAD_LARGE) {
+    if (has < 0 || tensor->is_constant || !writable) {
+        return false;
+    }
+    if (walk->bad == GD_BAD_LARGE) { /* a size tells something in any case */
+        tensor->too_new = tensor->is_leaf && has > tensor->step;
         return false;
     }
     if (tensor->is_leaf ? has <= tensor->step : has == tensor->step) {
@@ -600,6 +625,10 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     walk->stop = session->stop.sequence;
     walk->step = session->stop.step;
     walk->stop_order = order_of_stop(session);
+    walk->excluded_limit = gd_graph_node_limit(session->graph);
+    if (excluded_nodes(session->debugger, session->graph, &walk->excluded, NULL) != GD_OK) {
+        walk->excluded = NULL;
+    }
     add(walk, node, slot, walk->step, WHY_NONE);
     if (walk->everything) {
         for (size_t i = 0; i < walk->count; i++) {

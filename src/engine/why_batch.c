@@ -14,7 +14,6 @@
 
 #define LARGE_UPDATE 0.05 /* of a weight's size, in one step */
 #define RATE_GROWN   4.0  /* times the first learning rate */
-#define JUMP         3.0  /* times the value of the step before */
 
 /* ---- the batch ------------------------------------------------------------------------------ */
 
@@ -111,12 +110,12 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
         }
         return true;
     }
-    if (gd_dtype_is_float(input->dtype) && s->has_prev && s->mean_abs_prev > 0 &&
-        (s->abs_mean > JUMP * s->mean_abs_prev || s->abs_mean < s->mean_abs_prev / JUMP)) {
+    if (gd_dtype_is_float(input->dtype) && input->before > 0 &&
+        (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
         gd_buf_printf(say,
-                      "The batch %s is no ordinary one: its mean magnitude is %.4g, in the step "
+                      "The batch %s is no ordinary one: its mean magnitude is %.4g, in the steps "
                       "before it was %.4g.",
-                      why_name(walk, input), s->abs_mean, s->mean_abs_prev);
+                      why_name(walk, input), s->abs_mean, input->before);
         return true;
     }
     return false;
@@ -253,7 +252,8 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
     return true;
 }
 
-#define RECORDS 512 /* of the past that are looked at */
+#define MIDDLE_OF 9   /* of the last records */
+#define RECORDS   512 /* of the past that are looked at */
 
 /* The records of a value, oldest first; malloc'd, NULL when there is none. */
 static struct gd_history_record *records_of(const struct why_walk *walk,
@@ -275,6 +275,41 @@ static struct gd_history_record *records_of(const struct why_walk *walk,
     return records;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The step before alone, when its value was kept; of what was recorded the middle of the last ones,
+ * so that one odd step does not hide another. */
+double why_before(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    const struct gd_stats *s = &tensor->stats;
+    double sizes[MIDDLE_OF], before = -1;
+    size_t count, found = 0;
+    struct gd_history_record *records;
+
+    if (tensor->has_stats && s->has_prev) {
+        return s->mean_abs_prev;
+    }
+    records = records_of(walk, tensor, &count);
+    while (count-- > 0 && found < MIDDLE_OF) {
+        if (records[count].has_stats && tensor->value_step >= 0 &&
+            records[count].step < tensor->value_step &&
+            !why_is_bad(GD_BAD_NONFINITE, &records[count].stats)) {
+            sizes[found++] = records[count].stats.abs_mean;
+        }
+    }
+    free(records);
+    if (found > 0) {
+        qsort(sizes, found, sizeof(sizes[0]), by_size);
+        before = sizes[found / 2];
+    }
+    return before;
+}
+
 int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 {
     size_t count;
@@ -291,6 +326,29 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 }
 
 /* ---- the conclusion -------------------------------------------------------------------------- */
+
+/* A vector near 0 while no matrix is updated by much. */
+static bool is_small(const struct why_walk *walk, const struct why_tensor *weight)
+{
+    double ratio;
+    bool any = false;
+
+    if (weight->shape.rank > 1 || weight->stats.abs_mean > 0.01) {
+        return false;
+    }
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor->is_leaf && tensor->shape.rank > 1 && tensor->has_stats &&
+            why_writer(walk->session->graph, tensor->node) != GD_NO_NODE) {
+            any = true;
+            if (why_odd_weight(walk, tensor, &ratio)) {
+                return false;
+            }
+        }
+    }
+    return any;
+}
 
 static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
@@ -366,6 +424,21 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         return found;
     }
     weight = most_changed(walk);
+    if (weight && is_small(walk, weight)) {
+        const struct gd_stats *s = &weight->stats;
+
+        snprintf(ret->rule, sizeof(ret->rule), "small-weight");
+        gd_buf_printf(&ret->text,
+                      "%s is small, so that any update is large against it: its mean magnitude is "
+                      "%.4g",
+                      why_name(walk, weight), s->abs_mean);
+        if (s->has_prev) {
+            gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
+        }
+        gd_buf_puts(&ret->text, ". No matrix changes by so much of its size: this is normal for "
+                                "what starts at 0.");
+        return weight;
+    }
     if (weight && why_odd_rate(walk, weight, &ret->text)) {
         snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
         walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
@@ -381,11 +454,17 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         why_say_leaf(walk, found, *since, ret);
         return found;
     }
-    if (found && found->has_stats && found->stats.has_prev) {
+    if (found && found->has_stats && found->before > 0) {
+        snprintf(ret->rule, sizeof(ret->rule), "jump");
         gd_buf_printf(&ret->text,
-                      "%s is the first that is far larger than in the step before: mean magnitude "
-                      "%.4g, then %.4g. What it reads is not.",
-                      why_name(walk, found), found->stats.abs_mean, found->stats.mean_abs_prev);
+                      "%s is the first that is far larger than in the steps before: its mean "
+                      "magnitude is %.4g, before it was %.4g. What it reads is not.",
+                      why_name(walk, found), found->stats.abs_mean, found->before);
+        return found;
+    }
+    if (found && found->has_stats && why_is_bad(GD_BAD_NONFINITE, &found->stats)) {
+        gd_buf_printf(&ret->text, "%s is not finite any more (%s).", why_name(walk, found),
+                      found->note);
         return found;
     }
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "

@@ -13,6 +13,7 @@
 #define WHY_MAX_TENSORS 20000 /* whose statistics one walk asks for */
 #define WHY_MAX_INPUTS  64    /* of one node, that the rules look at */
 #define WHY_NONE        UINT32_MAX
+#define WHY_JUMP        3.0 /* times the value of the steps before */
 
 struct why_tensor { /* one value at one step */
     gd_node_id node;
@@ -28,6 +29,7 @@ struct why_tensor { /* one value at one step */
     bool is_leaf;        /* nothing feeds it */
     bool is_constant;    /* a leaf that never changes */
     bool is_mask;        /* its -Inf are meant */
+    bool too_new;        /* a size after the update, looked at in place of the one before */
     bool late_bad;       /* a later value of it is bad, the one of then is not known */
     bool implied;        /* bad because what it wrote is; its own value is not known */
     bool has_stats;
@@ -35,6 +37,7 @@ struct why_tensor { /* one value at one step */
     struct gd_shape shape;
     struct gd_stats stats;
     int64_t value_step;
+    double before; /* GD_BAD_LARGE: mean magnitude in the steps before; -1 not known */
     char note[96];
 };
 
@@ -98,6 +101,8 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
 bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight, double *ratio);
 /* The learning rate, when it explains large weights. True: it does, and was said. */
 bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, struct gd_buf *say);
+/* The mean magnitude of a value in the steps before, as kept or recorded; -1 unknown. */
+double why_before(const struct why_walk *walk, const struct why_tensor *tensor);
 /* The step since which a value is bad, by what was recorded; -1 unknown. */
 int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor);
 

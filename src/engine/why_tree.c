@@ -53,6 +53,9 @@ void why_note(struct why_tensor *tensor)
                           s->zero == 1 ? "" : "s");
         }
     }
+    if (tensor->too_new) {
+        gd_buf_puts(&text, ", after the update");
+    }
     snprintf(tensor->note, sizeof(tensor->note), "%s", gd_buf_text(&text));
     gd_buf_deinit(&text);
 }
@@ -154,7 +157,7 @@ static const struct why_tensor *late_weight(const struct why_walk *walk,
 {
     struct gd_node_info info;
 
-    if (!gd_graph_node(walk->session->graph, origin->node, &info)) {
+    if (!gd_graph_node(walk->session->graph, origin->node, &info) || why_is_writer(info.type)) {
         return NULL;
     }
     for (uint32_t i = 0; i < info.input_count; i++) {
@@ -290,11 +293,49 @@ static void say_rate(const struct why_walk *walk, const struct why_tensor *origi
     gd_buf_deinit(&say);
 }
 
+/* An optimizer that made something bad out of what is not known to be: what it wrote may have been
+ * bad for longer, as recorded. */
+static const struct why_tensor *written_before(const struct why_walk *walk,
+                                               const struct why_tensor *origin, int64_t *since)
+{
+    struct gd_node_info info;
+    const struct why_tensor *weight;
+
+    if (origin->parent == WHY_NONE || !walk->tensors[origin->parent].is_leaf ||
+        !gd_graph_node(walk->session->graph, origin->node, &info) || !why_is_writer(info.type)) {
+        return NULL;
+    }
+    weight = &walk->tensors[origin->parent];
+    *since = why_since(walk, weight);
+    return *since >= 0 && *since < origin->step ? weight : NULL;
+}
+
+static const struct why_tensor *conclude_operator(struct why_walk *walk,
+                                                  const struct why_tensor *origin,
+                                                  struct why_finding *ret, int64_t *since)
+{
+    const struct why_tensor *weight = written_before(walk, origin, since);
+
+    say_operator(walk, origin, ret);
+    if (!weight && ret->rule[0] == '\0') {
+        weight = late_weight(walk, origin);
+        *since = weight ? why_since(walk, weight) : *since;
+    }
+    if (weight) {
+        gd_buf_clear(&ret->text);
+        why_say_leaf(walk, weight, *since, ret);
+        return weight;
+    }
+    why_explain_turn(walk, origin, ret);
+    say_rate(walk, origin, ret);
+    return origin;
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
     const struct why_tensor *root = &walk->tensors[0];
-    const struct why_tensor *origin, *late;
+    const struct why_tensor *origin;
 
     settle_masks(walk);
     if (root->verdict != GD_WHY_BAD) {
@@ -310,19 +351,9 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     *since = why_since(walk, origin);
     if (!origin->is_leaf) {
-        say_operator(walk, origin, ret);
-        late = ret->rule[0] == '\0' ? late_weight(walk, origin) : NULL;
-        if (late) {
-            gd_buf_clear(&ret->text);
-            *since = why_since(walk, late);
-            why_say_leaf(walk, late, *since, ret);
-            return late;
-        }
-        why_explain_turn(walk, origin, ret);
-        say_rate(walk, origin, ret);
-    } else {
-        why_say_leaf(walk, origin, *since, ret);
+        return conclude_operator(walk, origin, ret, since);
     }
+    why_say_leaf(walk, origin, *since, ret);
     return origin;
 }
 

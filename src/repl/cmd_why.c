@@ -260,6 +260,18 @@ static void print_bars(struct picture *p, size_t i)
                     : (p->more[i] ? "|- " : "`- "));
 }
 
+/* What fired is shown where the value comes first: further down it may be that of a step before. */
+static const char *hits_of(struct picture *p, size_t i)
+{
+    const struct gd_why_node *node = &p->why->nodes[i];
+    for (size_t k = i; k-- > 0 && i - k < 64;) {
+        if (p->why->nodes[k].node == node->node && p->why->nodes[k].slot == node->slot) {
+            return "";
+        }
+    }
+    return why_hits(p->call, node->node, node->slot);
+}
+
 static void print_node(struct picture *p, size_t i, int used)
 {
     struct command_call *call = p->call;
@@ -270,12 +282,11 @@ static void print_node(struct picture *p, size_t i, int used)
         return;
     }
     const char *slot = info.output_count > 1 ? inspect_printf(call, ":%u", node->slot) : "";
-    const char *tail =
-        inspect_printf(call, "%s (%s)%s  %s%s", slot, out_safe(call, info.type),
-                       why_hits(call, node->node, node->slot), out_safe(call, node->note),
-                       node->origin        ? "  <- origin"
-                       : node->shown_above ? "  (see above)"
-                                           : "");
+    const char *tail = inspect_printf(call, "%s (%s)%s  %s%s", slot, out_safe(call, info.type),
+                                      hits_of(p, i), out_safe(call, node->note),
+                                      node->origin        ? "  <- origin"
+                                      : node->shown_above ? "  (see above)"
+                                                          : "");
     out_printf(call->out, "%s%s\n", inspect_fit(call, info.name, 4 + used + (int)strlen(tail)),
                tail);
 }
