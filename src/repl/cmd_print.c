@@ -67,6 +67,7 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     if (value->tensor && !value->is_history) {
         number = remember(call, value);
     }
+    value_know_change(call, value);
     if (out_is_json(call->out)) {
         cJSON *record = next_record(call, job);
         if (number > 0) {
@@ -343,7 +344,7 @@ static int run_stats(struct command_call *call, struct gd_err *err)
     } else if (rc == GD_OK) {
         print_stats(call, &value);
         if (value.has_change) {
-            value_print_change(call, &value.change);
+            value_print_change(call, &value.change, value.has_change_count);
         }
     }
     value_deinit(&value);

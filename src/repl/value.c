@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "engine/cache.h"
 #include "repl/inspect.h"
 
 /* Above this many bytes `print` shows statistics alone, unless told otherwise. */
@@ -152,7 +153,8 @@ static int fetch_one(struct command_call *call, const struct value *value, enum 
     ref.iter = iter;
     int rc =
         repl_fetch(call, &ref, value->arg.slice.count ? &value->arg.slice : NULL, ret, step, err);
-    if (iter == GD_PREVIOUS && (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
+    bool record = call->session->target && !gd_session_is_live(call->session);
+    if (iter == GD_PREVIOUS && !record && (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
         return keep_previous(call, value, err);
     }
     return rc;
@@ -183,6 +185,7 @@ static int fetch_difference(struct command_call *call, struct value *value, stru
     }
     if (rc == GD_OK) {
         value->has_change = gd_stats_compute(cur, prev, NULL, &value->change, NULL) == GD_OK;
+        value->has_change_count = value->has_change;
         value->tensor = diff;
         value->dtype = diff->dtype;
         value->shape = diff->shape;
@@ -268,6 +271,49 @@ int value_fetch(struct command_call *call, struct value *value, enum value_need 
         *value = fetched;
     }
     return rc;
+}
+
+/* Against the value of the step before that we hold ourselves. */
+static bool change_from_cache(struct command_call *call, struct value *value)
+{
+    struct gd_tensor_ref ref = value->arg.ref;
+    struct gd_tensor *part = NULL;
+    ref.iter = GD_PREVIOUS;
+    struct gd_tensor *prev = gd_cache_get(call->session->cache, &ref, &value->prev_step);
+    if (!prev || !value->tensor) {
+        return false;
+    }
+    if (value->arg.slice.count == 0) {
+        part = gd_tensor_ref(prev);
+    } else if (gd_tensor_slice(prev, &value->arg.slice, &part, NULL) != GD_OK) {
+        return false;
+    }
+    bool known = gd_stats_compute(value->tensor, part, NULL, &value->change, NULL) == GD_OK;
+    value->has_change_count = known;
+    gd_tensor_unref(part);
+    return known;
+}
+
+void value_know_change(struct command_call *call, struct value *value)
+{
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    int64_t step;
+    if (value->which != VALUE_CURRENT || value->is_history || value->has_change) {
+        return;
+    }
+    value->has_change = change_from_cache(call, value);
+    if (value->has_change || value->arg.slice.count > 0) {
+        return;
+    }
+    const struct gd_target *target = call->session->target;
+    bool kept = target && (target->capabilities & GD_CAN_PREVIOUS) &&
+                (call->debugger->settings.keep_previous[0] || !gd_session_is_live(call->session));
+    struct gd_tensor_ref ref = value->arg.ref;
+    ref.iter = GD_CURRENT;
+    if (kept && repl_stats(call, &ref, &dtype, &shape, &value->change, &step, NULL) == GD_OK) {
+        value->has_change = value->change.has_prev;
+    }
 }
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ struct value {
     struct gd_stats stats; /* of what was asked for: the slice, the difference */
     bool has_histogram;    /* of the finite elements between stats.min and stats.max */
     uint64_t histogram[VALUE_BINS];
-    bool has_change; /* difference only: change holds statistics of current against previous */
+    bool has_change;       /* change holds statistics of the current against the previous value */
+    bool has_change_count; /* change.mismatch is of elements that are not equal */
     struct gd_stats change;
     const char *note; /* why tensor is NULL, or NULL */
 };
@@ -49,6 +50,10 @@ enum value_need {
 int value_fetch(struct command_call *call, struct value *value, enum value_need need,
                 struct gd_err *err);
 
+/* After a fetch of a current value: what changed since the step before, where that is known without
+ * a fetch of the old value. */
+void value_know_change(struct command_call *call, struct value *value);
+
 /* The shape and dtype that the graph (or the history) declares, the slice applied, without
  * fetching. GD_ENODATA: unknown. */
 int value_declared(struct command_call *call, const struct value *value, enum gd_dtype *dtype,
@@ -64,7 +69,7 @@ const char *value_title(struct command_call *call, const struct value *value);
 /* The one-line summary; the change to the previous value follows on its own line for a difference.
  */
 void value_print_summary(struct command_call *call, const struct value *value);
-void value_print_change(struct command_call *call, const struct gd_stats *change);
+void value_print_change(struct command_call *call, const struct gd_stats *change, bool count);
 /* The elements as numpy lays them out. */
 int value_print_elements(struct command_call *call, const struct value *value,
                          const struct gd_format *format, struct gd_err *err);

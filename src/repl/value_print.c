@@ -83,15 +83,20 @@ const char *value_title(struct command_call *call, const struct value *value)
     return label;
 }
 
-void value_print_change(struct command_call *call, const struct gd_stats *change)
+void value_print_change(struct command_call *call, const struct gd_stats *change, bool count)
 {
     double ratio = change->mean_abs_delta / change->mean_abs_prev;
     const char *of_prev = "";
     if (change->mean_abs_prev > 0) {
         of_prev = inspect_printf(call, " (%.3g of mean |previous|)", ratio);
     }
-    out_printf(call->out, "changed: %s of %s elements, mean |d|=%s%s, max |d|=%s\n",
-               inspect_number(call, change->mismatch), inspect_number(call, change->count),
+    const char *elements = "";
+    if (count) {
+        elements =
+            inspect_printf(call, "%s of %s elements, ", inspect_number(call, change->mismatch),
+                           inspect_number(call, change->count));
+    }
+    out_printf(call->out, "changed: %smean |d|=%s%s, max |d|=%s\n", elements,
                inspect_double(call, change->mean_abs_delta), of_prev,
                inspect_double(call, change->max_abs_delta));
 }
@@ -135,7 +140,7 @@ void value_print_summary(struct command_call *call, const struct value *value)
     }
     gd_buf_deinit(&buf);
     if (value->has_change) {
-        value_print_change(call, &value->change);
+        value_print_change(call, &value->change, value->has_change_count);
     }
 }
 
@@ -240,10 +245,12 @@ cJSON *value_stats_record(const struct gd_stats *stats)
     return object;
 }
 
-static void add_change(cJSON *object, const struct gd_stats *change)
+static void add_change(cJSON *object, const struct gd_stats *change, bool count)
 {
     cJSON *record = cJSON_AddObjectToObject(object, "change");
-    inspect_add_count(record, "changed", change->mismatch);
+    if (count) {
+        inspect_add_count(record, "changed", change->mismatch);
+    }
     inspect_add_double(record, "mean_abs_delta", change->mean_abs_delta);
     inspect_add_double(record, "max_abs_delta", change->max_abs_delta);
     inspect_add_double(record, "mean_abs_prev", change->mean_abs_prev);
@@ -302,7 +309,7 @@ void value_record(struct command_call *call, const struct value *value,
         add_histogram(value, object);
     }
     if (value->has_change) {
-        add_change(object, &value->change);
+        add_change(object, &value->change, value->has_change_count);
     }
     if (!format) {
         return;
