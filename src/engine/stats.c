@@ -20,6 +20,7 @@ struct compute {
     int64_t count, per_piece;
     int64_t from; /* the first element of the pieces at work */
     struct gd_stats_part *parts;
+    struct gd_stats_part one; /* where there is no need, or no memory, for more */
 };
 
 static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
@@ -65,12 +66,11 @@ static void do_pieces(struct compute *c, int threads, struct gd_stats_part *tota
 {
     int64_t pieces = (c->count + c->per_piece - 1) / c->per_piece;
     size_t window = threads > 1 && pieces > 1 ? WINDOW : 1;
-    struct gd_stats_part one;
 
     c->parts = window > 1 ? malloc(WINDOW * sizeof(*c->parts)) : NULL;
     if (!c->parts) {
         window = 1;
-        c->parts = &one;
+        c->parts = &c->one;
     }
     while (pieces > 0) {
         size_t now = pieces < (int64_t)window ? (size_t)pieces : window;
@@ -80,7 +80,7 @@ static void do_pieces(struct compute *c, int threads, struct gd_stats_part *tota
         c->from += (int64_t)now * c->per_piece;
         pieces -= (int64_t)now;
     }
-    if (c->parts != &one)
+    if (c->parts != &c->one)
         free(c->parts);
 }
 

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Each level of vector code against the reference, element by element, where loops begin and end.
+ */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/stats_impl.h"
+#include "stats_reference.h"
+
+static const enum gd_dtype floats[] = {GD_FLOAT16, GD_BFLOAT16, GD_FLOAT32, GD_FLOAT64};
+static const enum gd_dtype integers[] = {GD_BOOL,  GD_INT8,   GD_INT16,  GD_INT32, GD_INT64,
+                                         GD_UINT8, GD_UINT16, GD_UINT32, GD_UINT64};
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static uint64_t random_bits(void)
+{
+    static uint64_t state = 88172645463325252u;
+
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static double random_number(void) /* -1 ... 1, near 0 more often */
+{
+    double x = (double)(int64_t)random_bits() / 0x1p63;
+
+    return x * x * x;
+}
+
+static void put(enum gd_dtype dtype, unsigned char *p, double value)
+{
+    float single = (float)value;
+    uint16_t half;
+    int64_t integer;
+
+    switch (dtype) {
+    case GD_FLOAT64: memcpy(p, &value, sizeof(value)); break;
+    case GD_FLOAT32: memcpy(p, &single, sizeof(single)); break;
+    case GD_FLOAT16:
+        half = gd_float_to_half(single);
+        memcpy(p, &half, sizeof(half));
+        break;
+    case GD_BFLOAT16:
+        half = gd_float_to_bfloat16(single);
+        memcpy(p, &half, sizeof(half));
+        break;
+    default:
+        integer = (int64_t)(value * 100);
+        memcpy(p, &integer, gd_dtype_size(dtype)); /* little-endian */
+        break;
+    }
+}
+
+static void fill(enum gd_dtype dtype, unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put(dtype, p + i * gd_dtype_size(dtype), random_number() * 4);
+}
+
+static void check(enum gd_dtype dtype, const unsigned char *cur, const unsigned char *prev,
+                  size_t n, const struct gd_stats_options *options, const char *what)
+{
+    const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)n}};
+    size_t bytes = n * gd_dtype_size(dtype);
+    struct gd_tensor *a, *b = NULL;
+    struct gd_stats got, want;
+    char text[160];
+
+    assert_int_equal(gd_tensor_wrap(dtype, &shape, cur, bytes, NULL, NULL, &a, NULL), GD_OK);
+    if (prev)
+        assert_int_equal(gd_tensor_wrap(dtype, &shape, prev, bytes, NULL, NULL, &b, NULL), GD_OK);
+    reference_stats(dtype, cur, prev, n, options, &want);
+    for (size_t i = 0; gd_stats_levels[i]; i++) {
+        if (!gd_stats_levels[i]->runs_here())
+            continue;
+        gd_stats_use_level(gd_stats_levels[i]);
+        snprintf(text, sizeof(text), "%s, %zu %s, %s", gd_stats_levels[i]->name, n,
+                 gd_dtype_name(dtype), what);
+        assert_int_equal(gd_stats_compute(a, b, options, &got, NULL), GD_OK);
+        reference_compare(&got, &want, text);
+    }
+    gd_stats_use_level(NULL);
+    gd_tensor_unref(a);
+    gd_tensor_unref(b);
+}
+
+/* Memory that ends where the elements do, so that a sanitizer sees a read beyond them. */
+static unsigned char *make(enum gd_dtype dtype, size_t n, size_t misaligned, unsigned char **block)
+{
+    *block = malloc(n * gd_dtype_size(dtype) + misaligned + (n == 0));
+    assert_non_null(*block);
+    return *block + misaligned;
+}
+
+static void check_size(enum gd_dtype dtype, size_t n, size_t misaligned)
+{
+    const struct gd_stats_options options = {
+        .range_count = 2, .range = {{-0.5, 0.25}, {0, 1000}}, .rtol = 0.1, .atol = 0.01};
+    unsigned char *cur_block, *prev_block;
+    unsigned char *cur = make(dtype, n, misaligned, &cur_block);
+    unsigned char *prev = make(dtype, n, misaligned / 2, &prev_block);
+
+    fill(dtype, cur, n);
+    memcpy(prev, cur, n * gd_dtype_size(dtype));
+    for (size_t i = 0; i < n; i += 3)
+        put(dtype, prev + i * gd_dtype_size(dtype), random_number() * 4);
+    check(dtype, cur, prev, n, &options, "size");
+    free(cur_block);
+    free(prev_block);
+}
+
+static void sizes_of(const enum gd_dtype *dtypes, size_t count)
+{
+    for (size_t d = 0; d < count; d++) {
+        size_t block = GD_BLOCK_BYTES / gd_dtype_size(dtypes[d]);
+
+        for (size_t n = 0; n < 140; n++)
+            check_size(dtypes[d], n, n % 8);
+        for (size_t n = 509; n < 516; n++)
+            check_size(dtypes[d], n, 3);
+        for (size_t n = block - 1; n <= block + 33; n += n <= block ? 1 : 16)
+            check_size(dtypes[d], n, 1);
+        check_size(dtypes[d], 3 * block + 77, 1);
+    }
+}
+
+static void sizes_of_floats(void **state)
+{
+    (void)state;
+    sizes_of(floats, ARRAY_LEN(floats));
+}
+
+static void sizes_of_integers(void **state)
+{
+    (void)state;
+    sizes_of(integers, ARRAY_LEN(integers));
+}
+
+static const double specials[] = {NAN,     -NAN,     INFINITY,   -INFINITY,  0.0,       -0.0,
+                                  0x1p-24, -0x1p-24, 0x1p-133,   -0x1p-133,  0x1p-1074, -0x1p-1074,
+                                  65504,   -65504,   0x1.fcp127, -0x1.fcp127};
+
+/* An odd one at each place of two vectors and of the remainder, in one tensor or the other. */
+static void odd_ones_at_each_place(void **state)
+{
+    const struct gd_stats_options options = {
+        .range_count = 3, .range = {{-INFINITY, 0}, {0, 0}, {-1, INFINITY}}, .equal_nan = true};
+    enum { N = 64 + 9 };
+    unsigned char cur[N * 8], prev[N * 8];
+
+    (void)state;
+    for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
+        size_t item = gd_dtype_size(floats[d]);
+
+        for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
+            for (size_t place = 0; place < N; place++) {
+                fill(floats[d], cur, N);
+                memcpy(prev, cur, N * item);
+                put(floats[d], cur + place * item, specials[s]);
+                check(floats[d], cur, prev, N, &options, "an odd one");
+                put(floats[d], prev + place * item, specials[(s + place % 2) % 4]);
+                check(floats[d], cur, prev, N, &options, "two odd ones");
+                check(floats[d], prev, cur, N, NULL, "two odd ones, turned round");
+            }
+        }
+    }
+}
+
+static void nothing_but(void **state)
+{
+    enum { N = 2048 + 21 };
+    static unsigned char cur[N * 8], prev[N * 8];
+
+    (void)state;
+    for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
+        for (size_t s = 0; s < ARRAY_LEN(specials); s++) {
+            fill(floats[d], prev, N);
+            for (size_t i = 0; i < N; i++)
+                put(floats[d], cur + i * gd_dtype_size(floats[d]), specials[s]);
+            check(floats[d], cur, NULL, N, NULL, "the same");
+            if (floats[d] != GD_FLOAT64 || fabs(specials[s]) < 1e100)
+                check(floats[d], cur, prev, N, NULL, "the same against others");
+        }
+    }
+}
+
+static void mixed_with_many(void **state)
+{
+    enum { N = 9000 };
+    static unsigned char cur[N * 8], prev[N * 8];
+    const struct gd_stats_options options = {.rtol = 0.01, .equal_nan = true};
+
+    (void)state;
+    for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
+        size_t item = gd_dtype_size(floats[d]);
+
+        for (size_t round = 0; round < 8; round++) {
+            fill(floats[d], cur, N);
+            fill(floats[d], prev, N);
+            for (size_t i = 0; i < N; i += 1 + random_bits() % (1 + 40 * round)) {
+                put(floats[d], cur + i * item, specials[random_bits() % 12]);
+                put(floats[d], prev + i * item, specials[random_bits() % 12]);
+            }
+            check(floats[d], cur, prev, N, &options, "many odd ones");
+        }
+    }
+}
+
+/* Ends that are elements, that are next to them, and that are no floats at all. */
+static void ranges(void **state)
+{
+    const struct gd_stats_options options = {.range_count = GD_MAX_RANGES,
+                                             .range = {{-1, 1},
+                                                       {-0.0, 0.0},
+                                                       {0.0, -0.0},
+                                                       {1, -1},
+                                                       {NAN, 1},
+                                                       {-1, NAN},
+                                                       {-INFINITY, INFINITY},
+                                                       {INFINITY, INFINITY},
+                                                       {-INFINITY, -1e300},
+                                                       {1e300, INFINITY},
+                                                       {0x1.0000000000001p0, 2},
+                                                       {0.5, 0x1.fffffffffffffp-1},
+                                                       {0x1p-1074, 0x1p-1060},
+                                                       {-0x1p-1074, 0x1p-1074},
+                                                       {0x1p-149, 0x1p-126},
+                                                       {-65504, 65504}}};
+    const double ends[] = {-1,       1,     0.0,     -0.0,     0.5,       0x1p-149,
+                           0x1p-24,  65504, -65504,  INFINITY, NAN,       -INFINITY,
+                           0x1p-133, 2,     DBL_MAX, -DBL_MAX, 0x1p-1074, FLT_MAX};
+    enum { N = 1500 };
+    static unsigned char cur[N * 8];
+
+    (void)state;
+    for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
+        for (size_t i = 0; i < N; i++)
+            put(floats[d], cur + i * gd_dtype_size(floats[d]),
+                ends[random_bits() % (ARRAY_LEN(ends) - (floats[d] == GD_FLOAT64 ? 4 : 0))]);
+        check(floats[d], cur, NULL, N, &options, "ranges");
+    }
+    for (size_t d = 0; d < ARRAY_LEN(integers); d++) {
+        fill(integers[d], cur, N);
+        check(integers[d], cur, NULL, N, &options, "ranges");
+    }
+}
+
+/* Bits of any kind: all exponents there are. float64 is left out, whose squares would overflow. */
+static void any_bits(void **state)
+{
+    enum { N = 65536 };
+    static unsigned char cur[N * 4], prev[N * 4];
+
+    (void)state;
+    for (size_t d = 0; d < 3; d++) {
+        size_t item = gd_dtype_size(floats[d]);
+
+        for (size_t i = 0; i < N; i++) {
+            uint64_t bits = item == 2 ? i : random_bits(), other = random_bits();
+
+            memcpy(cur + i * item, &bits, item);
+            memcpy(prev + i * item, &other, item);
+        }
+        check(floats[d], cur, prev, N, NULL, "any bits");
+    }
+}
+
+/* What a plain float32 sum would get wrong. */
+static void hard_sums(void **state)
+{
+    enum { N = 300000 };
+    unsigned char *cur = malloc(N * 8);
+
+    (void)state;
+    assert_non_null(cur);
+    for (size_t d = 0; d < ARRAY_LEN(floats); d++) {
+        size_t item = gd_dtype_size(floats[d]);
+
+        for (size_t i = 0; i < N; i++) /* a large mean, a small deviation */
+            put(floats[d], cur + i * item, 1000 + random_number());
+        check(floats[d], cur, NULL, N, NULL, "far from zero");
+        for (size_t i = 0; i < N; i++) /* signs in turn */
+            put(floats[d], cur + i * item, (i % 2 ? 1 : -1) * (30000 + random_number()));
+        check(floats[d], cur, NULL, N, NULL, "signs in turn");
+        for (size_t i = 0; i < N; i++) /* one large one, many that it swallows */
+            put(floats[d], cur + i * item, i == 1000 ? 60000 : 1e-3);
+        check(floats[d], cur, NULL, N, NULL, "one large one");
+        for (size_t i = 0; i < N; i++) /* the mean moves from block to block */
+            put(floats[d], cur + i * item, (double)(i / 4096) * 100 + random_number());
+        check(floats[d], cur, NULL, N, NULL, "stairs");
+    }
+    free(cur);
+}
+
+static void check_huge(const double *values, double mean, double std, const char *what)
+{
+    enum { N = 5000 };
+    static double x[N];
+    const struct gd_shape shape = {.rank = 1, .dim = {N}};
+    struct gd_tensor *tensor;
+    struct gd_stats s;
+
+    for (size_t i = 0; i < N; i++)
+        x[i] = values[i % 4];
+    assert_int_equal(gd_tensor_wrap(GD_FLOAT64, &shape, x, sizeof(x), NULL, NULL, &tensor, NULL),
+                     GD_OK);
+    for (size_t i = 0; gd_stats_levels[i]; i++) {
+        if (!gd_stats_levels[i]->runs_here())
+            continue;
+        gd_stats_use_level(gd_stats_levels[i]);
+        assert_int_equal(gd_stats_compute(tensor, NULL, NULL, &s, NULL), GD_OK);
+        assert_int_equal(s.nan + s.pos_inf + s.neg_inf, 0);
+        assert_true(s.sum_sq == INFINITY);
+        if (!(s.mean == mean || fabs(s.mean - mean) <= 1e-12 * fabs(mean)))
+            fail_msg("%s, %s: mean %g", gd_stats_levels[i]->name, what, s.mean);
+        if (!(s.std == std || fabs(s.std - std) <= 1e-12 * std))
+            fail_msg("%s, %s: std %g", gd_stats_levels[i]->name, what, s.std);
+    }
+    gd_stats_use_level(NULL);
+    gd_tensor_unref(tensor);
+}
+
+static void near_the_largest_double(void **state)
+{
+    const double big = 0x1.8p1023;
+
+    (void)state;
+    check_huge((double[]){big, big, big, big}, INFINITY, INFINITY, "a sum that is too large");
+    check_huge((double[]){-big, -big, -1, -big}, -INFINITY, INFINITY, "one that is too small");
+    check_huge((double[]){big, -big, big, -big}, 0, INFINITY, "a sum that comes back");
+    check_huge((double[]){0x1p700, 0x1p700, 0x1p700, 0x1p700}, 0x1p700, 0,
+               "squares that are too large");
+    check_huge((double[]){1e160, -1e160, 1e160, -1e160}, 0, INFINITY, "deviations, too");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_of_floats),
+        cmocka_unit_test(sizes_of_integers),
+        cmocka_unit_test(odd_ones_at_each_place),
+        cmocka_unit_test(nothing_but),
+        cmocka_unit_test(mixed_with_many),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(any_bits),
+        cmocka_unit_test(hard_sums),
+        cmocka_unit_test(near_the_largest_double),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
