@@ -375,18 +375,53 @@ static void pick_scope(struct picked *picked, gd_scope_id top)
     }
 }
 
+struct glob_search {
+    struct picked *picked;
+    const char *pattern;
+    bool leaf_too;
+};
+
+static int match_glob(void *ctx, gd_node_id node)
+{
+    const struct glob_search *search = ctx;
+    const char *name = gd_graph_name(search->picked->graph, node);
+
+    if (gd_glob_match(search->pattern, name, false) ||
+        (search->leaf_too && gd_glob_match(search->pattern, leaf_of(name), false))) {
+        pick(search->picked, node);
+    }
+    return 0;
+}
+
+/* A run of letters that every match must hold: the longest one in front of the first set. */
+static void literal_of(const char *pattern, char *ret, size_t size)
+{
+    const char *best = pattern;
+    size_t best_len = 0;
+
+    for (const char *at = pattern; *at && *at != '[';) {
+        size_t len = strcspn(at, "*?[\\");
+
+        if (len > best_len) {
+            best = at;
+            best_len = len;
+        }
+        at += len;
+        at += *at && *at != '[';
+    }
+    best_len = best_len < size ? best_len : 0;
+    memcpy(ret, best, best_len);
+    ret[best_len] = '\0';
+}
+
+/* The graph finds a piece of text in all names far faster than each can be matched. */
 static void pick_glob(struct picked *picked, const char *pattern)
 {
-    bool leaf_too = strchr(pattern, '/') == NULL;
+    struct glob_search search = {picked, pattern, strchr(pattern, '/') == NULL};
+    char literal[128];
 
-    for (gd_node_id i = 0; i < gd_graph_node_limit(picked->graph); i++) {
-        const char *name = gd_graph_name(picked->graph, i);
-
-        if (name[0] && (gd_glob_match(pattern, name, false) ||
-                        (leaf_too && gd_glob_match(pattern, leaf_of(name), false)))) {
-            pick(picked, i);
-        }
-    }
+    literal_of(pattern, literal, sizeof(literal));
+    gd_graph_search_name(picked->graph, literal, match_glob, &search);
 }
 
 static void pick_regex(struct picked *picked, const regex_t *regex)
