@@ -196,6 +196,12 @@ static const struct gd_condition_param loss_jump[] = {
      .value = 3,
      .statistic = GD_STAT_MEAN_RATIO,
      .op = GD_CMP_GT},
+    {.name = "mean_z_score_gt",
+     .range = GD_RANGE_POSITIVE,
+     .has_default = true,
+     .value = 6,
+     .statistic = GD_STAT_MEAN_Z_SCORE,
+     .op = GD_CMP_GT},
 };
 static const struct gd_condition_param plateau[] = {
     {.name = "stall_ge",
@@ -552,7 +558,8 @@ const struct gd_condition gd_condition_table[] = {
      .target = GD_COND_SCALAR,
      .wire = GD_WIRE_OWN,
      .at_step_end = true,
-     .fires = "the loss is many times its running mean",
+     .any_tests = true,
+     .fires = "the loss is many times its running mean, or many deviations above it",
      .look = "the batch of this step, the update of the step before",
      .advice =
          "Either this batch is unlike the others, or the update before was too large. Look at the "

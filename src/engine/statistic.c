@@ -128,16 +128,28 @@ static double bounded(double figure)
     return isnan(figure) ? figure : fmax(-GD_FIGURE_MAX, fmin(GD_FIGURE_MAX, figure));
 }
 
-static double deviation(const struct gd_series *series)
+static double deviation(double variance, double middle)
 {
-    return fmax(sqrt(series->abs_mean_var), GD_SERIES_FLOOR * fabs(series->abs_mean));
+    return fmax(sqrt(variance), GD_SERIES_FLOOR * fabs(middle));
+}
+
+static double deviations_away(double value, double middle, double variance)
+{
+    return value == middle ? 0 : bounded((value - middle) / deviation(variance, middle));
 }
 
 static double of_z_score(const struct gd_observation *seen)
 {
-    double away = seen->stats->abs_mean - seen->series->abs_mean;
+    const struct gd_series *past = seen->series;
 
-    return away == 0 ? 0 : bounded(away / deviation(seen->series));
+    return deviations_away(seen->stats->abs_mean, past->abs_mean, past->abs_mean_var);
+}
+
+static double of_mean_z_score(const struct gd_observation *seen)
+{
+    const struct gd_series *past = seen->series;
+
+    return deviations_away(seen->stats->mean, past->mean, past->mean_var);
 }
 
 static double of_norm_ratio(const struct gd_observation *seen)
@@ -242,6 +254,9 @@ static const struct entry table[GD_STAT_TOTAL] = {
                             of_norm_ratio},
     [GD_STAT_MEAN_RATIO] = {"mean_ratio", "", "mean over its running mean", MANY_BEFORE, OF_VALUES,
                             of_mean_ratio},
+    [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "",
+                              "deviations that mean lies above its running mean, or below",
+                              MANY_BEFORE, OF_VALUES, of_mean_z_score},
     [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
                        of_stall},
     [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0, NULL},
@@ -378,32 +393,24 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
 
 /* ---- the past ------------------------------------------------------------------------------ */
 
-static double pulled_in(double value, double middle, double reach)
-{
-    return fmax(middle - reach, fmin(middle + reach, value));
-}
-
 /* A value far out is taken in as one that is less far out: one spike must not hide those that
  * follow, and a level that stays is reached by and by all the same. */
-static void take_in(struct gd_series *series, double abs_mean, double norm, double mean)
+static void take_in(double value, double share, bool warm, double *middle, double *variance)
 {
-    double share = fmax(2.0 / (GD_SERIES_WINDOW + 1), 1.0 / (series->seen + 1.0));
+    double reach = GD_SERIES_REACH * deviation(*variance, *middle);
 
-    if (series->seen >= GD_SERIES_WARMUP) {
-        double reach = GD_SERIES_REACH * deviation(series);
-        if (reach > 0)
-            abs_mean = pulled_in(abs_mean, series->abs_mean, reach);
-        if (series->norm > 0)
-            norm = fmin(norm, GD_SERIES_REACH * series->norm);
-        if (series->mean != 0)
-            mean = pulled_in(mean, series->mean, GD_SERIES_REACH * fabs(series->mean));
-    }
-    double away = abs_mean - series->abs_mean;
-    series->abs_mean += share * away;
-    series->abs_mean_var = (1 - share) * (series->abs_mean_var + share * away * away);
-    series->abs_mean_var = fmin(series->abs_mean_var, DBL_MAX);
+    if (warm && reach > 0)
+        value = fmax(*middle - reach, fmin(*middle + reach, value));
+    double away = value - *middle;
+    *middle += share * away;
+    *variance = fmin((1 - share) * (*variance + share * away * away), DBL_MAX);
+}
+
+static void take_in_norm(struct gd_series *series, double norm, double share, bool warm)
+{
+    if (warm && series->norm > 0)
+        norm = fmin(norm, GD_SERIES_REACH * series->norm);
     series->norm += share * (norm - series->norm);
-    series->mean += share * (mean - series->mean);
 }
 
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step)
@@ -420,7 +427,11 @@ void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64
         series->best_mean = stats->mean;
         series->best_step = step;
     }
-    take_in(series, stats->abs_mean, norm, stats->mean);
+    double share = fmax(2.0 / (GD_SERIES_WINDOW + 1), 1.0 / (series->seen + 1.0));
+    bool warm = series->seen >= GD_SERIES_WARMUP;
+    take_in(stats->abs_mean, share, warm, &series->abs_mean, &series->abs_mean_var);
+    take_in(stats->mean, share, warm, &series->mean, &series->mean_var);
+    take_in_norm(series, norm, share, warm);
     if (series->seen < UINT32_MAX)
         series->seen++;
     series->last_step = step;

@@ -52,10 +52,11 @@ enum gd_statistic {
     GD_STAT_MISMATCH,     /* elements that are not close at the watchpoint's rtol and atol */
     /* Against the values of many steps before: gd_series. Not known before GD_SERIES_WARMUP of
      * them, nor of a tensor that holds NaN or Inf, or nothing. Bounded by GD_FIGURE_MAX. */
-    GD_STAT_Z_SCORE,    /* (abs_mean - its running mean) / its running deviation */
-    GD_STAT_NORM_RATIO, /* norm / its running mean; 1 when both are 0 */
-    GD_STAT_MEAN_RATIO, /* mean / its running mean (a loss); not known when that is not above 0 */
-    GD_STAT_STALL,      /* steps since the lowest mean so far (a loss); 0: this one is it */
+    GD_STAT_Z_SCORE,      /* (abs_mean - its running mean) / its running deviation */
+    GD_STAT_NORM_RATIO,   /* norm / its running mean; 1 when both are 0 */
+    GD_STAT_MEAN_RATIO,   /* mean / its running mean (a loss); not known when that is not above 0 */
+    GD_STAT_MEAN_Z_SCORE, /* (mean - its running mean) / its running deviation (a loss) */
+    GD_STAT_STALL,        /* steps since the lowest mean so far (a loss); 0: this one is it */
     /* Steps since the value was computed; 0: in this step. Known also of a value that is not there,
      * when it is known which step computed the last one. */
     GD_STAT_AGE,
@@ -83,12 +84,13 @@ enum gd_statistic gd_statistic_find(const char *name, const char *of);
 
 /* The past of one watched value: running means of abs_mean, of the norm and of the mean over about
  * the last GD_SERIES_WINDOW steps (exponentially weighted; a plain mean as long as there are
- * fewer), the variance of abs_mean, the lowest mean. Zero is a new one. */
+ * fewer), the variances of abs_mean and mean, the lowest mean. Zero is a new one. */
 struct gd_series {
     uint32_t seen; /* values taken in */
     int64_t last_step;
     double abs_mean, abs_mean_var;
-    double norm, mean;
+    double mean, mean_var;
+    double norm;
     double best_mean; /* the last that was lower than all before by GD_SERIES_BETTER of itself */
     int64_t best_step;
 };
@@ -99,10 +101,10 @@ struct gd_series {
 #define GD_SERIES_BETTER 1e-4
 #define GD_FIGURE_MAX    1e9
 /* Takes a value in, after it was judged, also one that fired: a new level becomes the normal one in
- * about a window. Warmed up, what is further than GD_SERIES_REACH deviations away (of norm and
- * mean: GD_SERIES_REACH times the running mean) is taken in as if it were just so far, so that one
- * spike does not hide the next. A second one of the same step is left out, as is one that is empty
- * or not finite. */
+ * about a window. Warmed up, what is further than GD_SERIES_REACH deviations away (of the norm:
+ * GD_SERIES_REACH times its running mean) is taken in as if it were just so far, so that one spike
+ * does not hide the next. A second one of the same step is left out, as is one that is empty or not
+ * finite. */
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step);
 
 /* What is known of one value at one moment. */

@@ -68,7 +68,12 @@ class Past(unittest.TestCase):
                 self.limits("GS", "norm_ratio_gt", ratio)
                 self.batch.judge("GS", {}, "hit" if ratio > 10 else "none")
                 self.limits("LS", "mean_ratio_gt", float(value.x.mean()) / level)
-                self.batch.judge("LS", {}, "hit" if value.x.mean() > 3 * level else "none")
+                rise = (float(value.x.mean()) - level) / (FLOOR * level)
+                self.batch.judge("LS", {}, "hit" if value.x.mean() > 3 * level or rise > 6 else "none")
+                for limit in (rise, np.nextafter(rise, 0), np.nextafter(rise, math.inf)):
+                    if limit > 0:
+                        self.batch.judge("LS", {"mean_z_score_gt": limit}, "hit" if rise > limit else "none",
+                                         actual=rise)
         self.batch.run()
 
     def test_running_figures(self):
@@ -85,9 +90,10 @@ class Past(unittest.TestCase):
                 ratio = math.sqrt((now**2).sum()) / norm
                 spike = now.mean() / size
                 for condition, param, figure in (("SC", "z_score_gt", z), ("GS", "norm_ratio_gt", ratio),
-                                                 ("LS", "mean_ratio_gt", spike)):
+                                                 ("LS", "mean_ratio_gt", spike), ("LS", "mean_z_score_gt", z)):
                     for limit in (abs(figure) * (1 - 1e-7), abs(figure) * (1 + 1e-7)):
-                        outcome = "hit" if abs(figure) > limit else "none"
+                        rises = figure > 0 or condition == "SC"
+                        outcome = "hit" if rises and abs(figure) > limit else "none"
                         self.batch.judge(condition, {param: limit}, outcome, near=figure)
         self.batch.run()
 
@@ -120,6 +126,7 @@ class Past(unittest.TestCase):
             self.batch.cur(Value("float64", [value]))
             for condition in ("SC", "GS", "LS"):
                 self.batch.judge(condition, {}, outcome)
+            self.batch.judge("LS", {"mean_z_score_gt": 8}, outcome)
             self.batch.tell(f"past {step}")
         # a level that stays becomes the normal one
         for step in range(23, 90):
@@ -133,13 +140,13 @@ class Past(unittest.TestCase):
         self.past([[0.0, 0.0]] * 12)
         for condition, actual in (("SC", 0.0), ("GS", 1.0)):
             self.batch.judge(condition, {}, "none", actual=actual)
-        self.batch.judge("LS", {}, "unchecked", NO_FIGURE)
+        self.batch.judge("LS", {"mean_ratio_gt": 3}, "unchecked", NO_FIGURE)
         self.batch.cur(Value("float64", [1.0, 1.0]))
         for condition in ("SC", "GS"):
             self.batch.judge(condition, {}, "hit", actual=MOST)
         self.past([[-1.0]] * 12)  # a loss below 0: its ratio says nothing
         self.batch.cur(Value("float64", [50.0]))
-        self.batch.judge("LS", {}, "unchecked", NO_FIGURE)
+        self.batch.judge("LS", {"mean_ratio_gt": 3}, "unchecked", NO_FIGURE)
         self.batch.judge("SC", {}, "hit", actual=(50.0 - 1.0) / FLOOR)
         self.past([[1e200], [3e200]] * 8)  # squares overflow: such values are left out
         self.batch.cur(Value("float64", [1.0]))
