@@ -171,7 +171,8 @@ struct gd_verdict {
  * - operator_overflow cannot be checked here: only the device knows.
  * - gradb's own: it fires when one test holds; else it could not be checked when the figure of one
  *   is not known (enum gd_statistic says when); else it did not fire.
- * - A figure that arithmetic does not give (Inf - Inf, 0/0) could not be checked, GD_HIT_NO_FIGURE.
+ * - A figure that arithmetic does not give (Inf - Inf, 0/0) could not be checked, GD_HIT_NO_FIGURE;
+ *   of several tests meant together the others then decide.
  * ret->param lists all parameters of the condition in wire order, those that were not given
  * disabled; actual_value is 0 for what is no test and where the figure is not known.
  */

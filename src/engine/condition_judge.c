@@ -194,13 +194,15 @@ static bool holds(const struct gd_comparison_of *test, bool two_sided,
     return gd_compare(two_sided ? fabs(*actual) : *actual, test->op, test->value);
 }
 
-/* All tests, each by itself. */
+/* All tests, each by itself. Of several that are meant together one that has no figure for this
+ * value leaves the judgement to the others. */
 static void test_all(const struct judged *judged, const struct gd_observation *seen,
                      struct gd_verdict *ret)
 {
     const struct gd_condition *condition = judged->condition;
     unsigned error = 0;
     double actual = 0;
+    bool known = false;
     bool hit =
         condition->always.statistic && holds(&condition->always, false, seen, &actual, &error);
 
@@ -209,10 +211,14 @@ static void test_all(const struct judged *judged, const struct gd_observation *s
         struct gd_comparison_of test = {param->statistic, param->op, judged->value[i]};
         if (!tests(judged, i))
             continue;
-        ret->param[i].hit =
-            holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &error);
+        unsigned why = 0;
+        ret->param[i].hit = holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &why);
         hit |= ret->param[i].hit;
+        known |= !why;
+        error |= why;
     }
+    if (known && error == GD_HIT_NO_FIGURE)
+        error = 0;
     ret->outcome = hit ? GD_IS_HIT : error ? GD_NOT_CHECKED : GD_NO_HIT;
     ret->error = hit ? 0 : error;
 }

@@ -44,6 +44,7 @@ static const struct gd_series past = {.seen = 10,
                                       .abs_mean = 1,
                                       .abs_mean_var = 0.0625,
                                       .norm = 16,
+                                      .mean_var = 0.015625,
                                       .mean = 0.25,
                                       .best_mean = 0.2,
                                       .best_step = 60};
@@ -103,6 +104,7 @@ static const struct {
     {GD_STAT_Z_SCORE, "z_score", 4, ALL},
     {GD_STAT_NORM_RATIO, "norm_ratio", 2.5, ALL},
     {GD_STAT_MEAN_RATIO, "mean_ratio", 2, ALL},
+    {GD_STAT_MEAN_Z_SCORE, "mean_z_score", 2, ALL},
     {GD_STAT_STALL, "stall", 40, ALL},
     {GD_STAT_AGE, "age", 3, 0, 0, 0},
 };
@@ -281,6 +283,7 @@ static void test_series(void **state)
     assert_int_equal(series.seen, 10);
     assert_true(fabs(series.abs_mean - 5.5) < 1e-12 && fabs(series.norm - 5.5) < 1e-12);
     assert_true(fabs(series.abs_mean_var - 8.25) < 1e-12);
+    assert_true(fabs(series.mean_var - 8.25) < 1e-12);
     assert_true(series.best_mean == 1 && series.best_step == 1 && series.last_step == 10);
     add(&series, 16, 11);
     assert_true(fabs(series.abs_mean - (5.5 + 10.5 * 2 / 21)) < 1e-12);
@@ -312,8 +315,8 @@ static void test_series_leaves_out(void **state)
         double sizes[] = {1e-300, 1e150, 0, 1e-320, 1e153};
         add(&series, sizes[i % 5], i);
         assert_true(isfinite(series.abs_mean) && isfinite(series.abs_mean_var) &&
-                    isfinite(series.norm) && isfinite(series.mean));
-        assert_true(series.abs_mean_var >= 0);
+                    isfinite(series.norm) && isfinite(series.mean) && isfinite(series.mean_var));
+        assert_true(series.abs_mean_var >= 0 && series.mean_var >= 0);
     }
 }
 
