@@ -44,7 +44,8 @@ def load_messages():
 pbg, pb = load_messages()
 
 DTYPES = {np.dtype("bool"): 1, np.dtype("int8"): 2, np.dtype("int16"): 3, np.dtype("int32"): 4,
-          np.dtype("int64"): 5, np.dtype("uint8"): 6, np.dtype("float16"): 10,
+          np.dtype("int64"): 5, np.dtype("uint8"): 6, np.dtype("uint16"): 7, np.dtype("uint32"): 8,
+          np.dtype("uint64"): 9, np.dtype("float16"): 10,
           np.dtype("float32"): 11, np.dtype("float64"): 12}
 
 
@@ -163,54 +164,74 @@ def graph_proto(graph, version):
 
 # ---- conditions, as a process evaluates them ----------------------------------------------------
 
-def statistics(array, previous, params, wire, old_order):
-    values = np.asarray(array, np.float64).ravel()
-    finite_or_inf = values[~np.isnan(values)]
-    start = params[0].value if wire == 21 and not params[0].disabled else -math.inf
-    end = params[1].value if wire == 21 and not params[1].disabled else math.inf
+NEVER_TOLD = (None, 0, [])
+
+
+def tolerances(params, old_order):
+    """rtol and atol of "not changed": read by position, in another order before 1.6."""
+    first, second = (1e-5, 1e-8) if not old_order else (1e-8, 1e-5)
+    first = first if params[0].disabled else params[0].value
+    second = second if params[1].disabled else params[1].value
+    return (second, first) if old_order else (first, second)
+
+
+def statistics(values, before, params, wire):
+    """What there is to compare, by name; what a process does not compute is absent."""
     count = max(values.size, 1)
-    stats = {"max": finite_or_inf.max(initial=-np.finfo(float).max),
-             "min": finite_or_inf.min(initial=np.finfo(float).max),
-             "mean": values.mean() if values.size else 0.0,
-             "abs_mean": np.abs(values).mean() if values.size else 0.0,
-             "zero_percentage": np.count_nonzero(values == 0) * 100 / count,
-             "range_percentage": np.count_nonzero((values >= start) & (values <= end)) * 100 / count}
+    stats = {"max": values.max(initial=-np.finfo(float).max),
+             "min": values.min(initial=np.finfo(float).max),
+             "zero_percentage": np.count_nonzero(values == 0) * 100 / count}
     stats["max_min"] = stats["max"] - stats["min"]
-    unchanged = False
-    if previous is not None:
-        before = np.asarray(previous, np.float64).ravel()
+    if 9 <= wire <= 12 or (wire in (15, 16) and not params[3].disabled):
+        stats["mean"] = values.mean()
+        stats["sd"] = values.std(ddof=1) if values.size > 1 else 0.0
+    if wire in (15, 16) and not params[0].disabled:
+        stats["abs_mean"] = np.abs(values).mean()
+    if wire == 21 and not (params[0].disabled and params[1].disabled):
+        start = -math.inf if params[0].disabled else params[0].value
+        end = math.inf if params[1].disabled else params[1].value
+        stats["range_percentage"] = np.count_nonzero((values >= start) & (values <= end)) * 100 / count
+    if before is not None and before.size == values.size:
         stats["abs_mean_update_ratio"] = np.abs(values - before).mean() / (np.abs(before).mean() + 1e-9)
-        if wire == 20:
-            first, second = (params[0].value, params[1].value)
-            atol, rtol = (first, second) if old_order else (second, first)
-            unchanged = bool(np.all(np.abs(values - before) <= atol + rtol * np.abs(before)))
-    return stats, unchanged
+    return stats
+
+
+def is_unchanged(values, before, params, old_order):
+    if before is None or before.size != values.size:
+        return False
+    rtol, atol = tolerances(params, old_order)
+    return bool(np.all(np.abs(values - before) <= atol + rtol * np.abs(before)))
+
+
+TESTS = {"gt": lambda a, b: a > b, "lt": lambda a, b: a < b, "ge": lambda a, b: a >= b,
+         "le": lambda a, b: a <= b}
 
 
 def evaluate(condition, array, previous, old_order):
-    """(fired, error bits, parameters of the hit)"""
+    """(fired, error bits, parameters of the hit); fired is None when the tensor is skipped."""
     wire = condition.condition
-    values = np.asarray(array, np.float64)
-    error = int(np.isnan(values).any()) | int(np.isinf(values).any()) << 1
-    if wire == 13:
-        fired, error = bool(error), 0
-    else:
-        fired = False
-    if wire in (18, 19, 20) and previous is None:
-        error |= 4
+    if array.size == 0 or array.dtype not in DTYPES:
+        return NEVER_TOLD
+    values = np.asarray(array, np.float64).ravel()
+    before = None if previous is None else np.asarray(previous, np.float64).ravel()
+    nan, inf = np.isnan(values).any(), np.isinf(values).any()
     params = [pb.WatchCondition.Parameter(name=p.name, disabled=p.disabled, value=p.value)
               for p in condition.params]
-    if error or wire == 13:
-        return fired, error, params
-    stats, unchanged = statistics(array, previous, condition.params, wire, old_order)
-    fired = unchanged
-    tests = {"gt": lambda a, b: a > b, "lt": lambda a, b: a < b, "ge": lambda a, b: a >= b}
+    if wire in (0, 1, 13):
+        return bool((nan and wire != 1) or (inf and wire != 0)), 0, params
+    error = int(nan) | int(inf) << 1
+    if wire in (18, 19, 20) and previous is None:
+        error |= 4
+    if error:
+        return False, error, params
+    fired = wire == 20 and is_unchanged(values, before, condition.params, old_order)
+    stats = statistics(values, before, condition.params, wire)
     for param in params:
         name, _, how = param.name.rpartition("_")
-        if param.disabled or name not in stats or how not in tests:
+        if param.disabled or name not in stats or how not in TESTS:
             continue
         param.actual_value = float(stats[name])
-        param.hit = bool(tests[how](stats[name], param.value))
+        param.hit = bool(TESTS[how](stats[name], param.value))
         fired = fired or param.hit
     return fired, 0, params
 
@@ -224,7 +245,7 @@ class Gone(Exception):
 class FakeMindSpore(threading.Thread):
     def __init__(self, port, version="2.0.0", backend="GPU", steps=3, graphs=None, device=0,
                  host="127.0.0.1", heartbeat=None, mindrt=True, send_version=None, break_tensor=None,
-                 send_graphs=True, introduce=True, done=True):
+                 send_graphs=True, introduce=True, done=True, partial=False, alternate=False):
         super().__init__(daemon=True)
         self.version = tuple(int(part) for part in version.split(".")[:3])
         self.spelled = send_version if send_version is not None else {
@@ -235,12 +256,14 @@ class FakeMindSpore(threading.Thread):
         self.mindrt = mindrt and self.version >= (1, 6)
         self.break_tensor = break_tensor  # "short", "long", "vanish", "garbage", "skip"
         self.send_graphs, self.introduce, self.done = send_graphs, introduce, done
+        self.partial = partial  # Ascend: only what is watched is held
+        self.alternate = alternate  # each step runs one graph, the next step the next one
         self.channel = grpc.insecure_channel(f"{host}:{port}", options=[
             ("grpc.max_send_message_length", -1), ("grpc.enable_http_proxy", 0),
             ("grpc.use_local_subchannel_pool", 1)])
         self.cur_step, self.cur_node, self.completed = 0, "", 0
         self.level, self.target = "step", ""
-        self.exit_marked, self.initial, self.node_stop = False, True, False
+        self.exit_marked, self.initial, self.node_stop, self.at_end = False, True, False, True
         self.watchpoints, self.checked, self.store, self.previous = {}, set(), {}, {}
         self.matched, self.bad_replies, self.polls, self.run_commands = None, [], 0, []
         self.log, self.condition = [], threading.Condition()
@@ -329,6 +352,23 @@ class FakeMindSpore(threading.Thread):
             for graph in self.graphs:
                 if name in graph.parameters:
                     self.store[name] = np.ascontiguousarray(graph.parameters[name](self.completed))
+                for producer in graph.kernels:
+                    if producer.name == name and producer.outputs:
+                        self.store[f"{name}:0"] = self.kernel_outputs(producer, step)[0]
+
+    def running(self):
+        """The graphs of this step, or of the one that has just ended."""
+        if not self.alternate:
+            return self.graphs
+        step = self.completed + (0 if self.at_end else 1)
+        return [self.graphs[max(step - 1, 0) % len(self.graphs)]]
+
+    def is_of_other_graph(self, name):
+        if self.version < (1, 6) or not self.alternate:
+            return False
+        here = [graph for graph in self.graphs if name in graph.parameters or
+                any(kernel.name == name for kernel in graph.kernels)]
+        return bool(here) and not any(graph in here for graph in self.running())
 
     def lookup(self, tensor):
         name = tensor.node_name.rpartition("/")[2] if tensor.truncate else tensor.node_name
@@ -339,9 +379,12 @@ class FakeMindSpore(threading.Thread):
 
     def hits_of(self, names, recheck=False, step_end=False):
         hits = []
-        for full in names:
+        orders = {kernel.name: i + 1 for graph in self.graphs for i, kernel in enumerate(graph.kernels)}
+        for full in sorted(names):
             value = self.store[full]
             name, _, slot = full.rpartition(":") if ":" in full else (full, "", "0")
+            if self.is_of_other_graph(name):
+                continue
             for number, (nodes, condition) in self.watchpoints.items():
                 wire = condition.condition
                 entry = next((node for node in nodes if node == name or node.rpartition("/")[2] == name),
@@ -361,8 +404,10 @@ class FakeMindSpore(threading.Thread):
                     hit.tensor.node_name, hit.tensor.slot, hit.tensor.finished = entry, slot or "0", True
                     hit.watch_condition.condition = wire
                     hit.watch_condition.params.extend(params)
-                    hits.append(hit)
-        return hits
+                    hits.append((orders.get(name, 0), hit))
+        if self.version >= (1, 3):  # those of one order come out backwards
+            hits = sorted(reversed(hits), key=lambda pair: pair[0])
+        return [hit for _, hit in hits]
 
     def send_hits(self, hits):
         if hits:
@@ -402,21 +447,29 @@ class FakeMindSpore(threading.Thread):
                                   data_type=DTYPES[value.dtype])
 
     def base_of(self, tensor):
-        value = self.lookup(tensor)
+        value = None if self.is_of_other_graph(tensor.node_name) else self.lookup(tensor)
         if value is None:
             return pb.TensorBase(shape=[0])
         return pb.TensorBase(data_type=DTYPES[value.dtype], shape=value.shape, data_size=value.nbytes)
 
     def summary_of(self, tensor):
-        value = self.lookup(tensor)
+        value = None if self.is_of_other_graph(tensor.node_name) else self.lookup(tensor)
         if value is None:
             return pb.TensorSummary(tensor_base=pb.TensorBase(),
                                     statistics=pb.Statistics(max_value=-math.inf, min_value=math.inf))
         values = np.asarray(value, np.float64).ravel()
         finite = values[np.isfinite(values)]
+        average = finite.mean() if finite.size else 0
+        if values.size > 10000 and self.version >= (1, 6):  # that of the first part alone
+            first = values[:max(10000, values.size // 32)]
+            average = first[np.isfinite(first)].mean()
+        extremes = finite
+        if self.version >= (2, 3):
+            extremes = values
+            average = values.mean() if np.isnan(values).any() else average
         return pb.TensorSummary(tensor_base=self.base_of(tensor), statistics=pb.Statistics(
-            is_bool=value.dtype == bool, count=values.size, max_value=finite.max(initial=-math.inf),
-            min_value=finite.min(initial=math.inf), avg_value=finite.mean() if finite.size else 0,
+            is_bool=value.dtype == bool, count=values.size, max_value=extremes.max(initial=-math.inf),
+            min_value=extremes.min(initial=math.inf), avg_value=average,
             neg_zero_count=int((finite < 0).sum()), pos_zero_count=int((finite > 0).sum()),
             zero_count=int((values == 0).sum()), nan_count=int(np.isnan(values).sum()),
             neg_inf_count=int(np.isneginf(values).sum()), pos_inf_count=int(np.isposinf(values).sum())))
@@ -512,9 +565,12 @@ class FakeMindSpore(threading.Thread):
 
     def step_end(self):
         self.completed += 1
+        self.at_end = True
         if self.backend != "GPU":
-            for graph in self.graphs:
+            for graph in self.running():
                 for kernel in graph.kernels:
+                    if self.partial and not self.is_watched(kernel):
+                        continue
                     for slot, value in enumerate(self.kernel_outputs(kernel, self.completed)):
                         self.store[f"{kernel.name}:{slot}"] = value
         if self.backend != "GPU" or self.version <= (1, 6, 0):
@@ -536,7 +592,14 @@ class FakeMindSpore(threading.Thread):
             self.wait_loop()
         self.node_stop = False
         self.checked.clear()
+        self.at_end = False
+        parameters = {name for graph in self.graphs for name in graph.parameters}
+        reloads = self.version <= (1, 6, 0)
         if self.backend == "GPU":
+            for name in [name for name in self.store if ":" in name or
+                         (number and not reloads and name in parameters)]:
+                del self.store[name]
+        elif self.partial:
             for name in [name for name in self.store if ":" in name]:
                 del self.store[name]
 
@@ -559,7 +622,7 @@ class FakeMindSpore(threading.Thread):
             self.begin_step(number)
             if self.exit_marked:
                 break
-            for graph in self.graphs:
+            for graph in self.running():
                 self.run_graph(graph)
             self.step_end()
         if self.done:
