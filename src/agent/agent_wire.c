@@ -211,7 +211,8 @@ static int send_log(struct agent_io *io)
     return code;
 }
 
-/* With the lock. Scalars of many short steps go together, but never later than a stop. */
+/* With the lock. Scalars of many short steps go together, but never later than a stop or a report
+ * of watched values. */
 static int pump_small(struct agent_io *io)
 {
     struct agent *a = io->agent;
@@ -241,6 +242,8 @@ static int pump_shared(struct agent_io *io, bool *more)
         if (code == GD_OK && data) {
             code = gd_grpc_client_send(io->call, data, len);
             free(data);
+        } else if (code == GD_OK && a->reports && a->scalar_count > 0) {
+            code = send_scalars(io); /* what judges the report may want them */
         } else if (code == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
             code = gd_grpc_client_send(io->call, packet->data, packet->len);
