@@ -15,6 +15,24 @@ static const struct watch_cover *cover_of(const struct gd_session *session, int 
     return NULL;
 }
 
+/* Where tensors are looked at behind their operators for one watchpoint, the others that cover them
+ * are judged there, too. */
+static bool is_exact(const struct gd_watching *w, uint32_t cover)
+{
+    for (size_t i = 0; i < w->tensor_count; i++) {
+        const struct watch_set *set = w->tensors[i].set;
+        for (uint32_t p = 0; p < set->part_count; p++) {
+            const struct watch_part *part = &set->part[p];
+            for (uint32_t k = 0; part->exact && k < part->serve_count; k++) {
+                if (set->cover[part->serve[k].which] == cover) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 /* As it is meant, when no process is there to decide. */
 static enum gd_watch_place meant(const struct gd_watchpoint *watch,
                                  const struct gd_settings *settings)
@@ -46,7 +64,7 @@ enum gd_watch_place gd_watchpoint_place(const struct gd_watchpoint *watch,
     case WATCH_MODE_REMOTE: return GD_WATCH_PLACE_PROCESS;
     case WATCH_MODE_INITIAL: return GD_WATCH_PLACE_START;
     case WATCH_MODE_PLAN:
-        return cover->wants.exact && (session->target->capabilities & GD_CAN_WATCH_EXACT)
+        return is_exact(session->watching, (uint32_t)(cover - session->watching->covers))
                    ? GD_WATCH_PLACE_EXACT
                    : GD_WATCH_PLACE_STEP_END;
     default: return GD_WATCH_PLACE_STEP_END;

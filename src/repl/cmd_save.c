@@ -136,7 +136,8 @@ int cmd_save_points(struct command_call *call, bool breakpoints, const char *pat
     inspect_add_text(call, record, "file", path);
     cJSON_AddNumberToObject(record, "count", (double)count);
     out_printf(call->out, "Saved %s to %s; \"source\" reads it.\n",
-               inspect_plural(call, count, breakpoints ? "breakpoint or watchpoint" : "watchpoint"),
+               breakpoints ? inspect_printf(call, "%zu breakpoints and watchpoints", count)
+                           : inspect_plural(call, count, "watchpoint"),
                out_safe(call, path));
     return GD_OK;
 }

@@ -69,7 +69,7 @@ static void row_notes(struct command_call *call, const struct gd_watchpoint *wat
     out_printf(call->out, "       %s\n", watch_text(call, watch));
     if (watch->enabled && place_of(call, watch, why, sizeof(why)) == GD_WATCH_PLACE_NONE &&
         why[0] != '\0') {
-        out_printf(call->out, "       not set here: %s\n", out_safe(call, why));
+        watch_fold(call, inspect_printf(call, "not set here: %s", out_safe(call, why)), 7);
     }
     if (watch->unclear) {
         out_printf(call->out, "       could not be checked %s\n",
@@ -80,7 +80,7 @@ static void row_notes(struct command_call *call, const struct gd_watchpoint *wat
                    inspect_plural(call, watch->ignore, "hit"));
     }
     for (size_t i = 0; body && i < body->count; i++) {
-        out_printf(call->out, "        %s\n", out_safe(call, body->line[i]));
+        out_printf(call->out, "         %s\n", out_safe(call, body->line[i]));
     }
 }
 
