@@ -329,8 +329,8 @@ static void print_text(struct command_call *call, const struct sides *sides,
                        const struct gd_stats *b)
 {
     out_printf(call->out, "%s against %s, %s %s\n", step_text(call, sides->a_label, sides->a_step),
-               step_text(call, sides->b_label, sides->b_step), gd_dtype_name(sides->a->dtype),
-               inspect_shape(call, &sides->a->shape));
+               step_text(call, sides->a_first ? sides->b_label : "the value", sides->b_step),
+               gd_dtype_name(sides->a->dtype), inspect_shape(call, &sides->a->shape));
     out_printf(call->out, "%s of %s elements differ; %s\n", inspect_number(call, tally->changed),
                inspect_number(call, tally->count), rule_text(call, rule, tally));
     if (!rule->close) {
@@ -340,7 +340,10 @@ static void print_text(struct command_call *call, const struct sides *sides,
         return;
     }
     if (tally->changed > worst_count) {
-        out_printf(call->out, "The %zu that differ most:\n", worst_count);
+        out_printf(call->out,
+                   worst_count == 1 ? "The one that differs most:\n"
+                                    : "The %zu that differ most:\n",
+                   worst_count);
     }
     print_worst(call, sides, worst, worst_count);
 }
@@ -506,7 +509,7 @@ static int compare(struct command_call *call, const char *first, const char *sec
     }
     if (rc == GD_OK) {
         sides.a_label = a.label;
-        sides.b_label = second ? b.label : "the value";
+        sides.b_label = b.label;
         sides.a_step = a.step;
         sides.b_step = b.step;
         rc = check_sides(&sides, err);

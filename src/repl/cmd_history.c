@@ -64,7 +64,8 @@ static const char *figure_cell(struct command_call *call, const struct track *tr
     unsigned error;
 
     if (figure_at(track, i, figure, &value, &error)) {
-        return inspect_double(call, value);
+        return out_is_json(call->out) && isfinite(value) ? inspect_printf(call, "%.17g", value)
+                                                         : inspect_double(call, value);
     }
     if (error & (GD_HIT_NAN | GD_HIT_INF)) {
         return error & GD_HIT_NAN ? "nan" : "inf";

@@ -1,0 +1,3 @@
+# Only tensors of one type and shape.
+step
+compare head.bias ln_f.weight

@@ -1,0 +1,2 @@
+# What is no record of a training is told.
+open sourced.txt
