@@ -157,6 +157,150 @@ static void the_trainers_environment_does_not_matter(void **state)
     gd_tensor_unref(tensor);
 }
 
+/* One row many times over, so that a tensor of many pieces takes little memory. */
+static struct gd_tensor *tall(enum gd_dtype dtype, const void *row, int64_t columns, int64_t rows)
+{
+    const struct gd_shape shape = {.rank = 2, .dim = {rows, columns}};
+    const int64_t stride[GD_MAX_RANK] = {0, (int64_t)gd_dtype_size(dtype)};
+    struct gd_tensor *one = make(dtype, row, columns), *tensor;
+
+    assert_int_equal(gd_tensor_view(one, &shape, stride, 0, &tensor, NULL), GD_OK);
+    gd_tensor_unref(one);
+    return tensor;
+}
+
+static void assert_same(const struct gd_stats *a, const struct gd_stats *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->nan, b->nan);
+    assert_int_equal(a->zero, b->zero);
+    assert_int_equal(a->positive, b->positive);
+    assert_int_equal(a->negative, b->negative);
+    assert_int_equal(a->mismatch, b->mismatch);
+    assert_memory_equal(a->in_range, b->in_range, sizeof(a->in_range));
+    assert_true(a->min == b->min && a->max == b->max);
+    assert_true(a->mean == b->mean && a->abs_mean == b->abs_mean);
+    assert_true(a->sum_sq == b->sum_sq && a->std == b->std);
+    assert_true(a->mean_abs_delta == b->mean_abs_delta && a->mean_delta == b->mean_delta);
+    assert_true(a->sum_sq_delta == b->sum_sq_delta && a->max_abs_delta == b->max_abs_delta);
+    assert_true(a->mean_abs_prev == b->mean_abs_prev && a->sum_sq_prev == b->sum_sq_prev);
+    assert_true(a->dot == b->dot);
+}
+
+static void threads_do_not_change_the_result(void **state)
+{
+    enum { ROW = 4099 };
+    const int64_t rows = MANY_ROWS / 25;
+    struct gd_stats_options options = {.range_count = 1, .range = {{0, 1}}, .rtol = 1e-3};
+    double values[ROW], others[ROW];
+    struct gd_tensor *cur, *prev;
+    struct gd_stats one, more;
+
+    (void)state;
+    for (int i = 0; i < ROW; i++) {
+        values[i] = sin(i * 0.7) * exp(i % 60);
+        others[i] = values[i] * (i % 3 ? 1 : 1.1);
+    }
+    values[77] = NAN;
+    cur = tall(GD_FLOAT64, values, ROW, rows);
+    prev = tall(GD_FLOAT64, others, ROW, rows);
+    assert_int_equal(gd_stats_compute(cur, prev, &options, &one, NULL), GD_OK);
+    assert_int_equal(one.nan, rows);
+    for (options.threads = 2; options.threads < 200; options.threads *= 3) {
+        assert_int_equal(gd_stats_compute(cur, prev, &options, &more, NULL), GD_OK);
+        assert_same(&more, &one);
+    }
+    gd_tensor_unref(cur);
+    gd_tensor_unref(prev);
+}
+
+/* Threads that are made here start with what is set up here. */
+static void threads_in_the_trainers_environment(void **state)
+{
+    enum { ROW = 4096 };
+    const int64_t rows = MANY_ROWS / 10;
+    const struct gd_stats_options options = {.threads = 9};
+    float values[ROW];
+    struct gd_tensor *tensor;
+    struct gd_stats s;
+
+    (void)state;
+    for (int i = 0; i < ROW; i++)
+        values[i] = i % 2 ? FLT_MIN / 4 : i % 4 ? NAN : 1;
+    tensor = tall(GD_FLOAT32, values, ROW, rows);
+#ifdef __SSE__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
+    assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, NULL), GD_OK);
+    fesetenv(FE_DFL_ENV);
+    assert_int_equal(s.denormal, rows * ROW / 2);
+    assert_int_equal(s.nan, rows * ROW / 4);
+    assert_int_equal(s.zero, 0);
+    gd_tensor_unref(tensor);
+}
+
+static void too_many_ranges(void **state)
+{
+    const float values[] = {1};
+    const struct gd_stats_options options = {.range_count = GD_MAX_RANGES + 1};
+    struct gd_tensor *tensor = make(GD_FLOAT32, values, 1);
+    struct gd_stats s;
+    struct gd_err err;
+
+    (void)state;
+    assert_int_equal(gd_stats_compute(tensor, NULL, &options, &s, &err), GD_EINVAL);
+    assert_string_equal(err.text, "17 ranges: there can be 0 to 16");
+    gd_tensor_unref(tensor);
+}
+
+/* The order of the axes in memory changes nothing, but which runs there are. */
+static void strides_do_not_change_the_result(void **state)
+{
+    enum { A = 7, B = 30, C = 11 };
+    static const struct {
+        int64_t stride[3]; /* in elements */
+        int64_t room;      /* elements of memory */
+        int64_t offset;
+    } layouts[] = {
+        {{B * C, C, 1}, A * B * C, 0},
+        {{1, A, A * B}, A * B * C, 0},
+        {{B * C * 2, C * 2, 2}, A * B * C * 2, 1},
+        {{-B * C, C, 1}, A * B * C, (A - 1) * B * C},
+        {{B * C, C, -1}, A * B * C, C - 1},
+        {{C, A * C, 1}, A * B * C, 0},
+    };
+    const struct gd_shape shape = {.rank = 3, .dim = {A, B, C}};
+    struct gd_stats first, s;
+
+    (void)state;
+    for (size_t l = 0; l < sizeof(layouts) / sizeof(layouts[0]); l++) {
+        const struct gd_shape flat = {.rank = 1, .dim = {layouts[l].room}};
+        const int64_t *st = layouts[l].stride;
+        int64_t stride[GD_MAX_RANK] = {st[0] * 4, st[1] * 4, st[2] * 4};
+        struct gd_tensor *memory, *view;
+        float *data;
+
+        assert_int_equal(gd_tensor_create(GD_FLOAT32, &flat, 0, &memory, NULL), GD_OK);
+        data = (float *)(void *)gd_tensor_bytes_mut(memory);
+        for (int64_t i = 0; i < layouts[l].room; i++)
+            data[i] = NAN;
+        for (int64_t i = 0; i < (int64_t)A * B * C; i++)
+            data[layouts[l].offset + i / (B * C) * st[0] + i / C % B * st[1] + i % C * st[2]] =
+                (float)sin((double)i);
+        assert_int_equal(gd_tensor_view(memory, &shape, stride, layouts[l].offset * 4, &view, NULL),
+                         GD_OK);
+        assert_int_equal(gd_stats_compute(view, view, NULL, &s, NULL), GD_OK);
+        assert_int_equal(s.nan, 0);
+        if (l == 0)
+            first = s;
+        assert_same(&s, &first);
+        gd_tensor_unref(view);
+        gd_tensor_unref(memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +309,10 @@ int main(void)
         cmocka_unit_test(what_cannot_be_compared),
         cmocka_unit_test(the_trainers_environment_does_not_matter),
         cmocka_unit_test(many_elements),
+        cmocka_unit_test(threads_do_not_change_the_result),
+        cmocka_unit_test(threads_in_the_trainers_environment),
+        cmocka_unit_test(too_many_ranges),
+        cmocka_unit_test(strides_do_not_change_the_result),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

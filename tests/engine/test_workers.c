@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/workers.h"
+
+#define PARTS 1000
+
+struct tally {
+    atomic_int done[PARTS];
+    pthread_t caller;
+    atomic_int elsewhere;      /* parts that another thread than the caller did */
+    atomic_int open_elsewhere; /* of them, with a signal that was not blocked */
+    pthread_barrier_t *meet;   /* the first parts wait for each other here */
+    size_t meeting;
+};
+
+static void work(void *ctx, size_t part)
+{
+    struct tally *tally = ctx;
+    sigset_t blocked;
+
+    atomic_fetch_add(&tally->done[part], 1);
+    if (!pthread_equal(pthread_self(), tally->caller)) {
+        pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+        atomic_fetch_add(&tally->elsewhere, 1);
+        if (!sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGPROF) ||
+            !sigismember(&blocked, SIGTERM))
+            atomic_fetch_add(&tally->open_elsewhere, 1);
+    }
+    if (part < tally->meeting)
+        pthread_barrier_wait(tally->meet);
+}
+
+static bool all_once(const struct tally *tally, size_t count)
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        if (atomic_load(&tally->done[i]) != (i < count ? 1 : 0))
+            return false;
+    }
+    return true;
+}
+
+static void each_part_once(void **state)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 17, PARTS};
+
+    (void)state;
+    for (int threads = -1; threads < 8; threads++) {
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+            struct tally tally = {.caller = pthread_self()};
+
+            gd_workers_run(threads, counts[i], work, &tally);
+            assert_true(all_once(&tally, counts[i]));
+            if (threads <= 1)
+                assert_int_equal(tally.elsewhere, 0);
+        }
+    }
+}
+
+/* Four parts that wait for each other need four threads. */
+static void at_the_same_time(void **state)
+{
+    struct tally tally = {.caller = pthread_self(), .meeting = 4};
+    pthread_barrier_t meet;
+    sigset_t before, after;
+
+    (void)state;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    pthread_barrier_init(&meet, NULL, 4);
+    tally.meet = &meet;
+    gd_workers_run(4, PARTS, work, &tally);
+    pthread_barrier_destroy(&meet);
+    assert_true(all_once(&tally, PARTS));
+    assert_true(tally.elsewhere >= 3);
+    assert_int_equal(tally.open_elsewhere, 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    assert_int_equal(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
+}
+
+static void *call_often(void *arg)
+{
+    bool *good = arg;
+
+    *good = true;
+    for (int i = 0; i < 50; i++) {
+        struct tally tally = {.caller = pthread_self()};
+
+        gd_workers_run(3, 100, work, &tally);
+        *good &= all_once(&tally, 100);
+    }
+    return NULL;
+}
+
+static void several_callers(void **state)
+{
+    pthread_t threads[4];
+    bool good[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &good[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(good[i]);
+    }
+}
+
+/* In the child: with threads of its own, for the parts wait for each other. A child that hangs is
+ * ended by its alarm. */
+static int in_a_fork(void)
+{
+    struct tally tally = {.caller = pthread_self(), .meeting = 2};
+    pthread_barrier_t meet;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(60);
+        pthread_barrier_init(&meet, NULL, 2);
+        tally.meet = &meet;
+        gd_workers_run(2, PARTS, work, &tally);
+        _exit(all_once(&tally, PARTS) ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void after_a_fork(void **state)
+{
+    struct tally tally = {.caller = pthread_self()};
+
+    (void)state;
+    gd_workers_run(4, PARTS, work, &tally); /* the threads are there */
+    assert_int_equal(in_a_fork(), 0);
+    assert_int_equal(in_a_fork(), 0);
+}
+
+static void *run_until(void *arg)
+{
+    atomic_bool *stop = arg;
+
+    while (!atomic_load(stop)) {
+        struct tally tally = {.caller = pthread_self()};
+
+        gd_workers_run(2, 10, work, &tally);
+    }
+    return NULL;
+}
+
+/* Forks while another thread calls, so that locks are taken at some of them. */
+static void a_fork_in_between(void **state)
+{
+    atomic_bool stop = false;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, run_until, &stop), 0);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(in_a_fork(), 0);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_part_once),    cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(several_callers),   cmocka_unit_test(after_a_fork),
+        cmocka_unit_test(a_fork_in_between),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
