@@ -228,8 +228,9 @@ void watching_unwatch(struct gd_watching *w, struct watch_cover *cover);
 struct watch_judging {
     struct gd_watching *w;
     int64_t step;
-    bool recheck; /* reports again what was reported */
-    bool stop;    /* a hit wants the training to stop */
+    bool recheck;           /* reports again what was reported, stops nothing */
+    uint64_t stop_sequence; /* of the stop that the values are of; 0: of the one that comes */
+    bool stop;              /* a hit wants the training to stop */
     size_t hits;
     char *why; /* filled by the first such hit */
     size_t size;

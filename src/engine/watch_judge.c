@@ -111,6 +111,7 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
     if (watch->expr)
         snprintf(hit.expression, sizeof hit.expression, "%s", gd_expr_text(watch->expr));
     hit.step = judging->step;
+    hit.stop_sequence = judging->stop_sequence;
     hit.error = verdict->outcome == GD_NOT_CHECKED ? verdict->error : 0;
     fill_params(&hit, verdict);
     fill_place(judging, cover, place, &hit);

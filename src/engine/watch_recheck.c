@@ -110,7 +110,10 @@ struct answer { /* what came for one tensor */
 static struct watch_judging begin_judging(struct watch_recheck *recheck)
 {
     recheck->w->judging++;
-    return (struct watch_judging){.w = recheck->w, .step = recheck->step, .recheck = true};
+    return (struct watch_judging){.w = recheck->w,
+                                  .step = recheck->step,
+                                  .recheck = true,
+                                  .stop_sequence = recheck->sequence};
 }
 
 static void end_judging(struct watch_recheck *recheck, const struct watch_judging *judging)
@@ -220,7 +223,10 @@ static void finish_question(struct question *question, const struct answer *answ
 {
     struct watch_recheck *recheck = question->recheck;
     const struct gd_session *session = recheck->w->session;
-    if (session->stop.sequence == recheck->sequence && session->state == GD_STOPPED)
+    /* Initial weights are asked for all at once, before the training can be told to go on: what
+     * comes is of that stop, however late. */
+    bool stands = session->stop.sequence == recheck->sequence && session->state == GD_STOPPED;
+    if (stands || (recheck->initial && gd_session_is_live(session)))
         judge_answer(recheck, &question->ref, answer);
     else if (!recheck->err.code)
         gd_fail(&recheck->err, GD_ESTATE, "the training went on before everything was checked");
@@ -356,7 +362,8 @@ static void ask_on(struct watch_recheck *recheck)
     if (recheck->asking)
         return;
     recheck->asking = true;
-    while (recheck->next < recheck->count && recheck->waiting < ASKED_AT_ONCE) {
+    size_t most = recheck->initial ? SIZE_MAX : ASKED_AT_ONCE;
+    while (recheck->next < recheck->count && recheck->waiting < most) {
         if (recheck->err.code)
             recheck->next = recheck->count;
         else

@@ -251,6 +251,44 @@ static void test_initial_ahead(void **state)
     bench_free(bench);
 }
 
+struct held { /* questions that the fake has not answered yet */
+    gd_stats_fn fn[8];
+    void *ctx[8];
+    int count;
+};
+static struct held held;
+
+static void hold_stats(struct fake_target *fake, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                       void *ctx)
+{
+    (void)fake;
+    (void)ref;
+    assert_true(held.count < 8);
+    held.fn[held.count] = fn;
+    held.ctx[held.count++] = ctx;
+}
+
+/* The training is told to go on before the answers are there. */
+static void test_initial_late(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, 0);
+    struct gd_shape shape = {.rank = 1, .dim = {4}};
+    (void)state;
+    memset(&held, 0, sizeof held);
+    bench->fake->on_stats = hold_stats;
+    bench_stop(bench, GD_STOP_CONNECTED, 0);
+    bench_must_watch(bench, "WI");
+    assert_int_equal(held.count, 2);
+    bench_run(bench);
+    for (int i = 0; i < 2; i++)
+        held.fn[i](held.ctx[i], GD_FLOAT32, &shape, &stats, 0, NULL);
+    assert_int_equal(bench->hit_count, 2);
+    assert_int_equal(bench->hits[0].stop_sequence, 1);
+    assert_int_equal(bench->hits[0].step, 0);
+    bench_free(bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
