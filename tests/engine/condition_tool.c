@@ -286,13 +286,36 @@ static int do_expr(char *line, struct gd_err *err)
     return GD_OK;
 }
 
+static int do_table(char *line, struct gd_err *err)
+{
+    const struct gd_condition *condition;
+
+    (void)line;
+    (void)err;
+    for (size_t i = 0; (condition = gd_condition_at(i)); i++) {
+        printf("condition %s %s %s", condition->id, condition->abbr,
+               gd_condition_selector(condition));
+        for (int p = 0; p < condition->param_count; p++) {
+            const struct gd_condition_param *param = &condition->param[p];
+            if (!param->hidden && param->has_default)
+                printf(" %s=%g", param->name, param->value);
+            else if (!param->hidden)
+                printf(" %s", param->name);
+        }
+        printf("\n");
+    }
+    for (int i = GD_STAT_NONE + 1; i < GD_STAT_TOTAL; i++)
+        printf("figure %s\n", gd_statistic_name((enum gd_statistic)i));
+    return GD_OK;
+}
+
 static const struct {
     const char *name;
     int (*run)(char *line, struct gd_err *err);
 } commands[] = {
-    {"cur", do_cur},       {"prev", do_prev},   {"absent", do_absent},
-    {"at", do_at},         {"look", do_look},   {"past", do_past},
-    {"scalar", do_scalar}, {"judge", do_judge}, {"expr", do_expr},
+    {"cur", do_cur},   {"prev", do_prev},   {"absent", do_absent}, {"at", do_at},
+    {"look", do_look}, {"past", do_past},   {"scalar", do_scalar}, {"judge", do_judge},
+    {"expr", do_expr}, {"table", do_table},
 };
 
 static int run(char *line, struct gd_err *err)

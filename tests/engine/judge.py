@@ -34,6 +34,7 @@ class Value:
         else:
             array = values.astype(dtype)
             self.bytes = array.tobytes()
+            array = np.abs(array) if array.dtype.kind == "c" else array
         self.dtype = dtype
         self.shape = array.shape if shape is None else shape
         self.x = array.astype(np.float64).ravel()

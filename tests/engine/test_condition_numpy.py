@@ -2,6 +2,7 @@
 """Every condition and parameter at, just under and just over its threshold, for every dtype, against
 numpy in float64. The rules are written down here a second time, from the specification."""
 import math
+import subprocess
 import tempfile
 import unittest
 import warnings
@@ -9,7 +10,7 @@ import warnings
 import harness
 import numpy as np
 from judge import (COMPARE, DTYPES, EMPTY, FLOATS, INF, NAN, NO_FIGURE, NO_HISTORY, NO_MEMORY, NO_PREVIOUS,
-                   NO_VALUE, NOT_CAPTURED, NOT_NUMBERS, Batch, Value, figures)
+                   NO_VALUE, NOT_CAPTURED, NOT_NUMBERS, TOOL, Batch, Value, figures)
 
 RANGE = {"range_start_inclusive": 0, "range_end_inclusive": 4}
 ABOVE = ["abs_mean_gt", "max_gt", "min_gt", "mean_gt"]
@@ -73,6 +74,45 @@ class Conditions(unittest.TestCase):
                 continue
             outcome = "hit" if COMPARE[op](actual, limit) else "none"
             self.batch.judge(condition, params, outcome, actual=actual)
+
+    def test_manual(self):
+        """docs/conditions.md names every condition, parameter, default and figure."""
+        text = (harness.SOURCE / "docs" / "conditions.md").read_text()
+        ran = subprocess.run([str(TOOL)], input="table\n", capture_output=True, text=True, check=True)
+        rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+        lines = [line.split() for line in ran.stdout.splitlines()]
+        for _, name, abbreviation, selector, *params in (line for line in lines if line[0] == "condition"):
+            row = rows[name]
+            self.assertEqual([cell.strip() for cell in row.split("|")][2], abbreviation)
+            self.assertIn(selector, row)
+            for param in params if abbreviation != "AR" else []:
+                param, _, default = param.partition("=")
+                self.assertIn(f"`{param}`", row)
+                if default:
+                    shown = row.split(f"`{param}` (")[1].split(")")[0]
+                    self.assertEqual(float(shown), float(default), name)
+        figures_told = [line[1] for line in lines if line[0] == "figure"]
+        self.assertGreater(len(figures_told), 30)
+        for figure in figures_told:
+            self.assertIn(f"`{figure}`", text)
+
+    def test_complex(self):
+        """Judged by their magnitudes."""
+        for dtype in ("complex64", "complex128"):
+            value = Value(dtype, [3 + 4j, 0, -5j, 2])
+            self.batch.cur(value)
+            self.batch.prev(Value(dtype, [3 + 4j, 0, -4j, 2]))
+            self.around("TL", "max_gt", 5.0)
+            self.around("TS", "abs_mean_lt", 3.0)
+            self.around("TZ", "zero_percentage_ge", 25.0)
+            self.around("TR", "max_min_gt", 5.0)
+            self.around("WCL", "abs_mean_update_ratio_gt", 0.25 / (2.75 + 1e-9))
+            self.batch.judge("TO", {}, "none")
+            for bad, error in ((complex(1, math.nan), NAN), (complex(math.inf, 1), INF)):
+                self.batch.cur(Value(dtype, [bad, 1]))
+                self.batch.judge("TO", {}, "hit")
+                self.batch.judge("TZ", {}, "unchecked", error)
+        self.batch.run()
 
     def test_thresholds(self):
         for dtype in DTYPES:
