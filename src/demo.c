@@ -3,23 +3,17 @@
 
 #include <libgen.h>
 #include <limits.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define STRIDE     10 /* steps taken at once while looking for the bad one */
-#define MAX_STEPS  400
-#define LINE_BYTES 1024
-
 static const char hint[] =
     "\nThis training has a fault: after some dozens of steps its loss is no number any more. Try:\n"
     "  step            one training step (an empty line repeats it); step 10 takes ten\n"
     "  info graph      what is being trained\n"
-    "  break type:Log  stop at every logarithm; then continue\n"
-    "  print .         the tensor that the current node made; inputs shows what it came from\n"
+    "  watch TO on all stop at the first tensor with a NaN or an infinity; then continue\n"
+    "  why             where it came from, once it stopped; print . shows the tensor itself\n"
     "  help            everything else\n\n";
 
 /* GRADB_DEMO, or beside this program: in the build tree, then where it is installed. */
@@ -49,168 +43,47 @@ static bool find_program(char *out, size_t size)
 
 /* ---- the tour: what a person would type, line by line ---- */
 
-static void say(const char *text)
-{
-    printf("\n# %s\n", text);
-    fflush(stdout);
-}
-
-static int type_line(struct repl *repl, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int type_line(struct repl *repl, const char *format, ...)
-{
-    char line[LINE_BYTES];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    printf("(gradb) %s\n", line);
-    fflush(stdout);
-    return repl_execute(repl, line);
-}
-
-static struct gd_session *stopped_session(struct repl *repl)
-{
-    struct gd_session *session = repl_debugger(repl)->current;
-    return session != NULL && session->state == GD_STOPPED ? session : NULL;
-}
-
-static bool loss_is_bad(const struct gd_session *session)
-{
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, "loss") == 0) {
-            return !isfinite(session->scalar[i].value);
-        }
-    }
-    return false;
-}
-
-/* Strides through the training until the loss is no number. *good is the last step that was good.
- */
-static int stride_to_bad_loss(struct repl *repl, int64_t *good)
-{
-    struct gd_session *session = stopped_session(repl);
-    *good = 0;
-
-    while (session != NULL && session->stop.step < MAX_STEPS) {
-        int rc = type_line(repl, "step %d", STRIDE);
-        session = stopped_session(repl);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        if (session != NULL && loss_is_bad(session)) {
-            return GD_OK;
-        }
-        *good = session != NULL ? session->stop.step : 0;
-    }
-    fprintf(stderr, "error: the demo's training did not go wrong\n");
-    return GD_ESTATE;
-}
-
-struct verdict {
-    bool done;
-    bool bad;
+static const struct {
+    const char *say; /* before the command; NULL: nothing */
+    const char *command;
+} tour[] = {
+    {"A little transformer is being trained. It stands before its first step.", "info graph"},
+    {"Ten steps: the loss falls.", "step 10"},
+    {"Later it will be no number any more. Stop at the first tensor with a NaN or an infinity:",
+     "watch TO on all"},
+    {NULL, "continue"},
+    {"There it is, in the middle of a step. What is wrong with it, and where did that come from?",
+     "find nonfinite ."},
+    {NULL, "why"},
+    {"The line that takes the logarithm:", "list"},
+    {"The loss on its way there:", "info history loss -n 5"},
+    {"What did watching cost?", "info watchpoints"},
 };
 
-static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
-                     const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+/* Every line, or up to the first that fails. */
+static int play_tour(struct repl *repl)
 {
-    struct verdict *verdict = ctx;
-
-    (void)dtype;
-    (void)shape;
-    (void)step;
-    verdict->done = true;
-    verdict->bad = err == NULL && stats->nan + stats->pos_inf + stats->neg_inf > 0;
-}
-
-/* Whether the node that just executed made values that are not finite. */
-static bool output_is_bad(struct repl *repl, struct gd_session *session)
-{
-    static struct verdict verdict; /* an answer that comes late still has a place to go */
-    struct gd_debugger *debugger = repl_debugger(repl);
-    struct gd_tensor_ref ref = {.node = session->stop.node};
-
-    verdict = (struct verdict){.done = false};
-    if (gd_session_stats(session, &ref, on_stats, &verdict, NULL) != GD_OK) {
-        return false;
-    }
-    while (!verdict.done && !repl_wants_quit(repl)) {
-        debugger->pump(debugger->pump_ctx, -1);
-    }
-    return verdict.bad;
-}
-
-/* From breakpoint to breakpoint until the output is bad. */
-static int continue_to_bad_output(struct repl *repl)
-{
-    for (int i = 0; i < 2 * STRIDE; i++) {
-        int rc = type_line(repl, "continue");
-        struct gd_session *session = stopped_session(repl);
-        if (rc == GD_OK && i == 0) {
-            type_line(repl, "set print threshold 6");
-            rc = type_line(repl, "display ."); /* from now on at every stop */
+    for (size_t i = 0; i < sizeof(tour) / sizeof(tour[0]); i++) {
+        if (tour[i].say != NULL) {
+            printf("\n# %s\n", tour[i].say);
         }
+        printf("(gradb) %s\n", tour[i].command);
+        fflush(stdout);
+        int rc = repl_execute(repl, tour[i].command);
         if (rc != GD_OK) {
             return rc;
         }
-        if (session != NULL && output_is_bad(repl, session)) {
-            return GD_OK;
-        }
     }
-    fprintf(stderr, "error: the demo's tour did not find the fault\n");
-    return GD_ESTATE;
-}
-
-static int show_input(struct repl *repl)
-{
-    struct gd_session *session = stopped_session(repl);
-    struct gd_node_info info;
-
-    if (session == NULL || !gd_graph_node(session->graph, session->stop.node, &info) ||
-        info.input_count == 0) {
+    const struct gd_session *session = repl_debugger(repl)->current;
+    if (session == NULL || session->stop.reason != GD_STOP_HIT) {
+        fprintf(stderr, "error: the demo's training did not go wrong\n");
         return GD_ESTATE;
     }
-    return type_line(repl, "find zero %s", gd_graph_name(session->graph, info.inputs[0].node));
-}
-
-static int play_tour(struct repl *repl)
-{
-    int64_t good = 0;
-
-    say("A little transformer is being trained. It stands before its first step.");
-    type_line(repl, "info graph");
-    say("Ten steps at a time: the loss falls, and then it is no number any more.");
-    int rc = stride_to_bad_loss(repl, &good);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    say("The run can be repeated: start again and stand before the bad steps.");
-    rc = type_line(repl, "run");
-    if (rc == GD_OK && good > 0) {
-        rc = type_line(repl, "step %lld", (long long)good);
-    }
-    if (rc == GD_OK) {
-        say("Look at the logarithm in the loss, once every step.");
-        rc = type_line(repl, "break type:Log");
-    }
-    if (rc == GD_OK) {
-        rc = continue_to_bad_output(repl);
-    }
-    if (rc != GD_OK) {
-        return rc;
-    }
-    say("There it is: -Inf. Where, and what went in?");
-    type_line(repl, "find nonfinite .");
-    rc = show_input(repl);
-    say("In the same place a probability that is 0, and this line takes its logarithm:");
-    type_line(repl, "list");
-    say("The next operators carry it into the loss.");
-    type_line(repl, "next");
-    say("Found: the logarithm of a probability that underflowed to 0, with nothing to guard it.");
-    return rc;
+    printf("\n# Found: the logarithm of a probability that underflowed to 0, with nothing to guard "
+           "it.\n");
+    fflush(stdout);
+    repl_clear_status(repl); /* the watchpoint that fired is what was to be shown */
+    return GD_OK;
 }
 
 int demo_start(struct repl *repl, bool terminal)
