@@ -423,6 +423,19 @@ static struct gd_hit *hit_slot(struct gd_session *session)
     return &session->hits[session->hit_count++];
 }
 
+/* A process tells no more than the wire number, which several conditions share. */
+static const struct gd_condition *kind_of(const struct gd_session *session,
+                                          const struct gd_hit *hit)
+{
+    const struct gd_watchpoint *watch =
+        hit->kind ? NULL : gd_watchpoint_at(session->debugger, hit->watchpoint);
+
+    if (watch && watch->condition && watch->condition->wire == hit->condition) {
+        return watch->condition;
+    }
+    return hit->kind;
+}
+
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
 {
     struct gd_hit *kept = hit_slot(session);
@@ -433,6 +446,7 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
     }
     *kept = *hit;
     kept->node_name[sizeof(kept->node_name) - 1] = '\0';
+    kept->kind = kind_of(session, kept);
     if (kept->param_count < 0 || kept->param_count > GD_MAX_HIT_PARAMS) {
         kept->param_count = 0;
     }
