@@ -12,8 +12,12 @@
 #include "engine/history.h"
 #include "engine/why_impl.h"
 
-#define LARGE_UPDATE 0.05 /* of a weight's size, in one step */
-#define RATE_GROWN   4.0  /* times the first learning rate */
+/* An update against a weight's size. The first is what was measured of the weight in question; the
+ * second is enough to doubt a weight that nobody asked about, or that was only estimated: a small
+ * matrix in a healthy warm-up reaches 0.15. */
+#define LARGE_UPDATE 0.1
+#define RUNAWAY      0.25
+#define RATE_GROWN   4.0 /* times the first learning rate, to be worth a word by itself */
 
 /* ---- the batch ------------------------------------------------------------------------------ */
 
@@ -161,6 +165,16 @@ static bool is_adaptive(const struct why_walk *walk, gd_node_id parameter, const
                                   "RMSProp* ApplyRMSProp* AdaMax*");
 }
 
+/* What an optimizer moves; not its moments. */
+static bool is_trained(const struct why_walk *walk, const struct why_tensor *leaf)
+{
+    gd_node_id writer = leaf->is_leaf ? why_writer(walk->session->graph, leaf->node) : GD_NO_NODE;
+    struct gd_node_info info;
+
+    return writer != GD_NO_NODE && gd_graph_node(walk->session->graph, writer, &info) &&
+           info.inputs[0].node == leaf->node;
+}
+
 bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight, double *ratio)
 {
     const struct gd_stats *s = &weight->stats;
@@ -168,8 +182,7 @@ bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight
     const char *type = "";
 
     *ratio = 0;
-    if (!weight->is_leaf || weight->is_constant || !weight->has_stats ||
-        why_writer(walk->session->graph, weight->node) == GD_NO_NODE) {
+    if (!weight->has_stats || !is_trained(walk, weight)) {
         return false;
     }
     if (s->has_prev && s->mean_abs_prev > 0) {
@@ -177,7 +190,7 @@ bool why_odd_weight(const struct why_walk *walk, const struct why_tensor *weight
     } else if (rate && s->abs_mean > 0 && is_adaptive(walk, weight->node, &type)) {
         *ratio = fabs(rate->value) / s->abs_mean;
     }
-    return *ratio >= LARGE_UPDATE;
+    return *ratio >= (s->has_prev && weight == walk->tensors ? LARGE_UPDATE : RUNAWAY);
 }
 
 /* The gradients were clipped on their way to the optimizer: then they are not to blame. */
@@ -220,8 +233,7 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
         return false;
     }
     grown = rate->first > 0 ? rate->value / rate->first : 0;
-    if (weight ? !odd || (grown < RATE_GROWN && ratio < 4 * LARGE_UPDATE)
-               : grown < RATE_GROWN || (rate->value < 0.1 && grown < 1000)) {
+    if (weight ? !odd : grown < RATE_GROWN || (rate->value < 0.1 && grown < 1000)) {
         return false;
     }
     gd_buf_printf(say, "The learning rate is %.4g", rate->value);
@@ -339,8 +351,7 @@ static bool is_small(const struct why_walk *walk, const struct why_tensor *weigh
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
 
-        if (tensor->is_leaf && tensor->shape.rank > 1 && tensor->has_stats &&
-            why_writer(walk->session->graph, tensor->node) != GD_NO_NODE) {
+        if (tensor->shape.rank > 1 && tensor->has_stats && is_trained(walk, tensor)) {
             any = true;
             if (why_odd_weight(walk, tensor, &ratio)) {
                 return false;
@@ -388,29 +399,42 @@ static uint32_t first_use(const struct why_walk *walk, const struct why_tensor *
     return first;
 }
 
+/* The odd input that is used first, with its sentence; the others are named. */
 static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_finding *ret)
 {
     const struct why_tensor *found = NULL;
+    struct gd_buf say = GD_BUF_INIT(1000);
 
     for (size_t i = 0; i < walk->count; i++) {
         struct why_tensor *tensor = &walk->tensors[i];
-        struct gd_buf say = GD_BUF_INIT(1000);
+        struct gd_buf one = GD_BUF_INIT(1000);
 
-        if (why_odd_input(walk, tensor, &say)) {
+        if (why_odd_input(walk, tensor, &one)) {
             tensor->verdict = GD_WHY_BAD;
-            gd_buf_printf(&ret->text, "%s%s", found ? " " : "", gd_buf_text(&say));
             if (!found || first_use(walk, tensor) < first_use(walk, found)) {
                 found = tensor;
+                gd_buf_clear(&say);
+                gd_buf_puts(&say, gd_buf_text(&one));
             }
         } else if (tensor->has_stats && is_batch(walk, tensor) &&
                    tensor->verdict == GD_WHY_UNKNOWN) {
             tensor->verdict = GD_WHY_GOOD;
         }
-        gd_buf_deinit(&say);
+        gd_buf_deinit(&one);
     }
     if (found) {
         snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
+        gd_buf_puts(&ret->text, gd_buf_text(&say));
     }
+    for (size_t i = 0; found && i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor != found && tensor->verdict == GD_WHY_BAD && is_batch(walk, tensor)) {
+            gd_buf_printf(&ret->text, " %s is out of the ordinary, too (%s).",
+                          why_name(walk, tensor), tensor->note);
+        }
+    }
+    gd_buf_deinit(&say);
     return found;
 }
 
