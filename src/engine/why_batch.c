@@ -491,6 +491,7 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
                       found->note);
         return found;
     }
+    walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
                             "the batch, the weights, the learning rate. With `set keep-previous "
                             "all` values are compared with those of the step before.");

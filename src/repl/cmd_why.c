@@ -768,7 +768,7 @@ const struct command cmd_why_table[] = {
             "\n"
             "  why\n"
             "  why loss\n"
-            "  why NLLLoss-op54 -a\n",
+            "  why NLLLoss-op50 -a\n",
         .args = {ARG_TENSOR},
         .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_REPEATS,
         .run = run_why,

@@ -1,0 +1,3 @@
+# Nothing has fired.
+step
+why hit 1
