@@ -187,13 +187,4 @@ void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observa
 /* "NaN, no value of the step before": the reasons in words. `ret` is always terminated. */
 void gd_hit_error_text(unsigned error, char *ret, size_t size);
 
-/* What statistics must be computed with so that the condition can be evaluated from them. */
-void gd_condition_options(int wire, const struct gd_remote_param *params, size_t count,
-                          struct gd_stats_options *ret);
-/* Evaluates a condition by its wire number. Returns the bits of enum gd_hit_error (then nothing
- * fires); *fired and hits[0..count) tell what did. */
-unsigned gd_condition_evaluate(int wire, const struct gd_remote_param *params, size_t count,
-                               const struct gd_stats *stats, struct gd_hit_param *hits,
-                               bool *fired);
-
 #endif

@@ -151,23 +151,28 @@ static unsigned evaluate(const char *condition, const struct gd_condition_value 
                          size_t count, const float *cur, const float *prev, int64_t elements,
                          bool *fired, struct gd_hit_param *hits)
 {
-    struct gd_remote_param params[GD_MAX_CONDITION_PARAMS];
-    struct gd_stats_options options;
+    const struct gd_condition *found = find(condition);
+    struct gd_condition_want want;
+    struct gd_verdict verdict;
     struct gd_stats stats;
     struct gd_tensor *a, *b = NULL;
     struct gd_shape shape = {.rank = 1, .dim = {elements}};
-    const struct gd_condition *found = find(condition);
-    size_t n = gd_condition_encode(found, values, count, params);
     size_t bytes = (size_t)elements * sizeof *cur;
     assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, cur, bytes, NULL, NULL, &a, NULL), GD_OK);
     if (prev)
         assert_int_equal(gd_tensor_wrap(GD_FLOAT32, &shape, prev, bytes, NULL, NULL, &b, NULL),
                          GD_OK);
-    gd_condition_options(found->wire, params, n, &options);
+    gd_condition_want(found, values, count, &want);
+    const struct gd_stats_options options = {
+        .rtol = want.rtol, .atol = want.atol, .range_count = 1, .range = {want.range}};
     assert_int_equal(gd_stats_compute(a, b, &options, &stats, NULL), GD_OK);
     gd_tensor_unref(a);
     gd_tensor_unref(b);
-    return gd_condition_evaluate(found->wire, params, n, &stats, hits, fired);
+    const struct gd_observation seen = {.stats = &stats, .value_step = -1};
+    gd_condition_judge(found, values, count, &seen, &verdict);
+    memcpy(hits, verdict.param, sizeof verdict.param);
+    *fired = verdict.outcome == GD_IS_HIT;
+    return verdict.error;
 }
 
 static void test_evaluation(void **state)
