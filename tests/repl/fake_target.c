@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "repl/fake_target.h"
+#include "repl/fake_watch.h"
 
 struct fake_value {
     struct fake_value *next;
@@ -173,6 +174,23 @@ static struct gd_stop stop_of_run(struct fake *fake)
     return stop;
 }
 
+/* Steps until a watchpoint wants a stop, or they are done; a run without end takes a hundred. */
+static struct gd_stop watched_run(struct fake *fake)
+{
+    int64_t steps = fake->run.kind == GD_RUN_STEP ? fake->run.count : 100;
+    struct gd_stop stop = {.reason = GD_STOP_STEP,
+                           .step = fake->session->stop.step,
+                           .at_step_end = true,
+                           .node = GD_NO_NODE};
+    for (int64_t i = 0; i < steps && stop.reason != GD_STOP_HIT; i++) {
+        stop.step++;
+        if (fake_watch_report(fake, stop.step)) {
+            stop.reason = GD_STOP_HIT;
+        }
+    }
+    return stop;
+}
+
 static void pump(void *ctx, double max_seconds)
 {
     struct fake *fake = ctx;
@@ -191,9 +209,19 @@ static void pump(void *ctx, double max_seconds)
         fake->debugger->interrupted = true; /* the user loses patience */
     }
     if (fake->session->state == GD_RUNNING) {
-        struct gd_stop stop = fake->has_next_stop ? fake->next_stop : stop_of_run(fake);
+        bool steps = fake->run.kind == GD_RUN_STEP || fake->run.kind == GD_RUN_CONTINUE;
+        struct gd_stop stop = fake->has_next_stop    ? fake->next_stop
+                              : fake->plans && steps ? watched_run(fake)
+                                                     : stop_of_run(fake);
         fake->has_next_stop = false;
         gd_session_on_stopped(fake->session, &stop);
+    }
+    if (fake->costs_fn && !fake->never_answer) {
+        gd_watch_costs_fn fn = fake->costs_fn;
+        fake->costs_fn = NULL;
+        fake_watch_answer(fake, fn, fake->costs_ctx);
+    } else if (fake->costs_fn) {
+        fake->debugger->interrupted = true;
     }
     ev_run(fake->loop, EVRUN_NOWAIT);
 }
@@ -209,6 +237,25 @@ static int fake_keep_previous(struct gd_target *target, const gd_node_id *nodes,
     (void)nodes;
     (void)err;
     fake_of(target)->kept = count;
+    return GD_OK;
+}
+
+static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
+                      struct gd_err *err)
+{
+    (void)err;
+    fake_watch_plan(fake_of(target), plan);
+    return GD_OK;
+}
+
+static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                       struct gd_err *err)
+{
+    struct fake *fake = fake_of(target);
+    (void)err;
+    assert_null(fake->costs_fn);
+    fake->costs_fn = fn;
+    fake->costs_ctx = ctx;
     return GD_OK;
 }
 
@@ -244,6 +291,13 @@ static void fake_describe(struct gd_target *target,
 
 static void fake_target_destroy(struct gd_target *target)
 {
+    struct fake *fake = fake_of(target);
+    struct gd_err gone = {.code = GD_ELOST, .text = "gone"};
+    if (fake->costs_fn) { /* each question is answered once */
+        fake->costs_fn(fake->costs_ctx, NULL, 0, &gone);
+        fake->costs_fn = NULL;
+    }
+    fake_watch_free(fake);
     fake_of(target)->target = NULL;
     free(target);
 }
@@ -256,6 +310,8 @@ static const struct gd_target_ops fake_ops = {
     .fetch = fake_fetch,
     .stats = fake_stats,
     .keep_previous = fake_keep_previous,
+    .watch_plan = watch_plan,
+    .watch_costs = watch_costs,
     .detach = fake_detach,
     .kill = fake_kill,
     .describe = fake_describe,
@@ -298,7 +354,7 @@ void fake_create(struct fake *fake, const struct repl_options *options)
     target->base.ops = &fake_ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_NEXT | GD_CAN_INTERRUPT | GD_CAN_FETCH |
                                 GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_DETACH | GD_CAN_KILL |
-                                GD_CAN_FINISH;
+                                GD_CAN_FINISH | GD_CAN_WATCH;
     fake->target = &target->base;
     assert_int_equal(gd_session_create(fake->debugger, fake->target, &peer, &fake->session, &err),
                      GD_OK);
@@ -386,6 +442,14 @@ void fake_set(struct fake *fake, gd_node_id node, uint32_t slot, enum gd_iter it
     if (gd_tensor_bytes(value->tensor) > 0) {
         memcpy(gd_tensor_bytes_mut(value->tensor), data, gd_tensor_bytes(value->tensor));
     }
+}
+
+struct gd_tensor *fake_value_of(struct fake *fake, gd_node_id node, uint32_t slot,
+                                enum gd_iter iter)
+{
+    struct gd_tensor_ref ref = {.node = node, .slot = slot, .iter = iter};
+    struct fake_value *value = find_value(fake, &ref);
+    return value ? value->tensor : NULL;
 }
 
 void fake_stop(struct fake *fake, int64_t step, gd_node_id node)

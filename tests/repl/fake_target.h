@@ -15,6 +15,7 @@
 
 struct ev_loop;
 struct fake_answer;
+struct fake_plan;
 struct fake_value;
 
 struct fake {
@@ -41,6 +42,9 @@ struct fake {
     bool has_next_stop;
     struct fake_answer *answers;
     struct fake_value *values;
+    struct fake_plan *plans;    /* fake_watch.h */
+    gd_watch_costs_fn costs_fn; /* asked for; waits for the pump */
+    void *costs_ctx;
 };
 
 /* One connected session without a graph, and a repl with these options. The caller checks nothing:
@@ -58,6 +62,9 @@ void fake_graph_done(struct fake *fake); /* commits and reports */
 /* The value of a slot, copied; NULL data takes it away. */
 void fake_set(struct fake *fake, gd_node_id node, uint32_t slot, enum gd_iter iter,
               enum gd_dtype dtype, const struct gd_shape *shape, const void *data);
+/* What fake_set gave; NULL none. */
+struct gd_tensor *fake_value_of(struct fake *fake, gd_node_id node, uint32_t slot,
+                                enum gd_iter iter);
 void fake_stop(struct fake *fake, int64_t step, gd_node_id node); /* GD_NO_NODE: between steps */
 void fake_lose(struct fake *fake, const char *why);
 

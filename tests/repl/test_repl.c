@@ -274,7 +274,7 @@ static void break_and_continue(void **state)
     net_expect_part(n, "info breakpoints", "1    breakpoint  keep  n ");
     net_expect(n, "delete 2-3", "");
     net_expect_rc(n, "delete 2", GD_ENOTFOUND,
-                  "error: there is no breakpoint 2: \"info breakpoints\" lists them\n");
+                  "error: there is no breakpoint or watchpoint 2: \"info breakpoints\" lists them\n");
     net_expect(n, "delete", "");
     net_expect(n, "info breakpoints", "No breakpoints.\n");
 }
@@ -346,7 +346,7 @@ static void commands_run_at_the_stop(void **state)
     assert_null(strstr(out, "Breakpoint"));
     assert_null(strstr(out, "never"));
     assert_non_null(strstr(out, "Stopped")); /* the stop after the one that the body continued */
-    net_expect_part(n, "commands 7", "error: there is no breakpoint 7");
+    net_expect_part(n, "commands 7", "error: there is no breakpoint or watchpoint 7");
 }
 
 static void enable_once_disables_after_the_stop(void **state)
