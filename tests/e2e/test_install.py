@@ -99,10 +99,19 @@ class Installed(unittest.TestCase):
 
     def test_batch(self):
         self.build_trainer()
-        line = next(line for block in blocks("sh") for line in block if "--batch" in line)
+        line = next(line for block in blocks("sh") for line in block if "'step 3'" in line)
         done = self.shell(line)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("2 nodes", done.stdout)
+
+    def test_watching_leaves_a_history(self):
+        self.build_trainer()
+        lines = [line for block in blocks("sh") for line in block if "history" in line]
+        self.assertEqual(len(lines), 2)
+        for line in lines:
+            done = self.shell(line)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^ *100 +\d")
 
     def test_mindspore_run(self):
         done = self.shell("gradb run -- python3 train.py", input="info target\nstep\nkill\nquit\n")
