@@ -53,6 +53,13 @@ static const struct {
     {"parameters", GD_OK, "de"},
     {"gradients", GD_OK, "f"},
     {"activations", GD_OK, "b"},
+    {"activations:relu", GD_OK, "b"},
+    {"activations:RELU", GD_OK, "b"},
+    {"activations:*lu", GD_OK, "b"},
+    {"activations:gelu", GD_OK, ""},
+    {"activations:conv2d", GD_OK, ""}, /* is none */
+    {"weights, activations:relu", GD_OK, "bd"},
+    {"all except activations:relu", GD_OK, "acdefgh"},
     {"type:conv2d", GD_OK, "ac"},
     {"type:conv2d*", GD_OK, "acf"},
     {"type:Nothing", GD_OK, ""},
@@ -80,7 +87,13 @@ static const struct {
     {"ReLU-op2 | weights|Gradients", GD_OK, "bdf"},
     {"all except weights", GD_OK, "abcefgh"},
     {"all except weights, type:X", GD_OK, "abcefh"},
+    {"all except Default with weights", GD_OK, "dfg"},
+    {"all except Default, Gradients with weights, ReLU-op2 except type:ReLU", GD_OK, "dg"},
     {"\"odd[0],name\"", GD_OK, "g"},
+    {"*[C]onv2D*", GD_OK, "acf"},
+    {"*[!]]onv2D-op[!]1]", GD_OK, "cf"},
+    {"*Conv2D\\-op1", GD_OK, "a"},
+    {"?ef*con*/*", GD_OK, "abc"},
     {"  all  ", GD_OK, "abcdefgh"},
     {"missing", GD_ENOTFOUND, "no node is named 'missing'"},
     {"missing/", GD_ENOTFOUND, "no scope is named 'missing/'"},
@@ -90,7 +103,9 @@ static const struct {
     {",a", GD_EINVAL, "missing at column 1"},
     {"a b", GD_EINVAL, "',' or 'except' is missing at column 3"},
     {"all except", GD_EINVAL, "missing at column 11"},
-    {"all except a except b", GD_EINVAL, "missing at column 14"},
+    {"all except a except b", GD_EINVAL, "',' or 'with' is missing at column 14"},
+    {"all with a", GD_EINVAL, "',' or 'except' is missing at column 5"},
+    {"all except a with", GD_EINVAL, "missing at column 18"},
     {"/abc", GD_EINVAL, "not closed at column 1"},
     {"\"abc", GD_EINVAL, "not closed at column 1"},
     {"x,/a(/", GD_EINVAL, "at column 3"},
@@ -100,6 +115,7 @@ static const struct {
     {"/((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", GD_EINVAL, "too large at column 1"},
     {"/a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+|^Default[/]net[+]?|state/", GD_OK, "abceh"},
     {"type:", GD_EINVAL, "wants an operator type"},
+    {"activations:", GD_EINVAL, "wants a function"},
     {"at:", GD_EINVAL, "wants FILE"},
 };
 
@@ -163,6 +179,72 @@ static void test_ambiguous(void **state)
     gd_graph_destroy(graph);
 }
 
+static size_t resolve(struct gd_graph *graph, const char *text, gd_node_id *first)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *ids = NULL;
+    size_t count = 0;
+
+    assert_int_equal(gd_selector_parse(text, &selector, NULL), GD_OK);
+    assert_int_equal(gd_selector_resolve(selector, graph, &ids, &count, NULL), GD_OK);
+    *first = count ? ids[0] : GD_NO_NODE;
+    free(ids);
+    gd_selector_destroy(selector);
+    return count;
+}
+
+/* Whatever a name holds, quotes make it one term. */
+static void test_odd_names(void **state)
+{
+    static const char *const names[] = {
+        "/abs/x",          "p|q",  "a, b", "weights",  "type:X",
+        "all except none", "x/y/", "*",    "in\"side", "back\\slash"};
+    struct gd_graph *graph = NULL;
+    char quoted[64];
+    (void)state;
+
+    assert_int_equal(gd_graph_create(0, &graph, NULL), GD_OK);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct gd_node_desc desc = {.name = names[i], .type = "X", .order = GD_NO_ORDER};
+
+        assert_int_equal(gd_graph_add(graph, &desc, NULL, NULL), GD_OK);
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        gd_node_id first;
+
+        snprintf(quoted, sizeof(quoted), "\"%s\"", names[i]);
+        if (resolve(graph, quoted, &first) != 1 || first != i) {
+            fail_msg("%s", quoted);
+        }
+    }
+    gd_graph_destroy(graph);
+}
+
+static void test_except_at_end(void **state)
+{
+    static const struct {
+        const char *text;
+        bool has, ends;
+    } selectors[] = {
+        {"all", false, false},
+        {"all except a", true, true},
+        {"all except a, b", true, true},
+        {"all except a with b", true, false},
+        {"all except a with b except c", true, true},
+        {"\"all except a\"", false, false},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++) {
+        struct gd_selector *selector;
+
+        assert_int_equal(gd_selector_parse(selectors[i].text, &selector, NULL), GD_OK);
+        assert_int_equal(gd_selector_has_except(selector), selectors[i].has);
+        assert_int_equal(gd_selector_ends_in_except(selector), selectors[i].ends);
+        gd_selector_destroy(selector);
+    }
+}
+
 static void test_glob(void **state)
 {
     static const struct {
@@ -207,8 +289,8 @@ static void test_glob(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_ambiguous),
+        cmocka_unit_test(test_cases),     cmocka_unit_test(test_ambiguous),
+        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_except_at_end),
         cmocka_unit_test(test_glob),
     };
 

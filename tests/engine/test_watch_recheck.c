@@ -297,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_sum),          cmocka_unit_test(test_process),
         cmocka_unit_test(test_process_lost), cmocka_unit_test(test_debugger_ends),
         cmocka_unit_test(test_initial),      cmocka_unit_test(test_initial_ahead),
+        cmocka_unit_test(test_initial_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
