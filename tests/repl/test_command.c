@@ -23,13 +23,14 @@ static const struct command *find(const char *word)
 static void short_forms_are_gdbs(void **state)
 {
     static const char *const pairs[][2] = {
-        {"r", "run"},          {"c", "continue"},      {"s", "step"},         {"n", "next"},
-        {"u", "run-to"},       {"until", "run-to"},    {"advance", "run-to"}, {"fin", "finish"},
-        {"b", "break"},        {"tb", "tbreak"},       {"d", "delete"},       {"dis", "disable"},
-        {"en", "enable"},      {"i", "info"},          {"p", "print"},        {"l", "list"},
-        {"bt", "backtrace"},   {"where", "backtrace"}, {"q", "quit"},         {"h", "help"},
-        {"k", "kill"},         {"!", "shell"},         {"|", "pipe"},         {"ign", "ignore"},
-        {"cond", "condition"},
+        {"r", "run"},          {"c", "continue"},      {"s", "step"},          {"n", "next"},
+        {"u", "run-to"},       {"until", "run-to"},    {"advance", "run-to"},  {"fin", "finish"},
+        {"b", "break"},        {"tb", "tbreak"},       {"d", "delete"},        {"dis", "disable"},
+        {"en", "enable"},      {"i", "info"},          {"p", "print"},         {"l", "list"},
+        {"bt", "backtrace"},   {"where", "backtrace"}, {"q", "quit"},          {"h", "help"},
+        {"k", "kill"},         {"!", "shell"},         {"|", "pipe"},          {"ign", "ignore"},
+        {"cond", "condition"}, {"nh", "next-hit"},     {"ph", "previous-hit"}, {"wa", "watch"},
+        {"tw", "twatch"},      {"rec", "recommend"},
     };
 
     (void)state;
@@ -37,9 +38,6 @@ static void short_forms_are_gdbs(void **state)
         const struct command *command = NULL;
         struct gd_err err;
         int rc = command_find(NULL, pairs[i][0], strlen(pairs[i][0]), &command, &err);
-        if (rc == GD_ENOTFOUND && strcmp(pairs[i][1], "condition") == 0) {
-            continue; /* comes with the watchpoints */
-        }
         assert_int_equal(rc, GD_OK);
         assert_string_equal(command->name, pairs[i][1]);
     }
