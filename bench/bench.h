@@ -30,6 +30,10 @@ void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 /* A count from the environment, for quick or long runs: BENCH_REPEAT=3. */
 unsigned bench_setting(const char *name, unsigned otherwise);
 
+/* bench_read.c: reads all of it (a multiple of 256 bytes), in loads as wide as the processor has;
+ * returns something that depends on every byte. */
+uint64_t bench_read(const void *data, size_t size);
+
 /* bench_tcp.c: the loopback references. A forked process is the other end. */
 
 /* Seconds to send `total` bytes, in writes of write_size out of `data` (which is that large), to a

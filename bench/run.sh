@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle
+[ $# -gt 0 ] || set -- wire graph step idle watch
 
 bench()
 {
@@ -21,8 +21,13 @@ for figure in "$@"; do
         "$build/bench/bench_idle" "$build/src/gradb" "$build/examples/charlm/charlm"
         bench bench_shm
         ;;
+    watch)
+        "$build/bench/bench_watch" "$build/src/gradb" "$build/examples/charlm/charlm" ||
+            printf 'watch did not finish\n' >&2
+        bench bench_plans
+        ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, watch\n' "$figure" >&2
         exit 2
         ;;
     esac
