@@ -216,12 +216,13 @@ static void pump(void *ctx, double max_seconds)
         fake->has_next_stop = false;
         gd_session_on_stopped(fake->session, &stop);
     }
-    if (fake->costs_fn && !fake->never_answer) {
-        gd_watch_costs_fn fn = fake->costs_fn;
-        fake->costs_fn = NULL;
-        fake_watch_answer(fake, fn, fake->costs_ctx);
-    } else if (fake->costs_fn) {
+    if (fake->cost_count > 0 && fake->never_answer) {
         fake->debugger->interrupted = true;
+    }
+    while (fake->cost_count > 0 && !fake->never_answer) {
+        fake->cost_count--;
+        fake_watch_answer(fake, fake->costs[fake->cost_count].fn,
+                          fake->costs[fake->cost_count].ctx);
     }
     ev_run(fake->loop, EVRUN_NOWAIT);
 }
@@ -253,9 +254,10 @@ static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx
 {
     struct fake *fake = fake_of(target);
     (void)err;
-    assert_null(fake->costs_fn);
-    fake->costs_fn = fn;
-    fake->costs_ctx = ctx;
+    assert_true(fake->cost_count < 4);
+    fake->costs[fake->cost_count].fn = fn;
+    fake->costs[fake->cost_count].ctx = ctx;
+    fake->cost_count++;
     return GD_OK;
 }
 
@@ -293,9 +295,9 @@ static void fake_target_destroy(struct gd_target *target)
 {
     struct fake *fake = fake_of(target);
     struct gd_err gone = {.code = GD_ELOST, .text = "gone"};
-    if (fake->costs_fn) { /* each question is answered once */
-        fake->costs_fn(fake->costs_ctx, NULL, 0, &gone);
-        fake->costs_fn = NULL;
+    while (fake->cost_count > 0) { /* each question is answered once */
+        fake->cost_count--;
+        fake->costs[fake->cost_count].fn(fake->costs[fake->cost_count].ctx, NULL, 0, &gone);
     }
     fake_watch_free(fake);
     fake_of(target)->target = NULL;

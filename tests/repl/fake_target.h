@@ -42,9 +42,12 @@ struct fake {
     bool has_next_stop;
     struct fake_answer *answers;
     struct fake_value *values;
-    struct fake_plan *plans;    /* fake_watch.h */
-    gd_watch_costs_fn costs_fn; /* asked for; waits for the pump */
-    void *costs_ctx;
+    struct fake_plan *plans; /* fake_watch.h */
+    struct {                 /* asked for; wait for the pump */
+        gd_watch_costs_fn fn;
+        void *ctx;
+    } costs[4];
+    int cost_count;
 };
 
 /* One connected session without a graph, and a repl with these options. The caller checks nothing:
