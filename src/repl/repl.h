@@ -79,6 +79,26 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
  * before. */
 void repl_offer_at_prompt(struct repl *repl);
 
+/* What commands may ask of the panes (layout, focus, bind, refresh, winheight, help keys); NULL
+ * slots and no panes: GD_ESTATE "the panes are not open". */
+struct repl_screen_ops {
+    int (*layout)(void *ctx, const char *name, struct gd_err *err); /* NULL: which one it is */
+    const char *(*layout_name)(void *ctx);
+    int (*focus)(void *ctx, const char *pane, struct gd_err *err); /* "next", "prev", a name */
+    int (*height)(void *ctx, int rows, struct gd_err *err);        /* of the console; 0: usual */
+    void (*refresh)(void *ctx);
+    int (*bind)(void *ctx, const char *pane, const char *key, const char *command,
+                struct gd_err *err);
+    /* One call for each key: name, what it does, the panes where, the command or "". */
+    void (*keys)(void *ctx,
+                 void (*fn)(void *fn_ctx, const char *name, const char *help, const char *panes,
+                            const char *command),
+                 void *fn_ctx);
+};
+/* bind and keys work without panes: main sets the table at the start (ctx NULL), the panes set it
+ * again with theirs while they are open. */
+void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx);
+
 /* True once after `tui disable`: panes give way to the prompt. */
 bool repl_take_prompt_wish(struct repl *repl);
 

@@ -168,6 +168,7 @@ static attr_t style_attr(const struct draw *draw, enum draw_style style)
     case DRAW_ERROR: return draw->color ? (attr_t)COLOR_PAIR(1) : A_BOLD;
     case DRAW_MARK: return draw->color ? (attr_t)COLOR_PAIR(2) | A_BOLD : A_BOLD;
     case DRAW_SCOPE: return draw->color ? (attr_t)COLOR_PAIR(3) : A_NORMAL;
+    default: break;
     }
     return A_NORMAL;
 }
@@ -244,9 +245,9 @@ static int special_key(int key)
     case KEY_BACKSPACE: return DRAW_KEY_BACKSPACE;
     case KEY_BTAB: return DRAW_KEY_BACKTAB;
     case KEY_ENTER: return '\r';
-    case KEY_F(1): return DRAW_KEY_F1;
-    default: return DRAW_KEY_OTHER;
+    default: break;
     }
+    return key >= KEY_F(1) && key <= KEY_F(12) ? DRAW_KEY_F1 + key - KEY_F(1) : DRAW_KEY_OTHER;
 }
 
 /* The character that ends with this byte; -1 when there is none (yet). What is no character in this

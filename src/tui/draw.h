@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/error.h"
 
@@ -21,7 +22,17 @@ enum draw_style {
     DRAW_ERROR,
     DRAW_MARK, /* where the training stands, breakpoints */
     DRAW_SCOPE,
+    DRAW_HIT,     /* a watchpoint fired there */
+    DRAW_WATCHED, /* watch marks */
+    DRAW_GOOD,
+    DRAW_CHANGED, /* differs from the step before */
+    DRAW_MATCH,   /* of a search; elements in the range that is looked for */
+    DRAW_HEAT0,   /* DRAW_HEAT0 ... DRAW_HEAT0 + DRAW_HEATS - 1: from low to high */
+    DRAW_STYLE_COUNT = DRAW_HEAT0 + 16
 };
+#define DRAW_HEATS 16
+
+enum draw_theme { DRAW_THEME_DARK, DRAW_THEME_LIGHT, DRAW_THEME_SAFE /* for colour blindness */ };
 
 struct draw_rect {
     int row, col, rows, cols;
@@ -30,7 +41,11 @@ struct draw_rect {
 /* Takes the terminal on stdin and stdout. GD_EUNSUPPORTED: none, or of an unknown type; GD_ENOMEM.
  */
 int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err);
-void draw_close(struct draw *draw); /* gives the terminal back as it was */
+/* Colours by the terminal's count of them: 256 for heat maps, else the 8 or 16 named ones; without
+ * colour bold, dim, reverse and underline alone. */
+void draw_set_theme(struct draw *draw, enum draw_theme theme);
+uint64_t draw_bytes_sent(const struct draw *draw); /* to the terminal so far */
+void draw_close(struct draw *draw);                /* gives the terminal back as it was */
 
 void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
 void draw_enter(struct draw *draw);  /* and here again */
@@ -66,7 +81,8 @@ enum draw_key_code {
     DRAW_KEY_DELETE,
     DRAW_KEY_BACKSPACE,
     DRAW_KEY_BACKTAB,
-    DRAW_KEY_F1,
+    DRAW_KEY_F1, /* ... F12 */
+    DRAW_KEY_F12 = DRAW_KEY_F1 + 11,
     DRAW_KEY_OTHER,
 };
 /* The next key that was typed; -1 when there is none now. */

@@ -2,67 +2,277 @@
 #include "tui/keys.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <wchar.h>
 
 #include "tui/draw.h"
 
-#define CTRL(c) ((c)&0x1f)
-#define C_X     CTRL('x')
-#define TREE    (1u << TUI_TREE)
-#define NODE    (1u << TUI_NODE)
-#define CONSOLE (1u << TUI_CONSOLE)
-#define LISTS   (TREE | NODE)
-#define ALL     (LISTS | CONSOLE)
+#define CTRL(c)   ((c)&0x1f)
+#define C_X       CTRL('x')
+#define ESCAPE    0x1b
+#define BIT(pane) (1u << (pane))
+#define CONSOLE   BIT(TUI_CONSOLE)
+#define ALL       ((1u << TUI_PANE_COUNT) - 1)
+#define LISTS     (ALL & ~CONSOLE)
+#define TREE      BIT(TUI_TREE)
+#define TENSOR    BIT(TUI_TENSOR)
+#define WATCH     BIT(TUI_WATCH)
+#define HITS      BIT(TUI_HITS)
+#define SEARCHED  (LISTS & ~TENSOR)
+#define SIDEWAYS  (TREE | TENSOR)
 
 const struct tui_key tui_keys[] = {
-    {C_X, 'o', "C-x o", ALL, TUI_OTHER_PANE, NULL, "go to the next pane"},
-    {0, '\t', "Tab", LISTS, TUI_OTHER_PANE, NULL, ""},
-    {C_X, 'a', "C-x a", ALL, TUI_PLAIN, NULL, "leave the panes for the plain prompt, and back"},
-    {C_X, CTRL('a'), "C-x C-a", ALL, TUI_PLAIN, NULL, ""},
-    {0, CTRL('l'), "C-l", ALL, TUI_REDRAW, NULL, "draw the screen again"},
-    {0, '?', "?", LISTS, TUI_HELP, NULL, "show or hide this list"},
-    {0, DRAW_KEY_F1, "F1", ALL, TUI_HELP, NULL, ""},
+    {C_X, 'o', "C-x o", ALL, false, TUI_OTHER_PANE, NULL, "go to the next pane"},
+    {0, '\t', "Tab", LISTS, false, TUI_OTHER_PANE, NULL, ""},
+    {C_X, 'p', "C-x p", ALL, false, TUI_OTHER_PANE_BACK, NULL, "go to the pane before"},
+    {0, DRAW_KEY_BACKTAB, "S-Tab", LISTS, false, TUI_OTHER_PANE_BACK, NULL, ""},
+    {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all again"},
+    {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "the next layout"},
+    {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "single keys run commands, q ends that"},
+    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL,
+     "leave the panes for the plain prompt, and back"},
+    {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, ""},
+    {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again"},
+    {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list"},
+    {0, DRAW_KEY_F1, "F1", ALL, false, TUI_HELP, NULL, ""},
 
-    {0, DRAW_KEY_UP, "Up", LISTS, TUI_UP, NULL, "a line up"},
-    {0, 'k', "k", LISTS, TUI_UP, NULL, ""},
-    {0, DRAW_KEY_DOWN, "Down", LISTS, TUI_DOWN, NULL, "a line down"},
-    {0, 'j', "j", LISTS, TUI_DOWN, NULL, ""},
-    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, TUI_PAGE_UP, NULL, "a page up"},
-    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, TUI_PAGE_DOWN, NULL, "a page down"},
-    {0, 'g', "g", LISTS, TUI_TOP, NULL, "to the top"},
-    {0, DRAW_KEY_HOME, "Home", LISTS, TUI_TOP, NULL, ""},
-    {0, 'G', "G", LISTS, TUI_BOTTOM, NULL, "to the end"},
-    {0, DRAW_KEY_END, "End", LISTS, TUI_BOTTOM, NULL, ""},
-    {0, '\r', "Enter", TREE, TUI_TOGGLE, "node %n", "open or fold a scope; select a node"},
-    {0, ' ', "Space", TREE, TUI_TOGGLE, "node %n", ""},
-    {0, DRAW_KEY_RIGHT, "Right", TREE, TUI_UNFOLD, NULL, "open a scope"},
-    {0, DRAW_KEY_LEFT, "Left", TREE, TUI_FOLD, NULL, "fold a scope, or go to the one around"},
+    {0, DRAW_KEY_UP, "Up", LISTS, false, TUI_UP, NULL, "a line up"},
+    {0, 'k', "k", LISTS, false, TUI_UP, NULL, ""},
+    {0, DRAW_KEY_DOWN, "Down", LISTS, false, TUI_DOWN, NULL, "a line down"},
+    {0, 'j', "j", LISTS, false, TUI_DOWN, NULL, ""},
+    {0, DRAW_KEY_LEFT, "Left", LISTS & ~TREE, false, TUI_LEFT, NULL, "a column to the left"},
+    {0, 'h', "h", TENSOR, false, TUI_LEFT, NULL, ""},
+    {0, DRAW_KEY_RIGHT, "Right", LISTS & ~TREE, false, TUI_RIGHT, NULL, "a column to the right"},
+    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, false, TUI_PAGE_UP, NULL, "a page up"},
+    {0, CTRL('b'), "C-b", LISTS, false, TUI_PAGE_UP, NULL, ""},
+    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, false, TUI_PAGE_DOWN, NULL, "a page down"},
+    {0, CTRL('f'), "C-f", LISTS, false, TUI_PAGE_DOWN, NULL, ""},
+    {0, CTRL('u'), "C-u", LISTS, false, TUI_HALF_UP, NULL, "half a page up"},
+    {0, CTRL('d'), "C-d", LISTS, false, TUI_HALF_DOWN, NULL, "half a page down"},
+    {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "to the top"},
+    {0, DRAW_KEY_HOME, "Home", LISTS, false, TUI_TOP, NULL, ""},
+    {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "to the end"},
+    {0, DRAW_KEY_END, "End", LISTS, false, TUI_BOTTOM, NULL, ""},
+    {0, '\r', "Enter", LISTS, false, TUI_OPEN, NULL, "open, jump to, follow"},
+    {0, ' ', "Space", LISTS, false, TUI_MARK, NULL, "open or fold; switch on or off"},
+    {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope"},
+    {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, ""},
+    {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL,
+     "fold a scope, or go to the one around"},
+    {0, '-', "-", TREE, false, TUI_FOLD, NULL, ""},
+    {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search"},
+    {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, "next",
+     "to the next match; without a search, to the next node"},
+    {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "to the match before"},
+    {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back"},
+    {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, ""},
+    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only nodes of a name, a type, a graph"},
+    {0, 'm', "m", LISTS, false, TUI_MODE, NULL, "show something else of it"},
+    {0, 'a', "a", WATCH | TREE, false, TUI_NEW, NULL, "add a watchpoint"},
+    {0, 'e', "e", WATCH, false, TUI_EDIT, NULL, "edit the watchpoint"},
 
-    {0, 'c', "c", LISTS, TUI_COMMAND, "continue", "let the training run"},
-    {0, 's', "s", LISTS, TUI_COMMAND, "step", "to the end of the next training step"},
-    {0, 'n', "n", LISTS, TUI_COMMAND, "next", "to the next node"},
-    {0, 'f', "f", LISTS, TUI_COMMAND, "finish", "to the end of the phase"},
-    {0, 'u', "u", LISTS, TUI_COMMAND, "run-to %n", "until the node under the cursor has run"},
-    {0, 'b', "b", LISTS, TUI_COMMAND, "break %n", "stop at the node under the cursor"},
-    {0, 'd', "d", LISTS, TUI_COMMAND, "delete %b", "delete that breakpoint"},
-    {0, 'p', "p", LISTS, TUI_COMMAND, "print %n", "print its value"},
-    {0, 'i', "i", LISTS, TUI_COMMAND, "info node %n", "all that is known of it"},
-    {0, 'l', "l", LISTS, TUI_COMMAND, "list %n", "the source around it"},
-    {0, '<', "<", LISTS, TUI_COMMAND, "inputs %n", "what feeds it"},
-    {0, '>', ">", LISTS, TUI_COMMAND, "outputs %n", "what it feeds"},
-    {0, 0, NULL, 0, TUI_NOTHING, NULL, NULL},
+    {0, 'c', "c", LISTS, false, TUI_COMMAND, "continue", "let the training run"},
+    {0, 's', "s", LISTS, false, TUI_COMMAND, "step", "to the end of the next training step"},
+    {0, 'f', "f", LISTS, false, TUI_COMMAND, "finish", "to the end of the phase"},
+    {0, 'u', "u", LISTS, false, TUI_COMMAND, "run-to %n", "until the selected node has run"},
+    {0, 'b', "b", LISTS, false, TUI_COMMAND, "break %n", "stop at the selected node"},
+    {0, 'd', "d", LISTS & ~(WATCH | HITS), false, TUI_COMMAND, "delete %b",
+     "delete that breakpoint"},
+    {0, 'd', "d", WATCH, false, TUI_COMMAND, "delete %w", "delete the watchpoint"},
+    {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value"},
+    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "layout tensor", "its tensor as a grid"},
+    {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it"},
+    {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it"},
+    {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right"},
+    {0, 'w', "w", LISTS, false, TUI_COMMAND, "why %t", "where a bad value came from"},
+    {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "what feeds it"},
+    {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "what it feeds"},
+
+    {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "let the training run"},
+    {0, 's', "s", ALL, true, TUI_COMMAND, "step", "to the end of the next training step"},
+    {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "to the next node"},
+    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "to the end of the phase"},
+    {0, 'u', "u", ALL, true, TUI_COMMAND, "up", "a frame outwards"},
+    {0, 'd', "d", ALL, true, TUI_COMMAND, "down", "a frame inwards"},
+    {0, 'r', "r", ALL, true, TUI_COMMAND, "run", "start the program again"},
+    {0, 'v', "v", ALL, true, TUI_COMMAND, "inputs", "what feeds the node"},
+    {0, 'w', "w", ALL, true, TUI_COMMAND, "backtrace", "where the node was made"},
+    {0, 'q', "q", ALL, true, TUI_SINGLE_KEY, NULL, "end single keys"},
+    {0, 0, NULL, 0, false, TUI_NOTHING, NULL, NULL},
 };
 
-const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane)
+/* ---- bound keys ---- */
+
+#define MAX_BOUND 256
+
+struct bound {
+    struct tui_key key;
+    char name[24];
+    char *command;
+};
+static struct bound bound[MAX_BOUND];
+static int bound_count;
+
+const struct tui_key *tui_key_bound(int index)
 {
-    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
-        if (k->prefix == prefix && k->key == key && (k->panes & 1u << pane) != 0) {
+    return index < bound_count ? &bound[index].key : NULL;
+}
+
+static const struct tui_key *find_bound(int prefix, int key, enum tui_pane_id pane)
+{
+    for (int i = bound_count; i-- > 0;) {
+        const struct tui_key *k = &bound[i].key;
+        if (k->prefix == prefix && k->key == key && (k->panes & BIT(pane)) != 0) {
             return k;
         }
     }
     return NULL;
 }
 
+int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err)
+{
+    struct bound new = {.key = {.help = "bound by hand"}};
+    int rc = tui_key_parse(name, &new.key.prefix, &new.key.key, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (bound_count == MAX_BOUND) {
+        return gd_fail(err, GD_ELIMIT, "%d keys are bound already: no more fit", MAX_BOUND);
+    }
+    if (pane == TUI_CONSOLE && new.key.prefix == 0 && new.key.key >= ' ' &&
+        new.key.key < 0x110000) {
+        return gd_fail(err, GD_EINVAL, "\"%s\" is typed at the prompt of the console: bind C-x %s",
+                       name, name);
+    }
+    new.key.panes = pane == TUI_PANE_COUNT ? LISTS : BIT(pane);
+    new.key.request = command != NULL ? TUI_COMMAND : TUI_NOTHING;
+    new.command = command != NULL ? strdup(command) : NULL;
+    if (command != NULL && new.command == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a key");
+    }
+    struct bound *at = &bound[bound_count++];
+    *at = new;
+    snprintf(at->name, sizeof(at->name), "%s", name);
+    at->key.name = at->name;
+    at->key.command = at->command;
+    return GD_OK;
+}
+
+/* ---- looking up ---- */
+
+static const struct tui_key *find_listed(int prefix, int key, enum tui_pane_id pane, bool single)
+{
+    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+        if (k->prefix == prefix && k->key == key && k->single == single &&
+            (k->panes & BIT(pane)) != 0) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane, bool single)
+{
+    const struct tui_key *found = single ? find_listed(prefix, key, pane, true) : NULL;
+
+    if (found == NULL) {
+        found = find_bound(prefix, key, pane);
+    }
+    return found != NULL ? found : find_listed(prefix, key, pane, false);
+}
+
 bool tui_key_is_prefix(int key)
 {
     return key == C_X;
+}
+
+/* ---- names ---- */
+
+static const struct {
+    const char *name;
+    int key;
+} named[] = {
+    {"Up", DRAW_KEY_UP},
+    {"Down", DRAW_KEY_DOWN},
+    {"Left", DRAW_KEY_LEFT},
+    {"Right", DRAW_KEY_RIGHT},
+    {"Home", DRAW_KEY_HOME},
+    {"End", DRAW_KEY_END},
+    {"PgUp", DRAW_KEY_PAGE_UP},
+    {"PgDn", DRAW_KEY_PAGE_DOWN},
+    {"Del", DRAW_KEY_DELETE},
+    {"Backspace", DRAW_KEY_BACKSPACE},
+    {"S-Tab", DRAW_KEY_BACKTAB},
+    {"Tab", '\t'},
+    {"Enter", '\r'},
+    {"Space", ' '},
+    {"Esc", ESCAPE},
+};
+
+/* One key without a prefix; -1. */
+static int parse_one(const char *name)
+{
+    mbstate_t state = {0};
+    wchar_t wide;
+    char *end;
+
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        if (strcasecmp(named[i].name, name) == 0) {
+            return named[i].key;
+        }
+    }
+    if ((name[0] == 'F' || name[0] == 'f') && name[1] != '\0') {
+        long number = strtol(name + 1, &end, 10);
+        return *end == '\0' && number >= 1 && number <= 12 ? DRAW_KEY_F1 + (int)number - 1 : -1;
+    }
+    if (strncasecmp(name, "C-", 2) == 0) {
+        bool letter = name[2] != '\0' && name[3] == '\0' && name[2] >= '@' && name[2] <= '~';
+        return letter ? CTRL(name[2]) : -1;
+    }
+    size_t len = mbrtowc(&wide, name, strlen(name), &state);
+    return len > 0 && len < (size_t)-2 && name[len] == '\0' && wide >= L' ' ? (int)wide : -1;
+}
+
+int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err)
+{
+    bool prefixed = strncasecmp(name, "C-x ", 4) == 0;
+
+    *prefix = prefixed ? C_X : 0;
+    *key = parse_one(prefixed ? name + 4 : name);
+    if (*key < 0 || (!prefixed && *key == C_X)) {
+        return gd_fail(
+            err, GD_EINVAL,
+            "\"%.40s\" is no key: write a character, F5, C-t, Enter, PgUp, or one of them "
+            "behind \"C-x \"",
+            name);
+    }
+    return GD_OK;
+}
+
+/* ---- panes by name ---- */
+
+int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
+{
+    static const char *const names[TUI_PANE_COUNT] = {
+        [TUI_TREE] = "graph",    [TUI_NODE] = "node",     [TUI_CONSOLE] = "console",
+        [TUI_WATCH] = "watch",   [TUI_HITS] = "hits",     [TUI_STACK] = "stack",
+        [TUI_SOURCE] = "source", [TUI_TENSOR] = "tensor", [TUI_HISTORY] = "history",
+        [TUI_LOG] = "log",
+    };
+    char all[128] = "";
+    size_t used = 0;
+
+    for (int i = 0; i < TUI_PANE_COUNT; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *ret = (enum tui_pane_id)i;
+            return GD_OK;
+        }
+        used +=
+            (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is no pane; there are %s", name, all);
 }

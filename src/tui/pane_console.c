@@ -154,4 +154,5 @@ static void console_title(struct tui *tui, char *out, size_t size)
     }
 }
 
-const struct tui_pane_ops tui_console_pane = {console_draw, console_request, console_title};
+const struct tui_pane_ops tui_console_pane = {
+    .name = "console", .draw = console_draw, .request = console_request, .title = console_title};

@@ -363,4 +363,8 @@ static void node_title(struct tui *tui, char *out, size_t size)
     snprintf(out, size, "%s", scope ? "scope" : "node");
 }
 
-const struct tui_pane_ops tui_node_pane = {node_draw, node_request, node_title};
+const struct tui_pane_ops tui_node_pane = {.name = "node",
+                                           .update = tui_node_update,
+                                           .draw = node_draw,
+                                           .request = node_request,
+                                           .title = node_title};

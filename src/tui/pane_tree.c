@@ -132,6 +132,24 @@ static void fold(struct tree_pane *pane)
     }
 }
 
+/* A scope opens or folds; a node becomes the current one, as by the command. */
+static void toggle(struct tui *tui, const struct tui_tree_row *row)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct gd_buf line = GD_BUF_INIT(1 << 16);
+
+    if (row->is_scope) {
+        tui_tree_open(pane->tree, &pane->cursor, !row->open, NULL);
+        return;
+    }
+    gd_buf_puts(&line, "node ");
+    tui_add_name(&line, gd_graph_name(pane->session->graph, row->node));
+    if (!tui->executing) {
+        tui_run_line(tui, gd_buf_text(&line));
+    }
+    gd_buf_deinit(&line);
+}
+
 static void tree_request(struct tui *tui, enum tui_request request)
 {
     struct tree_pane *pane = pane_of(tui);
@@ -150,7 +168,8 @@ static void tree_request(struct tui *tui, enum tui_request request)
     case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
     case TUI_FOLD: fold(pane); break;
     case TUI_UNFOLD: tui_tree_open(pane->tree, &pane->cursor, true, NULL); break;
-    case TUI_TOGGLE: tui_tree_open(pane->tree, &pane->cursor, !row.open, NULL); break;
+    case TUI_OPEN:
+    case TUI_MARK: toggle(tui, &row); break;
     default: break;
     }
 }
@@ -321,4 +340,28 @@ static void tree_title(struct tui *tui, char *out, size_t size)
     snprintf(out, size, "graph: %u nodes", counts.nodes);
 }
 
-const struct tui_pane_ops tui_tree_pane = {tree_draw, tree_request, tree_title};
+/* Of the node under the cursor, whichever is the current one. */
+static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
+{
+    struct gd_session *session = pane_of(tui)->session;
+    gd_node_id node = tui_cursor_node(tui);
+
+    if (node == GD_NO_NODE || session == NULL || (which != 'n' && which != 't' && which != 'b')) {
+        return false;
+    }
+    if (which != 'b') {
+        tui_add_name(out, gd_graph_name(session->graph, node));
+        return true;
+    }
+    const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
+    if (at != NULL) {
+        gd_buf_printf(out, "%d", at->number);
+    }
+    return at != NULL;
+}
+
+const struct tui_pane_ops tui_tree_pane = {.name = "graph",
+                                           .draw = tree_draw,
+                                           .request = tree_request,
+                                           .title = tree_title,
+                                           .word = tree_word};

@@ -7,13 +7,6 @@
 
 #include "tui/text.h"
 
-bool tui_is_small(const struct tui *tui)
-{
-    int rows, cols;
-    draw_size(tui->draw, &rows, &cols);
-    return rows < TUI_FULL_ROWS || cols < TUI_FULL_COLS;
-}
-
 /* ---- the status line ---- */
 
 static void add_address(struct tui *tui, const struct gd_session *session, struct gd_buf *out)
@@ -102,15 +95,26 @@ static void draw_pane(struct tui *tui, enum tui_pane_id pane, int row, int col, 
     }
 }
 
+/* Every shown pane, and a line between two columns of them. */
 static void draw_panes(struct tui *tui, int rows, int cols)
 {
-    int upper = rows / 2 + 1;
-    int left = cols * 2 / 5;
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    int count =
+        layout_places(tui->layout, tui->focus, tui->one_pane, tui->console_rows, rows, cols, place);
 
-    draw_pane(tui, TUI_TREE, 0, 0, upper, left);
-    draw_pane(tui, TUI_NODE, 0, left + 1, upper, cols - left - 1);
-    draw_vline(tui->draw, 0, left, upper);
-    draw_pane(tui, TUI_CONSOLE, upper, 0, rows - upper, cols);
+    for (int i = 0; i < count; i++) {
+        const struct draw_rect *rect = &place[i].rect;
+        if (tui_panes[place[i].pane] == NULL) {
+            continue;
+        }
+        if (tui_panes[place[i].pane]->update != NULL) {
+            tui_panes[place[i].pane]->update(tui);
+        }
+        draw_pane(tui, place[i].pane, rect->row, rect->col, rect->rows, rect->cols);
+        if (rect->col > 0) {
+            draw_vline(tui->draw, rect->row, rect->col - 1, rect->rows);
+        }
+    }
 }
 
 /* ---- the list of keys ---- */
@@ -158,7 +162,6 @@ void tui_draw_all(struct tui *tui)
     int rows, cols;
 
     tui_tree_update(tui);
-    tui_node_update(tui);
     draw_size(tui->draw, &rows, &cols);
     draw_begin(tui->draw);
     if (rows < 2) {
@@ -167,10 +170,11 @@ void tui_draw_all(struct tui *tui)
     }
     if (tui->help) {
         draw_help(tui, rows - 1, cols);
-    } else if (tui_is_small(tui)) {
-        draw_pane(tui, tui->focus, 0, 0, rows - 1, cols);
     } else {
         draw_panes(tui, rows - 1, cols);
+    }
+    if (tui->form != NULL) {
+        tui_form_draw(tui);
     }
     draw_status(tui, rows - 1, cols);
     draw_end(tui->draw);

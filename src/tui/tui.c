@@ -22,6 +22,11 @@ const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_CONSOLE] = &tui_console_pane,
 };
 
+void *tui_state(struct tui *tui, enum tui_pane_id pane)
+{
+    return tui->state[pane];
+}
+
 void tui_changed(struct tui *tui)
 {
     tui->dirty = true;
@@ -78,8 +83,7 @@ static void queue_clear(struct tui *tui)
     tui->queue_count = 0;
 }
 
-/* A node's name as an argument: quoted when the parser would split it. */
-static void add_name(struct gd_buf *out, const char *name)
+void tui_add_name(struct gd_buf *out, const char *name)
 {
     if (name[strcspn(name, " \t\"'\\&>|")] == '\0') {
         gd_buf_puts(out, name);
@@ -95,31 +99,46 @@ static void add_name(struct gd_buf *out, const char *name)
     gd_buf_putc(out, '"');
 }
 
+gd_node_id tui_node(struct tui *tui, struct gd_session **session)
+{
+    *session = tui->debugger->current;
+    return *session != NULL ? (*session)->current : GD_NO_NODE;
+}
+
+/* The words that every pane has: those of the current node. */
+static bool common_word(struct tui *tui, char which, struct gd_buf *out)
+{
+    struct gd_session *session;
+    gd_node_id node = tui_node(tui, &session);
+
+    if (node == GD_NO_NODE || which == 'w' || which == 'h') {
+        return false;
+    }
+    if (which == 'b') {
+        const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
+        if (at != NULL) {
+            gd_buf_printf(out, "%d", at->number);
+        }
+        return at != NULL;
+    }
+    tui_add_name(out, gd_graph_name(session->graph, node));
+    return true;
+}
+
 /* Fills a key's command in; false when what it names is not there. */
 static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *out)
 {
-    gd_node_id node = tui_cursor_node(tui);
-    struct gd_session *session = tui->tree.session;
+    const struct tui_pane_ops *pane = tui_panes[tui->focus];
 
     for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p != '%') {
+        if (*p != '%' || p[1] == '\0') {
             gd_buf_putc(out, *p);
             continue;
         }
         p++;
-        if (node == GD_NO_NODE || session == NULL) {
+        if (pane->word != NULL ? !pane->word(tui, *p, out) : !common_word(tui, *p, out)) {
             return false;
         }
-        if (*p == 'n') {
-            add_name(out, gd_graph_name(session->graph, node));
-            continue;
-        }
-        const struct gd_breakpoint *breakpoint =
-            gd_debugger_breakpoint_at(tui->debugger, session, node);
-        if (breakpoint == NULL) {
-            return false;
-        }
-        gd_buf_printf(out, "%d", breakpoint->number);
     }
     return true;
 }
@@ -136,12 +155,66 @@ static void run_key_command(struct tui *tui, const struct tui_key *key)
 
 /* ---- keys ---- */
 
+static bool is_shown(enum tui_pane_id pane)
+{
+    return tui_panes[pane] != NULL;
+}
+
+void tui_focus(struct tui *tui, enum tui_pane_id pane)
+{
+    if (is_shown(pane)) {
+        tui->focus = pane;
+        tui->dirty_now = true;
+        tui_changed(tui);
+    }
+}
+
+/* Around the panes that the layout shows; with one alone, around all. */
+static void focus_next(struct tui *tui, int by)
+{
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    int rows, cols, at = 0;
+
+    draw_size(tui->draw, &rows, &cols);
+    int count = layout_places(tui->layout, tui->focus, tui->one_pane, tui->console_rows, rows - 1,
+                              cols, place);
+    if (count > 1) {
+        while (at < count && place[at].pane != tui->focus) {
+            at++;
+        }
+        do {
+            at = (at + by + count) % count;
+        } while (!is_shown(place[at].pane));
+        tui_focus(tui, place[at].pane);
+        return;
+    }
+    int pane = (int)tui->focus;
+    do {
+        pane = (pane + by + TUI_PANE_COUNT) % TUI_PANE_COUNT;
+    } while (!is_shown((enum tui_pane_id)pane));
+    tui_focus(tui, (enum tui_pane_id)pane);
+}
+
+static void pane_request(struct tui *tui, enum tui_request request)
+{
+    if (tui_panes[tui->focus]->request != NULL) {
+        tui_panes[tui->focus]->request(tui, request);
+    }
+}
+
 void tui_request(struct tui *tui, const struct tui_key *key)
 {
-    struct tui_tree_row row;
+    const struct tui_pane_ops *pane = tui_panes[tui->focus];
 
     switch (key->request) {
-    case TUI_OTHER_PANE: tui->focus = (enum tui_pane_id)((tui->focus + 1) % TUI_PANE_COUNT); break;
+    case TUI_OTHER_PANE: focus_next(tui, 1); break;
+    case TUI_OTHER_PANE_BACK: focus_next(tui, -1); break;
+    case TUI_ONE_PANE: tui->one_pane = !tui->one_pane; break;
+    case TUI_TWO_PANES:
+        tui->one_pane = false;
+        tui->layout = (enum tui_layout)((tui->layout + 1) % LAYOUT_COUNT);
+        break;
+    case TUI_SINGLE_KEY: tui->single_key = !tui->single_key; break;
     case TUI_REDRAW: draw_forget(tui->draw); break;
     case TUI_PLAIN: tui->plain = true; break;
     case TUI_HELP:
@@ -149,22 +222,22 @@ void tui_request(struct tui *tui, const struct tui_key *key)
         tui->help_first = 0;
         break;
     case TUI_COMMAND: run_key_command(tui, key); break;
-    case TUI_TOGGLE:
-        if (tui_cursor_row(tui, &row) && !row.is_scope) {
+    case TUI_NEXT_MATCH:
+        if (pane->has_search == NULL || !pane->has_search(tui)) {
             run_key_command(tui, key);
             break;
         }
-        tui_panes[tui->focus]->request(tui, key->request);
+        pane_request(tui, key->request);
         break;
-    default: tui_panes[tui->focus]->request(tui, key->request); break;
+    default: pane_request(tui, key->request); break;
     }
 }
 
 static void on_help_key(struct tui *tui, int key)
 {
-    const struct tui_key *found = tui_key_find(0, key, TUI_TREE);
+    const struct tui_key *found = tui_key_find(0, key, TUI_NODE, false);
 
-    if (found != NULL && found->request >= TUI_UP && found->request <= TUI_PAGE_DOWN) {
+    if (found != NULL && found->request >= TUI_UP && found->request <= TUI_BOTTOM) {
         tui_help_scroll(tui, found->request);
     } else {
         tui->help = false;
@@ -190,13 +263,21 @@ static void on_key(struct tui *tui, int key)
         on_help_key(tui, key);
         return;
     }
+    if (tui->form != NULL) {
+        tui_form_key(tui, key);
+        return;
+    }
+    const struct tui_pane_ops *pane = tui_panes[tui->focus];
+    if (tui->prefix == 0 && pane->key != NULL && pane->key(tui, key)) {
+        return;
+    }
     int prefix = tui->prefix;
     tui->prefix = 0;
     if (prefix == 0 && tui_key_is_prefix(key)) {
         tui->prefix = key;
         return;
     }
-    const struct tui_key *found = tui_key_find(prefix, key, tui->focus);
+    const struct tui_key *found = tui_key_find(prefix, key, tui->focus, tui->single_key);
     if (found != NULL) {
         tui_request(tui, found);
     } else if (tui->focus == TUI_CONSOLE) {
@@ -322,6 +403,11 @@ static void on_event(void *ctx, const struct gd_event *event)
 {
     if (event->type == GD_EV_SELECTED) {
         tui_tree_update(ctx); /* the session before it may be gone when the next picture is drawn */
+    }
+    for (int i = 0; i < TUI_PANE_COUNT; i++) {
+        if (tui_panes[i] != NULL && tui_panes[i]->event != NULL) {
+            tui_panes[i]->event(ctx, event);
+        }
     }
     tui_changed(ctx);
 }
@@ -516,6 +602,31 @@ static bool wants_color(const struct gd_debugger *debugger)
            (debugger->settings.color == 0 && (none == NULL || none[0] == '\0'));
 }
 
+static void panes_destroy(struct tui *tui)
+{
+    for (int i = 0; i < TUI_PANE_COUNT; i++) {
+        if (tui->state[i] != NULL && tui_panes[i]->destroy != NULL) {
+            tui_panes[i]->destroy(tui, tui->state[i]);
+        }
+        tui->state[i] = NULL;
+    }
+}
+
+static int panes_create(struct tui *tui, struct gd_err *err)
+{
+    for (int i = 0; i < TUI_PANE_COUNT; i++) {
+        if (tui_panes[i] == NULL || tui_panes[i]->create == NULL) {
+            continue;
+        }
+        tui->state[i] = tui_panes[i]->create(tui);
+        if (tui->state[i] == NULL) {
+            panes_destroy(tui);
+            return gd_fail(err, GD_ENOMEM, "out of memory for the panes");
+        }
+    }
+    return GD_OK;
+}
+
 static void tui_close(struct tui *tui)
 {
     watchers_stop(tui);
@@ -525,7 +636,9 @@ static void tui_close(struct tui *tui)
     gd_debugger_unobserve(tui->debugger, on_event, tui);
     tui_prompt_stop(tui);
     tui_guard_disarm();
+    tui_form_close(tui);
     draw_close(tui->draw);
+    panes_destroy(tui);
     tui_node_forget(tui);
     tui_tree_destroy(tui->tree.tree);
     tui_console_free(tui);
@@ -535,7 +648,11 @@ static void tui_close(struct tui *tui)
 static int tui_open(struct tui *tui, struct gd_err *err)
 {
     int rc = tui_tree_create(&tui->tree.tree, err);
+    if (rc == GD_OK) {
+        rc = panes_create(tui, err);
+    }
     if (rc != GD_OK) {
+        tui_tree_destroy(tui->tree.tree);
         return rc;
     }
     watchers_init(tui);
@@ -548,6 +665,7 @@ static int tui_open(struct tui *tui, struct gd_err *err)
     if (rc != GD_OK) {
         ev_signal_stop(tui->loop, &tui->winch);
         draw_close(tui->draw);
+        panes_destroy(tui);
         tui_tree_destroy(tui->tree.tree);
         return rc;
     }

@@ -9,25 +9,45 @@
 
 #include "engine/buf.h"
 #include "tui/draw.h"
+#include "tui/form.h"
 #include "tui/keys.h"
+#include "tui/layout.h"
+#include "tui/list.h"
 #include "tui/tree.h"
 #include "tui/tui.h"
 
 #define TUI_MIN_ROWS      10
 #define TUI_MIN_COLS      40
-#define TUI_FULL_ROWS     24 /* below these, one pane at a time */
-#define TUI_FULL_COLS     80
 #define TUI_CONSOLE_LINES 10000 /* kept */
 #define TUI_MAX_SLOTS     8     /* outputs of a node whose statistics are shown */
 
 struct tui;
 
+/*
+ * A pane. Its file keeps its state in a struct of its own: tui_state(tui, TUI_WATCH).
+ * Slots may be NULL where there is nothing to do.
+ */
 struct tui_pane_ops {
+    const char *name;                 /* "watch": for `focus`, `help keys` */
+    void *(*create)(struct tui *tui); /* NULL: out of memory */
+    void (*destroy)(struct tui *tui, void *state);
+    void (*event)(struct tui *tui, const struct gd_event *event);
+    /* Before a picture in which it is shown: follows the session, asks for what it lacks. Cheap: it
+     * runs for every picture. */
+    void (*update)(struct tui *tui);
     void (*draw)(struct tui *tui, const struct draw_rect *rect, bool focused);
-    void (*request)(struct tui *tui, enum tui_request request);
     void (*title)(struct tui *tui, char *out, size_t size);
+    void (*request)(struct tui *tui, enum tui_request request);
+    /* Whether a search has a pattern: then n is the next match. */
+    bool (*has_search)(struct tui *tui);
+    /* Every key before the table, while the pane has the focus; true: taken (a search is typed). */
+    bool (*key)(struct tui *tui, int key);
+    /* The word of a key's command: 'n', 't', 'b', 'w', 'h' (keys.h); false: there is none. */
+    bool (*word)(struct tui *tui, char which, struct gd_buf *out);
 };
-extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane;
+extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane, tui_watch_pane,
+    tui_hits_pane, tui_stack_pane, tui_source_pane, tui_tensor_pane, tui_history_pane, tui_log_pane;
+void *tui_state(struct tui *tui, enum tui_pane_id pane);
 
 /* ---- the graph tree ---- */
 
@@ -93,7 +113,13 @@ struct tui {
     bool utf8;
 
     enum tui_pane_id focus;
-    bool help; /* the list of keys covers the panes */
+    enum tui_layout layout;
+    bool one_pane;    /* C-x 1 */
+    bool single_key;  /* C-x s */
+    int console_rows; /* winheight; 0 the layout's choice */
+    void *state[TUI_PANE_COUNT];
+    struct tui_form *form; /* NULL: none is open */
+    bool help;             /* the list of keys covers the panes */
     int help_first;
     int prefix; /* C-x was typed */
     bool ended; /* end of input */
@@ -126,13 +152,19 @@ extern const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT];
 
 /* tui.c */
 void tui_changed(struct tui *tui);
+/* The node that panes show: the current session's current node; the tree's cursor sets it with the
+ * command `node`, so what a hand selects a script can. GD_NO_NODE. */
+gd_node_id tui_node(struct tui *tui, struct gd_session **session);
+/* A name as an argument of a command: quoted when the parser would split it. */
+void tui_add_name(struct gd_buf *out, const char *name);
+/* Another pane gets the focus, and is shown. */
+void tui_focus(struct tui *tui, enum tui_pane_id pane);
 /* Puts a line behind those that wait to run. */
 void tui_run_line(struct tui *tui, const char *line);
 void tui_request(struct tui *tui, const struct tui_key *key);
 
 /* screen.c */
 void tui_draw_all(struct tui *tui);
-bool tui_is_small(const struct tui *tui); /* one pane at a time */
 void tui_help_scroll(struct tui *tui, enum tui_request request);
 
 /* pane_tree.c */

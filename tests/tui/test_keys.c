@@ -17,7 +17,7 @@ static void keys_are_found(void **state)
     for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
         assert_int_not_equal(k->panes, 0);
         for (unsigned pane = 0; pane < TUI_PANE_COUNT; pane++) {
-            const struct tui_key *found = tui_key_find(k->prefix, k->key, (enum tui_pane_id)pane);
+            const struct tui_key *found = tui_key_find(k->prefix, k->key, (enum tui_pane_id)pane, k->single);
             if ((k->panes & 1u << pane) != 0) {
                 assert_ptr_equal(found, k); /* and no other entry hides it */
             }
@@ -60,10 +60,10 @@ static void console_leaves_text_alone(void **state)
 {
     (void)state;
     for (int key = 0x20; key < 0x7f; key++) {
-        assert_null(tui_key_find(0, key, TUI_CONSOLE));
+        assert_null(tui_key_find(0, key, TUI_CONSOLE, false));
     }
-    assert_null(tui_key_find(0, '\t', TUI_CONSOLE)); /* completion */
-    assert_null(tui_key_find(0, '\r', TUI_CONSOLE));
+    assert_null(tui_key_find(0, '\t', TUI_CONSOLE, false)); /* completion */
+    assert_null(tui_key_find(0, '\r', TUI_CONSOLE, false));
 }
 
 int main(void)

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tui/form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/text.h"
+#include "tui/tui_impl.h"
+
+#define ESCAPE      0x1b
+#define LABEL_COLS  26
+#define FORM_COLS   76
+#define MAX_FIELDS  32
+#define BORDER_ROWS 4 /* title, hint, fault, blank */
+
+struct tui_form {
+    const struct form_ops *ops;
+    void *ctx;
+    struct form_field field[MAX_FIELDS];
+    size_t count, cursor;
+    char fault[256]; /* what is wrong; "" nothing */
+    size_t fault_field;
+};
+
+int tui_form_open(struct tui *tui, const struct form_ops *ops, void *ctx, struct gd_err *err)
+{
+    struct tui_form *form = calloc(1, sizeof(*form));
+
+    if (form == NULL) {
+        ops->destroy(ctx);
+        return gd_fail(err, GD_ENOMEM, "out of memory for a form");
+    }
+    tui_form_close(tui);
+    form->ops = ops;
+    form->ctx = ctx;
+    int rc = ops->changed(ctx, form, 0);
+    if (rc != GD_OK) {
+        ops->destroy(ctx);
+        free(form);
+        return gd_fail(err, rc, "out of memory for a form");
+    }
+    tui->form = form;
+    tui_changed(tui);
+    return GD_OK;
+}
+
+void tui_form_close(struct tui *tui)
+{
+    if (tui->form != NULL) {
+        tui->form->ops->destroy(tui->form->ctx);
+        free(tui->form);
+        tui->form = NULL;
+    }
+}
+
+bool tui_form_is_open(const struct tui *tui)
+{
+    return tui->form != NULL;
+}
+
+void tui_form_clear(struct tui_form *form)
+{
+    form->count = 0;
+}
+
+int tui_form_add(struct tui_form *form, const struct form_field *field)
+{
+    if (form->count == MAX_FIELDS) {
+        return GD_ELIMIT;
+    }
+    form->field[form->count++] = *field;
+    return GD_OK;
+}
+
+size_t tui_form_count(const struct tui_form *form)
+{
+    return form->count;
+}
+
+struct form_field *tui_form_field(struct tui_form *form, size_t index)
+{
+    return index < form->count ? &form->field[index] : NULL;
+}
+
+/* ---- drawing ---- */
+
+static void draw_field(struct tui *tui, size_t index, int row, int col, int cols)
+{
+    const struct tui_form *form = tui->form;
+    const struct form_field *field = &form->field[index];
+    bool here = index == form->cursor;
+    int room = cols - LABEL_COLS - 1;
+
+    draw_text(tui->draw, row, col, LABEL_COLS - 1, here ? DRAW_BOLD : DRAW_PLAIN, field->label);
+    int at = col + LABEL_COLS;
+    if (field->choices != NULL) {
+        char text[300];
+        snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
+        draw_text(tui->draw, row, at, room, here ? DRAW_REVERSE : DRAW_PLAIN, text);
+        return;
+    }
+    int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
+    if (here) {
+        draw_cursor(tui->draw, row, at + (used < room ? used : room - 1));
+    } else if (field->text[0] == '\0') {
+        draw_text(tui->draw, row, at, room, DRAW_DIM, "-");
+    }
+}
+
+/* What is wrong, else what may stand in the field. */
+static void draw_foot(struct tui *tui, int row, int col, int cols)
+{
+    const struct tui_form *form = tui->form;
+    const struct form_field *field = &form->field[form->cursor];
+
+    if (form->fault[0] != '\0') {
+        draw_text(tui->draw, row, col, cols, DRAW_ERROR, form->fault);
+    } else if (field->help != NULL) {
+        draw_text(tui->draw, row, col, cols, DRAW_DIM, field->help);
+    }
+    draw_text(tui->draw, row + 1, col, cols, DRAW_DIM,
+              "Up and Down go between fields, Enter runs it, Esc leaves");
+}
+
+void tui_form_draw(struct tui *tui)
+{
+    const struct tui_form *form = tui->form;
+    int rows, cols;
+
+    draw_size(tui->draw, &rows, &cols);
+    int wide = cols < FORM_COLS ? cols : FORM_COLS;
+    int shown =
+        (int)form->count < rows - 1 - BORDER_ROWS ? (int)form->count : rows - 1 - BORDER_ROWS;
+    if (shown < 1) {
+        return;
+    }
+    int first = (int)form->cursor < shown ? 0 : (int)form->cursor - shown + 1;
+    int row = (rows - 1 - shown - BORDER_ROWS) / 2;
+    int col = (cols - wide) / 2;
+    for (int i = 0; i < shown + BORDER_ROWS; i++) {
+        draw_fill(tui->draw, row + i, col, wide, DRAW_PLAIN);
+    }
+    draw_hline(tui->draw, row, col, wide);
+    draw_text(tui->draw, row, col + 2, wide - 4, DRAW_REVERSE, form->ops->title);
+    for (int i = 0; i < shown; i++) {
+        draw_field(tui, (size_t)(first + i), row + 1 + i, col + 2, wide - 4);
+    }
+    draw_foot(tui, row + 1 + shown, col + 2, wide - 4);
+    draw_hline(tui->draw, row + BORDER_ROWS - 1 + shown, col, wide);
+}
+
+/* ---- keys ---- */
+
+static void changed(struct tui_form *form)
+{
+    form->fault[0] = '\0';
+    if (form->ops->changed(form->ctx, form, form->cursor) != GD_OK) {
+        snprintf(form->fault, sizeof(form->fault), "out of memory");
+    }
+    form->cursor = form->cursor < form->count ? form->cursor : form->count - 1;
+}
+
+static void choose(struct tui_form *form, int by)
+{
+    struct form_field *field = &form->field[form->cursor];
+    int count = 0, at = 0;
+
+    while (field->choices[count] != NULL) {
+        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
+        count++;
+    }
+    if (count > 0) {
+        snprintf(field->text, sizeof(field->text), "%s", field->choices[(at + by + count) % count]);
+        changed(form);
+    }
+}
+
+static void erase_last(struct form_field *field)
+{
+    size_t len = strlen(field->text);
+
+    while (len > 0 && ((unsigned char)field->text[len - 1] & 0xc0) == 0x80) {
+        len--;
+    }
+    field->text[len > 0 ? len - 1 : 0] = '\0';
+}
+
+static void type_key(struct tui_form *form, int key)
+{
+    struct form_field *field = &form->field[form->cursor];
+    size_t len = strlen(field->text);
+
+    if (field->choices != NULL) {
+        if (key == ' ') {
+            choose(form, 1);
+        }
+        return;
+    }
+    if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
+        erase_last(field);
+    } else if (key == ('u' & 0x1f)) {
+        field->text[0] = '\0';
+    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(field->text)) {
+        field->text[len] = (char)key;
+        field->text[len + 1] = '\0';
+    } else {
+        return;
+    }
+    changed(form);
+}
+
+static void submit(struct tui *tui)
+{
+    struct tui_form *form = tui->form;
+    struct gd_buf line = GD_BUF_INIT(1 << 16);
+    struct gd_err err = {.code = GD_OK};
+    size_t field = form->cursor;
+
+    if (form->ops->command(form->ctx, form, &line, &field, &err) != GD_OK) {
+        snprintf(form->fault, sizeof(form->fault), "%.255s", err.text);
+        form->cursor = field < form->count ? field : form->cursor;
+    } else {
+        tui_run_line(tui, gd_buf_text(&line));
+        tui_form_close(tui);
+    }
+    gd_buf_deinit(&line);
+}
+
+bool tui_form_key(struct tui *tui, int key)
+{
+    struct tui_form *form = tui->form;
+
+    if (form == NULL) {
+        return false;
+    }
+    bool choice = form->field[form->cursor].choices != NULL;
+    if (key == ESCAPE) {
+        tui_form_close(tui);
+    } else if (key == '\r' || key == '\n') {
+        submit(tui);
+    } else if (key == DRAW_KEY_UP || key == DRAW_KEY_BACKTAB) {
+        form->cursor = (form->cursor + form->count - 1) % form->count;
+    } else if (key == DRAW_KEY_DOWN || key == '\t') {
+        form->cursor = (form->cursor + 1) % form->count;
+    } else if (choice && (key == DRAW_KEY_LEFT || key == DRAW_KEY_RIGHT)) {
+        choose(form, key == DRAW_KEY_LEFT ? -1 : 1);
+    } else {
+        type_key(form, key);
+    }
+    tui_changed(tui);
+    return true;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tui/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FULL_ROWS 24 /* below these, one pane at a time */
+#define FULL_COLS 80
+#define WIDE_ROWS 43 /* from these on, more panes */
+#define WIDE_COLS 132
+
+#define NONE     TUI_PANE_COUNT
+#define MAX_SIDE 3
+
+/* Left and right of a line, each a column of panes; the console below both. NONE ends a column. */
+struct arrangement {
+    enum tui_pane_id left[MAX_SIDE], right[MAX_SIDE];
+    int left_percent; /* of the columns */
+};
+static const struct {
+    const char *name;
+    struct arrangement usual, wide;
+} layouts[LAYOUT_COUNT] = {
+    [LAYOUT_GRAPH] = {"graph",
+                      {{TUI_TREE, NONE, NONE}, {TUI_NODE, NONE, NONE}, 45},
+                      {{TUI_TREE, NONE, NONE}, {TUI_NODE, TUI_HITS, NONE}, 45}},
+    [LAYOUT_TENSOR] = {"tensor",
+                       {{TUI_TENSOR, NONE, NONE}, {NONE, NONE, NONE}, 100},
+                       {{TUI_TENSOR, NONE, NONE}, {TUI_NODE, TUI_HISTORY, NONE}, 65}},
+    [LAYOUT_WATCH] = {"watch",
+                      {{TUI_WATCH, NONE, NONE}, {TUI_HITS, NONE, NONE}, 50},
+                      {{TUI_WATCH, TUI_HISTORY, NONE}, {TUI_HITS, NONE, NONE}, 50}},
+    [LAYOUT_STACK] = {"stack",
+                      {{TUI_STACK, NONE, NONE}, {TUI_SOURCE, NONE, NONE}, 45},
+                      {{TUI_STACK, TUI_NODE, NONE}, {TUI_SOURCE, NONE, NONE}, 45}},
+    [LAYOUT_SPLIT] = {"split",
+                      {{TUI_TREE, TUI_WATCH, NONE}, {TUI_NODE, TUI_HITS, NONE}, 45},
+                      {{TUI_TREE, TUI_WATCH, TUI_LOG}, {TUI_NODE, TUI_HITS, TUI_HISTORY}, 45}},
+};
+
+const char *layout_name(enum tui_layout layout)
+{
+    return layouts[layout].name;
+}
+
+int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err)
+{
+    char all[96] = "";
+    size_t used = 0;
+    int found = -1;
+
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        if (name[0] != '\0' && strncmp(layouts[i].name, name, strlen(name)) == 0) {
+            found = found < 0 || strcmp(layouts[i].name, name) == 0 ? i : LAYOUT_COUNT;
+        }
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "",
+                                 layouts[i].name);
+    }
+    if (found < 0 || found == LAYOUT_COUNT) {
+        return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is no layout; there are %s", name, all);
+    }
+    *ret = (enum tui_layout)found;
+    return GD_OK;
+}
+
+static bool holds(const enum tui_pane_id *panes, enum tui_pane_id pane)
+{
+    for (int i = 0; i < MAX_SIDE && panes[i] != NONE; i++) {
+        if (panes[i] == pane) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The focused pane is always shown: where the layout lacks it, it takes the last place. */
+static void make_room(struct arrangement *a, enum tui_pane_id focus)
+{
+    if (focus == TUI_CONSOLE || holds(a->left, focus) || holds(a->right, focus)) {
+        return;
+    }
+    enum tui_pane_id *side = a->right[0] != NONE ? a->right : a->left;
+    int last = 0;
+    while (last + 1 < MAX_SIDE && side[last + 1] != NONE) {
+        last++;
+    }
+    side[last] = focus;
+}
+
+static int add_side(const enum tui_pane_id *panes, const struct draw_rect *room,
+                    struct layout_place *ret)
+{
+    int count = 0;
+
+    while (count < MAX_SIDE && panes[count] != NONE) {
+        count++;
+    }
+    for (int i = 0, row = room->row; i < count; i++) {
+        int rows = (room->row + room->rows - row) / (count - i);
+        ret[i] = (struct layout_place){panes[i], {row, room->col, rows, room->cols}};
+        row += rows;
+    }
+    return count;
+}
+
+static int one_place(enum tui_pane_id pane, int rows, int cols, struct layout_place *ret)
+{
+    ret[0] = (struct layout_place){pane, {0, 0, rows, cols}};
+    return 1;
+}
+
+int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int console_rows,
+                  int rows, int cols, struct layout_place ret[LAYOUT_MAX_PLACES])
+{
+    bool wide = rows + 1 >= WIDE_ROWS && cols >= WIDE_COLS;
+    struct arrangement a = wide ? layouts[layout].wide : layouts[layout].usual;
+
+    if (one || rows + 1 < FULL_ROWS || cols < FULL_COLS) {
+        return one_place(focus, rows, cols, ret);
+    }
+    make_room(&a, focus);
+    int lower = console_rows > 0 ? console_rows + 1 : (rows - 1) / 2 - (wide ? rows / 8 : 0);
+    lower = lower < 3 ? 3 : lower > rows - 6 ? rows - 6 : lower;
+    int upper = rows - lower;
+    int left = a.right[0] == NONE ? cols : cols * a.left_percent / 100;
+    struct draw_rect room = {0, 0, upper, left};
+    int count = add_side(a.left, &room, ret);
+    if (left < cols) {
+        room = (struct draw_rect){0, left + 1, upper, cols - left - 1};
+        count += add_side(a.right, &room, ret + count);
+    }
+    ret[count++] = (struct layout_place){TUI_CONSOLE, {upper, 0, lower, cols}};
+    return count;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tui/list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/tui_impl.h"
+
+void tui_list_settle(struct tui_list *list)
+{
+    size_t rows = list->rows > 0 ? (size_t)list->rows : 1;
+
+    if (list->count == 0) {
+        list->cursor = list->top = 0;
+        return;
+    }
+    list->cursor = list->cursor < list->count ? list->cursor : list->count - 1;
+    if (list->cursor < list->top) {
+        list->top = list->cursor;
+    } else if (list->cursor >= list->top + rows) {
+        list->top = list->cursor - rows + 1;
+    }
+    if (list->top + rows > list->count) { /* no blank rows while there are lines above */
+        list->top = list->count > rows ? list->count - rows : 0;
+    }
+}
+
+void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list_ops *ops,
+                   void *ctx, const struct draw_rect *rect, bool focused)
+{
+    bool bar = list->typing && rect->rows > 1;
+    char line[96];
+
+    list->rows = rect->rows - (bar ? 1 : 0);
+    tui_list_settle(list);
+    for (size_t i = list->top; i < list->count && i < list->top + (size_t)list->rows; i++) {
+        ops->row(ctx, i, rect->row + (int)(i - list->top), rect->col, rect->cols,
+                 focused && i == list->cursor);
+    }
+    if (bar) {
+        snprintf(line, sizeof(line), "/%s", list->pattern);
+        int row = rect->row + rect->rows - 1;
+        int used = draw_text(tui->draw, row, rect->col, rect->cols, DRAW_BOLD, line);
+        draw_cursor(tui->draw, row, rect->col + (used < rect->cols ? used : rect->cols - 1));
+    }
+}
+
+/* ---- searching ---- */
+
+static bool matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+                    size_t index)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+
+    ops->text(ctx, index, &text);
+    bool found = text.len > 0 && strcasestr(gd_buf_text(&text), list->pattern) != NULL;
+    gd_buf_deinit(&text);
+    return found;
+}
+
+/* The next row that matches, from `from` on (itself, too), around the end. */
+static bool search(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, size_t from,
+                   bool back)
+{
+    if (list->pattern[0] == '\0' || ops->text == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        size_t at = back ? (from + list->count - i) % list->count : (from + i) % list->count;
+        if (matches(list, ops, ctx, at)) {
+            list->cursor = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key)
+{
+    size_t len = strlen(list->pattern);
+
+    if (!list->typing) {
+        return false;
+    }
+    if (key == '\r' || key == '\n') {
+        list->typing = false;
+    } else if (key == 0x1b) {
+        list->typing = false;
+        list->pattern[0] = '\0';
+    } else if (key == DRAW_KEY_BACKSPACE || key == 0x7f || key == 8) {
+        while (len > 0 && ((unsigned char)list->pattern[len - 1] & 0xc0) == 0x80) {
+            len--;
+        }
+        list->pattern[len > 0 ? len - 1 : 0] = '\0';
+    } else if (key >= ' ' && key < 0x7f && len + 1 < sizeof(list->pattern)) {
+        list->pattern[len] = (char)key;
+        list->pattern[len + 1] = '\0';
+        search(list, ops, ctx, list->cursor, false);
+    }
+    return true;
+}
+
+/* ---- moving ---- */
+
+static void move_by(struct tui_list *list, long by)
+{
+    if (by < 0) {
+        size_t up = (size_t)-by;
+        list->cursor = list->cursor > up ? list->cursor - up : 0;
+    } else {
+        list->cursor += (size_t)by;
+    }
+}
+
+bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
+                      enum tui_request request)
+{
+    long page = list->rows > 1 ? list->rows - 1 : 1;
+    size_t last = list->count > 0 ? list->count - 1 : 0;
+
+    switch (request) {
+    case TUI_UP: move_by(list, -1); break;
+    case TUI_DOWN: move_by(list, 1); break;
+    case TUI_PAGE_UP: move_by(list, -page); break;
+    case TUI_PAGE_DOWN: move_by(list, page); break;
+    case TUI_HALF_UP: move_by(list, -(page + 1) / 2); break;
+    case TUI_HALF_DOWN: move_by(list, (page + 1) / 2); break;
+    case TUI_TOP: list->cursor = 0; break;
+    case TUI_BOTTOM: list->cursor = last; break;
+    case TUI_SEARCH:
+        list->typing = true;
+        list->pattern[0] = '\0';
+        break;
+    case TUI_NEXT_MATCH: search(list, ops, ctx, list->cursor + 1, false); break;
+    case TUI_PREVIOUS_MATCH:
+        search(list, ops, ctx, list->cursor > 0 ? list->cursor - 1 : last, true);
+        break;
+    default: return false;
+    }
+    tui_list_settle(list);
+    return true;
+}
