@@ -206,6 +206,7 @@ static int app_start(struct app *app, struct gd_err *err)
     struct repl_options options = repl_options_of(app);
     rc = repl_create(app->loop, app->debugger, &options, &app->repl, err);
     if (rc == GD_OK) {
+        tui_lend_screen(app->repl);
         rc = gd_server_create(app->loop, app->debugger, &app->server, err);
     }
     return rc;

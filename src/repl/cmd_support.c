@@ -19,6 +19,7 @@ static const char *const groups[][2] = {
     {"graph", "Looking at the graph and its source"},
     {"status", "What is going on"},
     {"files", "Command files and dumps"},
+    {"screen", "The panes and their keys"},
     {"support", "The debugger itself"},
 };
 
@@ -130,7 +131,9 @@ static int help_first(struct command_call *call)
     }
     out_printf(call->out,
                "\n\"help GROUP\" lists its commands, \"help COMMAND\" explains one, \"help "
-               "all\" lists all,\n\"apropos WORD\" searches. A command may be shortened as "
+               "all\" lists all,\n\"apropos WORD\" searches; \"help connect\" says how a trainer "
+               "finds gradb, "
+               "\"help keys\"\nlists the keys of the panes. A command may be shortened as "
                "long as it is unique;\nan empty line repeats stepping commands.\n");
     return GD_OK;
 }
@@ -162,6 +165,12 @@ static int run_help(struct command_call *call, struct gd_err *err)
             help_group(call, list, i);
             return GD_OK;
         }
+    }
+    if (call->argc == 1 && strcmp(call->argv[0], "keys") == 0) {
+        return cmd_help_keys(call, err);
+    }
+    if (call->argc == 1 && strcmp(call->argv[0], "connect") == 0) {
+        return cmd_help_connect(call);
     }
     const struct user_command *user = repl_user_command(call->repl, call->argv[0], false);
     if (user != NULL) {
@@ -437,9 +446,10 @@ const struct command cmd_support_table[] = {
     {.name = "help",
      .aliases = "h ?",
      .group = "support",
-     .usage = "help [COMMAND | GROUP | all]",
+     .usage = "help [COMMAND | GROUP | all | keys | connect]",
      .summary = "Explain a command or list commands",
-     .help = "Without an argument the groups are listed.\n"
+     .help = "Without an argument the groups are listed. \"keys\" lists the keys of the panes,\n"
+             "\"connect\" what has to be typed so that a training process finds gradb.\n"
              "Examples:\n"
              "  help step\n"
              "  help info graph\n"

@@ -34,6 +34,8 @@ enum command_arg {
     ARG_WATCHPOINT, /* the number of one */
     ARG_HIT,
     ARG_TYPE,
+    ARG_LAYOUT,
+    ARG_PANE,
     ARG_WORD, /* free text: nothing is offered */
 };
 #define COMMAND_MAX_ARGS 4
@@ -68,7 +70,8 @@ struct command_call {
 struct command {
     const char *name;    /* "info" or, in a sub table, "graph" */
     const char *aliases; /* blank-separated exact short forms that win over prefixes: "c cont fg" */
-    const char *group; /* "running", "breakpoints", "data", "graph", "status", "files", "support" */
+    const char *group; /* "running", "breakpoints", "data", "graph", "status", "files", "screen",
+                          "support" */
     const char *usage; /* "step [N]" */
     const char *summary; /* one line, no full stop */
     const char *help;    /* paragraphs; examples indented by two */

@@ -22,5 +22,6 @@ const struct command *const command_tables[] = {
     cmd_settings_table,
     cmd_support_table,
     cmd_shell_table,
+    cmd_screen_table,
     NULL,
 };

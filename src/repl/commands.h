@@ -17,6 +17,7 @@ extern const struct command cmd_watch_table[];     /* watch, trace, edit, condit
 extern const struct command cmd_hits_table[];      /* hit, next-hit, previous-hit */
 extern const struct command cmd_advice_table[];    /* advice */
 extern const struct command cmd_recommend_table[]; /* recommend */
+extern const struct command cmd_screen_table[];    /* layout, focus, winheight, refresh, bind */
 /* inspection */
 extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
 extern const struct command cmd_data_table[];    /* tensors, find, save */
@@ -39,6 +40,9 @@ struct gd_condition;
 void watch_advice(struct command_call *call, const struct gd_condition *condition);
 /* Text in lines that fit the output's width, behind so many blanks. */
 void watch_fold(struct command_call *call, const char *text, int indent);
+/* `help keys`, `help connect`. */
+int cmd_help_keys(struct command_call *call, struct gd_err *err);
+int cmd_help_connect(struct command_call *call);
 /* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
 int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
                     struct gd_err *err);

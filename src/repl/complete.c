@@ -498,6 +498,10 @@ static void complete_argument(struct completion *c, const struct command *comman
     }
     case ARG_SELECTOR: add_selectors(c); break;
     case ARG_CONDITION: add_conditions(c); break;
+    case ARG_LAYOUT: add_list(c, "graph tensor watch stack split"); break;
+    case ARG_PANE:
+        add_list(c, "graph node console watch hits stack source tensor history log next prev");
+        break;
     case ARG_WATCH: add_watch(c, first); break;
     case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
     case ARG_WATCHPOINT: add_watchpoints(c); break;

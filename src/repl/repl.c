@@ -152,6 +152,12 @@ int repl_check_seal(const struct repl *repl, struct gd_err *err)
     return gd_fail(err, GD_EUNSUPPORTED, "files and programs are out of reach here");
 }
 
+void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx)
+{
+    repl->screen = ops;
+    repl->screen_ctx = ctx;
+}
+
 bool repl_take_prompt_wish(struct repl *repl)
 {
     bool wish = repl->prompt_wish;

@@ -79,6 +79,17 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
  * before. */
 void repl_offer_at_prompt(struct repl *repl);
 
+/* A key of the panes. */
+struct repl_key {
+    const char *name;
+    const char *group;   /* what keys of a kind have above them: "Moving" */
+    const char *help;    /* what it does; never empty */
+    const char *panes;   /* "all", "lists", "all but the console", or names: "watch hits" */
+    const char *command; /* that it runs; "" none */
+    bool same;           /* does what the key before it does */
+    bool bound;          /* by hand */
+};
+
 /* What commands may ask of the panes (layout, focus, bind, refresh, winheight, help keys); NULL
  * slots and no panes: GD_ESTATE "the panes are not open". */
 struct repl_screen_ops {
@@ -89,13 +100,17 @@ struct repl_screen_ops {
     void (*refresh)(void *ctx);
     int (*bind)(void *ctx, const char *pane, const char *key, const char *command,
                 struct gd_err *err);
-    /* One call for each key: name, what it does, the panes where, the command or "". */
-    void (*keys)(void *ctx,
-                 void (*fn)(void *fn_ctx, const char *name, const char *help, const char *panes,
-                            const char *command),
-                 void *fn_ctx);
+    int (*height_now)(void *ctx);
+    /* One call for each key, first those of the table, then the bound ones. */
+    void (*keys)(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key), void *fn_ctx);
 };
-/* bind and keys work without panes: main sets the table at the start (ctx NULL), the panes set it
+/* What a trainer's user has to type so that it connects to the address (NULL: gradb does not
+ * listen), in lines of at most `width` columns. For `help connect`, `listen` and the panes. */
+struct gd_buf;
+void repl_connect_text(const char *address, const char *token, int width, struct gd_buf *out);
+
+/* All but refresh and keys work without panes, too: what is wished then holds when they open. main
+ * sets the table at the start (ctx NULL), the panes set it
  * again with theirs while they are open. */
 void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void *ctx);
 

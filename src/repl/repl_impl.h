@@ -76,6 +76,8 @@ struct repl {
     void *ask_ctx;
     repl_lend_fn lend;
     void *lend_ctx;
+    const struct repl_screen_ops *screen; /* NULL: this program has no panes */
+    void *screen_ctx;
 
     char listen_address[256]; /* where `listen` and `run` listen; "" the usual place */
     bool listen_chosen;       /* the user named it */

@@ -65,7 +65,7 @@ const struct tui_key tui_keys[] = {
     {0, '-', "-", TREE, false, TUI_FOLD, NULL, ""},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search"},
     {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, "next",
-     "to the next match; without a search, to the next node"},
+     "the next match; without a search, next node"},
     {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "to the match before"},
     {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back"},
     {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, ""},
@@ -121,12 +121,34 @@ const struct tui_key *tui_key_bound(int index)
     return index < bound_count ? &bound[index].key : NULL;
 }
 
+bool tui_key_is_bound(const struct tui_key *key)
+{
+    for (int i = 0; i < bound_count; i++) {
+        if (key == &bound[i].key) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct tui_key *find_bound(int prefix, int key, enum tui_pane_id pane)
 {
     for (int i = bound_count; i-- > 0;) {
         const struct tui_key *k = &bound[i].key;
         if (k->prefix == prefix && k->key == key && (k->panes & BIT(pane)) != 0) {
             return k;
+        }
+    }
+    return NULL;
+}
+
+/* What is bound to the same key in the same panes: a new command takes its place. */
+static struct bound *same_bound(const struct tui_key *key)
+{
+    for (int i = 0; i < bound_count; i++) {
+        const struct tui_key *k = &bound[i].key;
+        if (k->prefix == key->prefix && k->key == key->key && k->panes == key->panes) {
+            return &bound[i];
         }
     }
     return NULL;
@@ -140,7 +162,8 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
     if (rc != GD_OK) {
         return rc;
     }
-    if (bound_count == MAX_BOUND) {
+    new.key.panes = pane == TUI_PANE_COUNT ? LISTS : BIT(pane);
+    if (bound_count == MAX_BOUND && same_bound(&new.key) == NULL) {
         return gd_fail(err, GD_ELIMIT, "%d keys are bound already: no more fit", MAX_BOUND);
     }
     if (pane == TUI_CONSOLE && new.key.prefix == 0 && new.key.key >= ' ' &&
@@ -148,13 +171,16 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
         return gd_fail(err, GD_EINVAL, "\"%s\" is typed at the prompt of the console: bind C-x %s",
                        name, name);
     }
-    new.key.panes = pane == TUI_PANE_COUNT ? LISTS : BIT(pane);
     new.key.request = command != NULL ? TUI_COMMAND : TUI_NOTHING;
     new.command = command != NULL ? strdup(command) : NULL;
     if (command != NULL && new.command == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a key");
     }
-    struct bound *at = &bound[bound_count++];
+    struct bound *at = same_bound(&new.key);
+    if (at == NULL) {
+        at = &bound[bound_count++];
+    }
+    free(at->command);
     *at = new;
     snprintf(at->name, sizeof(at->name), "%s", name);
     at->key.name = at->name;
@@ -255,24 +281,101 @@ int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err)
 
 /* ---- panes by name ---- */
 
+static const char *const pane_names[TUI_PANE_COUNT] = {
+    [TUI_TREE] = "graph",    [TUI_NODE] = "node",     [TUI_CONSOLE] = "console",
+    [TUI_WATCH] = "watch",   [TUI_HITS] = "hits",     [TUI_STACK] = "stack",
+    [TUI_SOURCE] = "source", [TUI_TENSOR] = "tensor", [TUI_HISTORY] = "history",
+    [TUI_LOG] = "log",
+};
+
+const char *tui_pane_name(enum tui_pane_id pane)
+{
+    return pane_names[pane];
+}
+
 int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
 {
-    static const char *const names[TUI_PANE_COUNT] = {
-        [TUI_TREE] = "graph",    [TUI_NODE] = "node",     [TUI_CONSOLE] = "console",
-        [TUI_WATCH] = "watch",   [TUI_HITS] = "hits",     [TUI_STACK] = "stack",
-        [TUI_SOURCE] = "source", [TUI_TENSOR] = "tensor", [TUI_HISTORY] = "history",
-        [TUI_LOG] = "log",
-    };
     char all[128] = "";
     size_t used = 0;
 
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
-        if (strcmp(names[i], name) == 0) {
+        if (strcmp(pane_names[i], name) == 0) {
             *ret = (enum tui_pane_id)i;
             return GD_OK;
         }
-        used +=
-            (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", names[i]);
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "",
+                                 pane_names[i]);
     }
     return gd_fail(err, GD_ENOTFOUND, "\"%.40s\" is no pane; there are %s", name, all);
+}
+
+/* ---- what lists of keys say ---- */
+
+/* In the order in which they are listed. */
+enum key_group { MOVING, SEARCHING, IN_PANE, COMMANDS, SCREEN, SINGLE, GROUP_COUNT };
+static const char *const group_names[GROUP_COUNT] = {
+    [MOVING] = "Moving",     [SEARCHING] = "Searching", [IN_PANE] = "In a pane",
+    [COMMANDS] = "Commands", [SCREEN] = "The screen",   [SINGLE] = "Single keys, after C-x s",
+};
+
+static enum key_group group_of(const struct tui_key *key)
+{
+    if (key->single) {
+        return SINGLE;
+    }
+    switch (key->request) {
+    case TUI_COMMAND: return COMMANDS;
+    case TUI_NEXT_MATCH:
+    case TUI_PREVIOUS_MATCH:
+    case TUI_SEARCH:
+    case TUI_FILTER: return SEARCHING;
+    case TUI_FOLD:
+    case TUI_UNFOLD:
+    case TUI_OPEN:
+    case TUI_MARK:
+    case TUI_BACK:
+    case TUI_NEW:
+    case TUI_EDIT:
+    case TUI_MODE: return IN_PANE;
+    default: return key->request >= TUI_UP && key->request <= TUI_BOTTOM ? MOVING : SCREEN;
+    }
+}
+
+void tui_keys_each(tui_key_fn fn, void *ctx)
+{
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        const char *help = "";
+        for (const struct tui_key *key = tui_keys; key->name != NULL; key++) {
+            bool same = key->help[0] == '\0';
+            help = same ? help : key->help;
+            if ((int)group_of(key) == group) {
+                fn(ctx, group_names[group], key, help, same);
+            }
+        }
+    }
+    for (int i = 0; i < bound_count; i++) {
+        const char *command = bound[i].command;
+        fn(ctx, "Bound by hand", &bound[i].key, command != NULL ? command : "nothing", false);
+    }
+}
+
+void tui_key_panes(const struct tui_key *key, char *out, size_t size)
+{
+    unsigned among = (key->panes & CONSOLE) != 0 ? ALL : LISTS;
+    unsigned without = among & ~key->panes;
+    bool but = __builtin_popcount(without) <= 3; /* shorter than to name the others */
+    unsigned listed = but ? without : key->panes;
+    size_t used = 0;
+
+    out[0] = '\0';
+    if (but) {
+        used = (size_t)snprintf(out, size, "%s%s", among == ALL ? "all" : "lists",
+                                without != 0 ? " but" : "");
+    }
+    for (int i = 0; i < TUI_PANE_COUNT && used < size; i++) {
+        if ((listed & BIT(i)) != 0) {
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? " " : "",
+                                     pane_names[i]);
+        }
+    }
 }

@@ -8,6 +8,7 @@
 #define GD_TUI_KEYS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "engine/error.h"
 
@@ -86,8 +87,18 @@ bool tui_key_is_prefix(int key);
 int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err);
 /* pane TUI_PANE_COUNT: all lists. command NULL: the key does nothing. GD_EINVAL, GD_ELIMIT. */
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err);
-const struct tui_key *tui_key_bound(int index); /* the bindings made so far; NULL at the end */
+const struct tui_key *tui_key_bound(int index);   /* the bindings made so far; NULL at the end */
+bool tui_key_is_bound(const struct tui_key *key); /* not one of the table */
 
+/* Every key in the order of the lists, those of a group together, bound ones at the end. help: what
+ * it does, also where the table does not repeat it; same: as the key before. */
+typedef void (*tui_key_fn)(void *ctx, const char *group, const struct tui_key *key,
+                           const char *help, bool same);
+void tui_keys_each(tui_key_fn fn, void *ctx);
+/* "all", "lists", "lists but tensor", "graph watch" */
+void tui_key_panes(const struct tui_key *key, char *out, size_t size);
+
+const char *tui_pane_name(enum tui_pane_id pane);
 /* By "graph", "watch", ... GD_ENOTFOUND names what there is. */
 int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err);
 

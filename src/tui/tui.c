@@ -170,7 +170,7 @@ void tui_focus(struct tui *tui, enum tui_pane_id pane)
 }
 
 /* Around the panes that the layout shows; with one alone, around all. */
-static void focus_next(struct tui *tui, int by)
+void tui_focus_next(struct tui *tui, int by)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
     int rows, cols, at = 0;
@@ -195,6 +195,30 @@ static void focus_next(struct tui *tui, int by)
     tui_focus(tui, (enum tui_pane_id)pane);
 }
 
+/* A pane that was shown for the focus alone gives way to one of the new layout's own. */
+void tui_set_layout(struct tui *tui, enum tui_layout layout)
+{
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    int rows, cols;
+    bool holds = tui->focus == TUI_CONSOLE;
+
+    tui->layout = layout;
+    tui->one_pane = false;
+    draw_size(tui->draw, &rows, &cols);
+    int count = layout_places(layout, TUI_CONSOLE, false, 0, rows - 1, cols, place);
+    for (int i = 0; i < count; i++) {
+        holds = holds || place[i].pane == tui->focus;
+    }
+    for (int i = 0; i < count && !holds; i++) {
+        if (is_shown(place[i].pane)) {
+            tui->focus = place[i].pane;
+            holds = true;
+        }
+    }
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
 static void pane_request(struct tui *tui, enum tui_request request)
 {
     if (tui_panes[tui->focus]->request != NULL) {
@@ -207,12 +231,11 @@ void tui_request(struct tui *tui, const struct tui_key *key)
     const struct tui_pane_ops *pane = tui_panes[tui->focus];
 
     switch (key->request) {
-    case TUI_OTHER_PANE: focus_next(tui, 1); break;
-    case TUI_OTHER_PANE_BACK: focus_next(tui, -1); break;
+    case TUI_OTHER_PANE: tui_focus_next(tui, 1); break;
+    case TUI_OTHER_PANE_BACK: tui_focus_next(tui, -1); break;
     case TUI_ONE_PANE: tui->one_pane = !tui->one_pane; break;
     case TUI_TWO_PANES:
-        tui->one_pane = false;
-        tui->layout = (enum tui_layout)((tui->layout + 1) % LAYOUT_COUNT);
+        tui_set_layout(tui, (enum tui_layout)((tui->layout + 1) % LAYOUT_COUNT));
         break;
     case TUI_SINGLE_KEY: tui->single_key = !tui->single_key; break;
     case TUI_REDRAW: draw_forget(tui->draw); break;
@@ -638,6 +661,7 @@ static void tui_close(struct tui *tui)
     tui_guard_disarm();
     tui_form_close(tui);
     draw_close(tui->draw);
+    tui_control_stop(tui);
     panes_destroy(tui);
     tui_node_forget(tui);
     tui_tree_destroy(tui->tree.tree);
@@ -670,6 +694,7 @@ static int tui_open(struct tui *tui, struct gd_err *err)
         return rc;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
+    tui_control_start(tui);
     tui_prompt_start(tui);
     repl_take(tui);
     watchers_start(tui);

@@ -18,4 +18,8 @@
  * signals restore the terminal first. GD_OK, or GD_ENOMEM / GD_EIO with nothing left changed. */
 int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err);
 
+/* The commands layout, focus, winheight, bind and `help keys` work from now on: what they set
+ * holds when the panes open. */
+void tui_lend_screen(struct repl *repl);
+
 #endif

@@ -159,9 +159,15 @@ gd_node_id tui_node(struct tui *tui, struct gd_session **session);
 void tui_add_name(struct gd_buf *out, const char *name);
 /* Another pane gets the focus, and is shown. */
 void tui_focus(struct tui *tui, enum tui_pane_id pane);
+void tui_focus_next(struct tui *tui, int by); /* 1 or -1 */
+void tui_set_layout(struct tui *tui, enum tui_layout layout);
 /* Puts a line behind those that wait to run. */
 void tui_run_line(struct tui *tui, const char *line);
 void tui_request(struct tui *tui, const struct tui_key *key);
+
+/* control.c: the commands about the panes; what was wished before they were open. */
+void tui_control_start(struct tui *tui);
+void tui_control_stop(struct tui *tui);
 
 /* screen.c */
 void tui_draw_all(struct tui *tui);

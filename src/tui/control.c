@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the commands layout, focus, winheight, refresh, bind and `help keys` do. Before the panes
+ * are open the wishes are kept here: gradbrc is read then.
+ */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/repl.h"
+
+static struct {
+    enum tui_layout layout;
+    enum tui_pane_id focus;
+    int console_rows;
+} wish = {.focus = TUI_CONSOLE};
+
+static int control_layout(void *ctx, const char *name, struct gd_err *err)
+{
+    struct tui *tui = ctx;
+    enum tui_layout layout;
+    int rc = layout_find(name, &layout, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    wish.layout = layout;
+    if (tui != NULL) {
+        tui_set_layout(tui, layout);
+    }
+    return GD_OK;
+}
+
+static const char *control_layout_name(void *ctx)
+{
+    const struct tui *tui = ctx;
+    return layout_name(tui != NULL ? tui->layout : wish.layout);
+}
+
+static int control_focus(void *ctx, const char *name, struct gd_err *err)
+{
+    struct tui *tui = ctx;
+    enum tui_pane_id pane = TUI_CONSOLE;
+    bool next = strcmp(name, "next") == 0;
+
+    if (next || strcmp(name, "prev") == 0) {
+        if (tui != NULL) {
+            tui_focus_next(tui, next ? 1 : -1);
+        }
+        return GD_OK;
+    }
+    int rc = tui_pane_find(name, &pane, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (tui_panes[pane] == NULL) {
+        return gd_fail(err, GD_EUNSUPPORTED, "the pane %s is not there in this gradb", name);
+    }
+    wish.focus = pane;
+    if (tui != NULL) {
+        tui_focus(tui, pane);
+    }
+    return GD_OK;
+}
+
+static int control_height(void *ctx, int rows, struct gd_err *err)
+{
+    struct tui *tui = ctx;
+
+    (void)err;
+    wish.console_rows = rows;
+    if (tui != NULL) {
+        tui->console_rows = rows;
+        tui->dirty_now = true;
+        tui_changed(tui);
+    }
+    return GD_OK;
+}
+
+/* As it is on the screen, where the layout chose it. */
+static int control_height_now(void *ctx)
+{
+    const struct tui *tui = ctx;
+
+    if (wish.console_rows > 0) {
+        return wish.console_rows;
+    }
+    return tui != NULL && tui->console.rows > 0 ? tui->console.rows : 10;
+}
+
+static void control_refresh(void *ctx)
+{
+    struct tui *tui = ctx;
+
+    if (tui != NULL) {
+        draw_forget(tui->draw);
+        tui->dirty_now = true;
+        tui_changed(tui);
+    }
+}
+
+static int control_bind(void *ctx, const char *pane_name, const char *key, const char *command,
+                        struct gd_err *err)
+{
+    enum tui_pane_id pane = TUI_PANE_COUNT;
+
+    (void)ctx;
+    int rc = pane_name != NULL ? tui_pane_find(pane_name, &pane, err) : GD_OK;
+    return rc == GD_OK ? tui_key_bind(key, pane, command, err) : rc;
+}
+
+struct key_call {
+    void (*fn)(void *ctx, const struct repl_key *key);
+    void *ctx;
+};
+
+static void tell_key(void *ctx, const char *group, const struct tui_key *key, const char *help,
+                     bool same)
+{
+    const struct key_call *call = ctx;
+    char panes[120];
+
+    tui_key_panes(key, panes, sizeof(panes));
+    call->fn(call->ctx, &(struct repl_key){
+                            .name = key->name,
+                            .group = group,
+                            .help = help,
+                            .panes = panes,
+                            .command = key->command != NULL ? key->command : "",
+                            .same = same,
+                            .bound = tui_key_is_bound(key),
+                        });
+}
+
+static void control_keys(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key),
+                         void *fn_ctx)
+{
+    struct key_call call = {fn, fn_ctx};
+
+    (void)ctx;
+    tui_keys_each(tell_key, &call);
+}
+
+static const struct repl_screen_ops control_ops = {
+    .layout = control_layout,
+    .layout_name = control_layout_name,
+    .focus = control_focus,
+    .height = control_height,
+    .height_now = control_height_now,
+    .refresh = control_refresh,
+    .bind = control_bind,
+    .keys = control_keys,
+};
+
+void tui_lend_screen(struct repl *repl)
+{
+    repl_set_screen(repl, &control_ops, NULL);
+}
+
+void tui_control_start(struct tui *tui)
+{
+    tui->layout = wish.layout;
+    tui->focus = tui_panes[wish.focus] != NULL ? wish.focus : TUI_CONSOLE;
+    tui->console_rows = wish.console_rows;
+    repl_set_screen(tui->repl, &control_ops, tui);
+}
+
+void tui_control_stop(struct tui *tui)
+{
+    wish.layout = tui->layout;
+    wish.focus = tui->focus;
+    repl_set_screen(tui->repl, &control_ops, NULL);
+}
