@@ -61,6 +61,7 @@ struct gd_settings {
     int color;               /* 0 auto, 1 always, 2 never */
     int charset;             /* 0 auto, 1 utf8, 2 ascii */
     char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
+    bool mouse;              /* the panes take clicks and the wheel; default off */
     int history_size;        /* lines; default 1000 */
     int list_lines;          /* lines shown by `list`; default 10 */
 };

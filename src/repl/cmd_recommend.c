@@ -145,6 +145,12 @@ static bool may_offer(const struct repl *repl, const struct gd_session *session)
            !repl->debugger->watchpoints;
 }
 
+static void tell_offer(struct repl *repl, size_t count)
+{
+    repl_printf(repl, false, "\"recommend\" shows %zu recommended watchpoint%s.\n", count,
+                count == 1 ? "" : "s");
+}
+
 void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
 {
     char question[96];
@@ -155,10 +161,12 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
     if (count == 0 || (can_ask && !repl->ask)) { /* the prompt is not there yet: it asks */
         return;
     }
+    if (repl->screen_ctx != NULL) { /* the panes show the question */
+        return;
+    }
     repl->offered = true;
     if (!can_ask || !repl->asks_in_line) {
-        repl_printf(repl, false, "\"recommend\" shows %zu recommended watchpoint%s.\n", count,
-                    count == 1 ? "" : "s");
+        tell_offer(repl, count);
         return;
     }
     snprintf(question, sizeof(question), "Set the %zu recommended watchpoint%s?", count,
@@ -169,6 +177,32 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
         repl_printf(repl, false,
                     "\"recommend\" shows them; \"set recommend off\" in the file "
                     "gradbrc keeps from asking.\n");
+    }
+}
+
+size_t repl_offers(struct repl *repl)
+{
+    struct gd_session *session = repl->debugger->current;
+
+    if (session == NULL || !may_offer(repl, session)) {
+        return 0;
+    }
+    if (repl->offers_session != session->number ||
+        repl->offers_generation != session->graph_generation) {
+        repl->offers = count_offers(session);
+        repl->offers_session = session->number;
+        repl->offers_generation = session->graph_generation;
+    }
+    return repl->offers;
+}
+
+void repl_offer_later(struct repl *repl)
+{
+    size_t count = repl_offers(repl);
+
+    if (count > 0) {
+        repl->offered = true;
+        tell_offer(repl, count);
     }
 }
 

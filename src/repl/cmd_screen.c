@@ -273,8 +273,9 @@ const struct command cmd_screen_table[] = {
      .usage = "bind [[-p PANE] KEY COMMAND | -]",
      .summary = "Let a key of the panes run a command",
      .help =
-         "In all panes but the console, or in the one behind -p. KEY is a character, F5, C-t,\n"
-         "Enter, PgUp, Space or one of them behind \"C-x \". In the command %n stands for the\n"
+         "In all panes, or in the one behind -p; what the prompt takes, in all but the console.\n"
+         "KEY is a character, F5, C-t, Enter, PgUp, Space or one of them behind \"C-x \". In the "
+         "command %n stands for the\n"
          "selected node, %t for its tensor, %b, %w and %h for the number of its breakpoint, its\n"
          "watchpoint and its hit. \"-\" instead of a command: the key does nothing. Without\n"
          "anything the keys that were bound are listed, \"help keys\" lists all. It belongs into\n"

@@ -78,6 +78,11 @@ char **repl_complete(struct repl *repl, const char *line, size_t point, size_t *
 /* At the start of a prompt: what a trainer that stands at its first stop could not be asked
  * before. */
 void repl_offer_at_prompt(struct repl *repl);
+/* The panes ask by themselves: how many watchpoints are recommended while the question stands, 0
+ * when it does not; `recommend yes` and `recommend no` answer it. Cheap. */
+size_t repl_offers(struct repl *repl);
+/* It was not answered, and shall not be asked again. */
+void repl_offer_later(struct repl *repl);
 
 /* A key of the panes. */
 struct repl_key {

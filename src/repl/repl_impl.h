@@ -113,6 +113,9 @@ struct repl {
     int stop_number_count;
     struct repl_told told;
     bool offered;          /* the recommended watchpoints were offered: once is enough */
+    size_t offers;         /* counted for that session and graph */
+    int offers_session;
+    uint64_t offers_generation;
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 

@@ -53,6 +53,9 @@ const struct setting settings_table[] = {
      "Training processes known at once"},
     {"max-tensor", NULL, SETTING_SIZE, AT(max_tensor), 1, 1024 * GIB, NULL, "bytes",
      "Largest tensor that is fetched"},
+    {"mouse", NULL, SETTING_BOOL, AT(mouse), 0, 0, NULL, "",
+     "In the panes a click gives the focus and the wheel scrolls; the terminal then selects no "
+     "text"},
     {"ms-remote", NULL, SETTING_BOOL, AT(ms_shared_allow_remote), 0, 0, NULL, "",
      "Let MindSpore processes connect from other hosts, although they cannot show a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",

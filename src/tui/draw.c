@@ -245,6 +245,7 @@ static int special_key(int key)
     case KEY_BACKSPACE: return DRAW_KEY_BACKSPACE;
     case KEY_BTAB: return DRAW_KEY_BACKTAB;
     case KEY_ENTER: return '\r';
+    case KEY_MOUSE: return DRAW_KEY_MOUSE;
     default: break;
     }
     return key >= KEY_F(1) && key <= KEY_F(12) ? DRAW_KEY_F1 + key - KEY_F(1) : DRAW_KEY_OTHER;
@@ -281,4 +282,37 @@ int draw_key(struct draw *draw)
             return key;
         }
     }
+}
+
+/* ---- the mouse ---- */
+
+#define CLICKS (BUTTON1_PRESSED | BUTTON1_CLICKED)
+
+void draw_set_mouse(struct draw *draw, bool on)
+{
+    (void)draw;
+    mouseinterval(0); /* a press is told at once, not when it turned out to be no double click */
+    mousemask(on ? CLICKS | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+}
+
+bool draw_mouse(struct draw *draw, struct draw_mouse *ret)
+{
+    MEVENT event;
+
+    (void)draw;
+    if (getmouse(&event) != OK) {
+        return false;
+    }
+    ret->row = event.y;
+    ret->col = event.x;
+    if ((event.bstate & BUTTON4_PRESSED) != 0) {
+        ret->button = DRAW_MOUSE_UP;
+    } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
+        ret->button = DRAW_MOUSE_DOWN;
+    } else if ((event.bstate & CLICKS) != 0) {
+        ret->button = DRAW_MOUSE_CLICK;
+    } else {
+        return false;
+    }
+    return true;
 }

@@ -84,8 +84,19 @@ enum draw_key_code {
     DRAW_KEY_F1, /* ... F12 */
     DRAW_KEY_F12 = DRAW_KEY_F1 + 11,
     DRAW_KEY_OTHER,
+    DRAW_KEY_MOUSE, /* draw_mouse says what */
 };
 /* The next key that was typed; -1 when there is none now. */
 int draw_key(struct draw *draw);
+
+/* Off at first: a terminal whose mouse we take cannot select text. */
+void draw_set_mouse(struct draw *draw, bool on);
+enum draw_button { DRAW_MOUSE_CLICK, DRAW_MOUSE_UP, DRAW_MOUSE_DOWN /* the wheel */ };
+struct draw_mouse {
+    int row, col;
+    enum draw_button button;
+};
+/* After DRAW_KEY_MOUSE; false: nothing that means something. */
+bool draw_mouse(struct draw *draw, struct draw_mouse *ret);
 
 #endif

@@ -162,7 +162,8 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
     if (rc != GD_OK) {
         return rc;
     }
-    new.key.panes = pane == TUI_PANE_COUNT ? LISTS : BIT(pane);
+    bool typed = new.key.prefix == 0 && new.key.key < DRAW_KEY_F1; /* the prompt takes it */
+    new.key.panes = pane != TUI_PANE_COUNT ? BIT(pane) : typed ? LISTS : ALL;
     if (bound_count == MAX_BOUND && same_bound(&new.key) == NULL) {
         return gd_fail(err, GD_ELIMIT, "%d keys are bound already: no more fit", MAX_BOUND);
     }

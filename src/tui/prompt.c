@@ -18,6 +18,7 @@
 /* readline keeps its state in globals, and its callbacks take no context. */
 static struct tui *active;
 
+#define ESCAPE    0x1b
 #define ABORT_KEY 7 /* C-g: what readline gets when it wants more input than there is */
 
 /* ---- readline's side ---- */
@@ -56,8 +57,10 @@ static void on_line(char *text)
         tui_run_line(active, "quit"); /* C-d on an empty line, as in gdb */
         return;
     }
-    line_remember(active->repl, text);
-    tui_run_line(active, text);
+    if (!tui_offer_line(active, text)) {
+        line_remember(active->repl, text);
+        tui_run_line(active, text);
+    }
     free(text);
 }
 
@@ -188,6 +191,16 @@ void tui_prompt_key(struct tui *tui, int key)
             return;
         }
         tui->typed_len = len;
+    }
+    if (key == ESCAPE && !tui->meta) { /* the start of Meta and the next key */
+        tui->meta = true;
+        return;
+    }
+    if (tui->meta) {
+        memmove(tui->typed + 1, tui->typed, tui->typed_len);
+        tui->typed[0] = ESCAPE;
+        tui->typed_len++;
+        tui->meta = false;
     }
     tui->console.back = 0;
     for (tui->typed_at = 0; tui->typed_at < tui->typed_len;) {

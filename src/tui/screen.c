@@ -7,70 +7,6 @@
 
 #include "tui/text.h"
 
-/* ---- the status line ---- */
-
-static void add_address(struct tui *tui, const struct gd_session *session, struct gd_buf *out)
-{
-    const struct gd_server_ops *server = tui->debugger->server;
-    const char *address = server != NULL ? server->address(tui->debugger->server_ctx) : NULL;
-
-    if (session != NULL && session->peer.address[0] != '\0') {
-        gd_buf_printf(out, " %s", session->peer.address);
-    } else if (address != NULL) {
-        gd_buf_printf(out, " listening on %s", address);
-    }
-}
-
-static void add_session(const struct gd_session *session, struct gd_buf *out)
-{
-    gd_buf_printf(out, "  %s", session->peer.framework);
-    if (session->peer.version[0] != '\0') {
-        gd_buf_printf(out, " %s", session->peer.version);
-    }
-    if (session->peer.world_size > 1) {
-        gd_buf_printf(out, "  rank %d of %d", session->peer.rank, session->peer.world_size);
-    } else {
-        gd_buf_puts(out, "  rank 0");
-    }
-    int64_t step = session->stop.step;
-    for (int i = 0; i < session->scalar_count; i++) { /* while it runs, scalars tell how far */
-        step = session->scalar[i].step > step ? session->scalar[i].step : step;
-    }
-    gd_buf_printf(out, "  step %lld", (long long)step);
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, "loss") == 0) {
-            gd_buf_printf(out, "  loss %.4g", session->scalar[i].value);
-        }
-    }
-    gd_buf_printf(out, "  %s", gd_state_name(session->state));
-    if (session->state != GD_RUNNING && session->stop.node_name[0] != '\0') {
-        const char *slash = strrchr(session->stop.node_name, '/');
-        gd_buf_printf(out, "  %s", slash != NULL ? slash + 1 : session->stop.node_name);
-    }
-}
-
-static void draw_status(struct tui *tui, int row, int cols)
-{
-    static const char hint[] = " ? keys  C-x o pane ";
-    const struct gd_session *session = tui->debugger->current;
-    struct gd_buf text = GD_BUF_INIT(4096);
-    int hint_cols = (int)sizeof(hint) - 1;
-
-    gd_buf_puts(&text, " gradb");
-    add_address(tui, session, &text);
-    if (session != NULL) {
-        add_session(session, &text);
-    } else {
-        gd_buf_puts(&text, "  no trainer");
-    }
-    draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
-    int used = draw_text(tui->draw, row, 0, cols, DRAW_REVERSE, gd_buf_text(&text));
-    if (used + hint_cols < cols) {
-        draw_text(tui->draw, row, cols - hint_cols, hint_cols, DRAW_REVERSE, hint);
-    }
-    gd_buf_deinit(&text);
-}
-
 /* ---- panes ---- */
 
 static void draw_title(struct tui *tui, int row, int col, int cols, enum tui_pane_id pane)
@@ -95,12 +31,20 @@ static void draw_pane(struct tui *tui, enum tui_pane_id pane, int row, int col, 
     }
 }
 
+int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES])
+{
+    int rows, cols;
+
+    draw_size(tui->draw, &rows, &cols);
+    return layout_places(tui->layout, tui->focus, tui->one_pane, tui->console_rows, rows - 1, cols,
+                         ret);
+}
+
 /* Every shown pane, and a line between two columns of them. */
-static void draw_panes(struct tui *tui, int rows, int cols)
+static void draw_panes(struct tui *tui)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
-    int count =
-        layout_places(tui->layout, tui->focus, tui->one_pane, tui->console_rows, rows, cols, place);
+    int count = tui_places(tui, place);
 
     for (int i = 0; i < count; i++) {
         const struct draw_rect *rect = &place[i].rect;
@@ -117,65 +61,68 @@ static void draw_panes(struct tui *tui, int rows, int cols)
     }
 }
 
-/* ---- the list of keys ---- */
-
-static void draw_help(struct tui *tui, int rows, int cols)
+/* In the console's title; above the status line where no console is shown. */
+static void draw_offer(struct tui *tui, int rows, int cols)
 {
-    int row = -tui->help_first;
-    char line[160];
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    int count = tui_places(tui, place);
 
-    draw_text(tui->draw, 0, 1, cols - 1, DRAW_BOLD,
-              "Keys (any other key goes back; names of keys below one another do the same)");
-    for (const struct tui_key *key = tui_keys; key->name != NULL; key++, row++) {
-        if (row < 0 || row + 1 >= rows) {
-            continue;
+    for (int i = 0; i < count; i++) {
+        if (place[i].pane == TUI_CONSOLE && place[i].rect.cols > 20) {
+            tui_offer_draw(tui, place[i].rect.row, place[i].rect.col + 12, place[i].rect.cols - 13);
+            return;
         }
-        bool console = (key->panes & 1u << TUI_CONSOLE) != 0;
-        snprintf(line, sizeof(line), "  %-8s %-48s %s%s", key->name, key->help,
-                 key->command != NULL ? key->command : "", console ? "" : "  (not in the console)");
-        draw_text(tui->draw, row + 1, 0, cols, DRAW_PLAIN, line);
     }
+    tui_offer_draw(tui, rows - 2, 0, cols);
 }
 
-void tui_help_scroll(struct tui *tui, enum tui_request request)
+/* Too small for panes: the prompt, and why. */
+static void draw_small(struct tui *tui, int rows, int cols)
 {
-    int rows, cols, count = 0;
+    char why[160];
+    int top = rows > 1 ? 1 : 0;
 
-    draw_size(tui->draw, &rows, &cols);
-    while (tui_keys[count].name != NULL) {
-        count++;
+    if (top > 0) {
+        snprintf(why, sizeof(why), "%dx%d is too small for panes, they need %dx%d", cols, rows,
+                 TUI_MIN_COLS, TUI_MIN_ROWS);
+        draw_text(tui->draw, 0, 0, cols, DRAW_REVERSE, why);
     }
-    int page = rows > 4 ? rows - 4 : 1;
-    int by = request == TUI_UP          ? -1
-             : request == TUI_DOWN      ? 1
-             : request == TUI_PAGE_UP   ? -page
-             : request == TUI_PAGE_DOWN ? page
-                                        : 0;
-    int last = count > rows - 2 ? count - rows + 2 : 0;
-    tui->help_first += by;
-    tui->help_first = tui->help_first > last ? last : tui->help_first;
-    tui->help_first = tui->help_first < 0 ? 0 : tui->help_first;
+    struct draw_rect rect = {top, 0, rows - top, cols};
+    tui_panes[TUI_CONSOLE]->draw(tui, &rect, true);
+}
+
+static void draw_usual(struct tui *tui, int rows, int cols)
+{
+    if (tui->help) {
+        tui_help_draw(tui, rows - 1, cols);
+    } else if (tui->debugger->current == NULL) {
+        tui_waiting_draw(tui, rows - 1, cols);
+    } else {
+        draw_panes(tui);
+    }
+    if (tui->offers > 0 && !tui->help) {
+        draw_offer(tui, rows, cols);
+    }
+    if (tui->form != NULL) {
+        tui_form_draw(tui);
+    }
+    tui_status_draw(tui, rows - 1, cols);
 }
 
 void tui_draw_all(struct tui *tui)
 {
     int rows, cols;
 
+    tui_mouse_follow(tui);
     tui_tree_update(tui);
+    tui_offer_update(tui);
+    tui_status_update(tui);
     draw_size(tui->draw, &rows, &cols);
     draw_begin(tui->draw);
-    if (rows < 2) {
-        draw_end(tui->draw);
-        return;
-    }
-    if (tui->help) {
-        draw_help(tui, rows - 1, cols);
+    if (tui->small) {
+        draw_small(tui, rows, cols);
     } else {
-        draw_panes(tui, rows - 1, cols);
+        draw_usual(tui, rows, cols);
     }
-    if (tui->form != NULL) {
-        tui_form_draw(tui);
-    }
-    draw_status(tui, rows - 1, cols);
     draw_end(tui->draw);
 }

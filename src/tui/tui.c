@@ -13,8 +13,7 @@
 #include "repl/repl.h"
 #include "tui/guard.h"
 
-#define FRAME_SECONDS 0.1 /* between two pictures that no key asked for */
-#define MAX_QUEUE     100 /* lines typed ahead */
+#define MAX_QUEUE 100 /* lines typed ahead */
 
 const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_TREE] = &tui_tree_pane,
@@ -260,7 +259,9 @@ static void on_help_key(struct tui *tui, int key)
 {
     const struct tui_key *found = tui_key_find(0, key, TUI_NODE, false);
 
-    if (found != NULL && found->request >= TUI_UP && found->request <= TUI_BOTTOM) {
+    if (key == ' ') {
+        tui_help_scroll(tui, TUI_PAGE_DOWN);
+    } else if (found != NULL && found->request >= TUI_UP && found->request <= TUI_BOTTOM) {
         tui_help_scroll(tui, found->request);
     } else {
         tui->help = false;
@@ -276,8 +277,45 @@ static void on_answer_key(struct tui *tui, int key)
     }
 }
 
+/* In the lists y and n answer at once; at the prompt they are a line as others. */
+static bool on_offer_key(struct tui *tui, int key)
+{
+    bool answers = key == 'y' || key == 'n';
+
+    if (tui->offers == 0 || !answers || tui->prefix != 0 || tui->focus == TUI_CONSOLE) {
+        return false;
+    }
+    tui_offer_answer(tui, key == 'y');
+    return true;
+}
+
+/* Behind C-x, or a key of its own: what the table says; else the prompt has it. */
+static void on_table_key(struct tui *tui, int key)
+{
+    int prefix = tui->prefix;
+
+    tui->prefix = 0;
+    if (prefix == 0 && tui_key_is_prefix(key)) {
+        tui->prefix = key;
+        return;
+    }
+    const struct tui_key *found = tui_key_find(prefix, key, tui->focus, tui->single_key);
+    if (found != NULL) {
+        tui_request(tui, found);
+    } else if (tui->focus == TUI_CONSOLE) {
+        if (prefix != 0) {
+            tui_prompt_key(tui, prefix);
+        }
+        tui_prompt_key(tui, key == '\n' ? '\r' : key);
+    }
+}
+
 static void on_key(struct tui *tui, int key)
 {
+    if (key == DRAW_KEY_MOUSE) {
+        tui_mouse(tui);
+        return;
+    }
     if (tui->question != NULL) {
         on_answer_key(tui, key);
         return;
@@ -294,20 +332,8 @@ static void on_key(struct tui *tui, int key)
     if (tui->prefix == 0 && pane->key != NULL && pane->key(tui, key)) {
         return;
     }
-    int prefix = tui->prefix;
-    tui->prefix = 0;
-    if (prefix == 0 && tui_key_is_prefix(key)) {
-        tui->prefix = key;
-        return;
-    }
-    const struct tui_key *found = tui_key_find(prefix, key, tui->focus, tui->single_key);
-    if (found != NULL) {
-        tui_request(tui, found);
-    } else if (tui->focus == TUI_CONSOLE) {
-        if (prefix != 0) {
-            tui_prompt_key(tui, prefix);
-        }
-        tui_prompt_key(tui, key == '\n' ? '\r' : key);
+    if (!on_offer_key(tui, key)) {
+        on_table_key(tui, key);
     }
 }
 
@@ -367,61 +393,6 @@ static bool ask(void *ctx, const char *question)
     return tui->answer == 'y' || tui->ended;
 }
 
-/* ---- pictures ---- */
-
-static void draw_now(struct tui *tui)
-{
-    tui->dirty = false;
-    tui->dirty_now = false;
-    tui->drawn_at = ev_time();
-    tui_draw_all(tui);
-}
-
-/* Before the loop sleeps. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
-{
-    struct tui *tui = prepare->data;
-
-    (void)events;
-    if (!tui->dirty) {
-        return;
-    }
-    double since = ev_time() - tui->drawn_at;
-    if (tui->dirty_now || since >= FRAME_SECONDS || since < 0) {
-        draw_now(tui);
-    } else if (!ev_is_active(&tui->draw_timer)) {
-        ev_timer_set(&tui->draw_timer, FRAME_SECONDS - since, 0.);
-        ev_timer_start(loop, &tui->draw_timer);
-    }
-}
-
-static void on_draw_timer(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop;
-    (void)timer;
-    (void)events; /* it woke the loop: on_prepare draws */
-}
-
-static void take_size(struct tui *tui)
-{
-    int rows, cols;
-    draw_size(tui->draw, &rows, &cols);
-    repl_set_width(tui->repl, cols);
-}
-
-static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
-{
-    struct tui *tui = signal->data;
-
-    (void)loop;
-    (void)events;
-    draw_resize(tui->draw);
-    take_size(tui);
-    draw_forget(tui->draw);
-    tui->dirty_now = true;
-    tui_changed(tui);
-}
-
 static void on_event(void *ctx, const struct gd_event *event)
 {
     if (event->type == GD_EV_SELECTED) {
@@ -440,29 +411,23 @@ static void on_event(void *ctx, const struct gd_event *event)
 static void watchers_start(struct tui *tui)
 {
     ev_io_start(tui->loop, &tui->input);
-    ev_signal_start(tui->loop, &tui->winch);
     ev_signal_start(tui->loop, &tui->interrupt);
-    ev_prepare_start(tui->loop, &tui->prepare);
+    tui_frames_start(tui);
 }
 
 static void watchers_stop(struct tui *tui)
 {
     ev_io_stop(tui->loop, &tui->input);
-    ev_signal_stop(tui->loop, &tui->winch);
     ev_signal_stop(tui->loop, &tui->interrupt);
-    ev_prepare_stop(tui->loop, &tui->prepare);
-    ev_timer_stop(tui->loop, &tui->draw_timer);
+    tui_frames_stop(tui);
 }
 
 static void watchers_init(struct tui *tui)
 {
     ev_io_init(&tui->input, on_input, STDIN_FILENO, EV_READ);
-    ev_signal_init(&tui->winch, on_winch, SIGWINCH);
     ev_signal_init(&tui->interrupt, on_interrupt, SIGINT);
-    ev_prepare_init(&tui->prepare, on_prepare);
-    ev_timer_init(&tui->draw_timer, on_draw_timer, FRAME_SECONDS, 0.);
-    tui->input.data = tui->winch.data = tui->interrupt.data = tui;
-    tui->prepare.data = tui->draw_timer.data = tui;
+    tui->input.data = tui->interrupt.data = tui;
+    tui_frames_init(tui);
 }
 
 static void on_answer(struct ev_loop *loop, ev_io *io, int events)
@@ -513,7 +478,7 @@ static void lend(void *ctx, bool lend_it)
     }
     wait_for_enter(tui);
     draw_enter(tui->draw);
-    take_size(tui);
+    tui_take_size(tui);
     watchers_start(tui);
     tui->dirty_now = true;
     tui_changed(tui);
@@ -524,7 +489,7 @@ static void repl_take(struct tui *tui)
     repl_set_writer(tui->repl, tui_console_write, tui);
     repl_set_ask(tui->repl, ask, tui);
     repl_set_lend(tui->repl, lend, tui);
-    take_size(tui);
+    tui_take_size(tui);
 }
 
 static void go_plain(struct tui *tui)
@@ -532,6 +497,7 @@ static void go_plain(struct tui *tui)
     tui->plain = false;
     watchers_stop(tui);
     repl_set_lend(tui->repl, NULL, NULL);
+    repl_offer_later(tui->repl); /* the plain prompt would ask before anything else */
     draw_leave(tui->draw);
     tui_guard_disarm();
     tui_prompt_plain(tui);
@@ -680,14 +646,14 @@ static int tui_open(struct tui *tui, struct gd_err *err)
         return rc;
     }
     watchers_init(tui);
-    ev_signal_start(tui->loop, &tui->winch); /* before curses would take SIGWINCH */
+    tui_frames_take_signals(tui); /* before curses would take them */
     tui_guard_save();
     rc = draw_open(tui->utf8, wants_color(tui->debugger), &tui->draw, err);
     if (rc == GD_OK) {
         rc = gd_debugger_observe(tui->debugger, on_event, tui);
     }
     if (rc != GD_OK) {
-        ev_signal_stop(tui->loop, &tui->winch);
+        tui_frames_stop(tui);
         draw_close(tui->draw);
         panes_destroy(tui);
         tui_tree_destroy(tui->tree.tree);

@@ -44,6 +44,8 @@ struct tui_pane_ops {
     bool (*key)(struct tui *tui, int key);
     /* The word of a key's command: 'n', 't', 'b', 'w', 'h' (keys.h); false: there is none. */
     bool (*word)(struct tui *tui, char which, struct gd_buf *out);
+    /* A click into it, counted from the pane's upper left corner below the title (set mouse on). */
+    void (*click)(struct tui *tui, int row, int col);
 };
 extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane, tui_watch_pane,
     tui_hits_pane, tui_stack_pane, tui_source_pane, tui_tensor_pane, tui_history_pane, tui_log_pane;
@@ -105,6 +107,13 @@ struct console_pane {
 
 /* ---- the whole ---- */
 
+struct tui_rate { /* of the training, while it runs */
+    int session;  /* its number; 0: none */
+    int64_t step; /* at that time */
+    double at;
+    double steps_per_second; /* 0: not known yet */
+};
+
 struct tui {
     struct ev_loop *loop;
     struct repl *repl;
@@ -119,7 +128,12 @@ struct tui {
     int console_rows; /* winheight; 0 the layout's choice */
     void *state[TUI_PANE_COUNT];
     struct tui_form *form; /* NULL: none is open */
-    bool help;             /* the list of keys covers the panes */
+    struct tui_rate rate;
+    bool small;                /* the screen is too small for panes */
+    enum tui_pane_id focus_of; /* before it became so */
+    bool mouse;
+    size_t offers; /* recommended watchpoints, while the question stands; 0: it does not */
+    bool help;     /* the list of keys covers the panes */
     int help_first;
     int prefix; /* C-x was typed */
     bool ended; /* end of input */
@@ -133,6 +147,7 @@ struct tui {
     /* input for readline, and lines that it finished */
     unsigned char typed[64];
     size_t typed_len, typed_at;
+    bool meta;    /* Escape was typed: it belongs to the next key */
     char **queue; /* lines to run, oldest first */
     size_t queue_count;
     const char *question; /* being asked; NULL none */
@@ -141,8 +156,9 @@ struct tui {
     bool dirty;     /* something changed */
     bool dirty_now; /* by a key: shown at once */
     double drawn_at;
+    double slow_until; /* the terminal takes pictures slowly: fewer of them until then */
     ev_io input;
-    ev_signal winch, interrupt;
+    ev_signal winch, interrupt, suspend, resume;
     ev_timer draw_timer;
     ev_prepare prepare;
 };
@@ -171,6 +187,34 @@ void tui_control_stop(struct tui *tui);
 
 /* screen.c */
 void tui_draw_all(struct tui *tui);
+/* Where panes stand now; count of them. */
+int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES]);
+
+/* frame.c: when a picture is drawn; size, Ctrl-Z and back. */
+void tui_frames_init(struct tui *tui);
+void tui_frames_take_signals(struct tui *tui); /* before curses would */
+void tui_frames_start(struct tui *tui);
+void tui_frames_stop(struct tui *tui);
+void tui_take_size(struct tui *tui); /* the terminal's size may be another one */
+
+/* mouse.c */
+void tui_mouse_follow(struct tui *tui); /* as `set mouse` says */
+void tui_mouse(struct tui *tui);        /* behind DRAW_KEY_MOUSE */
+
+/* status.c */
+void tui_status_update(struct tui *tui);
+void tui_status_draw(struct tui *tui, int row, int cols);
+
+/* waiting.c: while no trainer is there; the question about recommended watchpoints. */
+void tui_waiting_draw(struct tui *tui, int rows, int cols);
+void tui_offer_update(struct tui *tui);
+void tui_offer_draw(struct tui *tui, int row, int col, int cols);
+void tui_offer_answer(struct tui *tui, bool yes);
+/* A line typed at the prompt while the question stands; true: it was the answer. */
+bool tui_offer_line(struct tui *tui, const char *line);
+
+/* help.c: the list of keys over the panes. */
+void tui_help_draw(struct tui *tui, int rows, int cols);
 void tui_help_scroll(struct tui *tui, enum tui_request request);
 
 /* pane_tree.c */
