@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A terminal of its own for gradb, whose screen is read back by pyte."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+
+import pyte
+
+import harness
+
+NEXT_PANE = "\x18o"
+PLAIN = "\x18a"
+
+
+class Terminal:
+    """gradb --tui on a terminal of its own, debugging a small charlm unless told otherwise.
+
+    rc: the lines of its gradbrc. steps: after so many the training ends by itself. start: what to start
+    instead of gradb; it finds gradb's own command line in "$@" of a shell."""
+
+    def __init__(self, rows=24, cols=80, env=None, term="linux", program=True, options=("--tui",),
+                 rc="set recommend off\n", steps=1000000, start=()):
+        self.home = tempfile.TemporaryDirectory(prefix="gradb-home-")
+        os.makedirs(self.home.name + "/config/gradb")
+        with open(self.home.name + "/config/gradb/gradbrc", "w", encoding="utf-8") as file:
+            file.write(rc)
+        self.master, self.slave = pty.openpty()
+        self.screen = pyte.Screen(cols, rows)
+        self.stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self._set_size(rows, cols)
+        self.before = termios.tcgetattr(self.slave)
+        full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
+                        XDG_STATE_HOME=self.home.name + "/state", TERM=term, LC_ALL="C.UTF-8")
+        for name in ("GRADB_ADDRESS", "NO_COLOR", "LINES", "COLUMNS"):
+            full_env.pop(name, None)
+        full_env.update(env or {})
+        argv = [str(harness.GRADB), *options, "-q", "--listen", "127.0.0.1:0"]
+        if program:
+            argv += ["run", "--", str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2",
+                     "--context", "16", "--batch", "2", "--threads", "1", "--steps", str(steps)]
+        else:
+            argv += ["listen"]
+        self.process = subprocess.Popen([*start, *argv], stdin=self.slave, stdout=self.slave, stderr=self.slave,
+                                        env=full_env, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    def _set_size(self, rows, cols):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def resize(self, rows, cols):
+        self.screen.resize(rows, cols)
+        self._set_size(rows, cols)
+
+    def read(self, seconds):
+        """Takes in what has arrived, waiting at most so long for the first of it."""
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if ready:
+            data = os.read(self.master, 65536)
+            self.raw += data
+            self.stream.feed(data)
+
+    def text(self):
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def wait(self, what, predicate):
+        end = time.monotonic() + harness.DEADLINE
+        while not predicate():
+            if time.monotonic() > end:
+                raise AssertionError(f"the screen never showed {what}:\n{self.text()}")
+            if self.process.poll() is not None:
+                self.read(0.1)
+                if predicate():
+                    return
+                raise AssertionError(f"gradb ended ({self.process.returncode}) before {what}:\n"
+                                     + self.text() + self.raw[-2000:].decode(errors="replace"))
+            self.read(0.05)
+
+    def expect(self, pattern):
+        regex = re.compile(pattern, re.MULTILINE)
+        self.wait(repr(pattern), lambda: regex.search(self.text()))
+
+    def expect_not(self, pattern):
+        regex = re.compile(pattern, re.MULTILINE)
+        self.wait("no " + repr(pattern), lambda: not regex.search(self.text()))
+
+    def expect_raw(self, data, start=0):
+        self.wait(repr(data), lambda: data in self.raw[start:])
+
+    def send(self, text):
+        os.write(self.master, text.encode())
+
+    def command(self, line, pattern):
+        self.send(line + "\r")
+        self.expect(pattern)
+
+    def wait_exit(self):
+        end = time.monotonic() + harness.DEADLINE
+        while self.process.poll() is None:
+            self.read(0.05)
+            if time.monotonic() > end:
+                raise AssertionError(f"gradb does not end:\n{self.text()}")
+        for _ in range(100):
+            if not select.select([self.master], [], [], 0.05)[0]:
+                break
+            self.read(0)
+        return self.process.returncode
+
+    def quit(self):
+        self.send("quit\r")
+        self.expect(r"\(y or n\)")
+        self.send("y")
+        return self.wait_exit()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+        self.home.cleanup()
+
+    def expect_ready(self):
+        self.expect(r"graph: \d+ nodes")
+        self.expect(r"^\(gradb\)")
+        self.expect(r"stopped")
+
+    def row_of(self, pattern):
+        for number, line in enumerate(self.screen.display):
+            if re.search(pattern, line):
+                return number
+        return None
