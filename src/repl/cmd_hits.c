@@ -178,9 +178,14 @@ static bool is_selected(const struct hit_state *state, const struct gd_session *
            state->stop == session->stop.sequence;
 }
 
-/* How much a hit is what one wants to see first: of this stop, what stopped it, what was checked.
- */
-static int weight(const struct gd_session *session, const struct gd_hit *hit)
+uint64_t hits_selected(struct repl *repl, const struct gd_session *session)
+{
+    const struct hit_state *state = repl_slot(repl, REPL_SLOT_HITS);
+    return is_selected(state, session) ? state->number : 0;
+}
+
+/* Of this stop, what stopped it, what was checked. */
+int hits_weight(const struct gd_session *session, const struct gd_hit *hit)
 {
     if (hit->stop_sequence != session->stop.sequence) {
         return 0;
@@ -195,7 +200,7 @@ static size_t start_of(const struct gd_session *session, const size_t *order, si
     size_t found = count - 1;
     int best = 0;
     for (size_t i = 0; i < count; i++) {
-        int w = weight(session, &session->hits[order[i]]);
+        int w = hits_weight(session, &session->hits[order[i]]);
         if (w > best) {
             best = w;
             found = i;

@@ -33,17 +33,9 @@ int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit *
     return GD_OK;
 }
 
-struct place { /* what hits are sorted by */
-    int64_t step;
-    uint32_t order;
-    uint32_t slot;
-    int watchpoint;
-    size_t index;
-};
-
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct hits_place *x = a, *y = b;
     if (x->step != y->step) {
         return x->step < y->step ? -1 : 1;
     }
@@ -56,46 +48,106 @@ static int compare_places(const void *a, const void *b)
     if (x->watchpoint != y->watchpoint) {
         return x->watchpoint < y->watchpoint ? -1 : 1;
     }
-    return x->index < y->index ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static struct place place_of(const struct gd_session *session, size_t index)
+static struct hits_place place_of(const struct gd_session *session, const struct gd_hit *hit)
 {
-    const struct gd_hit *hit = &session->hits[index];
     struct gd_node_info info;
-    struct place place = {.step = hit->step,
-                          .order = UINT32_MAX, /* numbers of the training: behind the nodes */
-                          .slot = hit->slot,
-                          .watchpoint = hit->watchpoint,
-                          .index = index};
+    struct hits_place place = {.step = hit->step,
+                               .order = UINT32_MAX, /* numbers of the training: behind the nodes */
+                               .slot = hit->slot,
+                               .watchpoint = hit->watchpoint,
+                               .number = hits_number(session, hit)};
     if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
         place.order = info.order;
     }
     return place;
 }
 
+/* What stands no longer for the session's hits is made anew. */
+static bool begin_anew(struct hits_order *order, const struct gd_session *session, int watchpoint)
+{
+    bool same = order->session == session->number && order->watchpoint == watchpoint &&
+                order->generation == session->graph_generation &&
+                order->dropped == session->hits_dropped &&
+                order->seen <= session->hits_dropped + session->hit_count;
+    if (!same) {
+        order->session = session->number;
+        order->watchpoint = watchpoint;
+        order->generation = session->graph_generation;
+        order->dropped = order->seen = session->hits_dropped;
+        order->count = 0;
+    }
+    return !same;
+}
+
+/* Sorts the places from `from` on, and those before them that come behind one of them. Returns the
+ * first that moved. Hits come almost in order, so that these are few. */
+static size_t sort_in(struct hits_order *order, size_t from)
+{
+    struct hits_place *place = order->place;
+    if (from == order->count) {
+        return from;
+    }
+    qsort(place + from, order->count - from, sizeof(*place), compare_places);
+    size_t first = from;
+    while (first > 0 && compare_places(&place[first - 1], &place[from]) > 0) {
+        first--;
+    }
+    if (first < from) {
+        qsort(place + first, order->count - first, sizeof(*place), compare_places);
+    }
+    return first;
+}
+
+bool hits_order_update(struct hits_order *order, const struct gd_session *session, int watchpoint,
+                       size_t *from)
+{
+    bool anew = begin_anew(order, session, watchpoint);
+    size_t added = (size_t)(session->hits_dropped + session->hit_count - order->seen);
+    size_t old = order->count;
+    if (old + added > order->capacity) {
+        size_t capacity = (old + added) * 3 / 2 + 16;
+        struct hits_place *more = realloc(order->place, capacity * sizeof(*more));
+        if (!more) {
+            return false;
+        }
+        order->place = more;
+        order->capacity = capacity;
+    }
+    for (size_t i = session->hit_count - added; i < session->hit_count; i++) {
+        if (!watchpoint || session->hits[i].watchpoint == watchpoint) {
+            order->place[order->count++] = place_of(session, &session->hits[i]);
+        }
+    }
+    order->seen += added;
+    *from = sort_in(order, old);
+    return anew || order->count > old;
+}
+
+void hits_order_free(struct hits_order *order)
+{
+    free(order->place);
+    *order = (struct hits_order){.session = 0};
+}
+
 size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count)
 {
-    size_t n = 0;
-    *count = 0;
-    struct place *places = calloc(session->hit_count + 1, sizeof(*places));
+    struct hits_order order = {.session = 0};
+    size_t from;
     size_t *indexes = calloc(session->hit_count + 1, sizeof(*indexes));
-    if (!places || !indexes || session->hit_count == 0) {
-        free(places);
+    *count = 0;
+    if (!indexes || !hits_order_update(&order, session, watchpoint, &from) || order.count == 0) {
+        hits_order_free(&order);
         free(indexes);
         return NULL;
     }
-    for (size_t i = 0; i < session->hit_count; i++) {
-        if (!watchpoint || session->hits[i].watchpoint == watchpoint) {
-            places[n++] = place_of(session, i);
-        }
+    for (size_t i = 0; i < order.count; i++) {
+        indexes[i] = (size_t)(order.place[i].number - session->hits_dropped - 1);
     }
-    qsort(places, n, sizeof(*places), compare_places);
-    for (size_t i = 0; i < n; i++) {
-        indexes[i] = places[i].index;
-    }
-    free(places);
-    *count = n;
+    *count = order.count;
+    hits_order_free(&order);
     return indexes;
 }
 

@@ -17,6 +17,28 @@ int hits_find(struct gd_session *session, uint64_t number, const struct gd_hit *
  * of one watchpoint unless it is 0. malloc'd; NULL when there is none or memory is short. */
 size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *count);
 
+/* The same order, kept: what a picture needs of it costs no more than the hits that are new. */
+struct hits_place {
+    int64_t step;
+    uint32_t order; /* of execution within the step */
+    uint32_t slot;
+    int watchpoint;
+    uint64_t number; /* hits_find */
+};
+struct hits_order {
+    struct hits_place *place;
+    size_t count, capacity;
+    uint64_t dropped, seen; /* hits of the session up to those numbers */
+    uint64_t generation;    /* of the graph */
+    int session;            /* number; 0 none */
+    int watchpoint;
+};
+/* Brings it up to date. Places from *from on are not what they were; false: nothing changed (or
+ * memory is short, then it stays as it was). */
+bool hits_order_update(struct hits_order *order, const struct gd_session *session, int watchpoint,
+                       size_t *from);
+void hits_order_free(struct hits_order *order);
+
 /* What fired: the hit's own, else by the watchpoint's number; NULL for an expression and where it
  * is not known any more. */
 const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit);
@@ -28,5 +50,9 @@ const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 /* The hit that `hit` selected, else the first of this stop, else the last one. NULL with an error:
  * nothing has fired. */
 const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err);
+/* The number of the one that `hit` selected at this stop; 0: none. */
+uint64_t hits_selected(struct repl *repl, const struct gd_session *session);
+/* How much a hit is what one wants to see first: 0 when it is not of this stop. */
+int hits_weight(const struct gd_session *session, const struct gd_hit *hit);
 
 #endif

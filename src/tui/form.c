@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tui/form.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +9,11 @@
 #include "tui/text.h"
 #include "tui/tui_impl.h"
 
-#define ESCAPE      0x1b
-#define LABEL_COLS  26
-#define FORM_COLS   76
-#define MAX_FIELDS  32
-#define BORDER_ROWS 4 /* title, hint, fault, blank */
+#define ESCAPE           0x1b
+#define FORM_COLS        76
+#define MAX_FIELDS       32
+#define LABEL_COLS(cols) ((cols) >= 60 ? 26 : (cols)*2 / 5)
+#define BORDER_ROWS      4 /* title, hint, fault, blank */
 
 struct tui_form {
     const struct form_ops *ops;
@@ -90,11 +91,12 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     const struct tui_form *form = tui->form;
     const struct form_field *field = &form->field[index];
     bool here = index == form->cursor;
-    int room = cols - LABEL_COLS - 1;
+    int label = LABEL_COLS(cols);
+    int room = cols - label - 1;
 
-    draw_text(tui->draw, row, col, LABEL_COLS - 1, here ? DRAW_BOLD : DRAW_PLAIN, field->label);
-    int at = col + LABEL_COLS;
-    if (field->choices != NULL) {
+    draw_text(tui->draw, row, col, label - 1, here ? DRAW_BOLD : DRAW_PLAIN, field->label);
+    int at = col + label;
+    if (field->choices != NULL && !field->open) {
         char text[300];
         snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
         draw_text(tui->draw, row, at, room, here ? DRAW_REVERSE : DRAW_PLAIN, text);
@@ -120,7 +122,9 @@ static void draw_foot(struct tui *tui, int row, int col, int cols)
         draw_text(tui->draw, row, col, cols, DRAW_DIM, field->help);
     }
     draw_text(tui->draw, row + 1, col, cols, DRAW_DIM,
-              "Up and Down go between fields, Enter runs it, Esc leaves");
+              field->choices != NULL
+                  ? "Left and Right choose, Up and Down other fields, Enter runs it, Esc leaves"
+                  : "Up and Down go between fields, Enter runs it, Esc leaves");
 }
 
 void tui_form_draw(struct tui *tui)
@@ -176,6 +180,26 @@ static void choose(struct tui_form *form, int by)
     }
 }
 
+/* The next choice that begins with the letter. */
+static void choose_letter(struct tui_form *form, int key)
+{
+    struct form_field *field = &form->field[form->cursor];
+    int count = 0, at = 0;
+
+    while (field->choices[count] != NULL) {
+        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
+        count++;
+    }
+    for (int i = 1; i <= count; i++) {
+        const char *choice = field->choices[(at + i) % count];
+        if (tolower((unsigned char)choice[0]) == key) {
+            snprintf(field->text, sizeof(field->text), "%s", choice);
+            changed(form);
+            return;
+        }
+    }
+}
+
 static void erase_last(struct form_field *field)
 {
     size_t len = strlen(field->text);
@@ -191,9 +215,11 @@ static void type_key(struct tui_form *form, int key)
     struct form_field *field = &form->field[form->cursor];
     size_t len = strlen(field->text);
 
-    if (field->choices != NULL) {
+    if (field->choices != NULL && !field->open) {
         if (key == ' ') {
             choose(form, 1);
+        } else if (key > ' ' && key < 0x7f) {
+            choose_letter(form, tolower(key));
         }
         return;
     }

@@ -20,6 +20,7 @@ struct form_field {
     const char *label;
     const char *help;           /* "0 to 100, default 100"; NULL none */
     const char *const *choices; /* NULL: text; else Left and Right go through them */
+    bool open;                  /* the choices are offers: any other text may be typed */
     char text[256];             /* the value */
 };
 
@@ -28,7 +29,7 @@ struct form_ops {
     /* A field changed (a condition was chosen): the fields may be made anew. */
     int (*changed)(void *ctx, struct tui_form *form, size_t field);
     /* The command line; GD_EINVAL with err->text for the field in *field. */
-    int (*command)(void *ctx, const struct tui_form *form, struct gd_buf *out, size_t *field,
+    int (*command)(void *ctx, struct tui_form *form, struct gd_buf *out, size_t *field,
                    struct gd_err *err);
     void (*destroy)(void *ctx);
 };

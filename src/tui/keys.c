@@ -87,7 +87,8 @@ const struct tui_key tui_keys[] = {
     {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it"},
     {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it"},
     {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right"},
-    {0, 'w', "w", LISTS, false, TUI_COMMAND, "why %t", "where a bad value came from"},
+    {0, 'w', "w", LISTS & ~HITS, false, TUI_COMMAND, "why %t", "where a bad value came from"},
+    {0, 'w', "w", HITS, false, TUI_COMMAND, "why hit %h", "where the bad value came from"},
     {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "what feeds it"},
     {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "what it feeds"},
 

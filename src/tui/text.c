@@ -65,3 +65,21 @@ size_t tui_text_fit(const char *text, int columns, bool utf8)
     }
     return at;
 }
+
+const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *room, size_t size)
+{
+    const char *dots = utf8 ? "\u2026" : "...";
+    int left = columns - (utf8 ? 1 : 3);
+    const char *tail = name;
+
+    if (tui_text_width(name, strlen(name), utf8) <= columns) {
+        return name;
+    }
+    while (*tail != '\0' && tui_text_width(tail, strlen(tail), utf8) > left) {
+        struct tui_glyph glyph;
+        const char *slash = strchr(tail + 1, '/');
+        tail = slash != NULL ? slash : tail + tui_glyph(tail, utf8, &glyph);
+    }
+    snprintf(room, size, "%s%s", dots, tail);
+    return room;
+}

@@ -25,4 +25,8 @@ int tui_text_width(const char *text, size_t len, bool utf8);
 /* The longest start of `text` that fits `columns`, in bytes. */
 size_t tui_text_fit(const char *text, int columns, bool utf8);
 
+/* A name that does not fit loses leading scopes ("…/fc1/Add:0"), and what is left of it its start.
+ * Returns the name itself or `room`. */
+const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *room, size_t size);
+
 #endif

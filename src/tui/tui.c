@@ -19,6 +19,8 @@ const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_TREE] = &tui_tree_pane,
     [TUI_NODE] = &tui_node_pane,
     [TUI_CONSOLE] = &tui_console_pane,
+    [TUI_WATCH] = &tui_watch_pane,
+    [TUI_HITS] = &tui_hits_pane,
 };
 
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
@@ -104,8 +106,7 @@ gd_node_id tui_node(struct tui *tui, struct gd_session **session)
     return *session != NULL ? (*session)->current : GD_NO_NODE;
 }
 
-/* The words that every pane has: those of the current node. */
-static bool common_word(struct tui *tui, char which, struct gd_buf *out)
+bool tui_common_word(struct tui *tui, char which, struct gd_buf *out)
 {
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
@@ -135,7 +136,7 @@ static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *ou
             continue;
         }
         p++;
-        if (pane->word != NULL ? !pane->word(tui, *p, out) : !common_word(tui, *p, out)) {
+        if (pane->word != NULL ? !pane->word(tui, *p, out) : !tui_common_word(tui, *p, out)) {
             return false;
         }
     }

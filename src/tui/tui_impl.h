@@ -173,6 +173,8 @@ void tui_changed(struct tui *tui);
 gd_node_id tui_node(struct tui *tui, struct gd_session **session);
 /* A name as an argument of a command: quoted when the parser would split it. */
 void tui_add_name(struct gd_buf *out, const char *name);
+/* The words that panes without their own have: those of the current node. */
+bool tui_common_word(struct tui *tui, char which, struct gd_buf *out);
 /* Another pane gets the focus, and is shown. */
 void tui_focus(struct tui *tui, enum tui_pane_id pane);
 void tui_focus_next(struct tui *tui, int by); /* 1 or -1 */
@@ -226,6 +228,9 @@ bool tui_cursor_row(struct tui *tui, struct tui_tree_row *ret);
 /* pane_node.c */
 void tui_node_update(struct tui *tui); /* asks for statistics that are missing */
 void tui_node_forget(struct tui *tui); /* answers that are awaited will be dropped */
+
+/* pane_hits.c */
+void tui_hits_show(struct tui *tui, int watchpoint); /* its hits alone; 0 all */
 
 /* pane_console.c */
 void tui_console_add(struct tui *tui, enum draw_style style, const char *text, size_t len);

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the watchpoints found: the session's hits in order of execution, those that could not be
+ * checked for the same reason in one row. A picture costs what is new and what is on the screen,
+ * however many there are.
+ */
+#include "tui/tui_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/hits.h"
+#include "tui/detail.h"
+#include "tui/text.h"
+
+#define WIDE_COLS  60 /* from these on rows name what was compared */
+#define MAX_GROUPS 64 /* of one step: reasons why watchpoints could not be checked */
+
+struct row {
+    size_t place; /* in order.place: its only hit, or the first of a group */
+    size_t count; /* > 1: so many could not be checked, for one reason */
+};
+
+struct hits_pane {
+    struct tui_list list;
+    struct hits_order order;
+    int only;    /* this watchpoint's alone; 0 all */
+    bool single; /* no groups */
+    struct row *row;
+    size_t row_count, capacity;
+    size_t rows_of; /* order.count that the rows were made of */
+    int session;
+    uint64_t stop_sequence, selected; /* that the cursor was put on */
+};
+
+static struct hits_pane *state(struct tui *tui)
+{
+    return tui_state(tui, TUI_HITS);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static const struct gd_hit *hit_at(const struct hits_pane *pane, const struct gd_session *session,
+                                   size_t place)
+{
+    uint64_t number = pane->order.place[place].number;
+    bool kept =
+        number > session->hits_dropped && number <= session->hits_dropped + session->hit_count;
+
+    return kept ? &session->hits[number - session->hits_dropped - 1] : NULL;
+}
+
+static bool add_row(struct hits_pane *pane, size_t place)
+{
+    if (pane->row_count == pane->capacity) {
+        size_t capacity = pane->capacity * 2 + 64;
+        struct row *more = realloc(pane->row, capacity * sizeof(*more));
+        if (more == NULL) {
+            return false;
+        }
+        pane->row = more;
+        pane->capacity = capacity;
+    }
+    pane->row[pane->row_count++] = (struct row){place, 1};
+    return true;
+}
+
+struct groups { /* of one step: rows that stand for more than one */
+    size_t row[MAX_GROUPS];
+    size_t count;
+};
+
+/* The row that stands for such hits already; those of reasons beyond MAX_GROUPS get rows of their
+ * own. */
+static struct row *group_of(const struct hits_pane *pane, const struct gd_session *session,
+                            const struct groups *groups, const struct gd_hit *hit)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        struct row *row = &pane->row[groups->row[i]];
+        const struct gd_hit *other = hit_at(pane, session, row->place);
+        if (other != NULL && other->error == hit->error && other->watchpoint == hit->watchpoint) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* Rows of the places from `from` on, which begin a step. */
+static void add_rows(struct hits_pane *pane, const struct gd_session *session, size_t from)
+{
+    struct groups groups = {.count = 0};
+
+    for (size_t i = from; i < pane->order.count; i++) {
+        const struct gd_hit *hit = hit_at(pane, session, i);
+        if (i > from && pane->order.place[i].step != pane->order.place[i - 1].step) {
+            groups.count = 0;
+        }
+        bool unclear = hit != NULL && hit->error != 0 && !pane->single;
+        struct row *group = unclear ? group_of(pane, session, &groups, hit) : NULL;
+        if (group != NULL) {
+            group->count++;
+            continue;
+        }
+        if (!add_row(pane, i)) {
+            break;
+        }
+        if (unclear && groups.count < MAX_GROUPS) {
+            groups.row[groups.count++] = pane->row_count - 1;
+        }
+    }
+    pane->rows_of = pane->order.count;
+}
+
+/* Makes the rows anew from the step on that the place is of. */
+static void rows_from(struct hits_pane *pane, const struct gd_session *session, size_t from)
+{
+    from = from < pane->rows_of ? from : pane->rows_of;
+    while (from > 0 && from < pane->order.count &&
+           pane->order.place[from - 1].step == pane->order.place[from].step) {
+        from--;
+    }
+    while (pane->row_count > 0 && pane->row[pane->row_count - 1].place >= from) {
+        pane->row_count--;
+    }
+    add_rows(pane, session, from);
+}
+
+static void rows_anew(struct tui *tui)
+{
+    struct hits_pane *pane = state(tui);
+
+    pane->rows_of = 0;
+    pane->row_count = 0;
+    if (tui->debugger->current != NULL && pane->order.session == tui->debugger->current->number) {
+        add_rows(pane, tui->debugger->current, 0);
+    }
+    pane->list.count = pane->row_count;
+    tui_list_settle(&pane->list);
+}
+
+/* ---- following the session ----------------------------------------------------------------- */
+
+static void go_to_number(struct hits_pane *pane, const struct gd_session *session, uint64_t number)
+{
+    const struct gd_hit *hit =
+        number > session->hits_dropped ? &session->hits[number - session->hits_dropped - 1] : NULL;
+
+    for (size_t i = 0; hit != NULL && i < pane->row_count; i++) {
+        const struct gd_hit *other = hit_at(pane, session, pane->row[i].place);
+        if (other == hit || (other != NULL && pane->row[i].count > 1 && other->step == hit->step &&
+                             other->watchpoint == hit->watchpoint && other->error == hit->error)) {
+            pane->list.cursor = i;
+            return;
+        }
+    }
+}
+
+/* To what one wants to see first of a stop, if it has hits. */
+static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
+{
+    int best = 0;
+
+    if (session->hit_count == 0 ||
+        session->hits[session->hit_count - 1].stop_sequence != session->stop.sequence) {
+        return;
+    }
+    for (size_t i = 0; i < pane->row_count; i++) {
+        const struct gd_hit *hit = hit_at(pane, session, pane->row[i].place);
+        int weight = hit != NULL ? hits_weight(session, hit) : 0;
+        if (weight > best) {
+            best = weight;
+            pane->list.cursor = i;
+        }
+    }
+}
+
+static void follow(struct tui *tui, const struct gd_session *session)
+{
+    struct hits_pane *pane = state(tui);
+    uint64_t selected = hits_selected(tui->repl, session);
+    bool stopped = session->state != GD_RUNNING;
+
+    if (stopped && session->stop.sequence != pane->stop_sequence) {
+        pane->stop_sequence = session->stop.sequence;
+        go_to_stop(pane, session);
+    }
+    if (selected != pane->selected) {
+        pane->selected = selected;
+        if (selected != 0) {
+            go_to_number(pane, session, selected);
+        }
+    }
+}
+
+static void update(struct tui *tui)
+{
+    struct hits_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+    size_t from = 0;
+
+    if (session == NULL) {
+        pane->row_count = pane->list.count = 0;
+        pane->session = 0;
+        return;
+    }
+    if (session->number != pane->session) {
+        pane->session = session->number;
+        pane->stop_sequence = pane->selected = 0;
+        pane->only = 0;
+        pane->list.cursor = pane->list.top = 0;
+    }
+    bool at_end = pane->list.count > 0 && pane->list.cursor + 1 == pane->list.count;
+    if (hits_order_update(&pane->order, session, pane->only, &from)) {
+        rows_from(pane, session, from);
+        if (at_end && session->state == GD_RUNNING) {
+            pane->list.cursor = pane->row_count > 0 ? pane->row_count - 1 : 0;
+        }
+    }
+    pane->list.count = pane->row_count;
+    follow(tui, session);
+    tui_list_settle(&pane->list);
+}
+
+static const struct gd_hit *hit_of_row(struct tui *tui, size_t index)
+{
+    const struct hits_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+
+    if (session == NULL || session->number != pane->order.session || index >= pane->row_count) {
+        return NULL;
+    }
+    return hit_at(pane, session, pane->row[index].place);
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static void add_where(const struct gd_hit *hit, struct gd_buf *out)
+{
+    gd_buf_puts(out, hit->node_name);
+    if (!hit->is_scalar) {
+        gd_buf_printf(out, ":%u", hit->slot);
+    }
+}
+
+static const char *short_name(struct tui *tui, const struct gd_hit *hit)
+{
+    const struct gd_condition *condition = hits_condition(tui->debugger, hit);
+    return condition != NULL ? condition->abbr : hit->expression[0] != '\0' ? "expr" : "?";
+}
+
+/* "max 2e+05 > 1000"; without `named` "2e+05 > 1000". */
+static void add_test(const struct gd_condition *condition, const struct gd_hit_param *param,
+                     bool named, struct gd_buf *out)
+{
+    static const char *const signs[] = {">", ">=", "<", "<=", "==", "!="};
+    const struct gd_condition_param *known =
+        condition != NULL ? gd_condition_param(condition, param->name) : NULL;
+    size_t len = strlen(param->name);
+
+    if (known == NULL || known->statistic == GD_STAT_NONE) {
+        gd_buf_printf(out, "%s=%.6g", param->name, param->actual_value);
+        return;
+    }
+    if (named) { /* without the comparison that a test's name ends in */
+        gd_buf_printf(out, "%.*s ", (int)(len > 3 ? len - 3 : len), param->name);
+    }
+    gd_buf_printf(out, "%.4g %s %.4g", param->actual_value, signs[known->op], param->set_value);
+}
+
+static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, struct gd_buf *out)
+{
+    const struct gd_condition *condition = hits_condition(tui->debugger, hit);
+    bool expression = hit->kind == NULL && hit->expression[0] != '\0';
+    size_t before = out->len;
+
+    if (hit->error != 0) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        gd_buf_printf(out, "not checked: %s", why);
+        return;
+    }
+    for (int i = 0; i < hit->param_count; i++) {
+        if (expression || hit->param[i].hit) {
+            gd_buf_puts(out, out->len > before ? ", " : "");
+            add_test(condition, &hit->param[i], named, out);
+        }
+    }
+}
+
+/* ---- drawing ------------------------------------------------------------------------------- */
+
+static int digits(int64_t value)
+{
+    return snprintf(NULL, 0, "%lld", (long long)value);
+}
+
+/* Where, and what was found; the end of a name and the start of the figures matter most. */
+static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, int row, int col,
+                       int cols, enum draw_style style)
+{
+    struct gd_buf where = GD_BUF_INIT(1024), found = GD_BUF_INIT(4096);
+    char room[1024];
+
+    add_values(tui, hit, cols >= WIDE_COLS, &found);
+    if (count > 1) {
+        gd_buf_printf(&where, "%zu tensors", count);
+    } else {
+        add_where(hit, &where);
+    }
+    const char *text = gd_buf_text(&found), *name = gd_buf_text(&where);
+    int text_cols = tui_text_width(text, strlen(text), tui->utf8);
+    int name_cols = tui_text_width(name, strlen(name), tui->utf8);
+    int half = (cols - 2) / 2;
+    if (name_cols + 2 + text_cols > cols) {
+        name_cols = name_cols < half          ? name_cols
+                    : text_cols < cols - half ? cols - text_cols - 2
+                                              : half;
+    }
+    if (name_cols > 0) {
+        name = tui_text_fit_name(name, name_cols, tui->utf8, room, sizeof(room));
+        int used = draw_text(tui->draw, row, col, name_cols, style, name);
+        draw_text(tui->draw, row, col + used + 2, cols - used - 2,
+                  style == DRAW_PLAIN && hit->error == 0 ? DRAW_HIT : style, text);
+    }
+    gd_buf_deinit(&where);
+    gd_buf_deinit(&found);
+}
+
+static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
+{
+    struct tui *tui = ctx;
+    const struct hits_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+    const struct gd_hit *hit = hit_of_row(tui, index);
+    char head[96], watch[48];
+
+    if (hit == NULL) {
+        return;
+    }
+    bool newest = hit->stop_sequence == session->stop.sequence;
+    bool chosen = pane->selected != 0 && hits_number(session, hit) == pane->selected;
+    enum draw_style style = selected ? DRAW_REVERSE : hit->error != 0 ? DRAW_DIM : DRAW_PLAIN;
+    snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, short_name(tui, hit));
+    int64_t last = pane->order.place[pane->order.count - 1].step;
+    int used = snprintf(head, sizeof(head), "%c%*lld %-*s ",
+                        chosen   ? '>'
+                        : newest ? '*'
+                                 : ' ',
+                        digits(last), (long long)hit->step,
+                        digits(tui->debugger->next_breakpoint - 1) + 4, watch);
+    if (selected) {
+        draw_fill(tui->draw, row, col, cols, style);
+    }
+    draw_text(tui->draw, row, col, cols, newest && style == DRAW_PLAIN ? DRAW_BOLD : style, head);
+    if (cols > used) {
+        draw_found(tui, hit, pane->row[index].count, row, col + used, cols - used, style);
+    }
+}
+
+static void row_text(void *ctx, size_t index, struct gd_buf *out)
+{
+    struct tui *tui = ctx;
+    const struct gd_hit *hit = hit_of_row(tui, index);
+
+    if (hit != NULL) {
+        gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
+        add_where(hit, out);
+        gd_buf_putc(out, ' ');
+        add_values(tui, hit, true, out);
+    }
+}
+
+static const struct tui_list_ops list_ops = {draw_row, row_text};
+
+/* The hit under the cursor in whole. */
+static void add_detail(struct tui *tui, const struct gd_hit *hit, size_t count, struct gd_buf *out)
+{
+    const struct gd_condition *condition = hits_condition(tui->debugger, hit);
+
+    if (count > 1) {
+        char why[256];
+        gd_hit_error_text(hit->error, why, sizeof(why));
+        gd_buf_printf(out, "%zu tensors could not be checked: %s (m lists them)\n", count, why);
+    } else {
+        repl_hit_text(hit, out);
+        gd_buf_putc(out, '\n');
+    }
+    gd_buf_printf(out, "hit %llu of %s %d: %s\n",
+                  (unsigned long long)hits_number(tui->debugger->current, hit),
+                  hit->traced ? "trace" : "watchpoint", hit->watchpoint,
+                  condition != NULL ? condition->id : hit->expression);
+    if (hit->node == GD_NO_NODE && !hit->is_scalar) {
+        gd_buf_puts(out, "The graph has no such node: it may have been optimised away.\n");
+    }
+}
+
+static void draw_none(struct tui *tui, const struct draw_rect *rect)
+{
+    const struct hits_pane *pane = state(tui);
+    char text[96] = "No watchpoint has fired.";
+
+    if (pane->only != 0) {
+        snprintf(text, sizeof(text), "Watchpoint %d has not fired. q shows all.", pane->only);
+    }
+    draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM, text);
+}
+
+static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct hits_pane *pane = state(tui);
+    struct draw_rect rows = *rect;
+
+    if (pane->list.count == 0) {
+        draw_none(tui, rect);
+        return;
+    }
+    struct draw_rect foot = tui_detail_take(&rows);
+    tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
+    const struct gd_hit *hit = hit_of_row(tui, pane->list.cursor);
+    if (hit != NULL && foot.rows > 0) {
+        struct gd_buf text = GD_BUF_INIT(8192);
+        add_detail(tui, hit, pane->row[pane->list.cursor].count, &text);
+        tui_detail_draw(tui, &foot, gd_buf_text(&text));
+        gd_buf_deinit(&text);
+    }
+}
+
+static void title(struct tui *tui, char *out, size_t size)
+{
+    const struct hits_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+    char of[32] = "", place[64] = "", older[32] = "";
+
+    if (pane->only != 0) {
+        snprintf(of, sizeof(of), " of watchpoint %d", pane->only);
+    }
+    if (pane->list.count > 0) {
+        snprintf(place, sizeof(place), " %zu/%zu", pane->list.cursor + 1, pane->list.count);
+    }
+    if (session != NULL && session->hits_dropped > 0) {
+        snprintf(older, sizeof(older), ", older ones gone");
+    }
+    snprintf(out, size, "hits%s%s%s", of, place, older);
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void open_hit(struct tui *tui)
+{
+    const struct gd_hit *hit = hit_of_row(tui, state(tui)->list.cursor);
+    char line[48];
+
+    if (hit != NULL && !tui->executing) {
+        snprintf(line, sizeof(line), "hit %llu",
+                 (unsigned long long)hits_number(tui->debugger->current, hit));
+        tui_run_line(tui, line);
+    }
+}
+
+void tui_hits_show(struct tui *tui, int watchpoint)
+{
+    struct hits_pane *pane = state(tui);
+
+    pane->only = watchpoint;
+    pane->list.cursor = pane->list.top = 0;
+    tui_changed(tui);
+}
+
+static void request(struct tui *tui, enum tui_request request)
+{
+    struct hits_pane *pane = state(tui);
+
+    switch (request) {
+    case TUI_OPEN: open_hit(tui); break;
+    case TUI_MARK:
+    case TUI_MODE:
+        pane->single = !pane->single;
+        rows_anew(tui);
+        break;
+    case TUI_BACK:
+        if (pane->only != 0) { /* it came from the watchpoint */
+            tui_hits_show(tui, 0);
+            tui_focus(tui, TUI_WATCH);
+        }
+        break;
+    default: tui_list_request(&pane->list, &list_ops, tui, request); break;
+    }
+}
+
+static bool key(struct tui *tui, int key)
+{
+    return tui_list_key(&state(tui)->list, &list_ops, tui, key);
+}
+
+static bool has_search(struct tui *tui)
+{
+    return state(tui)->list.pattern[0] != '\0';
+}
+
+static bool word(struct tui *tui, char which, struct gd_buf *out)
+{
+    const struct gd_hit *hit = hit_of_row(tui, state(tui)->list.cursor);
+    struct gd_buf name = GD_BUF_INIT(1024);
+
+    if (hit == NULL) {
+        return false;
+    }
+    switch (which) {
+    case 'h':
+        gd_buf_printf(out, "%llu", (unsigned long long)hits_number(tui->debugger->current, hit));
+        return true;
+    case 'w': gd_buf_printf(out, "%d", hit->watchpoint); return true;
+    case 'n':
+    case 't':
+        if (hit->is_scalar || hit->node == GD_NO_NODE) {
+            return false;
+        }
+        gd_buf_puts(&name, hit->node_name);
+        if (which == 't') {
+            gd_buf_printf(&name, ":%u", hit->slot);
+        }
+        tui_add_name(out, gd_buf_text(&name));
+        gd_buf_deinit(&name);
+        return true;
+    default: return false;
+    }
+}
+
+/* ---- the pane ------------------------------------------------------------------------------ */
+
+static void *create(struct tui *tui)
+{
+    (void)tui;
+    return calloc(1, sizeof(struct hits_pane));
+}
+
+static void destroy(struct tui *tui, void *of)
+{
+    struct hits_pane *pane = of;
+
+    (void)tui;
+    hits_order_free(&pane->order);
+    free(pane->row);
+    free(pane);
+}
+
+const struct tui_pane_ops tui_hits_pane = {
+    .name = "hits",
+    .create = create,
+    .destroy = destroy,
+    .update = update,
+    .draw = draw,
+    .title = title,
+    .request = request,
+    .has_search = has_search,
+    .key = key,
+    .word = word,
+};

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The form of a watchpoint: a condition from the list or an expression, its parameters with what
+ * they may be, where it applies. It makes the command line that one would have typed: `watch ...`,
+ * or `edit N ...` with what was changed.
+ */
+#include "tui/tui_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/selector.h"
+#include "engine/watchpoint.h"
+
+#define HELP_SIZE  256
+#define MAX_FIELDS 32
+#define MAX_OFFERS (8 + GD_MAX_SCALARS)
+#define EXPRESSION "an expression"
+
+struct watch_form {
+    struct form_ops ops; /* with a title of its own */
+    char title[64];
+    struct tui *tui;
+    int number;                           /* 0: a new one */
+    const struct gd_condition *condition; /* NULL: an expression */
+    char (*name)[64];                     /* of the conditions, as they are chosen */
+    const char **choice;
+    size_t choice_count;
+    const char *offer[MAX_OFFERS]; /* where it may apply */
+    char current[256];             /* the current node, as a selector */
+    char default_where[64];
+    char help[MAX_FIELDS][HELP_SIZE];
+    /* The fields: [condition], parameters or the expression, where, guard, [when, action]. */
+    size_t params, where;
+    const struct gd_condition_param *param[GD_MAX_CONDITION_PARAMS];
+    char before[MAX_FIELDS][256]; /* editing: what the fields held at first */
+};
+
+static const char *const truths[] = {"", "true", "false", NULL};
+static const char *const whens[] = {"auto", "exact", "step", NULL};
+static const char *const actions[] = {"watch", "trace", "twatch", NULL};
+
+/* ---- what may be chosen -------------------------------------------------------------------- */
+
+static int make_choices(struct watch_form *form)
+{
+    size_t count = 0;
+
+    while (gd_condition_at(count) != NULL) {
+        count++;
+    }
+    form->name = calloc(count + 1, sizeof(*form->name));
+    form->choice = calloc(count + 2, sizeof(*form->choice));
+    if (form->name == NULL || form->choice == NULL) {
+        return GD_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct gd_condition *condition = gd_condition_at(i);
+        snprintf(form->name[i], sizeof(form->name[i]), "%s (%s)", condition->id, condition->abbr);
+        form->choice[i] = form->name[i];
+    }
+    form->choice[count] = EXPRESSION;
+    form->choice_count = count;
+    return GD_OK;
+}
+
+/* The current node as a selector: in quotes when it could be read as something else. */
+static void note_current(struct watch_form *form)
+{
+    struct gd_session *session;
+    gd_node_id node = tui_node(form->tui, &session);
+
+    form->current[0] = '\0';
+    if (node == GD_NO_NODE) {
+        return;
+    }
+    const char *name = gd_graph_name(session->graph, node);
+    bool plain = name[0] != '/' && name[strcspn(name, " \t,|*?[]:\"'")] == '\0';
+    if (strlen(name) + 3 < sizeof(form->current) && strchr(name, '"') == NULL) {
+        snprintf(form->current, sizeof(form->current), plain ? "%s" : "\"%s\"", name);
+    }
+}
+
+static void offer(struct watch_form *form, size_t *count, const char *text)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(form->offer[i], text) == 0) {
+            return;
+        }
+    }
+    if (text[0] != '\0' && *count + 1 < MAX_OFFERS) {
+        form->offer[(*count)++] = text;
+    }
+    form->offer[*count] = NULL;
+}
+
+static bool is_scalar(const struct watch_form *form)
+{
+    return form->condition != NULL && form->condition->target == GD_COND_SCALAR;
+}
+
+static void make_offers(struct watch_form *form)
+{
+    static const char *const classes[] = {"weights", "gradients", "activations", "all"};
+    struct gd_session *session = form->tui->debugger->current;
+    size_t count = 0;
+
+    offer(form, &count, form->default_where);
+    for (int i = 0; is_scalar(form) && session != NULL && i < session->scalar_count; i++) {
+        offer(form, &count, session->scalar[i].name);
+    }
+    offer(form, &count, form->current);
+    for (int i = 0; i < 4; i++) {
+        offer(form, &count, classes[i]);
+    }
+}
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+static void add(struct watch_form *form, struct tui_form *to, const char *label,
+                const char *const *choices, bool open, const char *text)
+{
+    size_t index = tui_form_count(to);
+    struct form_field field = {.label = label, .choices = choices, .open = open};
+
+    if (index < MAX_FIELDS) {
+        snprintf(field.text, sizeof(field.text), "%s", text);
+        field.help = form->help[index][0] != '\0' ? form->help[index] : NULL;
+        tui_form_add(to, &field);
+    }
+}
+
+static char *help_of_next(struct watch_form *form, const struct tui_form *to)
+{
+    size_t index = tui_form_count(to);
+    return form->help[index < MAX_FIELDS ? index : MAX_FIELDS - 1];
+}
+
+static void add_condition(struct watch_form *form, struct tui_form *to)
+{
+    const struct gd_condition *condition = form->condition;
+    char *help = help_of_next(form, to);
+    const char *text = EXPRESSION;
+
+    snprintf(help, HELP_SIZE, "fires when it is true of a tensor's figures: max > 1e4 || nan > 0");
+    for (size_t i = 0; i < form->choice_count; i++) {
+        text = gd_condition_at(i) == condition ? form->choice[i] : text;
+    }
+    if (condition != NULL) {
+        snprintf(help, HELP_SIZE, "%s%s%s", condition->fires,
+                 condition->ascend_only ? "; on Ascend alone" : "",
+                 condition->initial_only ? "; before the first step alone" : "");
+    }
+    add(form, to, "condition", form->choice, false, text);
+}
+
+/* "0 to 100; 100 when no test is given" */
+static void param_help(const struct gd_condition *condition, const struct gd_condition_param *param,
+                       char *help)
+{
+    struct gd_condition_value meant[GD_MAX_CONDITION_PARAMS];
+    bool is_meant = false;
+    int count = gd_condition_complete(condition, NULL, 0, meant, NULL);
+
+    for (int i = 0; i < count; i++) {
+        is_meant = is_meant || strcmp(meant[i].name, param->name) == 0;
+    }
+    int used = snprintf(help, HELP_SIZE, "%s",
+                        param->type == GD_PARAM_BOOL ? "true or false"
+                                                     : gd_param_range_text(param->range));
+    if (param->has_default && param->type == GD_PARAM_FLOAT && used > 0) {
+        used += snprintf(help + used, (size_t)(HELP_SIZE - used), ", default %g%s", param->value,
+                         is_meant && !param->support ? " when no test is given" : "");
+    }
+    if (param->needs_range && used > 0 && used < HELP_SIZE) {
+        snprintf(help + used, (size_t)(HELP_SIZE - used), "; wants the start and end of a range");
+    } else if (param->support && used > 0 && used < HELP_SIZE) {
+        snprintf(help + used, (size_t)(HELP_SIZE - used), "; goes with a test");
+    }
+}
+
+static void param_text(const struct gd_watchpoint *watch, const struct gd_condition_param *param,
+                       char *text, size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0; watch != NULL && i < watch->value_count; i++) {
+        const struct gd_condition_value *value = &watch->values[i];
+        if (strcmp(value->name, param->name) != 0) {
+            continue;
+        }
+        if (value->type == GD_PARAM_BOOL) {
+            snprintf(text, size, "%s", value->value != 0 ? "true" : "false");
+            continue;
+        }
+        for (int digits = 6; digits <= 17; digits++) { /* as few as give the same number back */
+            snprintf(text, size, "%.*g", digits, value->value);
+            if (strtod(text, NULL) == value->value) {
+                break;
+            }
+        }
+    }
+}
+
+static void add_params(struct watch_form *form, struct tui_form *to,
+                       const struct gd_watchpoint *watch)
+{
+    const struct gd_condition *condition = form->condition;
+    char text[64];
+
+    form->params = tui_form_count(to);
+    memset(form->param, 0, sizeof(form->param));
+    if (condition == NULL) {
+        snprintf(help_of_next(form, to), HELP_SIZE,
+                 "of figures and of numbers of the training: max > 1e4 || nan > 0, loss > 9");
+        add(form, to, "expression", NULL, false,
+            watch != NULL && watch->expr != NULL ? gd_expr_text(watch->expr) : "");
+        return;
+    }
+    size_t count = 0;
+    for (int i = 0; i < condition->param_count; i++) {
+        const struct gd_condition_param *param = &condition->param[i];
+        if (param->hidden) {
+            continue;
+        }
+        form->param[count++] = param;
+        param_help(condition, param, help_of_next(form, to));
+        param_text(watch, param, text, sizeof(text));
+        add(form, to, param->name, param->type == GD_PARAM_BOOL ? truths : NULL, false, text);
+    }
+}
+
+struct kept { /* what stays when another condition is chosen */
+    char where[256], guard[256], when[16], action[16];
+};
+
+static void add_rest(struct watch_form *form, struct tui_form *to, const struct kept *kept)
+{
+    form->where = tui_form_count(to);
+    snprintf(help_of_next(form, to), HELP_SIZE, "%s",
+             is_scalar(form) ? "a number of the training, or tensors of one element"
+                             : "a selector: weights, fc1, *.bias, type:ReLU, weights except fc2");
+    add(form, to, "on", form->offer, true, kept->where);
+    snprintf(help_of_next(form, to), HELP_SIZE, "an expression that must be true, too: step > 10");
+    add(form, to, "if", NULL, false, kept->guard);
+    if (form->number != 0) {
+        return;
+    }
+    snprintf(help_of_next(form, to), HELP_SIZE,
+             "exact: right behind the operator; step: at the step's end; auto: set watch-when");
+    add(form, to, "when", whens, false, kept->when);
+    snprintf(help_of_next(form, to), HELP_SIZE,
+             "watch stops the training, trace reports and goes on, twatch stops once");
+    add(form, to, "action", actions, false, kept->action);
+}
+
+static void build(struct watch_form *form, struct tui_form *to, const struct kept *kept,
+                  const struct gd_watchpoint *watch)
+{
+    make_offers(form);
+    tui_form_clear(to);
+    if (form->number == 0) {
+        add_condition(form, to);
+    }
+    add_params(form, to, watch);
+    add_rest(form, to, kept);
+}
+
+static const char *text_of(struct tui_form *of, size_t index)
+{
+    const struct form_field *field = tui_form_field(of, index);
+    return field != NULL ? field->text : "";
+}
+
+static void set_default_where(struct watch_form *form)
+{
+    snprintf(form->default_where, sizeof(form->default_where), "%s",
+             form->condition != NULL ? gd_condition_selector(form->condition) : "");
+}
+
+static void build_first(struct watch_form *form, struct tui_form *to)
+{
+    const struct gd_watchpoint *watch =
+        form->number != 0 ? gd_watchpoint_at(form->tui->debugger, form->number) : NULL;
+    struct kept kept = {.when = "auto", .action = "watch"};
+
+    form->condition = watch != NULL ? watch->condition : gd_condition_at(0);
+    set_default_where(form);
+    snprintf(kept.where, sizeof(kept.where), "%s",
+             watch != NULL ? watch->where : form->default_where);
+    if (watch != NULL && watch->guard != NULL) {
+        snprintf(kept.guard, sizeof(kept.guard), "%s", gd_expr_text(watch->guard));
+    }
+    build(form, to, &kept, watch);
+    for (size_t i = 0; i < tui_form_count(to); i++) {
+        snprintf(form->before[i], sizeof(form->before[i]), "%s", text_of(to, i));
+    }
+}
+
+/* Another condition was chosen: other parameters, and where it applies unless that was changed. */
+static void build_again(struct watch_form *form, struct tui_form *to,
+                        const struct gd_condition *condition)
+{
+    struct kept kept;
+    bool own = strcmp(text_of(to, form->where), form->default_where) != 0;
+
+    snprintf(kept.where, sizeof(kept.where), "%s", text_of(to, form->where));
+    snprintf(kept.guard, sizeof(kept.guard), "%s", text_of(to, form->where + 1));
+    snprintf(kept.when, sizeof(kept.when), "%.15s", text_of(to, form->where + 2));
+    snprintf(kept.action, sizeof(kept.action), "%.15s", text_of(to, form->where + 3));
+    form->condition = condition;
+    set_default_where(form);
+    if (!own) {
+        snprintf(kept.where, sizeof(kept.where), "%s", form->default_where);
+    }
+    build(form, to, &kept, NULL);
+}
+
+static const struct gd_condition *chosen(const struct watch_form *form, struct tui_form *of)
+{
+    for (size_t i = 0; i < form->choice_count; i++) {
+        if (strcmp(form->choice[i], text_of(of, 0)) == 0) {
+            return gd_condition_at(i);
+        }
+    }
+    return NULL;
+}
+
+static int changed(void *ctx, struct tui_form *to, size_t field)
+{
+    struct watch_form *form = ctx;
+
+    if (tui_form_count(to) == 0) {
+        build_first(form, to);
+    } else if (form->number == 0 && field == 0 && chosen(form, to) != form->condition) {
+        build_again(form, to, chosen(form, to));
+    }
+    return GD_OK;
+}
+
+/* ---- what was filled in -------------------------------------------------------------------- */
+
+struct given { /* parameters */
+    struct gd_condition_value value[GD_MAX_CONDITION_PARAMS];
+    size_t field[GD_MAX_CONDITION_PARAMS];
+    size_t count;
+};
+
+static const char *trimmed(struct tui_form *of, size_t index)
+{
+    const char *text = text_of(of, index);
+    return text + strspn(text, " \t");
+}
+
+static int take_value(const struct gd_condition_param *param, const char *text,
+                      struct gd_condition_value *ret, struct gd_err *err)
+{
+    char *end = NULL;
+
+    *ret = (struct gd_condition_value){.name = param->name, .type = param->type};
+    if (param->type == GD_PARAM_BOOL) {
+        ret->value = text[0] == 't';
+        return GD_OK;
+    }
+    ret->value = strtod(text, &end);
+    if (end == text || end[strspn(end, " \t%")] != '\0' || isnan(ret->value)) {
+        return gd_fail(err, GD_EINVAL, "%s: \"%.40s\" is no number; %s would be right", param->name,
+                       text, gd_param_range_text(param->range));
+    }
+    return GD_OK;
+}
+
+/* The field of the parameter that the message names, the longest name where several fit. */
+static size_t field_named(const struct given *given, const char *message, size_t otherwise)
+{
+    size_t best = 0;
+
+    for (size_t i = 0; i < given->count; i++) {
+        size_t len = strlen(given->value[i].name);
+        if (len > best && strstr(message, given->value[i].name) != NULL) {
+            best = len;
+            otherwise = given->field[i];
+        }
+    }
+    return otherwise;
+}
+
+static int take_params(const struct watch_form *form, struct tui_form *of, struct given *ret,
+                       size_t *field, struct gd_err *err)
+{
+    struct gd_condition_value meant[GD_MAX_CONDITION_PARAMS];
+
+    ret->count = 0;
+    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i] != NULL; i++) {
+        const char *text = trimmed(of, form->params + i);
+        if (text[0] == '\0') {
+            continue;
+        }
+        *field = form->params + i;
+        int rc = take_value(form->param[i], text, &ret->value[ret->count], err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        ret->field[ret->count++] = *field;
+    }
+    int rc = gd_condition_check(form->condition, ret->value, ret->count, err);
+    if (rc == GD_OK && gd_condition_complete(form->condition, ret->value, ret->count, meant, err) <
+                           0) { /* a test is missing */
+        rc = err->code;
+    }
+    if (rc != GD_OK) {
+        *field = field_named(ret, err->text, form->params);
+    }
+    return rc;
+}
+
+static int check_expression(struct tui_form *of, size_t index, const char *what, size_t *field,
+                            struct gd_err *err)
+{
+    struct gd_expr *expr = NULL;
+    const char *text = trimmed(of, index);
+
+    *field = index;
+    if (text[0] == '\0') {
+        return gd_fail(err, GD_EINVAL, "%s is missing: max > 1e4 would be one", what);
+    }
+    int rc = gd_expr_parse(text, &expr, err);
+    gd_expr_destroy(expr);
+    return rc;
+}
+
+static int check_rest(const struct watch_form *form, struct tui_form *of, size_t *field,
+                      struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    const char *where = trimmed(of, form->where);
+
+    if (where[0] != '\0' && !is_scalar(form)) {
+        *field = form->where;
+        int rc = gd_selector_parse(where, &selector, err);
+        gd_selector_destroy(selector);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return trimmed(of, form->where + 1)[0] != '\0'
+               ? check_expression(of, form->where + 1, "the guard", field, err)
+               : GD_OK;
+}
+
+/* ---- the command line ---------------------------------------------------------------------- */
+
+static void put_expression(struct tui_form *of, size_t index, struct gd_buf *out)
+{
+    const char *text = trimmed(of, index);
+    bool quoted = strchr(text, '\'') == NULL;
+
+    gd_buf_printf(out, quoted ? " '%s'" : " %s", text);
+}
+
+static void put_rest(struct tui_form *of, size_t where, bool with_where, bool with_guard,
+                     struct gd_buf *out)
+{
+    if (with_where && trimmed(of, where)[0] != '\0') {
+        gd_buf_printf(out, " on %s", trimmed(of, where));
+    }
+    if (with_guard && trimmed(of, where + 1)[0] != '\0') {
+        gd_buf_printf(out, " if %s", trimmed(of, where + 1));
+    }
+}
+
+static void put_new(const struct watch_form *form, struct tui_form *of, const struct given *given,
+                    struct gd_buf *out)
+{
+    const char *when = text_of(of, form->where + 2);
+
+    gd_buf_puts(out, text_of(of, form->where + 3));
+    if (strcmp(when, "auto") != 0) {
+        gd_buf_printf(out, " -%s", when);
+    }
+    if (form->condition == NULL) {
+        put_expression(of, form->params, out);
+    } else {
+        gd_buf_printf(out, " %s", form->condition->abbr);
+        for (size_t i = 0; i < given->count; i++) {
+            gd_buf_printf(out, " %s=%s", given->value[i].name, trimmed(of, given->field[i]));
+        }
+    }
+    put_rest(of, form->where, true, true, out);
+}
+
+static bool differs(const struct watch_form *form, struct tui_form *of, size_t index)
+{
+    return strcmp(form->before[index], text_of(of, index)) != 0;
+}
+
+/* Only what was changed. */
+static int put_edit(const struct watch_form *form, struct tui_form *of, struct gd_buf *out,
+                    struct gd_err *err)
+{
+    char guard[48];
+    bool where = differs(form, of, form->where), guarded = differs(form, of, form->where + 1);
+    bool unguarded = guarded && trimmed(of, form->where + 1)[0] == '\0';
+
+    gd_buf_printf(out, "edit %d", form->number);
+    size_t empty = out->len;
+    if (form->condition == NULL && differs(form, of, form->params)) {
+        put_expression(of, form->params, out);
+    }
+    for (size_t i = 0; i < GD_MAX_CONDITION_PARAMS && form->param[i] != NULL; i++) {
+        const char *text = trimmed(of, form->params + i);
+        if (differs(form, of, form->params + i)) {
+            gd_buf_printf(out, " %s=%s", form->param[i]->name, text[0] != '\0' ? text : "off");
+        }
+    }
+    put_rest(of, form->where, where, guarded, out);
+    if (unguarded) { /* that is a command of its own */
+        snprintf(guard, sizeof(guard), "condition %d", form->number);
+        if (out->len == empty) {
+            gd_buf_clear(out);
+            return gd_buf_puts(out, guard);
+        }
+        tui_run_line(form->tui, guard);
+    }
+    return out->len > empty ? GD_OK : gd_fail(err, GD_EINVAL, "nothing was changed: Esc leaves");
+}
+
+static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *field,
+                   struct gd_err *err)
+{
+    struct watch_form *form = ctx;
+    struct given given = {.count = 0};
+    int rc = form->condition == NULL
+                 ? check_expression(of, form->params, "the expression", field, err)
+                 : take_params(form, of, &given, field, err);
+
+    if (rc == GD_OK) {
+        rc = check_rest(form, of, field, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (form->number == 0) {
+        put_new(form, of, &given, out);
+        return GD_OK;
+    }
+    if (gd_watchpoint_at(form->tui->debugger, form->number) == NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "watchpoint %d is gone: Esc leaves", form->number);
+    }
+    return put_edit(form, of, out, err);
+}
+
+/* ---- the form ------------------------------------------------------------------------------ */
+
+static void destroy(void *ctx)
+{
+    struct watch_form *form = ctx;
+
+    free(form->name);
+    free(form->choice);
+    free(form);
+}
+
+int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
+{
+    const struct gd_watchpoint *watch =
+        number != 0 ? gd_watchpoint_at(tui->debugger, number) : NULL;
+    struct watch_form *form;
+
+    if (number != 0 && watch == NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no watchpoint %d", number);
+    }
+    form = calloc(1, sizeof(*form));
+    if (form == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a form");
+    }
+    form->tui = tui;
+    form->number = number;
+    if (number == 0) {
+        snprintf(form->title, sizeof(form->title), " a new watchpoint ");
+    } else {
+        snprintf(form->title, sizeof(form->title), " watchpoint %d: %s ", number,
+                 watch->condition != NULL ? watch->condition->id : "an expression");
+    }
+    form->ops = (struct form_ops){
+        .title = form->title, .changed = changed, .command = command, .destroy = destroy};
+    if (make_choices(form) != GD_OK) {
+        destroy(form);
+        return gd_fail(err, GD_ENOMEM, "out of memory for a form");
+    }
+    note_current(form);
+    return tui_form_open(tui, &form->ops, form, err);
+}
