@@ -59,6 +59,8 @@ struct gd_settings {
     bool confirm;            /* default on; batch acts as off */
     bool pagination;         /* default on; only with a terminal */
     int color;               /* 0 auto, 1 always, 2 never */
+    int colors;              /* of the panes at most: 0 auto, 1 8, 2 16, 3 256 */
+    int theme;               /* enum draw_theme: 0 dark, 1 light, 2 safe */
     int charset;             /* 0 auto, 1 utf8, 2 ascii */
     char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
     bool mouse;              /* the panes take clicks and the wheel; default off */

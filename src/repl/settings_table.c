@@ -18,6 +18,8 @@ const struct setting settings_table[] = {
      "Characters used for drawing; auto goes by the locale"},
     {"color", NULL, SETTING_CHOICE, AT(color), 0, 0, "auto always never", "",
      "Colour in the output; auto goes by the terminal and NO_COLOR"},
+    {"colors", NULL, SETTING_CHOICE, AT(colors), 0, 0, "auto 8 16 256", "",
+     "Most colours that the panes use; auto: as many as the terminal has"},
     {"confirm", NULL, SETTING_BOOL, AT(confirm), 0, 0, NULL, "",
      "Ask before something that cannot be undone"},
     {"evaluate", NULL, SETTING_CHOICE, AT(evaluate), 0, 0, "auto local remote", "",
@@ -82,6 +84,9 @@ const struct setting settings_table[] = {
      "Time that run waits for the program to connect; 0 waits for ever"},
     {"stop-on-hit", NULL, SETTING_BOOL, AT(stop_on_hit), 0, 0, NULL, "",
      "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
+    {"theme", NULL, SETTING_CHOICE, AT(theme), 0, 0, "dark light safe", "",
+     "Colours of the panes: for a dark or a light ground, or blue and orange alone, which everybody "
+     "tells apart (safe)"},
     {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
      "Secret that trainers must show in GRADB_TOKEN"},
     {"watch-when", NULL, SETTING_CHOICE, AT(watch_when), 0, 0, "auto exact step", "",

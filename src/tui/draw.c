@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "tui/style.h"
 #include "tui/text.h"
 
 #define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
@@ -17,7 +18,10 @@
 struct draw {
     SCREEN *screen;
     bool utf8;
-    bool color;
+    int colors; /* that the terminal has; 0: none are used */
+    enum draw_theme theme;
+    int most_colors;
+    attr_t attr[DRAW_STYLE_COUNT];
     bool cursor_set;
     int cursor_row, cursor_col;
     char restore[256];
@@ -46,16 +50,56 @@ static void restore_add(struct draw *draw, const char *name)
     draw->restore[len] = '\0';
 }
 
-static void colors_start(struct draw *draw)
+/* ---- styles ---- */
+
+static int colors_start(bool wanted)
 {
-    draw->color = draw->color && has_colors() && start_color() == OK;
-    if (draw->color) {
-        use_default_colors();
-        init_pair(1, COLOR_RED, -1);
-        init_pair(2, COLOR_YELLOW, -1);
-        init_pair(3, COLOR_CYAN, -1);
+    if (!wanted || !has_colors() || start_color() != OK || COLORS < 8 ||
+        COLOR_PAIRS <= DRAW_STYLE_COUNT || use_default_colors() != OK) {
+        return 0;
+    }
+    return COLORS >= 256 ? 256 : COLORS >= 16 ? 16 : 8;
+}
+
+/* Each style has its pair of colours: the number of the style, plus one. */
+static attr_t style_start(enum draw_theme theme, int colors, enum draw_style style)
+{
+    struct style_look look = style_look(theme, colors, style);
+    short pair = (short)(style + 1);
+    attr_t attr = A_NORMAL;
+
+    attr |= (look.marks & STYLE_BOLD) != 0 ? A_BOLD : 0;
+    attr |= (look.marks & STYLE_DIM) != 0 ? A_DIM : 0;
+    attr |= (look.marks & STYLE_REVERSE) != 0 ? A_REVERSE : 0;
+    attr |= (look.marks & STYLE_UNDERLINE) != 0 ? A_UNDERLINE : 0;
+    if (colors > 0 && (look.fore >= 0 || look.back >= 0) &&
+        init_pair(pair, look.fore, look.back) == OK) {
+        attr |= (attr_t)COLOR_PAIR(pair);
+    }
+    return attr;
+}
+
+static void styles_start(struct draw *draw)
+{
+    int colors = draw->most_colors > 0 && draw->most_colors < draw->colors ? draw->most_colors
+                                                                           : draw->colors;
+    for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
+        draw->attr[style] = style_start(draw->theme, colors, (enum draw_style)style);
     }
 }
+
+void draw_set_theme(struct draw *draw, enum draw_theme theme, int most)
+{
+    if (theme == draw->theme && most == draw->most_colors) {
+        return;
+    }
+    draw->theme = theme;
+    draw->most_colors = most;
+    styles_start(draw);
+    draw_forget(draw);
+}
+
+/* ---- start and end ---- */
 
 int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
 {
@@ -65,7 +109,6 @@ int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     draw->utf8 = utf8;
-    draw->color = color;
     draw->screen = newterm(NULL, stdout, stdin);
     if (draw->screen == NULL) {
         free(draw);
@@ -78,7 +121,8 @@ int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_DELAY);
-    colors_start(draw);
+    draw->colors = colors_start(color);
+    styles_start(draw);
     restore_add(draw, "sgr0");
     restore_add(draw, "rmkx");
     restore_add(draw, "cnorm");
@@ -158,21 +202,6 @@ void draw_forget(struct draw *draw)
     clearok(stdscr, TRUE);
 }
 
-static attr_t style_attr(const struct draw *draw, enum draw_style style)
-{
-    switch (style) {
-    case DRAW_PLAIN: return A_NORMAL;
-    case DRAW_BOLD: return A_BOLD;
-    case DRAW_DIM: return A_DIM;
-    case DRAW_REVERSE: return A_REVERSE;
-    case DRAW_ERROR: return draw->color ? (attr_t)COLOR_PAIR(1) : A_BOLD;
-    case DRAW_MARK: return draw->color ? (attr_t)COLOR_PAIR(2) | A_BOLD : A_BOLD;
-    case DRAW_SCOPE: return draw->color ? (attr_t)COLOR_PAIR(3) : A_NORMAL;
-    default: break;
-    }
-    return A_NORMAL;
-}
-
 int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
               const char *text)
 {
@@ -184,7 +213,7 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
 {
     int used = 0;
 
-    attrset((int)style_attr(draw, style));
+    attrset((int)draw->attr[style]);
     for (size_t at = 0; at < len;) {
         struct tui_glyph glyph;
         at += tui_glyph(text + at, draw->utf8, &glyph);
@@ -202,7 +231,7 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
 
 void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style)
 {
-    attrset((int)style_attr(draw, style));
+    attrset((int)draw->attr[style]);
     for (int i = 0; i < cols; i++) {
         mvaddstr(row, col + i, " ");
     }

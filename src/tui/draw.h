@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "engine/error.h"
 
@@ -41,11 +40,11 @@ struct draw_rect {
 /* Takes the terminal on stdin and stdout. GD_EUNSUPPORTED: none, or of an unknown type; GD_ENOMEM.
  */
 int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err);
-/* Colours by the terminal's count of them: 256 for heat maps, else the 8 or 16 named ones; without
- * colour bold, dim, reverse and underline alone. */
-void draw_set_theme(struct draw *draw, enum draw_theme theme);
-uint64_t draw_bytes_sent(const struct draw *draw); /* to the terminal so far */
-void draw_close(struct draw *draw);                /* gives the terminal back as it was */
+/* Colours by the terminal's count of them, at most `most` (0: as many as it has): 256 for heat
+ * maps, else the 8 or 16 named ones; without colour bold, dim, reverse and underline alone. Cheap
+ * when nothing changed. */
+void draw_set_theme(struct draw *draw, enum draw_theme theme, int most);
+void draw_close(struct draw *draw); /* gives the terminal back as it was */
 
 void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
 void draw_enter(struct draw *draw);  /* and here again */

@@ -109,10 +109,20 @@ static void draw_usual(struct tui *tui, int rows, int cols)
     tui_status_draw(tui, rows - 1, cols);
 }
 
+/* As `set theme` and `set colors` say. */
+static void follow_theme(struct tui *tui)
+{
+    static const int most[] = {0, 8, 16, 256};
+    const struct gd_settings *settings = &tui->debugger->settings;
+
+    draw_set_theme(tui->draw, (enum draw_theme)settings->theme, most[settings->colors]);
+}
+
 void tui_draw_all(struct tui *tui)
 {
     int rows, cols;
 
+    follow_theme(tui);
     tui_mouse_follow(tui);
     tui_tree_update(tui);
     tui_offer_update(tui);

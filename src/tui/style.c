@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tui/style.h"
+
+enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE, BRIGHT = 8 };
+enum { ON_8, ON_16, ON_256, DEPTHS };
+#define THEMES (DRAW_THEME_SAFE + 1)
+
+/* The colour of a style; zero where it has none. */
+struct tint {
+    short color[DEPTHS];
+};
+
+/* Styles up to DRAW_HEAT0. In the safe theme blue and orange carry everything: people who do not
+ * tell red from green see them as well, on a dark ground and on a light one. */
+static const struct tint tints[THEMES][DRAW_HEAT0] =
+    {
+        [DRAW_THEME_DARK] =
+            {
+                [DRAW_ERROR] = {{RED, RED + BRIGHT, 203}},
+                [DRAW_MARK] = {{YELLOW, YELLOW + BRIGHT, 221}},
+                [DRAW_SCOPE] = {{CYAN, CYAN, 80}},
+                [DRAW_HIT] = {{MAGENTA, MAGENTA + BRIGHT, 213}},
+                [DRAW_WATCHED] = {{GREEN, GREEN + BRIGHT, 114}},
+                [DRAW_GOOD] = {{GREEN, GREEN, 114}},
+                [DRAW_CHANGED] = {{YELLOW, YELLOW, 215}},
+                [DRAW_MATCH] = {{YELLOW, YELLOW, 221}},
+            },
+        [DRAW_THEME_LIGHT] =
+            {
+                [DRAW_ERROR] = {{RED, RED, 160}},
+                [DRAW_MARK] = {{BLUE, BLUE, 25}},
+                [DRAW_SCOPE] = {{BLUE, BLUE, 24}},
+                [DRAW_HIT] = {{MAGENTA, MAGENTA, 127}},
+                [DRAW_WATCHED] = {{GREEN, GREEN, 28}},
+                [DRAW_GOOD] = {{GREEN, GREEN, 28}},
+                [DRAW_CHANGED] = {{RED, RED, 130}},
+                [DRAW_MATCH] = {{BLUE, BLUE, 25}},
+            },
+        [DRAW_THEME_SAFE] =
+            {
+                [DRAW_ERROR] = {{YELLOW, YELLOW, 172}},
+                [DRAW_MARK] = {{YELLOW, YELLOW, 172}},
+                [DRAW_SCOPE] = {{BLUE, BLUE + BRIGHT, 32}},
+                [DRAW_HIT] = {{YELLOW, YELLOW, 172}},
+                [DRAW_WATCHED] = {{BLUE, BLUE + BRIGHT, 32}},
+                [DRAW_GOOD] = {{BLUE, BLUE + BRIGHT, 32}},
+                [DRAW_CHANGED] = {{YELLOW, YELLOW, 172}},
+                [DRAW_MATCH] = {{YELLOW, YELLOW, 172}},
+            },
+};
+
+static const unsigned marks[DRAW_HEAT0] = {
+    [DRAW_BOLD] = STYLE_BOLD,         [DRAW_DIM] = STYLE_DIM,       [DRAW_REVERSE] = STYLE_REVERSE,
+    [DRAW_ERROR] = STYLE_BOLD,        [DRAW_MARK] = STYLE_BOLD,     [DRAW_HIT] = STYLE_BOLD,
+    [DRAW_CHANGED] = STYLE_UNDERLINE, [DRAW_MATCH] = STYLE_REVERSE,
+};
+
+/* ---- heat ---- */
+
+/* From low to high: darker to brighter, on a light ground brighter to darker, so that the order is
+ * seen without the hue, too. */
+static const unsigned char heat_256[THEMES][DRAW_HEATS] = {
+    [DRAW_THEME_DARK] = {17, 18, 19, 25, 31, 37, 36, 35, 71, 107, 143, 179, 214, 220, 226, 229},
+    [DRAW_THEME_LIGHT] = {231, 230, 229, 228, 222, 221, 215, 214, 208, 202, 196, 160, 124, 88, 52,
+                          16},
+    [DRAW_THEME_SAFE] = {17, 18, 19, 24, 60, 61, 102, 103, 144, 143, 179, 178, 214, 220, 221, 228},
+};
+
+#define NAMED_HEATS 5
+static const unsigned char heat_8[THEMES][NAMED_HEATS] = {
+    [DRAW_THEME_DARK] = {BLUE, CYAN, GREEN, YELLOW, WHITE},
+    [DRAW_THEME_LIGHT] = {WHITE, YELLOW, RED, MAGENTA, BLACK},
+    [DRAW_THEME_SAFE] = {BLUE, BLUE, CYAN, WHITE, YELLOW},
+};
+static const unsigned char heat_16[THEMES][NAMED_HEATS] = {
+    [DRAW_THEME_DARK] = {BLUE, CYAN, GREEN, YELLOW, YELLOW + BRIGHT},
+    [DRAW_THEME_LIGHT] = {WHITE + BRIGHT, YELLOW + BRIGHT, YELLOW, RED, MAGENTA},
+    [DRAW_THEME_SAFE] = {BLUE, BLUE + BRIGHT, WHITE, YELLOW, YELLOW + BRIGHT},
+};
+
+/* Whether black letters are read better on it than white ones. */
+static bool is_bright(int color)
+{
+    if (color < 16) {
+        return color != BLACK && color != BLUE && color != RED && color != MAGENTA;
+    }
+    int cube = color - 16;
+    int light = 3 * (cube / 36) + 6 * (cube / 6 % 6) + cube % 6;
+    return light > 24; /* of 50 */
+}
+
+static struct style_look heat_look(enum draw_theme theme, int colors, int level)
+{
+    static const unsigned without[] = {STYLE_DIM, 0, STYLE_BOLD, STYLE_REVERSE};
+    int named = level * NAMED_HEATS / DRAW_HEATS;
+    struct style_look look = {.fore = -1, .back = -1};
+
+    if (colors == 0) {
+        look.marks = without[level * 4 / DRAW_HEATS];
+        return look;
+    }
+    look.back = colors >= 256  ? heat_256[theme][level]
+                : colors >= 16 ? heat_16[theme][named]
+                               : heat_8[theme][named];
+    bool bright = is_bright(look.back);
+    if (colors >= 256) {
+        look.fore = bright ? 16 : 231; /* of the cube: named colours may be anything */
+    } else {
+        look.fore = bright ? BLACK : WHITE;
+    }
+    return look;
+}
+
+struct style_look style_look(enum draw_theme theme, int colors, enum draw_style style)
+{
+    struct style_look look = {.fore = -1, .back = -1};
+
+    if (style >= DRAW_HEAT0) {
+        return heat_look(theme, colors, (int)style - DRAW_HEAT0);
+    }
+    look.marks = marks[style];
+    if (colors > 0) {
+        short color = tints[theme][style].color[colors >= 256  ? ON_256
+                                                : colors >= 16 ? ON_16
+                                                               : ON_8];
+        look.fore = color != 0 ? color : -1;
+    }
+    return look;
+}
