@@ -13,6 +13,7 @@ const struct command *const command_tables[] = {
     cmd_info_table,
     cmd_history_table,
     cmd_print_table,
+    cmd_tensor_table,
     cmd_data_table,
     cmd_compare_table,
     cmd_display_table,

@@ -20,6 +20,7 @@ extern const struct command cmd_recommend_table[]; /* recommend */
 extern const struct command cmd_screen_table[];    /* layout, focus, winheight, refresh, bind */
 /* inspection */
 extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
+extern const struct command cmd_tensor_table[];  /* tensor */
 extern const struct command cmd_data_table[];    /* tensors, find, save */
 extern const struct command cmd_display_table[]; /* display, undisplay */
 extern const struct command cmd_graph_table[];   /* search, inputs, outputs, node, scope */

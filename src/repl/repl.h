@@ -106,6 +106,9 @@ struct repl_screen_ops {
     int (*bind)(void *ctx, const char *pane, const char *key, const char *command,
                 struct gd_err *err);
     int (*height_now)(void *ctx);
+    /* Opens the grid on "NODE:SLOT[SLICE]"; NULL: on the current node. mode: "", "prev", "diff".
+     * Only while the panes are open. */
+    int (*tensor)(void *ctx, const char *text, const char *mode, struct gd_err *err);
     /* One call for each key, first those of the table, then the bound ones. */
     void (*keys)(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key), void *fn_ctx);
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "repl/repl.h"
+#include "tui/pane_tensor_view.h"
 
 static struct {
     enum tui_layout layout;
@@ -142,12 +143,19 @@ static void control_keys(void *ctx, void (*fn)(void *fn_ctx, const struct repl_k
     tui_keys_each(tell_key, &call);
 }
 
+static int control_tensor(void *ctx, const char *text, const char *mode, struct gd_err *err)
+{
+    return ctx != NULL ? tui_tensor_open(ctx, text, mode, err)
+                       : gd_fail(err, GD_ESTATE, "the panes are not open");
+}
+
 static const struct repl_screen_ops control_ops = {
     .layout = control_layout,
     .layout_name = control_layout_name,
     .focus = control_focus,
     .height = control_height,
     .height_now = control_height_now,
+    .tensor = control_tensor,
     .refresh = control_refresh,
     .bind = control_bind,
     .keys = control_keys,

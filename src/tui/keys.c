@@ -32,8 +32,7 @@ const struct tui_key tui_keys[] = {
     {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all again"},
     {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "the next layout"},
     {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "single keys run commands, q ends that"},
-    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL,
-     "leave the panes for the plain prompt, and back"},
+    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "to the plain prompt, and back"},
     {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, ""},
     {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again"},
     {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list"},
@@ -53,9 +52,16 @@ const struct tui_key tui_keys[] = {
     {0, CTRL('u'), "C-u", LISTS, false, TUI_HALF_UP, NULL, "half a page up"},
     {0, CTRL('d'), "C-d", LISTS, false, TUI_HALF_DOWN, NULL, "half a page down"},
     {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "to the top"},
-    {0, DRAW_KEY_HOME, "Home", LISTS, false, TUI_TOP, NULL, ""},
+    {0, DRAW_KEY_HOME, "Home", LISTS & ~TENSOR, false, TUI_TOP, NULL, ""},
     {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "to the end"},
-    {0, DRAW_KEY_END, "End", LISTS, false, TUI_BOTTOM, NULL, ""},
+    {0, DRAW_KEY_END, "End", LISTS & ~TENSOR, false, TUI_BOTTOM, NULL, ""},
+    {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "to the first column"},
+    {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "to the last column"},
+    {0, '[', "[", TENSOR, false, TUI_INDEX_BACK, NULL, "an index back on the axes not shown"},
+    {0, ']', "]", TENSOR, false, TUI_INDEX_NEXT, NULL, "an index on"},
+    {0, 'y', "y", TENSOR, false, TUI_AXIS_ROWS, NULL, "another axis as the rows"},
+    {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "another axis as the columns"},
+    {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers, or a heat map of what is shown"},
     {0, '\r', "Enter", LISTS, false, TUI_OPEN, NULL, "open, jump to, follow"},
     {0, ' ', "Space", LISTS, false, TUI_MARK, NULL, "open or fold; switch on or off"},
     {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope"},
@@ -64,12 +70,11 @@ const struct tui_key tui_keys[] = {
      "fold a scope, or go to the one around"},
     {0, '-', "-", TREE, false, TUI_FOLD, NULL, ""},
     {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search"},
-    {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, "next",
-     "the next match; without a search, next node"},
+    {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, "next", "next match; with no search, next node"},
     {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "to the match before"},
     {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back"},
     {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, ""},
-    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only nodes of a name, a type, a graph"},
+    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only some: by name, type, graph"},
     {0, 'm', "m", LISTS, false, TUI_MODE, NULL, "show something else of it"},
     {0, 'a', "a", WATCH | TREE, false, TUI_NEW, NULL, "add a watchpoint"},
     {0, 'e', "e", WATCH, false, TUI_EDIT, NULL, "edit the watchpoint"},
@@ -83,7 +88,7 @@ const struct tui_key tui_keys[] = {
      "delete that breakpoint"},
     {0, 'd', "d", WATCH, false, TUI_COMMAND, "delete %w", "delete the watchpoint"},
     {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value"},
-    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "layout tensor", "its tensor as a grid"},
+    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "its tensor as a grid"},
     {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it"},
     {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it"},
     {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right"},
@@ -314,7 +319,7 @@ int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
 /* ---- what lists of keys say ---- */
 
 /* In the order in which they are listed. */
-enum key_group { MOVING, SEARCHING, IN_PANE, COMMANDS, SCREEN, SINGLE, GROUP_COUNT };
+enum key_group { SCREEN, MOVING, SEARCHING, IN_PANE, COMMANDS, SINGLE, GROUP_COUNT };
 static const char *const group_names[GROUP_COUNT] = {
     [MOVING] = "Moving",     [SEARCHING] = "Searching", [IN_PANE] = "In a pane",
     [COMMANDS] = "Commands", [SCREEN] = "The screen",   [SINGLE] = "Single keys, after C-x s",
@@ -338,7 +343,14 @@ static enum key_group group_of(const struct tui_key *key)
     case TUI_BACK:
     case TUI_NEW:
     case TUI_EDIT:
+    case TUI_LOOK:
+    case TUI_INDEX_BACK:
+    case TUI_INDEX_NEXT:
+    case TUI_AXIS_ROWS:
+    case TUI_AXIS_COLS:
     case TUI_MODE: return IN_PANE;
+    case TUI_ROW_START:
+    case TUI_ROW_END: return MOVING;
     default: return key->request >= TUI_UP && key->request <= TUI_BOTTOM ? MOVING : SCREEN;
     }
 }

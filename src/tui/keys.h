@@ -51,6 +51,14 @@ enum tui_request {
     TUI_NEW,    /* a form: a new watchpoint */
     TUI_EDIT,   /* a form with what is there */
     TUI_MODE,   /* what the pane shows: current / previous / difference, statistics, heat map */
+    /* the tensor's grid */
+    TUI_LOOK, /* numbers, a heat map */
+    TUI_ROW_START,
+    TUI_ROW_END,
+    TUI_INDEX_BACK, /* of the axes that are not shown */
+    TUI_INDEX_NEXT,
+    TUI_AXIS_ROWS, /* another axis downwards */
+    TUI_AXIS_COLS,
     /* the screen */
     TUI_COMMAND, /* .command */
     TUI_OTHER_PANE,

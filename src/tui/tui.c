@@ -19,6 +19,7 @@ const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_TREE] = &tui_tree_pane,
     [TUI_NODE] = &tui_node_pane,
     [TUI_CONSOLE] = &tui_console_pane,
+    [TUI_TENSOR] = &tui_tensor_pane,
     [TUI_WATCH] = &tui_watch_pane,
     [TUI_HITS] = &tui_hits_pane,
 };

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* tensor: a value as a grid in the panes; without panes as print shows it. */
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/repl_impl.h"
+#include "repl/value.h"
+
+/* "prev", "diff", "" as the last word says, which is taken out. */
+static const char *take_mode(struct command_call *call)
+{
+    if (call->argc < 1) {
+        return "";
+    }
+    const char *last = call->argv[call->argc - 1];
+    bool prev = strcmp(last, "prev") == 0 || strcmp(last, "previous") == 0;
+    bool diff = strcmp(last, "diff") == 0;
+    if (prev || diff) {
+        call->argc--;
+    }
+    return prev ? "prev" : diff ? "diff" : "";
+}
+
+static int print_instead(struct command_call *call, struct gd_err *err)
+{
+    const struct command *print = NULL;
+    int rc = command_find(NULL, "print", strlen("print"), &print, err);
+    return rc == GD_OK ? print->run(call, err) : rc;
+}
+
+/* What the grid is to show of the step before has to be kept by the trainer. */
+static void keep_previous(struct command_call *call, gd_node_id node)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (gd_session_is_live(call->session) && inspect_keep_previous(call, node, &err) != GD_OK) {
+        out_printf(call->out, "The previous value is not kept: %s.\n", err.text);
+    }
+}
+
+static int open_grid(struct command_call *call, const char *mode, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    const char *text = NULL;
+    struct value value = {.label = NULL};
+    int rc = value_parse(call, call->argc > 0 ? call->argv[0] : NULL, &value, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    gd_node_id node = value.arg.ref.node;
+    if (call->argc > 0 && strcmp(call->argv[0], ".") != 0) {
+        text = inspect_printf(call, "%s:%u%s", gd_graph_name(call->session->graph, node),
+                              value.arg.ref.slot, value_slice_text(call, &value.arg.slice));
+    }
+    if (mode[0] != '\0') {
+        keep_previous(call, node);
+    }
+    rc = screen->tensor(call->repl->screen_ctx, text, mode, err);
+    value_deinit(&value);
+    return rc;
+}
+
+static int run_tensor(struct command_call *call, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    bool panes = screen != NULL && call->repl->screen_ctx != NULL && screen->tensor != NULL &&
+                 !out_is_json(call->out);
+    bool history =
+        call->argc > 0 && call->argv[0][0] == '$' && strncmp(call->argv[0], "$_", 2) != 0;
+
+    if (!panes || history) {
+        return print_instead(call, err);
+    }
+    int rc = inspect_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *mode = take_mode(call);
+    inspect_join_slices(call);
+    if (call->argc > 1) {
+        return gd_fail(err, GD_EUSAGE, "one tensor at a time");
+    }
+    return open_grid(call, mode, err);
+}
+
+const struct command cmd_tensor_table[] = {
+    {
+        .name = "tensor",
+        .group = "data",
+        .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff]",
+        .summary = "Show a tensor as a grid to move in",
+        .help = "In the panes the grid shows two axes of the value, or of the slice, and fetches\n"
+                "no more than is looked at; x and y choose other axes, [ and ] step through the\n"
+                "rest, m shows the value of the step before, the difference, a heat map, / goes\n"
+                "to an index (3,17) or searches (>1e3, nan). Without an argument it follows the\n"
+                "current node. Without panes, and for a value of the history, it is print.\n"
+                "\n"
+                "  prev   the value of the step before; asking makes the trainer keep it\n"
+                "  diff   the current value minus the previous one\n"
+                "\n"
+                "  tensor head.weight\n"
+                "  tensor block0/attn/Softmax-op10[0, :, :, 3]\n",
+        .args = {ARG_TENSOR},
+        .run = run_tensor,
+    },
+    {.name = NULL},
+};
