@@ -8,8 +8,8 @@
 #include "tui/text.h"
 
 #define NAMES_WIDTH   14
-#define HELP_WIDTH    40
-#define COMMAND_WIDTH 16
+#define HELP_WIDTH    38
+#define COMMAND_WIDTH 14
 
 struct row {
     char names[64];

@@ -102,14 +102,19 @@ static void add_peer(const struct gd_session *session, struct status *status)
     }
 }
 
+static void add_speed(double speed, int priority, struct status *status)
+{
+    add(status, priority, "%.*f steps/s", speed < 10 ? 2 : speed < 100 ? 1 : 0, speed);
+}
+
 static void add_rate(struct tui *tui, const struct gd_session *session, struct status *status)
 {
     const struct gd_timing *timing = &session->timing;
 
     if (session->state == GD_RUNNING && tui->rate.steps_per_second > 0) {
-        add(status, 6, "%.3g steps/s", tui->rate.steps_per_second);
+        add_speed(tui->rate.steps_per_second, 6, status);
     } else if (session->state == GD_STOPPED && timing->last_run > 0 && timing->last_run_steps > 1) {
-        add(status, 1, "%.3g steps/s", (double)timing->last_run_steps / timing->last_run);
+        add_speed((double)timing->last_run_steps / timing->last_run, 1, status);
     }
 }
 

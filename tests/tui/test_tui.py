@@ -23,7 +23,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^Training process 1: ")
             # The console wraps a long line, wherever the path of the program makes it long.
             self.assertIn("charlm--layers1", re.sub(r"\s", "", t.text()))
-            t.expect(r"^ gradb 127\.0\.0\.1:\d+  charlm \S+  rank 0  step 0  stopped")
+            t.expect(r"^ gradb 127\.0\.0\.1:\d+  charlm \S+  cpu  rank 0  step 0  stopped")
             self.assertIn("─ console ─", t.text())
             self.assertEqual(t.screen.cursor.y, 22)
             self.assertEqual(t.quit(), 0)
@@ -138,7 +138,7 @@ class Panes(unittest.TestCase):
             t.expect_ready()
             t.send("continue\r")
             t.expect(r"running, C-c stops")
-            t.expect(r"step [1-9]\d* .*  running")
+            t.expect(r"step [1-9]\d* .*running")
             t.send("\x03")
             t.expect(r"  stopped")
             t.expect(r"^\(gradb\)")
@@ -177,9 +177,13 @@ class Panes(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.send(NEXT_PANE + "?")
-            t.expect(r"C-x o +go to the next pane")
-            t.send("\x1b[6~\x1b[6~")
+            t.expect(r"C-x o Tab +go to the next pane")
+            t.send(" \x1b[6~")
             t.expect(r"d +delete that breakpoint +delete %b")
+            t.send("G")
+            t.expect(r"end single keys")
+            t.send("g")
+            t.expect(r"C-x o Tab")
             t.send("x")
             t.expect(r"graph: \d+ nodes")
 
