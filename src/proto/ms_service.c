@@ -14,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/progress.h"
 #include "proto/ms_graph.h"
 #include "proto/ms_target.h"
 #include "proto/ms_tensor.h"
 
-#define TICK        1.0      /* seconds between looks at keep-alive and heartbeats */
-#define PIECE_BYTES 3145728u /* clients cut graphs into pieces of this size */
+#define TICK        1.0               /* seconds between looks at keep-alive and heartbeats */
+#define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller tensors show no progress */
+#define PIECE_BYTES 3145728u          /* clients cut graphs into pieces of this size */
 
 #define MAX_PROCESSES 64 /* of one connection; every release is one */
 
@@ -50,6 +52,8 @@ struct ms_call {
     struct gd_buf graph;          /* SendGraph, SendMultiGraphs: the graph so far */
     size_t last_piece; /* length of the piece at its end that was not finished; 0: none */
     struct gd_ms_tensor_decoder *decoder; /* SendTensors */
+    struct gd_progress *progress;         /* of the graph, or of a large tensor */
+    uint64_t received;                    /* bytes of that tensor */
 };
 
 struct gd_ms_service {
@@ -227,6 +231,12 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
 }
 
+static void end_progress(struct ms_call *mine)
+{
+    gd_progress_end(mine->progress);
+    mine->progress = NULL;
+}
+
 static void closed_call(struct gd_grpc_call *call)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
@@ -234,6 +244,7 @@ static void closed_call(struct gd_grpc_call *call)
         return;
     if (mine->waiting)
         gd_ms_target_on_wait_closed(mine->waiting, call);
+    end_progress(mine);
     gd_ms_tensor_decoder_destroy(mine->decoder);
     gd_buf_deinit(&mine->graph);
     free(mine);
@@ -389,6 +400,7 @@ static struct gd_ms_target *graph_target(struct ms_call *call)
 static void take_graph(struct ms_call *call)
 {
     struct gd_ms_target *target = graph_target(call);
+    end_progress(call);
     if (target && call->graph.len)
         gd_ms_target_on_graph(target, (const uint8_t *)gd_buf_text(&call->graph), call->graph.len);
     gd_buf_deinit(&call->graph);
@@ -407,8 +419,13 @@ static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t le
 static bool add_piece(struct gd_grpc_call *call, const uint8_t *piece, size_t len)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
-    if (gd_buf_add(&mine->graph, piece, len) == GD_OK)
+    if (!mine->progress)
+        mine->progress = gd_progress_begin(mine->service->debugger, "receiving a graph", "B", 0);
+    if (gd_buf_add(&mine->graph, piece, len) == GD_OK) {
+        gd_progress_at(mine->progress, mine->graph.len);
         return true;
+    }
+    end_progress(mine);
     char text[160];
     snprintf(text, sizeof text, "a graph of more than max-graph (%zu bytes) was refused",
              mine->graph.max);
@@ -468,6 +485,7 @@ static void on_tensor(void *ctx, const struct gd_ms_tensor_head *head, struct gd
 {
     struct ms_call *mine = ctx;
     size_t bytes;
+    end_progress(mine);
     struct gd_ms_target *target = asked_target(mine, &bytes);
     if (target)
         gd_ms_target_on_tensor(target, head->node_name, head->slot, head->iter, tensor, err);
@@ -489,6 +507,20 @@ static int begin_tensors(struct ms_call *mine, struct gd_err *err)
     return GD_OK;
 }
 
+/* A client takes it for an error of its own when a tensor is refused halfway, so nothing stops it:
+ * Ctrl-C ends the wait alone. */
+static void note_tensor(struct ms_call *mine, size_t len)
+{
+    size_t bytes = 0;
+    if (!mine->progress && asked_target(mine, &bytes) && bytes >= LONG_FETCH) {
+        mine->received = 0;
+        mine->progress =
+            gd_progress_begin(mine->service->debugger, "receiving a tensor", "B", bytes);
+    }
+    mine->received += len;
+    gd_progress_at(mine->progress, mine->received);
+}
+
 static uint8_t *tensor_place(struct gd_grpc_call *call, size_t *room)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
@@ -501,6 +533,8 @@ static void tensor_chunk(struct gd_grpc_call *call, const uint8_t *data, size_t 
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_err err;
     int rc = offset == 0 ? begin_tensors(mine, &err) : GD_OK;
+    if (!rc && mine->decoder)
+        note_tensor(mine, len);
     if (!rc && mine->decoder)
         rc = gd_ms_tensor_feed(mine->decoder, data, len, offset, total, &err);
     if (rc)

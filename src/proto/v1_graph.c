@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/progress.h"
 #include "proto/v1_impl.h"
 
 #define MAX_NAME  8192
@@ -29,6 +30,7 @@ int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *re
 
 void v1_graph_free(struct v1_target *target)
 {
+    gd_progress_end(target->graph_progress);
     free(target->gd_of_wire);
     free(target->wire_of_gd);
     free(target->edges);
@@ -357,6 +359,10 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
                        "the graph is larger than max-graph, %llu bytes (`set max-graph`)",
                        (unsigned long long)max);
     }
+    if (!t->graph_progress) { /* how large it is, nobody says before; nothing waits for a stop */
+        t->graph_progress =
+            gd_progress_begin(t->service->debugger, "receiving the graph", "nodes", 0);
+    }
     int code = enter_subgraph(t, chunk, err);
     if (code == GD_OK) {
         code = add_nodes(t, chunk, err);
@@ -372,9 +378,12 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     if (code == GD_OK) {
         code = change_outputs(t, chunk, err);
     }
+    gd_progress_at(t->graph_progress, t->wire_count);
     if (code < 0 || !chunk->commit) {
         return code;
     }
+    gd_progress_end(t->graph_progress);
+    t->graph_progress = NULL;
     code = connect_all(t, err);
     if (code == GD_OK) {
         code = gd_graph_commit(t->base.session->graph, err);

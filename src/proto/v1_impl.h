@@ -92,6 +92,7 @@ struct v1_request {
     void *ctx;
     struct gd_tensor *tensor; /* being filled */
     size_t received, bytes;
+    struct gd_progress *progress; /* of a large one; NULL */
     int64_t step;
 };
 
@@ -119,6 +120,7 @@ struct v1_target {
     struct v1_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t graph_bytes;
+    struct gd_progress *graph_progress; /* between the first chunk and the commit */
     bool has_subgraph;
     char subgraph[256];
     bool renamed_warned;

@@ -3,10 +3,14 @@
  * Requests for values and statistics, and their answers. An answer that does not hold together ends
  * its request with an error and leaves the session alone.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/progress.h"
 #include "proto/v1_impl.h"
+
+#define LONG_FETCH ((size_t)1 << 20) /* bytes; smaller ones show no progress */
 
 /* ---- the list ------------------------------------------------------------------------ */
 
@@ -36,6 +40,7 @@ static int new_request(struct v1_target *t, enum v1_request_kind kind,
 
 static void request_free(struct v1_request *request)
 {
+    gd_progress_end(request->progress);
     gd_tensor_unref(request->tensor);
     free(request->slice);
     free(request);
@@ -272,6 +277,21 @@ static void say_mapped(struct v1_target *t, uint32_t segment)
     v1_target_send(t, &to, NULL);
 }
 
+static void begin_progress(struct v1_target *t, struct v1_request *request)
+{
+    struct gd_node_info info;
+    char what[160] = "fetching a value";
+    if (request->bytes < LONG_FETCH) {
+        return;
+    }
+    if (gd_graph_node(t->base.session->graph, request->ref.node, &info)) {
+        const char *slash = strrchr(info.name, '/');
+        snprintf(what, sizeof(what), "fetching %.120s:%u", slash ? slash + 1 : info.name,
+                 (unsigned)request->ref.slot);
+    }
+    request->progress = gd_progress_begin(t->service->debugger, what, "B", request->bytes);
+}
+
 static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V1__TensorBegin *m,
                  struct gd_err *err)
 {
@@ -307,6 +327,7 @@ static int begin(struct v1_target *t, struct v1_request *request, const Gradb__V
         learn_output(t, &request->ref, dtype, &shape);
     }
     if (!m->shm) {
+        begin_progress(t, request);
         return gd_tensor_create(dtype, &shape, (size_t)max, &request->tensor, err);
     }
     if (!t->shm) {
@@ -349,6 +370,12 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
         return GD_OK;
     }
     struct v1_request *request = *p;
+    if (gd_progress_is_stopped(request->progress)) {
+        gd_fail(&why, GD_EINTR, "stopped after %zu of %zu bytes", request->received,
+                request->bytes);
+        fail_tensor(t, p, &why);
+        return GD_OK;
+    }
     unsigned char *to = request->tensor ? gd_tensor_bytes_mut(request->tensor) : NULL;
     if (!to || m->offset != request->received || m->data.len > request->bytes - request->received) {
         gd_fail(&why, GD_EPROTO,
@@ -361,6 +388,7 @@ int v1_value_data(struct v1_target *t, const Gradb__V1__TensorData *m, struct gd
     if (m->data.len) {
         memcpy(to + request->received, m->data.data, m->data.len);
         request->received += m->data.len;
+        gd_progress_at(request->progress, request->received);
     }
     if (request->received == request->bytes) {
         finish_tensor(t, p);

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/progress.h"
 #include "engine/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
+#include "repl/repl_impl.h"
 #include "repl/value.h"
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -489,6 +491,42 @@ static int run_find(struct command_call *call, struct gd_err *err)
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
+#define SAVE_PIECE ((size_t)16 << 20) /* bytes written before Ctrl-C is looked for */
+
+/* The loop runs between the pieces: trainers are answered, and Ctrl-C is heard. */
+static int write_elements(struct command_call *call, const struct gd_tensor *tensor, FILE *file,
+                          struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    size_t bytes = gd_tensor_bytes(tensor), done = 0;
+    struct gd_progress *progress = gd_progress_begin(call->debugger, "saving", "B", bytes);
+    bool was_waiting = repl->waiting;
+    int rc = GD_OK;
+
+    repl->waiting = true;
+    while (rc == GD_OK && done < bytes) {
+        size_t piece = bytes - done < SAVE_PIECE ? bytes - done : SAVE_PIECE;
+        if (fwrite(tensor->data + done, 1, piece, file) != piece) {
+            rc = gd_fail_errno(err, GD_EIO, "cannot write it");
+            break;
+        }
+        done += piece;
+        gd_progress_at(progress, done);
+        if (done < bytes) {
+            repl_pump(repl, 0);
+            repl_progress_show(repl);
+        }
+        if (repl->debugger->interrupted) {
+            rc = gd_fail(err, GD_EINTR, "interrupted while saving");
+        }
+    }
+    repl->debugger->interrupted = false;
+    repl->waiting = was_waiting;
+    repl_progress_clear(repl);
+    gd_progress_end(progress);
+    return rc;
+}
+
 /* Writes beside the target and renames, so that a full disk leaves no half file under the name. */
 static int write_npy(struct command_call *call, const struct gd_tensor *tensor, const char *path,
                      struct gd_err *err)
@@ -508,13 +546,14 @@ static int write_npy(struct command_call *call, const struct gd_tensor *tensor, 
         gd_buf_deinit(&header);
         return gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
     }
-    size_t bytes = gd_tensor_bytes(tensor);
-    bool ok = fwrite(header.data, 1, header.len, file) == header.len &&
-              (bytes == 0 || fwrite(tensor->data, 1, bytes, file) == bytes);
-    ok = fclose(file) == 0 && ok;
+    bool ok = fwrite(header.data, 1, header.len, file) == header.len;
+    rc = ok ? write_elements(call, tensor, file, err) : GD_OK;
+    ok = fclose(file) == 0 && ok && rc == GD_OK;
     ok = ok && rename(part, path) == 0;
     gd_buf_deinit(&header);
-    if (!ok) {
+    if (rc == GD_EINTR) {
+        unlink(part);
+    } else if (!ok) {
         rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
         unlink(part);
     }

@@ -86,13 +86,15 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
-    bool prompt_wish; /* `tui disable` was typed */
-    bool ending;      /* after the last command */
-    bool left_behind; /* a process was detached that ends itself when gradb is gone */
-    bool muted;       /* what ends now was ended by us: no word about it */
-    int depth;        /* commands within commands */
-    bool pumping;     /* the loop runs inside a command */
-    bool waiting;     /* a foreground command waits */
+    bool prompt_wish;    /* `tui disable` was typed */
+    bool ending;         /* after the last command */
+    bool left_behind;    /* a process was detached that ends itself when gradb is gone */
+    bool muted;          /* what ends now was ended by us: no word about it */
+    int depth;           /* commands within commands */
+    bool pumping;        /* the loop runs inside a command */
+    bool waiting;        /* a foreground command waits */
+    bool progress_shown; /* progress.c: a line stands on the terminal */
+    double progress_at;  /* since then */
 
     char *repeat;            /* the line that an empty line runs; NULL none */
     const char *source_path; /* of the file being read; NULL none */
@@ -112,8 +114,8 @@ struct repl {
     int stop_numbers[16]; /* breakpoints and watchpoints of that stop */
     int stop_number_count;
     struct repl_told told;
-    bool offered;          /* the recommended watchpoints were offered: once is enough */
-    size_t offers;         /* counted for that session and graph */
+    bool offered;  /* the recommended watchpoints were offered: once is enough */
+    size_t offers; /* counted for that session and graph */
     int offers_session;
     uint64_t offers_generation;
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
@@ -206,6 +208,11 @@ void repl_script_free(struct repl *repl);
 /* ---- waiting (wait.c) and stops (stops.c) ---- */
 
 void repl_pump(struct repl *repl, double max_seconds);
+/* progress.c */
+/* How long the loop may sleep so that the line keeps moving; negative: for ever. */
+double repl_progress_patience(struct repl *repl, double seconds);
+void repl_progress_show(struct repl *repl);
+void repl_progress_clear(struct repl *repl);
 double repl_now(struct repl *repl);
 /* After a resume: waits for a stop later than number `before` or the end of call->session, then
  * does what hangs on it. In the background or inside a stop's body it returns at once. GD_EINTR in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
+#include "engine/progress.h"
 #include "engine/watchpoint.h"
 #include "repl/repl_impl.h"
 
@@ -11,6 +12,7 @@ bool repl_interrupt(struct repl *repl)
 {
     const struct gd_session *session = repl->debugger->current;
 
+    gd_progress_stop_all(repl->debugger);
     if (repl->waiting) {
         repl->debugger->interrupted = true;
         return true;

@@ -44,8 +44,10 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
             rc = GD_ETIMEOUT;
             break;
         }
-        repl_pump(repl, seconds >= 0 ? left : -1);
+        repl_pump(repl, repl_progress_patience(repl, seconds >= 0 ? left : -1));
+        repl_progress_show(repl);
     }
+    repl_progress_clear(repl);
     repl->waiting = was_waiting;
     return rc;
 }

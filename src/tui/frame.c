@@ -61,6 +61,9 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 
     (void)loop;
     (void)events;
+    if (tui_progress_moves(tui)) {
+        tui_changed(tui);
+    }
     if (!tui->dirty) {
         return;
     }

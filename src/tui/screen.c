@@ -106,7 +106,9 @@ static void draw_usual(struct tui *tui, int rows, int cols)
     if (tui->form != NULL) {
         tui_form_draw(tui);
     }
-    tui_status_draw(tui, rows - 1, cols);
+    if (!tui_progress_draw(tui, rows - 1, cols)) {
+        tui_status_draw(tui, rows - 1, cols);
+    }
 }
 
 /* As `set theme` and `set colors` say. */

@@ -14,6 +14,7 @@
 #include "tui/layout.h"
 #include "tui/list.h"
 #include "tui/tree.h"
+#include "tui/tree_hits.h"
 #include "tui/tui.h"
 
 #define TUI_MIN_ROWS      10
@@ -53,8 +54,19 @@ void *tui_state(struct tui *tui, enum tui_pane_id pane);
 
 /* ---- the graph tree ---- */
 
+struct tree_line { /* a search or a filter, and how far it is */
+    char text[128];
+    bool typing;
+    bool stale;           /* text, or the graph, is not what was looked up */
+    struct tui_found *in; /* NULL: none */
+    char why[96];         /* it was not looked up; "" it was */
+};
+
 struct tree_pane {
     struct tui_tree *tree;
+    struct tree_line filter, search;
+    struct tui_tree_row from; /* where the search being typed began */
+    struct tree_hits hits;
     struct gd_session *session; /* whose graph it is; only compared */
     uint64_t generation;
     bool any; /* there are rows: top and cursor are valid */
@@ -153,6 +165,7 @@ struct tui {
     const char *question; /* being asked; NULL none */
     int answer;           /* 0 none yet, 'y', 'n' */
 
+    bool progress;  /* long work ran when it was looked at last */
     bool dirty;     /* something changed */
     bool dirty_now; /* by a key: shown at once */
     double drawn_at;
@@ -203,6 +216,11 @@ void tui_take_size(struct tui *tui); /* the terminal's size may be another one *
 void tui_mouse_follow(struct tui *tui); /* as `set mouse` says */
 void tui_mouse(struct tui *tui);        /* behind DRAW_KEY_MOUSE */
 
+/* progress.c */
+bool tui_progress_moves(struct tui *tui); /* there is something to show, or to take away */
+/* false: nothing runs that is worth it. */
+bool tui_progress_draw(struct tui *tui, int row, int cols);
+
 /* status.c */
 void tui_status_update(struct tui *tui);
 void tui_status_draw(struct tui *tui, int row, int cols);
@@ -224,6 +242,7 @@ void tui_help_scroll(struct tui *tui, enum tui_request request);
 void tui_tree_update(struct tui *tui);
 gd_node_id tui_cursor_node(struct tui *tui); /* GD_NO_NODE on a scope, or without a graph */
 bool tui_cursor_row(struct tui *tui, struct tui_tree_row *ret);
+void tui_tree_show(struct tui *tui, gd_node_id node); /* the cursor on it; ends a filter that hides it */
 
 /* pane_node.c */
 void tui_node_update(struct tui *tui); /* asks for statistics that are missing */

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How far long work is: in the status line's row while it lasts. */
+#include "engine/progress.h"
+
+#include "tui/text.h"
+#include "tui/tui_impl.h"
+
+#define PATIENCE 0.5 /* seconds; what is over before is not shown */
+
+bool tui_progress_moves(struct tui *tui)
+{
+    struct gd_progress_info info;
+    bool runs = gd_progress_current(tui->debugger, &info);
+    bool was = tui->progress;
+
+    tui->progress = runs;
+    return runs || was; /* the last picture of it is taken away, too */
+}
+
+bool tui_progress_draw(struct tui *tui, int row, int cols)
+{
+    static const char stop[] = "  C-c stops it";
+    struct gd_progress_info info;
+    char text[512];
+    int room = (int)sizeof(stop) - 1;
+
+    if (!gd_progress_current(tui->debugger, &info) || info.seconds < PATIENCE) {
+        return false;
+    }
+    bool hint = cols > 2 * room;
+    gd_progress_text(&info, cols - 2 - (hint ? room : 0), tui->utf8, text, sizeof(text));
+    draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
+    int used = draw_text(tui->draw, row, 1, cols - 2, DRAW_REVERSE, text);
+    if (hint) {
+        draw_text(tui->draw, row, 1 + used, cols - 1 - used, DRAW_REVERSE, stop);
+    }
+    return true;
+}
