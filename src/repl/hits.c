@@ -10,6 +10,8 @@
 
 #define UNCLEAR_KINDS  (sizeof(((struct repl_told *)0)->unclear) / sizeof(struct repl_unclear))
 #define TOLD_IN_A_STEP 20 /* lines of hits that are printed as they come; the rest is counted */
+#define TOLD_AT_ONCE   40 /* the same, for a person: in a tenth of a second, however many steps */
+#define FLOOD_SECONDS  0.1
 
 /* ---- numbers and order --------------------------------------------------------------------- */
 
@@ -298,11 +300,36 @@ static char *safe_copy(struct repl *repl, const char *text)
     return copy;
 }
 
-/* A line below the watchpoint's own, unless there were enough in this step. */
+/* Nobody reads hundreds of lines a second, and a terminal could not take them: they are counted. */
+static bool floods(struct repl *repl)
+{
+    struct repl_flood *flood = &repl->flood;
+    double now = repl_now(repl);
+    if (!repl->options.interactive) {
+        return false;
+    }
+    if (now - flood->since >= FLOOD_SECONDS || now < flood->since) {
+        flood->since = now;
+        flood->lines = 0;
+    }
+    return flood->lines >= TOLD_AT_ONCE;
+}
+
+static void tell_left_out(struct repl *repl)
+{
+    size_t left_out = repl->flood.left_out + repl->told.left_out;
+    if (left_out > 0) {
+        repl_printf(repl, false, "  ... %zu more (info hits)\n", left_out);
+    }
+    repl->flood.left_out = 0;
+    repl->told.left_out = 0;
+}
+
+/* A line below the watchpoint's own, unless there were enough. */
 static void tell(struct repl *repl, const char *line)
 {
     struct repl_told *told = &repl->told;
-    if (told->lines >= TOLD_IN_A_STEP) {
+    if (told->lines >= TOLD_IN_A_STEP || floods(repl)) {
         told->left_out++;
         return;
     }
@@ -313,6 +340,7 @@ static void tell(struct repl *repl, const char *line)
     }
     repl_printf(repl, false, "%s\n", line);
     told->lines++;
+    repl->flood.lines++;
 }
 
 /* Those that could not be checked, for the same reasons, are one line. */
@@ -362,8 +390,19 @@ void repl_hits_forget(struct repl *repl)
 void repl_hits_over(struct repl *repl)
 {
     tell_unclear(repl);
-    if (repl->told.left_out > 0) {
-        repl_printf(repl, false, "  ... %zu more (info hits)\n", repl->told.left_out);
+    tell_left_out(repl);
+    repl_hits_forget(repl);
+}
+
+/* The next step's hits begin. In a flood what was left out is told with what follows. */
+static void step_over(struct repl *repl)
+{
+    tell_unclear(repl);
+    if (floods(repl)) {
+        repl->flood.left_out += repl->told.left_out;
+    } else {
+        repl->flood.lines += repl->flood.left_out + repl->told.left_out > 0 ? 1 : 0;
+        tell_left_out(repl);
     }
     repl_hits_forget(repl);
 }
@@ -389,7 +428,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         return;
     }
     if (told->session != session->number || told->step != hit->step) {
-        repl_hits_over(repl);
+        step_over(repl);
         told->session = session->number;
         told->step = hit->step;
     }

@@ -61,6 +61,12 @@ struct repl_told { /* hits that were printed as they came, of one step */
     struct repl_unclear unclear[4]; /* of that watchpoint, not printed yet */
 };
 
+struct repl_flood { /* hits that come faster than a person reads */
+    double since;
+    size_t lines; /* printed since then */
+    size_t left_out;
+};
+
 struct remembered {
     struct gd_tensor *tensor;
     char *label;
@@ -114,6 +120,7 @@ struct repl {
     int stop_numbers[16]; /* breakpoints and watchpoints of that stop */
     int stop_number_count;
     struct repl_told told;
+    struct repl_flood flood;
     bool offered;  /* the recommended watchpoints were offered: once is enough */
     size_t offers; /* counted for that session and graph */
     int offers_session;
