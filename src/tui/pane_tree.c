@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The graph as a tree: where the training stands (>), where it will stop (*), what is where. */
-#include "tui/tui_impl.h"
+/* The graph as a tree that opens and folds: following the session, moving, what is shown where. */
+#include "tui/pane_tree_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/text.h"
-
-#define MARK_COLS 2
-#define FEW_ROWS  12 /* scopes at the top that open by themselves */
+#define FEW_ROWS 12 /* scopes at the top that open by themselves */
 
 static struct tree_pane *pane_of(struct tui *tui)
 {
@@ -55,18 +52,55 @@ static void open_outer(struct tree_pane *pane)
     }
 }
 
-/* Puts the cursor back on what it was on, after the rows were laid out anew. */
-static void find_again(struct tree_pane *pane, const struct tui_tree_row *row)
+/* The top goes with a cursor that went far; near it, follow_cursor decides. */
+static void center(struct tree_pane *pane)
 {
-    int rc = row->is_scope ? tui_tree_reveal_scope(pane->tree, row->scope, &pane->cursor, NULL)
-                           : tui_tree_reveal(pane->tree, row->node, &pane->cursor, NULL);
-    if (rc != GD_OK) {
-        tui_tree_first(pane->tree, &pane->cursor);
+    struct tui_tree_pos pos = pane->top;
+
+    tui_tree_settle(pane->tree, &pos);
+    for (int i = 0; i < pane->rows; i++) {
+        if (same_pos(&pos, &pane->cursor)) {
+            return;
+        }
+        if (!tui_tree_next(pane->tree, &pos)) {
+            break;
+        }
     }
     pane->top = pane->cursor;
     for (int i = 0; i < pane->rows / 2; i++) {
         tui_tree_previous(pane->tree, &pane->top);
     }
+}
+
+bool tree_go_to_row(struct tree_pane *pane, const struct tui_tree_row *row)
+{
+    struct tui_tree_pos pos;
+    int rc = row->is_scope ? tui_tree_reveal_scope(pane->tree, row->scope, &pos, NULL)
+                           : tui_tree_reveal(pane->tree, row->node, &pos, NULL);
+    if (rc == GD_OK) {
+        pane->cursor = pos;
+        center(pane);
+    }
+    return rc == GD_OK;
+}
+
+bool tree_go_to_node(struct tree_pane *pane, gd_node_id node)
+{
+    struct tui_tree_row row = {.node = node, .scope = GD_NO_SCOPE};
+    return node != GD_NO_NODE && tree_go_to_row(pane, &row);
+}
+
+void tui_tree_show(struct tui *tui, gd_node_id node)
+{
+    struct tree_pane *pane = pane_of(tui);
+
+    if (node == GD_NO_NODE || pane->session == NULL) {
+        return;
+    }
+    if (pane->filter.in != NULL && !tui_found_node(pane->filter.in, node)) {
+        tree_find_clear_filter(tui);
+    }
+    tree_go_to_node(pane, node);
 }
 
 static void take_graph(struct tui *tui, struct gd_session *session)
@@ -77,12 +111,13 @@ static void take_graph(struct tui *tui, struct gd_session *session)
     bool had = same && tui_cursor_row(tui, &row);
 
     tui_tree_set_graph(pane->tree, session != NULL ? session->graph : NULL, same, NULL);
+    tree_find_again(pane);
     pane->session = session;
     pane->generation = session != NULL ? session->graph_generation : 0;
     pane->any = tui_tree_first(pane->tree, &pane->cursor);
     pane->top = pane->cursor;
     if (had && pane->any) {
-        find_again(pane, &row);
+        tree_go_to_row(pane, &row);
     } else if (pane->any) {
         open_outer(pane);
         pane->stop_sequence = 0;
@@ -99,16 +134,18 @@ void tui_tree_update(struct tui *tui)
         (session != NULL && session->graph_generation != pane->generation)) {
         take_graph(tui, session);
     }
-    if (session == NULL || !pane->any || session->state == GD_RUNNING) {
+    tree_find_apply(tui);
+    tree_hits_update(&pane->hits, session);
+    if (session == NULL || session->state == GD_RUNNING) {
         return;
     }
-    if (session->stop.sequence != pane->stop_sequence || session->current != pane->current) {
-        pane->stop_sequence = session->stop.sequence;
-        pane->current = session->current;
-        if (pane->current != GD_NO_NODE) {
-            tui_tree_reveal(pane->tree, pane->current, &pane->cursor, NULL);
-        }
+    if (session->stop.sequence != pane->stop_sequence) {
+        tree_go_to_node(pane, session->current); /* a filter that hides it stays */
+    } else if (session->current != pane->current) {
+        tui_tree_show(tui, session->current); /* a hand chose it */
     }
+    pane->stop_sequence = session->stop.sequence;
+    pane->current = session->current;
 }
 
 /* ---- moving ---- */
@@ -150,12 +187,31 @@ static void toggle(struct tui *tui, const struct tui_tree_row *row)
     gd_buf_deinit(&line);
 }
 
+static void new_watchpoint(struct tui *tui)
+{
+    struct gd_err err = {.code = GD_OK};
+
+    if (tui_watch_form(tui, 0, &err) != GD_OK) {
+        tui_console_add(tui, DRAW_ERROR, err.text, strlen(err.text));
+    }
+}
+
 static void tree_request(struct tui *tui, enum tui_request request)
 {
     struct tree_pane *pane = pane_of(tui);
     struct tui_tree_row row;
     int page = pane->rows > 1 ? pane->rows - 1 : 1;
 
+    tree_find_apply(tui); /* of what was typed before this key */
+    if (request == TUI_FILTER || request == TUI_BACK || request == TUI_SEARCH ||
+        request == TUI_NEXT_MATCH || request == TUI_PREVIOUS_MATCH) {
+        tree_find_request(tui, request);
+        return;
+    }
+    if (request == TUI_NEW) {
+        new_watchpoint(tui);
+        return;
+    }
     if (!tui_cursor_row(tui, &row)) {
         return;
     }
@@ -164,6 +220,8 @@ static void tree_request(struct tui *tui, enum tui_request request)
     case TUI_DOWN: move_by(pane, 1); break;
     case TUI_PAGE_UP: move_by(pane, -page); break;
     case TUI_PAGE_DOWN: move_by(pane, page); break;
+    case TUI_HALF_UP: move_by(pane, -(page + 1) / 2); break;
+    case TUI_HALF_DOWN: move_by(pane, (page + 1) / 2); break;
     case TUI_TOP: tui_tree_first(pane->tree, &pane->cursor); break;
     case TUI_BOTTOM: tui_tree_last(pane->tree, &pane->cursor); break;
     case TUI_FOLD: fold(pane); break;
@@ -231,99 +289,44 @@ static void keep_in_view(struct tree_pane *pane)
     fill_up(pane);
 }
 
-static void draw_scope(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,
-                       enum draw_style style)
-{
-    const char *sign = row->open ? (tui->utf8 ? "\u25be " : "- ") : (tui->utf8 ? "\u25b8 " : "+ ");
-    char count[24];
-
-    int used = draw_text(tui->draw, y, x, cols, style, sign);
-    used += draw_text(tui->draw, y, x + used, cols - used, style, row->label);
-    snprintf(count, sizeof(count), " (%u)", row->count);
-    draw_text(tui->draw, y, x + used, cols - used, style == DRAW_REVERSE ? style : DRAW_DIM, count);
-}
-
-static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,
-                      enum draw_style style)
-{
-    struct gd_node_info info;
-    struct gd_session *session = pane_of(tui)->session;
-    bool here = session->state != GD_RUNNING && session->stop.node == row->node;
-    int used = draw_text(tui->draw, y, x, cols, style == DRAW_PLAIN && here ? DRAW_MARK : style,
-                         row->label);
-
-    if (!gd_graph_node(session->graph, row->node, &info)) {
-        return;
-    }
-    /* MatMul-op7 says its type by itself. */
-    size_t type_len = strlen(info.type);
-    if (strncmp(row->label, info.type, type_len) != 0) {
-        used += 1;
-        draw_text(tui->draw, y, x + used, cols - used, style == DRAW_REVERSE ? style : DRAW_DIM,
-                  info.type);
-    }
-}
-
-static void draw_marks(struct tui *tui, const struct tui_tree_row *row, int y, int x)
-{
-    struct gd_session *session = pane_of(tui)->session;
-
-    if (row->is_scope) {
-        return;
-    }
-    if (session->state != GD_RUNNING && session->stop.node == row->node) {
-        draw_text(tui->draw, y, x, 1, DRAW_MARK, ">");
-    }
-    if (gd_debugger_breakpoint_at(tui->debugger, session, row->node) != NULL) {
-        draw_text(tui->draw, y, x + 1, 1, DRAW_ERROR, "*");
-    }
-}
-
-static void draw_row(struct tui *tui, const struct tui_tree_row *row, int y,
-                     const struct draw_rect *rect, bool cursor)
-{
-    enum draw_style style = cursor ? DRAW_REVERSE : row->is_scope ? DRAW_SCOPE : DRAW_PLAIN;
-    int indent = 2 * row->depth + (row->is_scope ? 0 : 2);
-    int most = rect->cols / 2; /* names stay readable however deep they lie */
-    int x = rect->col + MARK_COLS;
-    int cols = rect->cols - MARK_COLS;
-
-    indent = indent < most ? indent : most;
-    if (cursor) {
-        draw_fill(tui->draw, y, x, cols, DRAW_REVERSE);
-    }
-    draw_marks(tui, row, y, rect->col);
-    if (row->is_scope) {
-        draw_scope(tui, row, y, x + indent, cols - indent, style);
-    } else {
-        draw_node(tui, row, y, x + indent, cols - indent, style);
-    }
-}
-
 static void draw_empty(struct tui *tui, const struct draw_rect *rect)
 {
-    const char *text = tui->debugger->current == NULL ? "no trainer is connected" : "no graph yet";
-    draw_text(tui->draw, rect->row, rect->col + MARK_COLS, rect->cols - MARK_COLS, DRAW_DIM, text);
+    const char *text = tui->debugger->current == NULL ? "no trainer is connected"
+                       : tui->tree.filter.in != NULL  ? "no node is like that: Esc shows all"
+                                                      : "no graph yet";
+    draw_text(tui->draw, rect->row, rect->col + 2, rect->cols - 2, DRAW_DIM, text);
+}
+
+static void draw_rows(struct tui *tui, const struct draw_rect *rect)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct tui_tree_row row;
+
+    keep_in_view(pane);
+    struct tui_tree_pos pos = pane->top;
+    for (int i = 0; i < rect->rows && tui_tree_get(pane->tree, &pos, &row); i++) {
+        tree_row_draw(tui, &row, rect->row + i, rect, same_pos(&pos, &pane->cursor));
+        if (!tui_tree_next(pane->tree, &pos)) {
+            break;
+        }
+    }
 }
 
 static void tree_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
 {
     struct tree_pane *pane = pane_of(tui);
-    struct tui_tree_row row;
+    struct draw_rect rows = *rect;
+    int bar = rect->rows > 1 ? tree_find_rows(pane) : 0;
 
-    (void)focused;
-    pane->rows = rect->rows;
-    if (!pane->any) {
-        draw_empty(tui, rect);
-        return;
+    rows.rows -= bar;
+    pane->rows = rows.rows;
+    if (pane->any) {
+        draw_rows(tui, &rows);
+    } else {
+        draw_empty(tui, &rows);
     }
-    keep_in_view(pane);
-    struct tui_tree_pos pos = pane->top;
-    for (int i = 0; i < rect->rows && tui_tree_get(pane->tree, &pos, &row); i++) {
-        draw_row(tui, &row, rect->row + i, rect, same_pos(&pos, &pane->cursor));
-        if (!tui_tree_next(pane->tree, &pos)) {
-            break;
-        }
+    if (bar > 0) {
+        tree_find_draw(tui, rect->row + rows.rows, rect->col, rect->cols, focused);
     }
 }
 
@@ -360,8 +363,32 @@ static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
     return at != NULL;
 }
 
+static bool tree_has_search(struct tui *tui)
+{
+    return pane_of(tui)->search.text[0] != '\0';
+}
+
+/* What the pane holds lies in the screen itself: the tree's cursor is there in every layout. */
+static void *tree_create(struct tui *tui)
+{
+    return pane_of(tui);
+}
+
+static void tree_destroy(struct tui *tui, void *state)
+{
+    struct tree_pane *pane = state;
+
+    (void)tui;
+    tree_find_free(pane);
+    tree_hits_free(&pane->hits);
+}
+
 const struct tui_pane_ops tui_tree_pane = {.name = "graph",
+                                           .create = tree_create,
+                                           .destroy = tree_destroy,
                                            .draw = tree_draw,
                                            .request = tree_request,
+                                           .has_search = tree_has_search,
+                                           .key = tree_find_key,
                                            .title = tree_title,
                                            .word = tree_word};

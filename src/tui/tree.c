@@ -18,11 +18,24 @@ struct tui_tree {
     const struct gd_graph *graph;
     struct opened **by_scope; /* NULL: never opened */
     uint32_t scope_limit;
+    const struct tui_found *found; /* NULL: all rows */
+    struct opened **unfiltered;    /* the layout without `found`, while that stands */
 };
 
+static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err);
+
+/* With a filter every scope that holds something found is open from the start; it is laid out when
+ * it is first looked at, so that a filter that finds very much costs no more than what is shown. */
 static const struct opened *opened_at(const struct tui_tree *tree, gd_scope_id scope)
 {
-    return scope < tree->scope_limit ? tree->by_scope[scope] : NULL;
+    if (scope >= tree->scope_limit) {
+        return NULL;
+    }
+    if (tree->by_scope[scope] == NULL && tree->found != NULL &&
+        tui_found_below(tree->found, scope) > 0) {
+        lay_out(tree, scope, true, NULL);
+    }
+    return tree->by_scope[scope];
 }
 
 static bool is_open(const struct tui_tree *tree, gd_scope_id scope)
@@ -51,12 +64,18 @@ int tui_tree_create(struct tui_tree **ret, struct gd_err *err)
     return GD_OK;
 }
 
+static void layout_free(struct opened **by_scope, uint32_t limit)
+{
+    for (uint32_t i = 0; by_scope != NULL && i < limit; i++) {
+        opened_free(by_scope[i]);
+    }
+    free(by_scope);
+}
+
 static void forget_all(struct tui_tree *tree)
 {
-    for (uint32_t i = 0; i < tree->scope_limit; i++) {
-        opened_free(tree->by_scope[i]);
-    }
-    free(tree->by_scope);
+    tui_tree_filter(tree, NULL, NULL);
+    layout_free(tree->by_scope, tree->scope_limit);
     tree->by_scope = NULL;
     tree->scope_limit = 0;
 }
@@ -88,13 +107,15 @@ static int lists_fill(const struct tui_tree *tree, const struct gd_scope_info *i
     }
     for (gd_scope_id s = info->first_child;
          opened->scope_count < count && gd_graph_scope(tree->graph, s, &child); s = child.next) {
-        if (child.total_count > 0) {
+        if (child.total_count > 0 && (tree->found == NULL || tui_found_below(tree->found, s) > 0)) {
             opened->scopes[opened->scope_count++] = s;
         }
     }
     for (gd_node_id n = info->first_node; n != GD_NO_NODE && opened->node_count < info->node_count;
          n = gd_graph_next_in_scope(tree->graph, n)) {
-        opened->nodes[opened->node_count++] = n;
+        if (tree->found == NULL || tui_found_node(tree->found, n)) {
+            opened->nodes[opened->node_count++] = n;
+        }
     }
     return GD_OK;
 }
@@ -111,7 +132,7 @@ static uint32_t index_in(const struct opened *parent, gd_scope_id scope)
 }
 
 /* Lays a scope out; what it lies in has been before. */
-static int lay_out(struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err)
+static int lay_out(const struct tui_tree *tree, gd_scope_id scope, bool open, struct gd_err *err)
 {
     struct gd_scope_info info;
 
@@ -174,6 +195,7 @@ static int lay_out_again(struct tui_tree *tree, gd_scope_id scope, struct gd_err
 int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same,
                        struct gd_err *err)
 {
+    tui_tree_filter(tree, NULL, NULL);
     if (!same) {
         forget_all(tree);
     }
@@ -186,6 +208,27 @@ int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool
         return lay_out_again(tree, 0, err);
     }
     return rc == GD_OK ? lay_out(tree, 0, true, err) : rc;
+}
+
+int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct gd_err *err)
+{
+    if (tree->unfiltered != NULL) {
+        layout_free(tree->by_scope, tree->scope_limit);
+        tree->by_scope = tree->unfiltered;
+        tree->unfiltered = NULL;
+        tree->found = NULL;
+    }
+    if (found == NULL || tree->by_scope == NULL) {
+        return GD_OK;
+    }
+    struct opened **layout = calloc((size_t)tree->scope_limit + 1, sizeof(struct opened *));
+    if (layout == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    tree->unfiltered = tree->by_scope;
+    tree->by_scope = layout;
+    tree->found = found;
+    return GD_OK;
 }
 
 /* ---- going about ---- */
@@ -310,7 +353,8 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
         ret->label = "";
         if (gd_graph_scope(tree->graph, ret->scope, &info)) {
             ret->label = info.leaf;
-            ret->count = info.total_count;
+            ret->count =
+                tree->found != NULL ? tui_found_below(tree->found, ret->scope) : info.total_count;
         }
         return true;
     }
@@ -331,7 +375,7 @@ int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool op
     if (!tui_tree_get(tree, pos, &row) || !row.is_scope) {
         return GD_OK;
     }
-    if (tree->by_scope[row.scope] != NULL) {
+    if (opened_at(tree, row.scope) != NULL) {
         tree->by_scope[row.scope]->open = open;
         return GD_OK;
     }
@@ -365,7 +409,8 @@ int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos 
 {
     struct gd_node_info info;
 
-    if (tree->graph == NULL || !gd_graph_node(tree->graph, node, &info)) {
+    if (tree->graph == NULL || !gd_graph_node(tree->graph, node, &info) ||
+        (tree->found != NULL && !tui_found_node(tree->found, node))) {
         return gd_fail(err, GD_ENOTFOUND, "no such node");
     }
     int rc = open_path(tree, info.scope, err);
@@ -387,7 +432,8 @@ int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_t
 {
     struct gd_scope_info info;
 
-    if (tree->graph == NULL || scope == 0 || !gd_graph_scope(tree->graph, scope, &info)) {
+    if (tree->graph == NULL || scope == 0 || !gd_graph_scope(tree->graph, scope, &info) ||
+        (tree->found != NULL && tui_found_below(tree->found, scope) == 0)) {
         return gd_fail(err, GD_ENOTFOUND, "no such scope");
     }
     int rc = open_path(tree, info.parent, err);

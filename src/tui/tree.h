@@ -10,6 +10,7 @@
 #define GD_TUI_TREE_H
 
 #include "engine/graph.h"
+#include "tui/found.h"
 
 struct tui_tree;
 
@@ -25,7 +26,7 @@ struct tui_tree_row {
     int depth;         /* 0 at the top */
     bool open;         /* a scope whose rows are shown */
     const char *label; /* last component of the name */
-    uint32_t count;    /* of a scope: nodes below it */
+    uint32_t count;    /* of a scope: nodes below it, those found when there is a filter */
 };
 
 int tui_tree_create(struct tui_tree **ret, struct gd_err *err);
@@ -35,6 +36,11 @@ void tui_tree_destroy(struct tui_tree *tree);
  * caller holds must be found again (reveal). GD_ENOMEM. */
 int tui_tree_set_graph(struct tui_tree *tree, const struct gd_graph *graph, bool same,
                        struct gd_err *err);
+
+/* Only what is found, and the scopes around it, opened (borrowed; NULL: all rows again, opened and
+ * folded as before). Positions that the caller holds must be found again. A set_graph ends it, too.
+ * GD_ENOMEM: all rows. */
+int tui_tree_filter(struct tui_tree *tree, const struct tui_found *found, struct gd_err *err);
 
 bool tui_tree_first(const struct tui_tree *tree, struct tui_tree_pos *pos);
 bool tui_tree_last(const struct tui_tree *tree, struct tui_tree_pos *pos);
@@ -50,7 +56,8 @@ bool tui_tree_get(const struct tui_tree *tree, const struct tui_tree_pos *pos,
 /* Opens or folds the scope at pos; nothing happens on a node. */
 int tui_tree_open(struct tui_tree *tree, const struct tui_tree_pos *pos, bool open,
                   struct gd_err *err);
-/* Opens what a node (or a scope) lies in and gives its row. GD_ENOTFOUND, GD_ENOMEM. */
+/* Opens what a node (or a scope) lies in and gives its row. GD_ENOTFOUND: also when a filter hides
+ * it; GD_ENOMEM. */
 int tui_tree_reveal(struct tui_tree *tree, gd_node_id node, struct tui_tree_pos *ret,
                     struct gd_err *err);
 int tui_tree_reveal_scope(struct tui_tree *tree, gd_scope_id scope, struct tui_tree_pos *ret,

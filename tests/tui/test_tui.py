@@ -17,9 +17,9 @@ class Panes(unittest.TestCase):
     def test_start(self):
         with Terminal() as t:
             t.expect_ready()
-            t.expect(r"^  ▾ Default \(\d+\)")
-            t.expect(r"^    ▸ network \(\d+\)")
-            t.expect(r"^  ▾ Gradients \(\d+\)")
+            t.expect(r"^   ▾ Default \(\d+\)")
+            t.expect(r"^     ▸ network \(\d+\)")
+            t.expect(r"^   ▾ Gradients \(\d+\)")
             t.expect(r"^Training process 1: ")
             # The console wraps a long line, wherever the path of the program makes it long.
             self.assertIn("charlm--layers1", re.sub(r"\s", "", t.text()))
@@ -33,7 +33,7 @@ class Panes(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.send(NEXT_PANE + "\r")  # the cursor is on Default
-            t.expect(r"^  ▸ Default")
+            t.expect(r"^   ▸ Default")
             t.expect_not(r"▸ network")
             t.send(" ")
             t.expect(r"▸ network")
@@ -44,7 +44,7 @@ class Panes(unittest.TestCase):
             t.send("\x1b[D")  # Left folds, then goes up
             t.expect(r"▸ network")
             t.send("\x1b[D\r")
-            t.expect(r"^  ▸ Default")
+            t.expect(r"^   ▸ Default")
 
     def test_stepping_shows(self):
         with Terminal() as t:
@@ -80,7 +80,7 @@ class Panes(unittest.TestCase):
             t.expect_not(r"▾ Default")
             t.expect(r"▾ Gradients")
             t.resize(30, 60)
-            t.expect(r"^  ▾ Default")  # what lies above comes back into view
+            t.expect(r"^   ▾ Default")  # what lies above comes back into view
 
     def test_keys_run_commands(self):
         with Terminal() as t:
@@ -222,7 +222,7 @@ class Panes(unittest.TestCase):
     def test_ascii(self):
         with Terminal(env={"LC_ALL": "C"}) as t:
             t.expect_ready()
-            t.expect(r"^  - Default \(\d+\) +\|")
+            t.expect(r"^   - Default \(\d+\) +\|")
             t.expect(r"^    \+ network")
             t.expect(r"^- console -+$")
             self.assertTrue(t.raw.isascii())
