@@ -4,7 +4,10 @@
 
 #include "engine/watch_impl.h"
 
+static uint64_t questions; /* so far: an answer to an earlier one is not added to the last one's */
+
 struct costs { /* one question to all sessions */
+    uint64_t number;
     struct gd_debugger *debugger;
     size_t waiting;
     struct gd_watch_total total;
@@ -84,10 +87,12 @@ static void take_plan(struct costs *costs, struct gd_watching *w, const struct g
     if (!plan || plan->count != cost->item_count)
         return; /* replaced meanwhile: its figures begin anew */
     for (size_t i = 0; i < plan->count; i++) {
-        share_item(w, &plan->items[i], cost->item_ns[i]);
+        if (costs->number == questions)
+            share_item(w, &plan->items[i], cost->item_ns[i]);
         costs->total.compute_ns += cost->item_ns[i];
     }
-    share_bytes(w, plan, cost->report_bytes);
+    if (costs->number == questions)
+        share_bytes(w, plan, cost->report_bytes);
     costs->total.wait_ns += cost->wait_ns;
     costs->total.reports += cost->reports;
     costs->total.report_bytes += cost->report_bytes;
@@ -117,7 +122,8 @@ int gd_watch_costs(struct gd_debugger *debugger,
     struct costs *costs = calloc(1, sizeof *costs);
     if (!costs)
         return gd_fail(err, GD_ENOMEM, "out of memory for what the watchpoints cost");
-    *costs = (struct costs){.debugger = debugger, .waiting = 1, .fn = fn, .ctx = ctx};
+    *costs = (struct costs){
+        .number = ++questions, .debugger = debugger, .waiting = 1, .fn = fn, .ctx = ctx};
     for (struct gd_watchpoint *watch = debugger->watchpoints; watch; watch = watch->next)
         watch->cost_ns = watch->cost_bytes = 0;
     for (size_t i = 0; i < debugger->session_count; i++) {

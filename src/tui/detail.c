@@ -14,7 +14,7 @@ struct draw_rect tui_detail_take(struct draw_rect *rect)
     struct draw_rect detail = {rect->row + rect->rows, rect->col, 0, rect->cols};
 
     if (rect->rows >= LEAST_ROWS) {
-        int rows = rect->rows / 3 + 1;
+        int rows = rect->rows * 2 / 5 + 1;
         detail.rows = rows < MOST_ROWS ? rows : MOST_ROWS;
         detail.row -= detail.rows;
         rect->rows -= detail.rows;

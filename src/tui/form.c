@@ -10,7 +10,7 @@
 #include "tui/tui_impl.h"
 
 #define ESCAPE           0x1b
-#define FORM_COLS        76
+#define FORM_COLS        80
 #define MAX_FIELDS       32
 #define LABEL_COLS(cols) ((cols) >= 60 ? 26 : (cols)*2 / 5)
 #define BORDER_ROWS      4 /* title, hint, fault, blank */
@@ -102,6 +102,8 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
         draw_text(tui->draw, row, at, room, here ? DRAW_REVERSE : DRAW_PLAIN, text);
         return;
     }
+    at += 2; /* below the choices */
+    room -= 2;
     int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
     if (here) {
         draw_cursor(tui->draw, row, at + (used < room ? used : room - 1));
@@ -123,8 +125,8 @@ static void draw_foot(struct tui *tui, int row, int col, int cols)
     }
     draw_text(tui->draw, row + 1, col, cols, DRAW_DIM,
               field->choices != NULL
-                  ? "Left and Right choose, Up and Down other fields, Enter runs it, Esc leaves"
-                  : "Up and Down go between fields, Enter runs it, Esc leaves");
+                  ? "Enter runs it, Esc leaves; Up, Down: other fields; Left, Right: choices"
+                  : "Enter runs it, Esc leaves; Up, Down: other fields");
 }
 
 void tui_form_draw(struct tui *tui)
@@ -152,6 +154,10 @@ void tui_form_draw(struct tui *tui)
     }
     draw_foot(tui, row + 1 + shown, col + 2, wide - 4);
     draw_hline(tui->draw, row + BORDER_ROWS - 1 + shown, col, wide);
+    if (wide < cols) {
+        draw_vline(tui->draw, row + 1, col, shown + BORDER_ROWS - 2);
+        draw_vline(tui->draw, row + 1, col + wide - 1, shown + BORDER_ROWS - 2);
+    }
 }
 
 /* ---- keys ---- */

@@ -16,6 +16,7 @@
 #include "tui/text.h"
 
 #define WIDE_COLS  60 /* from these on rows name what was compared */
+#define LEAST_NAME 10 /* columns of it that stay beside the figures */
 #define MAX_GROUPS 64 /* of one step: reasons why watchpoints could not be checked */
 
 struct row {
@@ -266,9 +267,10 @@ static void add_test(const struct gd_condition *condition, const struct gd_hit_p
     if (named) { /* without the comparison that a test's name ends in */
         gd_buf_printf(out, "%.*s ", (int)(len > 3 ? len - 3 : len), param->name);
     }
-    gd_buf_printf(out, "%.4g %s %.4g", param->actual_value, signs[known->op], param->set_value);
+    gd_buf_printf(out, "%.4g %s %.6g", param->actual_value, signs[known->op], param->set_value);
 }
 
+/* Without `named` in few columns, for what the foot says in whole. */
 static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, struct gd_buf *out)
 {
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
@@ -278,7 +280,10 @@ static void add_values(struct tui *tui, const struct gd_hit *hit, bool named, st
     if (hit->error != 0) {
         char why[256];
         gd_hit_error_text(hit->error, why, sizeof(why));
-        gd_buf_printf(out, "not checked: %s", why);
+        gd_buf_puts(out, "not checked");
+        if (named) {
+            gd_buf_printf(out, ": %s", why);
+        }
         return;
     }
     for (int i = 0; i < hit->param_count; i++) {
@@ -303,7 +308,7 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     struct gd_buf where = GD_BUF_INIT(1024), found = GD_BUF_INIT(4096);
     char room[1024];
 
-    add_values(tui, hit, cols >= WIDE_COLS, &found);
+    add_values(tui, hit, cols >= WIDE_COLS || count > 1, &found);
     if (count > 1) {
         gd_buf_printf(&where, "%zu tensors", count);
     } else {
@@ -312,11 +317,10 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     const char *text = gd_buf_text(&found), *name = gd_buf_text(&where);
     int text_cols = tui_text_width(text, strlen(text), tui->utf8);
     int name_cols = tui_text_width(name, strlen(name), tui->utf8);
-    int half = (cols - 2) / 2;
-    if (name_cols + 2 + text_cols > cols) {
-        name_cols = name_cols < half          ? name_cols
-                    : text_cols < cols - half ? cols - text_cols - 2
-                                              : half;
+    int left = cols - 2 - text_cols; /* what the figures leave for the name */
+    if (name_cols > left) {
+        int least = name_cols < LEAST_NAME ? name_cols : LEAST_NAME;
+        name_cols = left > least ? left : least < cols ? least : cols;
     }
     if (name_cols > 0) {
         name = tui_text_fit_name(name, name_cols, tui->utf8, room, sizeof(room));
@@ -387,10 +391,9 @@ static void add_detail(struct tui *tui, const struct gd_hit *hit, size_t count, 
         repl_hit_text(hit, out);
         gd_buf_putc(out, '\n');
     }
-    gd_buf_printf(out, "hit %llu of %s %d: %s\n",
-                  (unsigned long long)hits_number(tui->debugger->current, hit),
-                  hit->traced ? "trace" : "watchpoint", hit->watchpoint,
-                  condition != NULL ? condition->id : hit->expression);
+    gd_buf_printf(
+        out, "hit %llu%s: %s\n", (unsigned long long)hits_number(tui->debugger->current, hit),
+        hit->traced ? ", traced" : "", condition != NULL ? condition->id : hit->expression);
     if (hit->node == GD_NO_NODE && !hit->is_scalar) {
         gd_buf_puts(out, "The graph has no such node: it may have been optimised away.\n");
     }

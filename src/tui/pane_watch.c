@@ -36,6 +36,9 @@ struct watch_pane {
     size_t count;
     struct costs_request *awaited;
     double asked_at;
+    int asked_session; /* and the stop that it was asked of */
+    uint64_t asked_stop;
+    ev_timer again;    /* it was too early to ask */
     uint64_t total_ns; /* what all cost; 0 not known, or nothing */
 };
 
@@ -144,15 +147,38 @@ static void on_costs(void *ctx, const struct gd_watch_total *total)
     }
 }
 
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)events;
+    tui_changed(timer->data); /* the next picture asks */
+}
+
+/* Whether the costs may be others than when they were asked for, and can be had. */
+static bool wants_costs(struct tui *tui)
+{
+    const struct watch_pane *pane = state(tui);
+    const struct gd_session *session = tui->debugger->current;
+
+    return !tui->executing && pane->awaited == NULL && pane->count > 0 && session != NULL &&
+           session->state == GD_STOPPED &&
+           (pane->asked_session != session->number || pane->asked_stop != session->stop.sequence);
+}
+
 static void ask_costs(struct tui *tui)
 {
     struct watch_pane *pane = state(tui);
-    const struct gd_session *session = tui->debugger->current;
     double now = tui->debugger->now(tui->debugger->now_ctx);
+    double since = now - pane->asked_at;
 
-    if (tui->executing || pane->awaited != NULL || pane->count == 0 || session == NULL ||
-        session->state != GD_STOPPED ||
-        (now >= pane->asked_at && now - pane->asked_at < COSTS_SECONDS)) {
+    if (!wants_costs(tui)) {
+        return;
+    }
+    if (since >= 0 && since < COSTS_SECONDS) {
+        if (!ev_is_active(&pane->again)) {
+            ev_timer_set(&pane->again, COSTS_SECONDS - since, 0.);
+            ev_timer_start(tui->loop, &pane->again);
+        }
         return;
     }
     struct costs_request *request = calloc(1, sizeof(*request));
@@ -162,6 +188,8 @@ static void ask_costs(struct tui *tui)
     request->tui = tui;
     pane->awaited = request;
     pane->asked_at = now;
+    pane->asked_session = tui->debugger->current->number;
+    pane->asked_stop = tui->debugger->current->stop.sequence;
     if (gd_watch_costs(tui->debugger, on_costs, request, NULL) != GD_OK) {
         pane->awaited = NULL;
         free(request);
@@ -457,8 +485,10 @@ static void title(struct tui *tui, char *out, size_t size)
     }
     if (off > 0) {
         snprintf(out, size, "watch %zu, %zu off", pane->count, off);
-    } else {
+    } else if (pane->count > 0) {
         snprintf(out, size, "watch %zu", pane->count);
+    } else {
+        snprintf(out, size, "watch");
     }
 }
 
@@ -556,15 +586,20 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
 
 static void *create(struct tui *tui)
 {
-    (void)tui;
-    return calloc(1, sizeof(struct watch_pane));
+    struct watch_pane *pane = calloc(1, sizeof(*pane));
+
+    if (pane != NULL) {
+        ev_timer_init(&pane->again, on_again, COSTS_SECONDS, 0.);
+        pane->again.data = tui;
+    }
+    return pane;
 }
 
 static void destroy(struct tui *tui, void *of)
 {
     struct watch_pane *pane = of;
 
-    (void)tui;
+    ev_timer_stop(tui->loop, &pane->again);
     if (pane->awaited != NULL) {
         pane->awaited->tui = NULL;
     }

@@ -531,6 +531,7 @@ static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *f
 {
     struct watch_form *form = ctx;
     struct given given = {.count = 0};
+    size_t here = *field;
     int rc = form->condition == NULL
                  ? check_expression(of, form->params, "the expression", field, err)
                  : take_params(form, of, &given, field, err);
@@ -541,6 +542,7 @@ static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *f
     if (rc != GD_OK) {
         return rc;
     }
+    *field = here; /* none is at fault */
     if (form->number == 0) {
         put_new(form, of, &given, out);
         return GD_OK;

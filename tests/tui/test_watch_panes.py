@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panes of watchpoints and hits, and the form that makes a watchpoint."""
+import re
+import unittest
+
+import harness
+from terminal import NEXT_PANE, Terminal
+
+ESCAPE = "\x1b"
+RIGHT = "\x1b[C"
+DOWN = "\x1b[B"
+BACKSPACE = "\x7f"
+
+
+class WatchTerminal(Terminal):
+    """With the layout of watchpoints and hits, and the focus on the former."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.expect_ready()
+        self.send("layout watch\r")
+        self.expect(r"^─ watch ─|^- watch -")
+        return self
+
+    def focus_watch(self):
+        self.send("focus watch\r")
+        self.expect(r"\) focus watch$")
+        self.expect(r"^\(gradb\)$")
+
+    def list_row(self, number):
+        """The row of a watchpoint in its pane."""
+        return re.compile(rf"^ +{number} (?P<mark>\S) (?P<action>\w+) +(?P<text>.*?)  +(?P<hits>\d+)\b",
+                          re.MULTILINE)
+
+    def expect_watch(self, number, mark, hits):
+        def is_so():
+            found = self.list_row(number).search(self.text())
+            return found and found["mark"] == mark and found["hits"] == str(hits)
+        self.wait(f"watchpoint {number} with {mark} and {hits} hits", is_so)
+
+
+class WatchPanes(unittest.TestCase):
+    def test_empty(self):
+        with WatchTerminal() as t:
+            t.expect(r"^No watchpoints\.")
+            t.expect(r"│No watchpoint has fired\.")
+
+    def test_made_by_the_form_and_fired(self):
+        with WatchTerminal() as t:
+            t.focus_watch()
+            t.send("a")
+            t.expect(r"^─+ a new watchpoint ─")
+            t.send("g")  # the first condition that begins so
+            t.expect(r"condition +< gradient_\w+ \(\w+\) >")
+            while not re.search(r"< gradient_too_large \(GL\) >", t.text()):
+                before = t.text()
+                t.send("g")
+                t.wait("the next condition", lambda before=before: t.text() != before)
+            t.expect(r"^ +abs_mean_gt +-")
+            t.expect(r"^ +on +gradients")
+            t.send(DOWN + DOWN + "x")
+            t.expect(r"^ +max_gt +x$")
+            t.send("\r")
+            t.expect(r'max_gt: "x" is no number; any number would be right')
+            t.send(BACKSPACE + "0.001\r")
+            t.expect(r"^\(gradb\) watch GL max_gt=0\.001 on gradients$")
+            t.expect_not(r"a new watchpoint")
+            t.expect_watch(1, "●", 0)
+            t.send("c")
+            t.expect(r"^Watchpoint 1, at the end of step 1|^Watchpoint 1, step 1, Gradients/")
+            t.expect(r"│\*1 1 GL +\S*Grad\S*:0  \S+ > 0\.001")
+            t.send("\r")  # its hits
+            t.expect(r"─ hits of watchpoint 1 1/\d+ ─")
+            t.send("\r")
+            t.expect(r"│>1 1 GL ")
+            t.expect(r"^Look at:")
+            t.send("q")
+            t.expect(r"─ hits 1/\d+ ─")
+
+    def test_switched_off_and_deleted(self):
+        with WatchTerminal() as t:
+            t.command("watch TZ on weights", r"^Watchpoint 1: ")
+            t.command("trace TO", r"^Trace 2: ")
+            t.expect_watch(1, "●", 0)
+            t.focus_watch()
+            t.send(" ")
+            t.expect(r"^\(gradb\) disable 1$")
+            t.expect_watch(1, "○", 0)
+            t.expect(r"─ watch 2, 1 off ─")
+            t.send(" ")
+            t.expect(r"^\(gradb\) enable 1$")
+            t.expect_watch(1, "●", 0)
+            t.send("d")
+            t.expect(r"^\(gradb\) delete 1$")
+            t.expect(r"─ watch 1 ─")
+            t.expect_not(t.list_row(1).pattern)
+            t.expect_watch(2, "●", 0)
+
+    def test_edited_by_the_form(self):
+        with WatchTerminal() as t:
+            t.command("watch GL max_gt=7 on gradients if step > 3", r"^Watchpoint 1: ")
+            t.focus_watch()
+            t.send("e")
+            t.expect(r"─ watchpoint 1: gradient_too_large ─")
+            t.expect(r"^ +max_gt +7$")
+            t.expect(r"^ +if +step > 3$")
+            t.send("\r")
+            t.expect(r"nothing was changed")
+            t.send(DOWN + BACKSPACE + "9\r")  # from the first field
+            t.expect(r"^\(gradb\) edit 1 max_gt=9$")
+            t.expect(r"^Watchpoint 1: GL max_gt=9 on gradients if step > 3")
+            t.send("e")
+            t.expect(r"^ +max_gt +9$")
+            t.send(DOWN * 5 + "\x15\r")  # no guard
+            t.expect(r"^\(gradb\) condition 1$")
+            t.expect(r"^Watchpoint 1 is without a guard now")
+            t.send("e")
+            t.expect(r"─ watchpoint 1: ")
+            t.send(ESCAPE)
+            t.expect_not(r"─ watchpoint 1: ")
+
+    def test_expression_with_faults(self):
+        with WatchTerminal() as t:
+            t.focus_watch()
+            t.send("a")
+            t.expect(r"a new watchpoint")
+            t.send("an")  # "an expression": the last of those with an a
+            while not re.search(r"< an expression >", t.text()):
+                before = t.text()
+                t.send("a")
+                t.wait("the next condition", lambda before=before: t.text() != before)
+            t.send(DOWN + "max > \r")
+            t.expect(r"^ +expression +max >$")
+            t.expect(r"column|expected")
+            t.send("1e9\r")
+            t.expect(r"^\(gradb\) watch 'max > 1e9'")
+            t.expect(r"^Watchpoint 1: 'max > 1e9'")
+
+    def test_the_current_node_is_offered(self):
+        with WatchTerminal() as t:
+            t.command("node Add-op2", r"Default/network/embed/Add-op2")
+            t.focus_watch()
+            t.send("a")
+            t.expect(r"^ +condition +< ")
+            for _ in range(40):  # to the field "on"
+                if re.search(r"a selector: weights|a number of the training", t.text()):
+                    break
+                before = t.text()
+                t.send(DOWN)
+                t.wait("the next field", lambda before=before: t.text() != before)
+            t.send(RIGHT)
+            t.expect(r"^ +on +Default/network/embed/Add-op2$")
+            t.send("\r")
+            t.expect(r"^\(gradb\) watch \w+ on Default/network/embed/Add-op2$")
+
+    def test_what_could_not_be_checked_is_one_row(self):
+        with WatchTerminal() as t:
+            t.command("trace WCL", r"^Trace 1: .*: 18 nodes")
+            t.command("step", r"^Stopped at the end of step 1|step 1, ")
+            t.expect(r"│\*1 1 WCL 18 tensors  not checked")
+            t.expect(r"─ hits 1/1 ─")
+            t.send("focus hits\r")
+            t.expect(r"\) focus hits$")
+            t.send("m")
+            t.expect(r"─ hits 1/18 ─")
+            t.send("G")
+            t.expect(r"─ hits 18/18 ─")
+            t.send("/fc.weight\r")
+            t.expect(r"│Default/network/block0/mlp/fc\.weight:0")
+            t.send("m")
+            t.expect(r"─ hits 1/1 ─")
+
+    def test_excluded_places(self):
+        with WatchTerminal() as t:
+            t.command("exclude type:Softmax", r"^  type:Softmax: 2 nodes")
+            t.expect(r"^ excluded: type:Softmax")
+            t.focus_watch()
+            t.send("d")
+            t.expect(r"^\(gradb\) exclude -d type:Softmax$")
+            t.expect_not(r"^ excluded: ")
+            t.expect(r"^No watchpoints\.")
+
+    def test_wide_shows_every_figure(self):
+        with WatchTerminal(rows=60, cols=200) as t:
+            t.command("watch -exact GL max_gt=0.001 on gradients", r"^Watchpoint 1: .*: 36 nodes")
+            t.expect(r"hits +nodes +\? +cost│")
+            t.command("continue", r"^Watchpoint 1, step 1, ")
+            t.expect(r"^ 1 ● stop  GL max_gt=0\.001 on gradients +1 +36 +0 +\d+%│")
+            t.expect(r"│\*1 1 GL +Gradients/\S+:0  max \S+ > 0\.001$")
+
+    def test_ascii(self):
+        with WatchTerminal(env={"LC_ALL": "C"}) as t:
+            t.command("watch -exact GL max_gt=0.001 on gradients", r"^Watchpoint 1: ")
+            t.expect_watch(1, "+", 0)
+            t.focus_watch()
+            t.send(" ")
+            t.expect_watch(1, "-", 0)
+            t.send(" c")
+            t.expect(r"\*1 1 GL +\.\.\.\S*:0  \S+ > 0\.001")
+            self.assertNotRegex(t.text(), r"[^\x00-\x7f]")
+
+    def test_small_and_back(self):
+        with WatchTerminal() as t:
+            t.command("watch -exact GL max_gt=0.001 on gradients", r"^Watchpoint 1: ")
+            t.command("continue", r"^Watchpoint 1, step 1, ")
+            t.send(NEXT_PANE)
+            t.resize(10, 40)
+            t.expect(r"watch 1 ─")
+            t.send("a")
+            t.expect(r"a new watchpoint")
+            t.send(ESCAPE + "\r")
+            t.expect(r"hits of watchpoint 1 1/1")
+            t.resize(24, 80)
+            t.expect(r"│\*1 1 GL ")
+
+
+if __name__ == "__main__":
+    harness.main()
