@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle watch
+[ $# -gt 0 ] || set -- wire graph step idle watch tui
 
 bench()
 {
@@ -26,8 +26,9 @@ for figure in "$@"; do
             printf 'watch did not finish\n' >&2
         bench bench_plans
         ;;
+    tui) bench bench_tui ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle, watch\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, watch, tui\n' "$figure" >&2
         exit 2
         ;;
     esac
