@@ -22,6 +22,8 @@ const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_TENSOR] = &tui_tensor_pane,
     [TUI_WATCH] = &tui_watch_pane,
     [TUI_HITS] = &tui_hits_pane,
+    [TUI_HISTORY] = &tui_history_pane,
+    [TUI_LOG] = &tui_log_pane,
 };
 
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
