@@ -24,6 +24,8 @@ const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
     [TUI_HITS] = &tui_hits_pane,
     [TUI_HISTORY] = &tui_history_pane,
     [TUI_LOG] = &tui_log_pane,
+    [TUI_STACK] = &tui_stack_pane,
+    [TUI_SOURCE] = &tui_source_pane,
 };
 
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
