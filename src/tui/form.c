@@ -86,6 +86,25 @@ struct form_field *tui_form_field(struct tui_form *form, size_t index)
 
 /* ---- drawing ---- */
 
+/* The chosen one, and which of how many it is. */
+static void draw_choice(struct tui *tui, const struct form_field *field, int row, int col, int cols,
+                        bool here)
+{
+    int count = 0, at = 0;
+    char text[300];
+
+    while (field->choices[count] != NULL) {
+        at = strcmp(field->choices[count], field->text) == 0 ? count : at;
+        count++;
+    }
+    snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
+    int used = draw_text(tui->draw, row, col, cols, here ? DRAW_REVERSE : DRAW_PLAIN, text);
+    snprintf(text, sizeof(text), "%d of %d", at + 1, count);
+    if (here && used + 2 < cols) {
+        draw_text(tui->draw, row, col + used + 2, cols - used - 2, DRAW_DIM, text);
+    }
+}
+
 static void draw_field(struct tui *tui, size_t index, int row, int col, int cols)
 {
     const struct tui_form *form = tui->form;
@@ -97,18 +116,20 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     draw_text(tui->draw, row, col, label - 1, here ? DRAW_BOLD : DRAW_PLAIN, field->label);
     int at = col + label;
     if (field->choices != NULL && !field->open) {
-        char text[300];
-        snprintf(text, sizeof(text), here ? "< %s >" : "  %s", field->text);
-        draw_text(tui->draw, row, at, room, here ? DRAW_REVERSE : DRAW_PLAIN, text);
+        draw_choice(tui, field, row, at, room, here);
         return;
     }
     at += 2; /* below the choices */
     room -= 2;
     int used = draw_text(tui->draw, row, at, room, DRAW_PLAIN, field->text);
+    if (field->text[0] == '\0') { /* what may be given is seen without going there */
+        draw_text(tui->draw, row, at, 1, DRAW_DIM, here ? " " : "-");
+        if (room > 2 && field->help != NULL) {
+            draw_text(tui->draw, row, at + 2, room - 2, DRAW_DIM, field->help);
+        }
+    }
     if (here) {
         draw_cursor(tui->draw, row, at + (used < room ? used : room - 1));
-    } else if (field->text[0] == '\0') {
-        draw_text(tui->draw, row, at, room, DRAW_DIM, "-");
     }
 }
 

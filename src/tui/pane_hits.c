@@ -209,7 +209,6 @@ static void update(struct tui *tui)
     if (session->number != pane->session) {
         pane->session = session->number;
         pane->stop_sequence = pane->selected = 0;
-        pane->only = 0;
         pane->list.cursor = pane->list.top = 0;
     }
     bool at_end = pane->list.count > 0 && pane->list.cursor + 1 == pane->list.count;

@@ -8,6 +8,7 @@ from terminal import NEXT_PANE, Terminal
 
 ESCAPE = "\x1b"
 RIGHT = "\x1b[C"
+LEFT = "\x1b[D"
 DOWN = "\x1b[B"
 BACKSPACE = "\x7f"
 
@@ -26,6 +27,17 @@ class WatchTerminal(Terminal):
         self.send("focus watch\r")
         self.expect(r"\) focus watch$")
         self.expect(r"^\(gradb\)$")
+
+    def choose(self, letter, pattern):
+        """Types the letter until that condition is the chosen one."""
+        def number():
+            found = re.search(r">  (\d+) of \d+$", self.text(), re.MULTILINE)
+            return found and int(found[1])
+        self.wait("a choice", number)
+        while not re.search(f"< {pattern} >", self.text()):
+            before = number()
+            self.send(letter)
+            self.wait("the next choice", lambda before=before: number() not in (None, before))
 
     def list_row(self, number):
         """The row of a watchpoint in its pane."""
@@ -52,11 +64,8 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"^─+ a new watchpoint ─")
             t.send("g")  # the first condition that begins so
             t.expect(r"condition +< gradient_\w+ \(\w+\) >")
-            while not re.search(r"< gradient_too_large \(GL\) >", t.text()):
-                before = t.text()
-                t.send("g")
-                t.wait("the next condition", lambda before=before: t.text() != before)
-            t.expect(r"^ +abs_mean_gt +-")
+            t.choose("g", r"gradient_too_large \(GL\)")
+            t.expect(r"^ +abs_mean_gt +- 0 or more$")
             t.expect(r"^ +on +gradients")
             t.send(DOWN + DOWN + "x")
             t.expect(r"^ +max_gt +x$")
@@ -124,11 +133,9 @@ class WatchPanes(unittest.TestCase):
             t.focus_watch()
             t.send("a")
             t.expect(r"a new watchpoint")
-            t.send("an")  # "an expression": the last of those with an a
-            while not re.search(r"< an expression >", t.text()):
-                before = t.text()
-                t.send("a")
-                t.wait("the next condition", lambda before=before: t.text() != before)
+            t.expect(r"condition +< .* >  1 of \d+$")
+            t.send(LEFT)  # the last one
+            t.expect(r"condition +< an expression >")
             t.send(DOWN + "max > \r")
             t.expect(r"^ +expression +max >$")
             t.expect(r"column|expected")
@@ -142,12 +149,9 @@ class WatchPanes(unittest.TestCase):
             t.focus_watch()
             t.send("a")
             t.expect(r"^ +condition +< ")
-            for _ in range(40):  # to the field "on"
-                if re.search(r"a selector: weights|a number of the training", t.text()):
-                    break
-                before = t.text()
-                t.send(DOWN)
-                t.wait("the next field", lambda before=before: t.text() != before)
+            t.expect(r"condition +< weight_initialization \(WI\) >")
+            t.send(DOWN * 4)
+            t.expect(r"^  a selector: weights")
             t.send(RIGHT)
             t.expect(r"^ +on +Default/network/embed/Add-op2$")
             t.send("\r")
