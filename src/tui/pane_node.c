@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is known of the node under the cursor, with a line of statistics for each of its outputs. */
-#include "tui/tui_impl.h"
+/* The node under the tree's cursor: values of its outputs, and its lines as a list to go about in.
+ */
+#include "tui/pane_node_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/format.h"
-#include "tui/text.h"
-
-#define MAX_EDGES_SHOWN 40 /* inputs; outputs */
-#define MAX_ATTR_COLS   200
-#define MAX_TEXT        ((size_t)1 << 20)
+#define MAX_TEXT     ((size_t)1 << 20)
+#define MAX_ELEMENTS 65536             /* that a histogram is made of */
+#define WHOLE_ALWAYS ((size_t)1 << 20) /* bytes: a target may send all of it for a part */
 
 /* ---- statistics ---- */
 
@@ -61,6 +59,82 @@ static void ask(struct tui *tui, struct gd_session *session, uint32_t slot)
     }
 }
 
+/* ---- histograms ---- */
+
+static void take_bins(struct slot_stats *slot, const struct gd_tensor *tensor)
+{
+    bool fits = tensor != NULL && slot->stats.min < slot->stats.max &&
+                gd_stats_histogram(tensor, slot->stats.min, slot->stats.max, TUI_BINS, slot->bin,
+                                   NULL) == GD_OK;
+    slot->histogram = fits ? STATS_HERE : STATS_FAILED;
+}
+
+static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    struct stats_request *request = ctx;
+    struct tui *tui = request->tui;
+
+    (void)step;
+    if (tui != NULL) {
+        tui->node.awaited[request->slot] = NULL;
+        if (request->serial == tui->node.serial) {
+            take_bins(&tui->node.slot[request->slot], err == NULL ? tensor : NULL);
+        }
+        tui_changed(tui);
+    }
+    free(request);
+}
+
+/* Every so manieth along the outer axes, until few enough are left. */
+static bool make_sample(const struct gd_shape *shape, struct gd_slice *ret)
+{
+    int64_t left = gd_shape_count(shape);
+
+    *ret = (struct gd_slice){0};
+    for (int i = 0; i < shape->rank && left > MAX_ELEMENTS; i++) {
+        int64_t every = (left + MAX_ELEMENTS - 1) / MAX_ELEMENTS;
+        every = every < shape->dim[i] ? every : shape->dim[i];
+        ret->item[i] = (struct gd_slice_item){
+            .kind = GD_SLICE_RANGE, .has_step = every > 1, .step = every > 1 ? every : 1};
+        ret->count = i + 1;
+        left = left / shape->dim[i] * ((shape->dim[i] + every - 1) / every);
+    }
+    return ret->count > 0;
+}
+
+/* Where the values are at hand for little. */
+static void ask_histogram(struct tui *tui, struct gd_session *session, uint32_t slot)
+{
+    struct node_pane *pane = &tui->node;
+    struct slot_stats *of = &pane->slot[slot];
+    struct gd_tensor_ref ref = {pane->node, slot, GD_CURRENT};
+    struct gd_slice sample;
+    size_t bytes = 0;
+    bool cuts = session->target != NULL && strcmp(session->target->ops->kind, "gradb.v1") == 0;
+
+    of->histogram = STATS_FAILED;
+    if (of->stats.count < 2 || !(of->stats.min < of->stats.max) ||
+        gd_shape_bytes(&of->shape, of->dtype, &bytes, NULL) != GD_OK ||
+        (bytes > WHOLE_ALWAYS && !cuts)) {
+        return;
+    }
+    struct stats_request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
+        return;
+    }
+    *request = (struct stats_request){tui, slot, pane->serial};
+    of->sampled = make_sample(&of->shape, &sample);
+    of->histogram = STATS_ASKED;
+    pane->awaited[slot] = request;
+    if (gd_session_fetch(session, &ref, &sample, on_tensor, request, NULL) != GD_OK) {
+        pane->awaited[slot] = NULL;
+        of->histogram = STATS_FAILED;
+        free(request);
+    }
+}
+
+/* ---- following the cursor ---- */
+
 static bool awaits(const struct node_pane *pane)
 {
     for (int i = 0; i < TUI_MAX_SLOTS; i++) {
@@ -89,9 +163,6 @@ void tui_node_update(struct tui *tui)
     }
     if (session != pane->session || node != pane->node ||
         session->stop.sequence != pane->stop_sequence) {
-        if (node != pane->node) {
-            pane->first = 0;
-        }
         pane->session = session;
         pane->node = node;
         pane->stop_sequence = session->stop.sequence;
@@ -105,8 +176,12 @@ void tui_node_update(struct tui *tui)
         return;
     }
     for (uint32_t i = 0; i < info.output_count && i < TUI_MAX_SLOTS; i++) {
-        if (pane->slot[i].state == STATS_NONE) {
+        struct slot_stats *slot = &pane->slot[i];
+        if (slot->state == STATS_NONE) {
             ask(tui, session, i);
+        } else if (slot->state == STATS_HERE && slot->histogram == STATS_NONE &&
+                   session->state == GD_STOPPED) {
+            ask_histogram(tui, session, i);
         }
     }
 }
@@ -121,239 +196,197 @@ void tui_node_forget(struct tui *tui)
     }
 }
 
-/* ---- the text ---- */
+/* ---- the list ---- */
 
-static void add_shape(struct gd_buf *out, const struct gd_output *output)
+static struct node_view *view_of(struct tui *tui)
 {
-    char shape[128];
-    gd_buf_printf(out, " %s %s", gd_dtype_name(output->dtype),
-                  gd_shape_text(&output->shape, shape, sizeof(shape)));
+    return tui_state(tui, TUI_NODE);
 }
 
-static void add_inputs(struct gd_session *session, const struct gd_node_info *info,
-                       struct gd_buf *out)
+static void *node_create(struct tui *tui)
 {
-    if (info->input_count > 0) {
-        gd_buf_puts(out, "inputs\n");
+    struct node_view *view = calloc(1, sizeof(*view));
+
+    (void)tui;
+    if (view != NULL) {
+        gd_buf_init(&view->text, MAX_TEXT);
+        view->node = GD_NO_NODE;
     }
-    for (uint32_t i = 0; i < info->input_count && i < MAX_EDGES_SHOWN; i++) {
-        const struct gd_edge *edge = &info->inputs[i];
-        struct gd_output output;
-        if (edge->node == GD_NO_NODE) {
-            continue;
-        }
-        gd_buf_printf(out, "  %s", gd_graph_name(session->graph, edge->node));
-        if (edge->control) {
-            gd_buf_puts(out, " (order only)");
-        } else {
-            gd_buf_printf(out, ":%u", edge->slot);
-            if (gd_graph_output(session->graph, edge->node, edge->slot, &output)) {
-                add_shape(out, &output);
-            }
-        }
-        gd_buf_putc(out, '\n');
-    }
-    if (info->input_count > MAX_EDGES_SHOWN) {
-        gd_buf_printf(out, "  and %u more: see info node\n", info->input_count - MAX_EDGES_SHOWN);
-    }
+    return view;
 }
 
-/* One line: the statistics, which begin with type and shape, or those alone. */
-static void add_output(struct tui *tui, struct gd_session *session, uint32_t number,
-                       struct gd_buf *out)
+static void node_destroy(struct tui *tui, void *state)
 {
-    const struct slot_stats *slot = number < TUI_MAX_SLOTS ? &tui->node.slot[number] : NULL;
-    struct gd_output output;
+    struct node_view *view = state;
 
-    gd_buf_printf(out, "  :%u", number);
-    if (slot != NULL && slot->state == STATS_HERE && session->state != GD_RUNNING) {
-        gd_buf_putc(out, ' ');
-        gd_format_summary(slot->dtype, &slot->shape, &slot->stats, NULL, 0, tui->utf8, out);
-        if (slot->step >= 0 && slot->step != session->stop.step) { /* it has not run again yet */
-            gd_buf_printf(out, " (of step %lld)", (long long)slot->step);
-        }
-        gd_buf_putc(out, '\n');
+    (void)tui;
+    gd_buf_deinit(&view->text);
+    free(view->line);
+    free(view->item);
+    free(view);
+}
+
+static const struct node_item *selected(const struct node_view *view)
+{
+    return view->list.cursor < view->lines ? &view->item[view->line[view->list.cursor].item] : NULL;
+}
+
+/* An item of several rows is selected as a whole. */
+static void draw_line(void *ctx, size_t index, int row, int col, int cols, bool is_cursor)
+{
+    struct tui *tui = ctx;
+    const struct node_view *view = view_of(tui);
+    const struct node_line *line = &view->line[index];
+    int indent = line->continues && view->cols > 20 ? 6 : 0;
+    bool marked = is_cursor || (tui->focus == TUI_NODE && view->list.cursor < view->lines &&
+                                view->line[view->list.cursor].item == line->item);
+
+    if (marked) {
+        draw_fill(tui->draw, row, col, cols, DRAW_REVERSE);
+    }
+    draw_text_len(tui->draw, row, col + indent, cols - indent, marked ? DRAW_REVERSE : line->style,
+                  gd_buf_text(&view->text) + line->at, line->len);
+}
+
+static void line_text(void *ctx, size_t index, struct gd_buf *out)
+{
+    const struct node_view *view = view_of(ctx);
+    const struct node_line *line = &view->line[index];
+    gd_buf_add(out, gd_buf_text(&view->text) + line->at, line->len);
+}
+
+static const struct tui_list_ops list_ops = {.row = draw_line, .text = line_text};
+
+static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+{
+    struct node_view *view = view_of(tui);
+
+    node_text_build(tui, view, rect->cols);
+    tui_list_draw(tui, &view->list, &list_ops, tui, rect, focused);
+}
+
+/* From item to item: its last row comes into view when there is room for all of it. */
+static void move_down(struct node_view *view)
+{
+    size_t at = view->list.cursor, rows = view->list.rows > 0 ? (size_t)view->list.rows : 1;
+
+    while (at + 1 < view->lines && view->line[at + 1].continues) {
+        at++;
+    }
+    if (at + 1 >= view->lines) {
         return;
     }
-    if (gd_graph_output(session->graph, tui->node.node, number, &output)) {
-        add_shape(out, &output);
+    size_t first = ++at;
+    while (at + 1 < view->lines && view->line[at + 1].continues) {
+        at++;
     }
-    if (slot != NULL && slot->state == STATS_FAILED && session->state != GD_RUNNING) {
-        gd_buf_printf(out, " (%s)", slot->why);
-    }
-    gd_buf_putc(out, '\n');
-}
-
-static void add_outputs(struct tui *tui, struct gd_session *session,
-                        const struct gd_node_info *info, struct gd_buf *out)
-{
-    if (info->output_count > 0) {
-        gd_buf_puts(out, "outputs\n");
-    }
-    for (uint32_t i = 0; i < info->output_count && i < MAX_EDGES_SHOWN; i++) {
-        add_output(tui, session, i, out);
-    }
-    if (info->output_count > MAX_EDGES_SHOWN) {
-        gd_buf_printf(out, "  and %u more: see info node\n", info->output_count - MAX_EDGES_SHOWN);
-    }
-    if (session->state == GD_RUNNING) {
-        gd_buf_puts(out, "  (running: values at the next stop)\n");
+    view->list.cursor = first;
+    if (at - first < rows && at >= view->list.top + rows) {
+        view->list.top = at - rows + 1;
     }
 }
 
-static void add_frames(struct gd_session *session, gd_node_id node, struct gd_buf *out)
+static void move_up(struct node_view *view)
 {
-    uint32_t count = 0;
-    const struct gd_frame *frames = gd_graph_stack(session->graph, node, &count);
+    size_t at = view->list.cursor;
 
-    if (count > 0) {
-        gd_buf_puts(out, "source\n");
+    at -= at > 0 && !view->line[at].continues ? 1 : 0;
+    while (at > 0 && view->line[at].continues) {
+        at--;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct gd_frame *frame = &frames[i];
-        const char *slash = strrchr(frame->file, '/');
-        if (frame->is_title || frame->file[0] == '\0') {
-            gd_buf_printf(out, "  %s\n", frame->code);
-        } else {
-            gd_buf_printf(out, "  %s:%u %s\n", slash != NULL ? slash + 1 : frame->file, frame->line,
-                          frame->function);
-        }
-    }
+    view->list.cursor = at;
 }
 
-static void add_node(struct tui *tui, struct gd_session *session, gd_node_id node,
-                     struct gd_buf *out)
+/* Enter: the node at the other end of an edge, or the hit, becomes the current one. */
+static void follow(struct tui *tui)
 {
-    struct gd_node_info info;
+    struct gd_session *session = tui->tree.session;
+    const struct node_item *item = selected(view_of(tui));
+    struct gd_buf line = GD_BUF_INIT(1 << 16);
 
-    if (!gd_graph_node(session->graph, node, &info)) {
+    if (item == NULL || session == NULL || tui->executing || item->node == GD_NO_NODE) {
         return;
     }
-    gd_buf_printf(out, "%s\ntype %s, %s", info.name, info.type, gd_node_kind_name(info.kind));
-    if (info.order != GD_NO_ORDER) {
-        gd_buf_printf(out, ", number %u in order", info.order);
+    gd_node_id node = item->node;
+    if (item->kind == NODE_HIT) {
+        gd_buf_printf(&line, "hit %llu", (unsigned long long)item->number);
+    } else {
+        gd_buf_puts(&line, "node ");
+        tui_add_name(&line, gd_graph_name(session->graph, node));
     }
-    gd_buf_putc(out, '\n');
-    for (uint32_t i = 0; i < info.attr_count; i++) {
-        const char *value = info.attrs[i].value;
-        size_t len = tui_text_fit(value, MAX_ATTR_COLS, tui->utf8);
-        gd_buf_printf(out, "%s%s=%.*s%s", i > 0 ? " " : "", info.attrs[i].name, (int)len, value,
-                      value[len] != '\0' ? "..." : "");
-    }
-    if (info.attr_count > 0) {
-        gd_buf_putc(out, '\n');
-    }
-    add_outputs(tui, session, &info, out);
-    add_inputs(session, &info, out);
-    add_frames(session, node, out);
-}
-
-static void add_scope(struct gd_session *session, gd_scope_id scope, struct gd_buf *out)
-{
-    struct gd_scope_info info;
-
-    if (gd_graph_scope(session->graph, scope, &info)) {
-        gd_buf_printf(out, "%s\nscope: %u nodes, %u of them directly in it\n", info.name,
-                      info.total_count, info.node_count);
-    }
-}
-
-/* ---- drawing ---- */
-
-static void keep_in_text(struct node_pane *pane)
-{
-    int last = pane->lines > pane->rows ? pane->lines - pane->rows : 0;
-
-    pane->first = pane->first > last ? last : pane->first;
-    pane->first = pane->first < 0 ? 0 : pane->first;
+    tui_run_line(tui, gd_buf_text(&line));
+    gd_buf_deinit(&line);
+    tui_tree_show(tui, node); /* also when it is the current one already, and the cursor was not */
 }
 
 static void node_request(struct tui *tui, enum tui_request request)
 {
-    struct node_pane *pane = &tui->node;
-    int page = pane->rows > 1 ? pane->rows - 1 : 1;
+    struct node_view *view = view_of(tui);
 
+    if (view->lines == 0) {
+        return;
+    }
     switch (request) {
-    case TUI_UP: pane->first--; break;
-    case TUI_DOWN: pane->first++; break;
-    case TUI_PAGE_UP: pane->first -= page; break;
-    case TUI_PAGE_DOWN: pane->first += page; break;
-    case TUI_TOP: pane->first = 0; break;
-    case TUI_BOTTOM: pane->first = pane->lines; break;
-    default: break;
+    case TUI_UP: move_up(view); break;
+    case TUI_DOWN: move_down(view); break;
+    case TUI_OPEN: follow(tui); break;
+    case TUI_BACK: view->list.pattern[0] = '\0'; break;
+    default: tui_list_request(&view->list, &list_ops, tui, request); break;
     }
-    keep_in_text(pane);
 }
 
-/* Draws a line over as many rows as it needs, its continuations indented; returns the rows. Rows
- * outside the pane are only counted. */
-static int draw_wrapped(struct tui *tui, const struct draw_rect *rect, int row, const char *text,
-                        enum draw_style style)
+static bool node_key(struct tui *tui, int key)
 {
-    int indent = 0;
-    int rows = 0;
-
-    do {
-        int cols = rect->cols - indent;
-        size_t len = tui_text_fit(text, cols, tui->utf8);
-        size_t cut = len;
-        if (text[len] != '\0') { /* at a blank, when one is near */
-            for (size_t i = len; i > len / 2 && cut == len; i--) {
-                cut = text[i] == ' ' ? i : cut;
-            }
-        }
-        if (row + rows >= 0 && row + rows < rect->rows) {
-            draw_text_len(tui->draw, rect->row + row + rows, rect->col + indent, cols, style, text,
-                          cut);
-        }
-        text += cut > 0 ? cut : strlen(text);
-        text += text[0] == ' ' && cut > 0 ? 1 : 0;
-        indent = rect->cols > 20 ? 6 : 0;
-        rows++;
-    } while (*text != '\0');
-    return rows;
+    return tui_list_key(&view_of(tui)->list, &list_ops, tui, key);
 }
 
-/* Draws the text from row `first` of the pane on and returns the rows that it takes. */
-static int draw_lines(struct tui *tui, const struct draw_rect *rect, int first, char *text)
+static bool node_has_search(struct tui *tui)
 {
-    int row = first;
+    return view_of(tui)->list.pattern[0] != '\0';
+}
 
-    for (char *end = strchr(text, '\n'); end != NULL; end = strchr(text, '\n')) {
-        enum draw_style style = row == first                        ? DRAW_BOLD
-                                : text[0] != ' ' && end - text < 10 ? DRAW_SCOPE
-                                                                    : DRAW_PLAIN;
-        *end = '\0';
-        row += draw_wrapped(tui, rect, row, text, style);
-        *end = '\n';
-        text = end + 1;
+static bool breakpoint_word(struct tui *tui, struct gd_session *session, gd_node_id node,
+                            struct gd_buf *out)
+{
+    const struct gd_breakpoint *at = gd_debugger_breakpoint_at(tui->debugger, session, node);
+
+    if (at != NULL) {
+        gd_buf_printf(out, "%d", at->number);
     }
-    return row - first;
+    return at != NULL;
 }
 
-static void node_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
+/* Of the row under the cursor: of an edge the node at its other end. */
+static bool node_word(struct tui *tui, char which, struct gd_buf *out)
 {
     struct gd_session *session = tui->tree.session;
-    struct gd_buf text = GD_BUF_INIT(MAX_TEXT);
-    struct tui_tree_row row;
+    const struct node_item *item = selected(view_of(tui));
 
-    (void)focused;
-    if (session != NULL && tui_cursor_row(tui, &row)) {
-        if (row.is_scope) {
-            add_scope(session, row.scope, &text);
-        } else {
-            add_node(tui, session, row.node, &text);
+    if (session == NULL || item == NULL || item->node == GD_NO_NODE) {
+        return false;
+    }
+    switch (which) {
+    case 'b': return breakpoint_word(tui, session, item->node, out);
+    case 'w':
+    case 'h':
+        if (item->kind != (which == 'w' ? NODE_WATCH : NODE_HIT)) {
+            return false;
         }
+        gd_buf_printf(out, "%llu", (unsigned long long)item->number);
+        return true;
+    case 'n': tui_add_name(out, gd_graph_name(session->graph, item->node)); return true;
+    case 't':
+        if (item->has_slot) {
+            struct gd_buf name = GD_BUF_INIT(1 << 16);
+            gd_buf_printf(&name, "%s:%u", gd_graph_name(session->graph, item->node), item->slot);
+            tui_add_name(out, gd_buf_text(&name));
+            gd_buf_deinit(&name);
+        } else {
+            tui_add_name(out, gd_graph_name(session->graph, item->node));
+        }
+        return true;
+    default: return false;
     }
-    tui->node.rows = rect->rows;
-    tui->node.lines = 0;
-    if (text.data != NULL) {
-        /* The first time below the pane, for the number of rows: they may be fewer than before. */
-        tui->node.lines = draw_lines(tui, rect, rect->rows, text.data);
-        keep_in_text(&tui->node);
-        draw_lines(tui, rect, -tui->node.first, text.data);
-    }
-    gd_buf_deinit(&text);
 }
 
 static void node_title(struct tui *tui, char *out, size_t size)
@@ -364,7 +397,12 @@ static void node_title(struct tui *tui, char *out, size_t size)
 }
 
 const struct tui_pane_ops tui_node_pane = {.name = "node",
+                                           .create = node_create,
+                                           .destroy = node_destroy,
                                            .update = tui_node_update,
                                            .draw = node_draw,
                                            .request = node_request,
+                                           .has_search = node_has_search,
+                                           .key = node_key,
+                                           .word = node_word,
                                            .title = node_title};

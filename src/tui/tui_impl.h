@@ -21,6 +21,7 @@
 #define TUI_MIN_COLS      40
 #define TUI_CONSOLE_LINES 10000 /* kept */
 #define TUI_MAX_SLOTS     8     /* outputs of a node whose statistics are shown */
+#define TUI_BINS          16    /* of their histograms */
 
 struct tui;
 
@@ -92,10 +93,12 @@ struct slot_stats {
     struct gd_stats stats;
     int64_t step; /* whose value it is; -1 unknown */
     char why[120];
+    int histogram; /* a state as above */
+    uint64_t bin[TUI_BINS];
+    bool sampled; /* of every so manieth element */
 };
 
 struct node_pane {
-    int first, lines, rows;     /* scrolled to; of the text; of the pane */
     struct gd_session *session; /* what the statistics are of */
     gd_node_id node;
     uint64_t stop_sequence;
