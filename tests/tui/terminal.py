@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A terminal of its own for gradb, whose screen is read back by pyte."""
+import contextlib
 import fcntl
 import os
 import pty
@@ -119,6 +120,26 @@ class Terminal:
         self.expect(r"\(y or n\)")
         self.send("y")
         return self.wait_exit()
+
+    def is_quiet(self):
+        """Nothing was sent for a moment: the screen stands still."""
+        mark = len(self.raw)
+        self.read(0.3)
+        return len(self.raw) == mark
+
+    @contextlib.contextmanager
+    def trainer(self, address, *options):
+        """A small charlm that connects by itself."""
+        argv = [str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
+                "--batch", "2", "--threads", "1", *(options or ("--steps", "1000000"))]
+        env = dict(os.environ, GRADB_ADDRESS=address)
+        process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
 
     def __enter__(self):
         return self

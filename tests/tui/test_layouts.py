@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the panes stand at each size, the commands and keys that move them, what comes before a training and
+what interrupts the screen. Writes docs/screens with UPDATE=1 in the environment, else compares with it."""
+import os
+import re
+import signal
+import termios
+import unittest
+
+import harness
+from terminal import NEXT_PANE, PLAIN, Terminal
+
+SCREENS = harness.SOURCE / "docs" / "screens"
+LAYOUTS = ("graph", "tensor", "watch", "stack", "split")
+SIZES = ((24, 80), (30, 100), (43, 132), (60, 200))
+ASCII = {"LC_ALL": "C"}
+
+
+def titles(terminal):
+    """The words in the panes' title lines."""
+    line = "-" if terminal.screen.display and terminal.raw.isascii() else "─"
+    found = []
+    for row in terminal.screen.display:
+        found += re.findall(rf"(?:^|[│|])[{line}] ?([^{line}│|]+?) [{line}]", row)
+    return found
+
+
+class Layouts(unittest.TestCase):
+    def check_frame(self, t, rows, cols, layout):
+        """The console below, the status line last, nothing beyond the screen, the layout's own panes."""
+        self.assertRegex(t.screen.display[rows - 1], r"^ gradb .*stopped")
+        console = t.row_of(r"^[─-] console ")
+        self.assertIsNotNone(console, t.text())
+        self.assertEqual(t.screen.display[console].rstrip(), t.screen.display[console].rstrip("\n").rstrip())
+        self.assertEqual(len(t.screen.display[console].rstrip()), cols)
+        prompt = t.row_of(r"^\(gradb\) *$")
+        self.assertEqual(prompt, rows - 2, t.text())
+        self.assertEqual(t.screen.cursor.y, prompt)
+        t.command("layout", rf"^{layout}$")
+
+    def test_every_layout_at_every_size(self):
+        for env in ({}, ASCII):
+            with self.subTest(env=env), Terminal(env=env) as t:
+                t.expect_ready()
+                for rows, cols in SIZES:
+                    t.resize(rows, cols)
+                    t.send("\x0c")
+                    t.wait("the whole width", lambda c=cols, r=rows: "gradb" in t.screen.display[r - 1] and
+                           any(len(line.rstrip()) == c for line in t.screen.display))
+                    for layout in LAYOUTS:
+                        mark = f"at {rows} {cols} {layout}"
+                        t.send(f"layout {layout}\r")
+                        t.command(f"echo {mark}", rf"^{mark}$")
+                        t.expect(r"^\(gradb\)$")
+                        self.check_frame(t, rows, cols, layout)
+                self.assertEqual(t.raw.isascii(), env == ASCII)
+
+    def test_large_screens_show_more(self):
+        with Terminal(rows=43, cols=132) as t:
+            t.expect_ready()
+            t.send("layout split\r")
+            t.expect(r"^[─-] graph")
+            large = len(titles(t))
+            t.resize(24, 80)
+            t.wait("the small screen", lambda: "gradb" in t.screen.display[23])
+            self.assertGreaterEqual(large, len(titles(t)))
+
+    def test_small_screens_show_one_pane(self):
+        with Terminal(rows=20, cols=70) as t:
+            t.expect(r"^[─-] console")
+            self.assertEqual(titles(t), ["console"])
+            t.send("focus graph\r")
+            t.expect(r"graph: \d+ nodes")
+            self.assertEqual(len(titles(t)), 1, t.text())
+
+    def test_winheight(self):
+        with Terminal() as t:
+            t.expect_ready()
+            for typed, rows in (("winheight 5", 5), ("winheight +2", 7), ("winheight -1", 6)):
+                t.send(typed + "\r")
+                t.wait(typed, lambda n=rows: t.row_of(r"^─ console") == 22 - n)
+            t.send("winheight usual\r")
+            t.expect(r"^\(gradb\) winheight usual$")
+            t.wait("the usual height", lambda: t.row_of(r"^─ console") == 12)
+
+
+class Captures(unittest.TestCase):
+    """docs/screens: each layout as it is, for people who read before they start it."""
+
+    @staticmethod
+    def steady(text):
+        """What is the same in every run: no numbers, no paths, no bars, no padding."""
+        text = re.sub(r"[\u2581-\u2588]+", "BARS", text)
+        text = re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", text)
+        lines = [re.sub(r" +", " ", re.sub("─+", "─", line)).strip() for line in text.splitlines()]
+        end = next((i for i, line in enumerate(lines) if "─ console" in line), len(lines))
+        return lines[:end]
+
+    def check(self, name, t):
+        path = SCREENS / f"{name}.txt"
+        text = t.text().replace(str(harness.SOURCE) + "/", "") + "\n"
+        if os.environ.get("UPDATE"):
+            SCREENS.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        self.assertEqual(self.steady(path.read_text(encoding="utf-8")), self.steady(text), name)
+
+    def test_layouts(self):
+        for name, rows, cols in [(layout, 24, 80) for layout in LAYOUTS] + [("split-132x43", 43, 132)]:
+            with self.subTest(screen=name), Terminal(rows=rows, cols=cols) as t:
+                t.expect_ready()
+                t.command("break Softmax-op10", r"^Breakpoint 1")
+                t.command("continue", r"^> ?\*? +Softmax-op10|step 1 .*Softmax-op10  stopped")
+                t.command("delete 1", r"^\(gradb\) delete 1")
+                t.send(f"layout {name.split('-')[0]}\r")
+                t.command("help all", r"^\(gradb\)$")  # and no line of this machine is left
+                t.expect_not(r"^\(gradb\) delete")
+                t.wait("a screen that stands still", t.is_quiet)
+                self.check(name, t)
+
+    def test_waiting(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            t.wait("a screen that stands still", t.is_quiet)
+            self.check("waiting", t)
+
+    def test_keys(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "?")
+            t.expect(r"^The screen")
+            self.check("keys", t)
+
+
+class Focus(unittest.TestCase):
+    def test_commands_move_it(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("focus graph", r"^\(gradb\) focus graph$")
+            t.command("?", r"^The screen")
+            t.send("q")
+            t.expect(r"graph: \d+ nodes")
+            t.send("\x18p")
+            t.command("focus nowhere", r'^error: "nowhere" is no pane; there are graph, node, console')
+            t.command("focus next", r"^\(gradb\) focus next$")
+            t.command("?", r"^The screen")  # the console has it no more: a key of the graph
+            t.send("q")
+            t.expect(r"graph: \d+ nodes")
+
+    def test_one_pane_and_back(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("\x181")
+            t.expect_not(r"graph: \d+ nodes")
+            t.send("\x181")
+            t.expect(r"graph: \d+ nodes")
+            t.send("\x182")
+            t.command("layout", r"^tensor$")
+
+    def test_escape_is_taken_at_once_and_as_meta(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("echo one three\x1bbtwo \r")  # M-b: a word back
+            t.expect(r"^one two three$")
+            t.send(NEXT_PANE + "\x1b")
+            t.send("s")
+            t.expect(r"^\(gradb\) step$")
+
+    def test_prefix_shows(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("\x18")
+            t.expect(r"\[C-x -\]")
+            t.send("o")
+            t.expect_not(r"\[C-x -\]")
+
+    def test_single_keys(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send("\x18s")
+            t.expect(r"\[single keys, q ends\]")
+            t.send("s")
+            t.expect(r"^\(gradb\) step$")
+            t.expect(r"^Stopped at the end of step 1\.")
+            t.send("n")
+            t.expect(r"^\(gradb\) next$")
+            t.send("q")
+            t.expect_not(r"single keys")
+            t.command("echo typed", r"^typed$")
+
+
+class Bound(unittest.TestCase):
+    RC = ("set recommend off\nbind F5 step\nbind C-x t echo bound\\n\nbind -p graph Z echo here %n\\n\n"
+          "bind -p graph c -\nlayout watch\nwinheight 6\n")
+
+    def test_rc_file(self):
+        with Terminal(rc=self.RC) as t:
+            t.expect(r"^\(gradb\)")
+            t.command("layout", r"^watch$")
+            t.wait("the console's height", lambda: t.row_of(r"^─ console") == 16)
+            t.send("\x18t")
+            t.expect(r"^bound$")
+            t.send("\x1b[[E")
+            t.expect(r"^Stopped at the end of step 1\.")
+            t.send("layout graph\r")
+            t.command("node Softmax-op10", r"Softmax-op10")
+            t.command("focus graph", r"^\(gradb\) focus graph$")
+            t.send("Z")
+            t.expect(r"^here \S*Softmax-op10$")
+            t.send("c?")  # c is bound to nothing there
+            t.expect(r"^The screen")
+            t.send("G")
+            t.expect(r"^Bound by hand")
+            t.expect(r"^  F5 +step +all")
+            t.send("q")
+            t.expect_not(r"^\(gradb\) continue")
+
+    def test_wrong_lines_are_told(self):
+        with Terminal(rc="bind F99 step\n", program=False) as t:
+            t.expect_raw(b'"F99" is no key')
+
+
+class Waiting(unittest.TestCase):
+    def test_lines_to_type(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            port = re.search(r"listening on 127\.0\.0\.1:(\d+)", t.text()).group(1)
+            t.expect(rf"^   GRADB_ADDRESS=127\.0\.0\.1:{port} python3 train\.py$")
+            t.expect(rf"^   ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=127\.0\.0\.1 MS_DEBUGGER_PORT={port} \\$")
+            t.expect(rf"^   ssh -R {port}:127\.0\.0\.1:{port} USER@HOST$")
+            t.resize(24, 60)
+            t.expect(r"^─ console")
+            t.send(NEXT_PANE)
+            t.expect(rf"^     MS_DEBUGGER_PORT={port} python3 train\.py$")
+
+    def test_a_trainer_that_comes_is_shown(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+            with t.trainer(address, "--steps", "20"):
+                t.expect(r"graph: \d+ nodes")
+                t.expect(r"^ gradb .*step 0  stopped")
+                t.send("continue\r")
+                t.expect(r"^The training ended")
+                t.expect(r"^ gradb .*  finished")
+                t.send("\x0c")
+                t.expect(r"graph: \d+ nodes")  # what was learned stays
+
+    def test_a_trainer_that_is_killed_is_lost(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+            with t.trainer(address) as trainer:
+                t.expect(r"^ gradb .*step 0  stopped")
+                trainer.kill()
+                t.expect(r"^ gradb .*  lost")
+
+
+class Recommended(unittest.TestCase):
+    """The question waits in a line of its own and for nothing."""
+    ASKED = r"Set the \d+ recommended watchpoints\? y or n"
+
+    def test_no_at_the_prompt(self):
+        with Terminal(rc="") as t:
+            t.expect_ready()
+            t.expect(self.ASKED)
+            t.command("echo meanwhile", r"^meanwhile$")
+            t.send("n\r")
+            t.expect(r"^\(gradb\) recommend no$")
+            t.expect_not(self.ASKED)
+            t.command("info watchpoints", r"^No watchpoints|[Nn]o watchpoint")
+
+    def test_yes_in_a_list(self):
+        with Terminal(rc="") as t:
+            t.expect_ready()
+            t.expect(self.ASKED)
+            t.send(NEXT_PANE + "y")
+            t.expect_not(self.ASKED)
+            t.send(NEXT_PANE + NEXT_PANE)
+            t.command("recommend", r"set as watchpoint 5$")
+
+    def test_a_training_that_runs_is_no_more_asked_about(self):
+        with Terminal(rc="") as t:
+            t.expect_ready()
+            t.expect(self.ASKED)
+            t.command("next", r"^> ")
+            t.expect_not(self.ASKED)
+
+    def test_the_plain_prompt_does_not_ask_again(self):
+        with Terminal(rc="", term="xterm") as t:
+            t.expect_ready()
+            t.expect(self.ASKED)
+            mark = len(t.raw)
+            t.send(PLAIN)
+            t.expect_raw(b"C-x a brings them back", mark)
+            t.send("echo plain\r")
+            t.expect_raw(b"\r\nplain", mark)
+            self.assertNotIn(b"(y or n)", t.raw[mark:])
+
+
+class Interrupted(unittest.TestCase):
+    JOB = ("/bin/bash", "--norc", "-mc", '"$@"; echo "status $?"; read line; fg >/dev/null; echo "over $?"', "job")
+
+    def test_suspend_and_resume(self):
+        with Terminal(start=self.JOB, program=False, term="xterm") as t:
+            t.expect(r"no trainer is connected")
+            t.expect(r"^\(gradb\)")
+            mark = len(t.raw)
+            t.send("\x1a")
+            t.expect_raw(b"status 148", mark)
+            self.assertIn(b"\x1b[?1049l", t.raw[mark:])
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+            t.resize(30, 100)
+            mark = len(t.raw)
+            t.send("\n")
+            t.expect_raw(b"\x1b[?1049h", mark)
+            t.wait("the status line", lambda: "gradb" in t.screen.display[29])
+            t.send("complete info grap\r")
+            t.expect_raw(b"info graph", mark)
+            t.send("quit\r")
+            t.expect_raw(b"over 0", mark)
+            t.wait_exit()
+
+    def test_stop_and_continue(self):
+        with Terminal(program=False, term="xterm") as t:
+            t.expect(r"^\(gradb\)")
+            os.kill(t.process.pid, signal.SIGSTOP)
+            mark = len(t.raw)
+            os.kill(t.process.pid, signal.SIGCONT)
+            t.expect_raw(b"\x1b[?1049h", mark)
+            t.send("complete info grap\r")
+            t.expect_raw(b"info graph", mark)
+
+    def test_too_small_while_running(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE)
+            t.resize(8, 50)
+            t.expect(r"^50x8 is too small for panes, they need 40x10")
+            t.command("echo still", r"^still$")  # keys go to the prompt
+            for rows, cols in ((1, 1), (2, 12), (5, 300), (9, 39)):
+                t.resize(rows, cols)
+                t.send("\x0c")
+            t.resize(24, 80)
+            t.expect(r"graph: \d+ nodes ─+│")
+            t.send("?")  # the graph has the focus again
+            t.expect(r"^The screen")
+
+    def test_a_terminal_that_takes_nothing_does_not_hold_the_training(self):
+        with Terminal(program=False) as t:
+            t.expect(r"no trainer is connected")
+            address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+            with t.trainer(address, "--steps", "400") as trainer:
+                t.expect(r"^ gradb .*step 0  stopped")
+                t.send("trace TL max_gt=-1e9 on all\rcontinue\r")
+                trainer.wait(harness.DEADLINE)  # nobody reads the screen meanwhile
+            t.expect(r"^ gradb .*  finished")
+
+
+class Mouse(unittest.TestCase):
+    def test_off_until_it_is_wanted(self):
+        with Terminal(term="xterm") as t:
+            t.expect_ready()
+            self.assertNotIn(b"1000h", t.raw)
+            mark = len(t.raw)
+            t.send("set mouse on\r")
+            t.expect_raw(b"1000h", mark)
+            mark = len(t.raw)
+            t.send("\x1b[<0;5;3M\x1b[<0;5;3m?")  # a click into the graph, whose key ? is
+            t.expect_raw(b"The screen", mark)
+            t.send("q\x1b[<0;5;20M\x1b[<0;5;20mset mouse off\r")
+            t.expect_raw(b"1000l", mark)
+
+
+if __name__ == "__main__":
+    harness.main()
