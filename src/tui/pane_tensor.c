@@ -380,6 +380,7 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
     pane->which = strcmp(mode, "prev") == 0   ? TENSOR_PREVIOUS
                   : strcmp(mode, "diff") == 0 ? TENSOR_DIFFERENCE
                                               : TENSOR_CURRENT;
+    pane->message[0] = '\0';
     forget_value(pane);
     tui_set_layout(tui, LAYOUT_TENSOR);
     tui_focus(tui, TUI_TENSOR);

@@ -353,6 +353,31 @@ static void draw_grid(struct tensor_pane *pane, const struct draw_rect *room, bo
     free(heat.sample);
 }
 
+/* Draws a text over at most `most` rows; returns how many it took. */
+static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, int most,
+                       enum draw_style style, const char *text)
+{
+    int used = 0;
+
+    while (*text != '\0' && used < most && row + used < room->rows) {
+        size_t len = tui_text_fit(text, room->cols, tui->utf8);
+        size_t cut = len;
+        if (text[len] != '\0' && used + 1 < most) { /* at a blank */
+            for (size_t i = len; i > len / 2 && cut == len; i--) {
+                cut = text[i] == ' ' ? i : cut;
+            }
+        }
+        if (cut == 0) {
+            break;
+        }
+        draw_text_len(tui->draw, room->row + row + used, room->col, room->cols, style, text, cut);
+        text += cut;
+        text += strspn(text, " ");
+        used++;
+    }
+    return used;
+}
+
 /* ---- head lines ---- */
 
 /* "[0, 3, y, x]": which axes are the rows and the columns, where the others stand. */
@@ -403,6 +428,16 @@ static void add_position(struct tensor_pane *pane, struct gd_buf *out)
     }
 }
 
+static bool is_of_plane(const struct tensor_pane *pane, const struct tensor_page *page)
+{
+    for (int i = 0; i < pane->shape.rank; i++) {
+        if (i != pane->axis_y && i != pane->axis_x && page->at[i] != pane->at[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Of what the pages around the window hold. */
 static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stats, uint64_t *bins)
 {
@@ -413,7 +448,7 @@ static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stat
     memset(bins, 0, TENSOR_BINS * sizeof(*bins));
     for (int i = 0; i < TENSOR_PAGES; i++) {
         const struct tensor_page *page = &pane->page[i];
-        if (page->state != TENSOR_HERE || page->iter != iter ||
+        if (page->state != TENSOR_HERE || page->iter != iter || !is_of_plane(pane, page) ||
             gd_stats_histogram(page->tensor, stats->min, stats->max, TENSOR_BINS, part, NULL) !=
                 GD_OK) {
             continue;
@@ -426,10 +461,29 @@ static bool take_histogram(struct tensor_pane *pane, const struct gd_stats *stat
     return any;
 }
 
-static void add_change(const struct gd_stats *stats, struct gd_buf *out)
+/* Of the whole where the trainer told it, else of the elements on the screen. */
+static void add_change(struct tensor_pane *pane, const struct gd_stats *stats, struct gd_buf *out)
 {
-    gd_buf_printf(out, "  since the step before: max |d|=%.4g mean |d|=%.4g", stats->max_abs_delta,
-                  stats->mean_abs_delta);
+    double most = 0, sum = 0, value;
+    int count = 0;
+
+    if (stats->has_prev) {
+        gd_buf_printf(out, "  max |d|=%.4g mean |d|=%.4g", stats->max_abs_delta,
+                      stats->mean_abs_delta);
+        return;
+    }
+    for (int row = 0; row < pane->rows && pane->cols > 0; row++) {
+        for (int col = 0; col < pane->cols; col++) {
+            if (cell_number(pane, pane->top + row, pane->left + col, &value)) {
+                most = fabs(value) > most ? fabs(value) : most;
+                sum += fabs(value);
+                count++;
+            }
+        }
+    }
+    if (count > 0) {
+        gd_buf_printf(out, "  on the screen max |d|=%.4g mean |d|=%.4g", most, sum / count);
+    }
 }
 
 static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
@@ -446,8 +500,8 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
         bool drawn = spread && take_histogram(pane, stats, bins);
         gd_format_summary(figures->dtype, &figures->shape, stats, drawn ? bins : NULL,
                           drawn ? TENSOR_BINS : 0, pane->tui->utf8, out);
-        if (pane->which == TENSOR_DIFFERENCE && stats->has_prev) {
-            add_change(stats, out);
+        if (pane->which == TENSOR_DIFFERENCE) {
+            add_change(pane, stats, out);
         }
     } else {
         gd_buf_printf(out, "%s %s", gd_dtype_name(figures->dtype),
@@ -459,31 +513,6 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
     if (session->state == GD_RUNNING) {
         gd_buf_puts(out, "  (the training runs: values of the last stop)");
     }
-}
-
-/* Draws a text over at most `most` rows; returns how many it took. */
-static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, int most,
-                       enum draw_style style, const char *text)
-{
-    int used = 0;
-
-    while (*text != '\0' && used < most && row + used < room->rows) {
-        size_t len = tui_text_fit(text, room->cols, tui->utf8);
-        size_t cut = len;
-        if (text[len] != '\0' && used + 1 < most) { /* at a blank */
-            for (size_t i = len; i > len / 2 && cut == len; i--) {
-                cut = text[i] == ' ' ? i : cut;
-            }
-        }
-        if (cut == 0) {
-            break;
-        }
-        draw_text_len(tui->draw, room->row + row + used, room->col, room->cols, style, text, cut);
-        text += cut;
-        text += strspn(text, " ");
-        used++;
-    }
-    return used;
 }
 
 static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
@@ -512,8 +541,10 @@ static int draw_foot(struct tensor_pane *pane, const struct draw_rect *rect)
         return 0;
     }
     if (!pane->typing) {
-        draw_text(pane->tui->draw, row, rect->col, rect->cols, DRAW_MARK, pane->message);
-        return 1;
+        int cols = tui_text_width(pane->message, strlen(pane->message), pane->tui->utf8);
+        int rows = cols > rect->cols && rect->rows >= 7 ? 2 : 1;
+        draw_folded(pane->tui, rect, rect->rows - rows, rows, DRAW_MARK, pane->message);
+        return rows;
     }
     snprintf(line, sizeof(line), "/%s", pane->typed);
     int used = draw_text(pane->tui->draw, row, rect->col, rect->cols, DRAW_BOLD, line);

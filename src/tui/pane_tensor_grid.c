@@ -198,6 +198,12 @@ void tensor_compose(const struct tensor_pane *pane, const int64_t *lo, const int
             }
             continue;
         }
+        if (count == pane->shape.dim[axis - 1] && item.start == 0 && item.step == 1 &&
+            !item.has_stop) { /* the whole axis, and so it is written */
+            item.has_start = false;
+            ret->item[ret->count++] = item;
+            continue;
+        }
         item.start += first * item.step;
         item.has_start = true;
         if (count < 0) {

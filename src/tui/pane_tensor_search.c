@@ -313,7 +313,12 @@ static void look_at_part(struct tensor_pane *pane)
     search->looked += search->count;
     if (match >= 0) {
         tensor_index_of(pane, search->at + match, pane->at);
-        snprintf(text, sizeof(text), "%.60s found", condition_text(pane));
+        bool around =
+            search->back ? search->at + match > search->from : search->at + match < search->from;
+        snprintf(text, sizeof(text), "%.60s found%s", condition_text(pane),
+                 !around        ? ""
+                 : search->back ? ", from the end again"
+                                : ", from the start again");
         tensor_search_stop(pane, text);
     } else if (search->looked >= count + (inside ? 1 : search->count)) {
         snprintf(text, sizeof(text), "no element is %.60s", condition_text(pane));
