@@ -44,3 +44,4 @@ display
 undisplay
 step
 info display
+tensor head.bias[:4]
