@@ -366,7 +366,7 @@ class Mouse(unittest.TestCase):
             t.expect_raw(b"1000h", mark)
             mark = len(t.raw)
             t.send("\x1b[<0;5;3M\x1b[<0;5;3m?")  # a click into the graph, whose key ? is
-            t.expect_raw(b"The screen", mark)
+            t.expect_raw(b"Keys:", mark)
             t.send("q\x1b[<0;5;20M\x1b[<0;5;20mset mouse off\r")
             t.expect_raw(b"1000l", mark)
 
