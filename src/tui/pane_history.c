@@ -26,6 +26,7 @@ static const enum gd_statistic figures[] = {GD_STAT_ABS_MEAN, GD_STAT_MAX, GD_ST
 
 struct row {
     char *text; /* a headline; NULL: a figure */
+    bool hint;  /* text is one, not a tensor's name */
     char name[24];
     struct spark_point *points;
     size_t count;
@@ -178,10 +179,33 @@ static void add_scalars(struct history_pane *pane, const struct gd_history *hist
     }
 }
 
+static void add_hint(struct history_pane *pane, const char *text)
+{
+    struct row *row = add_row(pane);
+
+    if (row != NULL) {
+        row->text = strdup(text);
+        row->hint = true;
+    }
+}
+
+/* How to have the node recorded; what finds NaN and Inf alone disturbs nobody. */
+static void add_way(struct history_pane *pane, const char *name)
+{
+    struct gd_buf text = GD_BUF_INIT(4096);
+
+    add_hint(pane, "Nothing is recorded of this node.");
+    gd_buf_puts(&text, "watch it:  trace TO on ");
+    tui_add_name(&text, name);
+    add_hint(pane, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
 static void make_rows(struct history_pane *pane, const struct gd_session *session, gd_node_id node)
 {
     struct gd_node_info info;
     uint32_t index;
+    bool any = false;
 
     clear_rows(pane);
     if (pane->scalars) {
@@ -192,7 +216,11 @@ static void make_rows(struct history_pane *pane, const struct gd_session *sessio
         for (uint32_t i = 0; i < info.output_count; i++) {
             if (gd_history_find(session->history, info.name, i, &index)) {
                 add_tensor(pane, session->history, index);
+                any = true;
             }
+        }
+        if (!any) {
+            add_way(pane, info.name);
         }
     }
     add_scalars(pane, session->history, false);
@@ -282,6 +310,8 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     }
     if (of->text == NULL && of->points != NULL) {
         draw_figure(tui, of, row, col, cols, selected ? DRAW_REVERSE : DRAW_PLAIN);
+    } else if (of->hint && of->text != NULL) {
+        draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_DIM, of->text);
     } else if (of->text != NULL) {
         draw_text(tui->draw, row, col, cols, selected ? DRAW_REVERSE : DRAW_SCOPE,
                   tui_text_fit_name(of->text, cols, tui->utf8, name, sizeof(name)));
@@ -318,7 +348,7 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
         draw_hint(tui, rect, at, "watch it:  watch 'loss > 100'");
     } else {
         at = draw_hint(tui, rect, at, "Nothing is recorded of this node.");
-        gd_buf_puts(&text, "watch it:  trace TA on ");
+        gd_buf_puts(&text, "watch it:  trace TO on ");
         tui_add_name(&text, node != GD_NO_NODE ? gd_graph_name(session->graph, node) : "NODE");
         draw_hint(tui, rect, at, gd_buf_text(&text));
     }

@@ -118,6 +118,8 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     const struct tui_line *made = tui_lines_find(tui_stack_lines(tui), pane->file, number);
     bool current = number == pane->line;
     enum draw_style style = selected ? DRAW_REVERSE : current ? DRAW_MARK : DRAW_PLAIN;
+    uint32_t last = pane->part.first + pane->part.count;
+    int digits = last < 1000 ? 3 : last < 100000 ? 5 : 7;
     char head[48], count[16] = "";
 
     if (made != NULL && cols >= COUNTED) {
@@ -125,8 +127,8 @@ static void row(void *ctx, size_t index, int row, int col, int cols, bool select
     } else if (made != NULL) {
         snprintf(count, sizeof(count), "*");
     }
-    snprintf(head, sizeof(head), "%s %*s %5u  ", current ? "=>" : "  ", cols >= COUNTED ? 5 : 1,
-             count, number);
+    snprintf(head, sizeof(head), "%s%*s %*u  ", current ? "=>" : "  ", cols >= COUNTED ? 6 : 1,
+             count, digits, number);
     if (selected) {
         draw_fill(tui->draw, row, col, cols, style);
     }

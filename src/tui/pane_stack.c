@@ -264,17 +264,17 @@ static void draw_node(struct tui *tui, size_t index, int row, int col, int cols,
 {
     struct gd_node_info info;
     char name[512];
-    char order[16] = "";
+    char head[16] = "";
     int type_cols = cols >= WIDE_COLS ? 20 : 0;
 
     if (node_at(tui, index, &info) == GD_NO_NODE) {
         return;
     }
-    if (info.order != GD_NO_ORDER) {
-        snprintf(order, sizeof(order), "%u", info.order);
+    if (type_cols > 0 && info.order != GD_NO_ORDER) {
+        snprintf(head, sizeof(head), "%6u  ", info.order);
+    } else if (type_cols > 0) {
+        snprintf(head, sizeof(head), "%8s", "");
     }
-    char head[32];
-    snprintf(head, sizeof(head), "%6s ", order);
     int used = draw_text(tui->draw, row, col, cols - type_cols, style, head);
     int room = cols - type_cols - used;
     draw_text(tui->draw, row, col + used, room, style,
