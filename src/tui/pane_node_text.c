@@ -48,8 +48,27 @@ static bool item_add(struct node_view *view, const struct node_item *item)
     return true;
 }
 
-/* The text from `at` on, which has been put into view->text, as one item of as many rows as it
- * needs: folded at a blank when one is near. */
+/* How much of a text goes into one row: up to a blank when one is near, but never within the bars
+ * of a histogram, in which blanks are bars, too. */
+static size_t cut_at(const char *text, size_t len, bool has_bars)
+{
+    size_t cut = len;
+    bool inside = false;
+
+    if (text[len] == '\0') {
+        return len;
+    }
+    for (size_t i = 0; i < len || (i == len && text[i] == ' '); i++) {
+        inside = has_bars && text[i] == '|' ? !inside : inside;
+        if (text[i] == ' ' && !inside && i > len / 4) {
+            cut = i;
+        }
+    }
+    return cut;
+}
+
+/* The text from `at` on, which has just been put into view->text, as one item of as many rows as it
+ * needs. */
 static void add(struct tui *tui, struct node_view *view, const struct node_item *item,
                 enum draw_style style, size_t at)
 {
@@ -63,13 +82,7 @@ static void add(struct tui *tui, struct node_view *view, const struct node_item 
     do {
         int cols = view->cols - (!first && view->cols > 20 ? FOLD_INDENT : 0);
         size_t len = tui_text_fit(all + at, cols, tui->utf8);
-        size_t cut = len < end - at ? len : end - at;
-        for (size_t i = cut; at + len < end && i > len / 2; i--) {
-            if (all[at + i] == ' ') {
-                cut = i;
-                break;
-            }
-        }
+        size_t cut = cut_at(all + at, len, item->kind == NODE_OUTPUT);
         struct node_line line = {at, cut, view->items - 1, !first, style};
         if (!line_add(view, &line) || cut == 0) {
             return;

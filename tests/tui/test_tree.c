@@ -202,6 +202,74 @@ static void growing(void **state)
     gd_graph_destroy(graph);
 }
 
+static struct tui_found *filter_of(const struct gd_graph *graph, const char *words)
+{
+    struct tui_found *found = NULL;
+    struct gd_err err;
+    if (tui_found_filter(graph, words, &found, &err) != GD_OK) {
+        fail_msg("%s: %s", words, err.text);
+    }
+    return found;
+}
+
+/* Only what is found, opened; afterwards everything is as it was. */
+static void filtering(void **state)
+{
+    (void)state;
+    struct gd_graph *graph = graph_of(small);
+    struct tui_tree *tree = tree_of(graph);
+    struct tui_found *found = filter_of(graph, "A/B type:matmul");
+    struct tui_found *none = filter_of(graph, "type:relu");
+    struct tui_found *other = NULL;
+    struct tui_tree_pos pos;
+    struct gd_err err;
+
+    open_row(tree, "c", true);
+    assert_int_equal(tui_found_count(found), 3);
+    assert_int_equal(tui_tree_filter(tree, found, NULL), GD_OK);
+    assert_string_equal(rows(tree), "-a\n  -b\n    x\n    y\n  -b2\n    w\n");
+    check_backwards(tree);
+    open_row(tree, "b", false);
+    assert_string_equal(rows(tree), "-a\n  +b\n  -b2\n    w\n");
+    assert_int_equal(tui_tree_reveal(tree, gd_graph_lookup(graph, "top", 3), &pos, &err),
+                     GD_ENOTFOUND);
+    assert_int_equal(tui_tree_filter(tree, none, NULL), GD_OK);
+    assert_string_equal(rows(tree), "");
+    assert_int_equal(tui_tree_filter(tree, NULL, NULL), GD_OK);
+    assert_string_equal(rows(tree), "+a\n-c\n  +d\ntop\n");
+    assert_int_equal(tui_found_filter(graph, "kind:nothing", &other, &err), GD_EINVAL);
+    tui_found_free(found);
+    tui_found_free(none);
+    tui_tree_destroy(tree);
+    gd_graph_destroy(graph);
+}
+
+/* Next and previous go through what is found in the order of the rows, and around. */
+static void searching(void **state)
+{
+    (void)state;
+    static const char *const order[] = {"a/b/x", "a/b/y", "a/b2/w", "a/z", "c/d/e/f", "top"};
+    struct gd_graph *graph = graph_of(small);
+    struct tui_found *found = NULL;
+    gd_node_id at = GD_NO_NODE;
+
+    assert_int_equal(tui_found_name(graph, "", NULL, &found, NULL), GD_OK);
+    for (int i = 0; i < 12; i++) {
+        at = tui_found_next(found, 0, at);
+        assert_string_equal(gd_graph_name(graph, at), order[i % 6]);
+    }
+    for (int i = 10; i >= 0; i--) {
+        at = tui_found_previous(found, 0, at);
+        assert_string_equal(gd_graph_name(graph, at), order[i % 6]);
+    }
+    tui_found_free(found);
+    assert_int_equal(tui_found_name(graph, "no such", NULL, &found, NULL), GD_OK);
+    assert_int_equal(tui_found_next(found, 0, GD_NO_NODE), GD_NO_NODE);
+    assert_int_equal(tui_found_previous(found, 0, at), GD_NO_NODE);
+    tui_found_free(found);
+    gd_graph_destroy(graph);
+}
+
 static void no_graph(void **state)
 {
     (void)state;
@@ -261,6 +329,8 @@ int main(void)
         cmocka_unit_test(revealing),
         cmocka_unit_test(settling),
         cmocka_unit_test(growing),
+        cmocka_unit_test(filtering),
+        cmocka_unit_test(searching),
         cmocka_unit_test(no_graph),
         cmocka_unit_test(wide),
     };

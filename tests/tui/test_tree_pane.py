@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The graph tree and the node pane: marks, columns, search, filter bar, edges to follow."""
+import unittest
+
+import harness
+from terminal import NEXT_PANE, Terminal
+
+UP, DOWN, ESCAPE = "\x1b[A", "\x1b[B", "\x1b"
+
+
+class Tree(unittest.TestCase):
+    def test_watch_marks(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("next 4", r"^> +MatMul-op4")
+            t.expect_not(r"^  [w~-]")
+            t.command("watch TO on weights", r"Watchpoint 1")
+            t.expect(r"^  w +qkv\.weight")
+            t.expect(r"^  ~ +▾ attn")
+            t.command("delete 1", r"^\(gradb\) delete 1")
+            t.expect_not(r"^  [w~]")
+            t.command("watch TO", r"Watchpoint 2")
+            t.expect(r"^> w +MatMul-op4")
+
+    def test_hit_marks(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.command("watch max > -1000 on MatMul-op4", r"Watchpoint \d")
+            t.command("continue", r"▸ network \[!1\]")
+            t.send("node MatMul-op4\r")
+            t.expect(r"MatMul-op4 \[expr\]")
+            t.expect(r"hits of this stop")
+            t.send(NEXT_PANE + "\x1b[D\x1b[D")  # up to the scope, and folded
+            t.expect(r"▸ attn \[!1\]")
+            t.send(" ")
+            t.expect(r"▾ attn \(")
+            t.command(NEXT_PANE + NEXT_PANE + "next", r"^> +Gather-op1")  # another stop
+            t.expect_not(r"\[(!1|expr)\]")
+
+    def test_columns(self):
+        with Terminal(rows=50, cols=200) as t:
+            t.expect_ready()
+            t.command("next 5", r"^> +BiasAdd-op5 +BiasAdd +float32 +\(2, 16, 48\)")
+            t.expect(r"^ +qkv\.weight +W Parameter +float32 +\(16, 48\)")
+            t.expect(r"^ +Softmax-op10 +A Softmax ")
+            t.resize(24, 80)
+            t.expect(r"^ +qkv\.weight Parameter")
+
+    def test_filter(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "=")
+            t.expect(r"^= +name type:T kind:K graph:G *│")
+            t.send("type:matmul")
+            t.expect(r"^=type:matmul +\d+ nodes")
+            t.expect(r"^ +MatMul-op4")
+            t.expect_not(r"LayerNorm|▸ data")
+            t.send(" op7")
+            t.expect(r"^=type:matmul op7 +1 node")
+            t.expect(r"▾ attn \(1\)")
+            t.send("\x7f\x7f\x7f\x7f\r")  # Enter: the keys move again
+            t.expect(r"^=type:matmul +\d+ nodes")
+            t.send("G")
+            t.expect_not(r"▾ Default")
+            t.send(ESCAPE)
+            t.expect_not(r"^=")
+            t.expect(r"Default/optimizer|Gradients/")
+
+    def test_filter_words(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "=kind:nothing")
+            t.expect(r"no kind")
+            t.send("\x15kind:weights")
+            t.expect(r"^=kind:weights +18 nodes")
+            t.send("\x15no such name")
+            t.expect(r"no node is like that")
+            t.send("jk" + UP + DOWN)  # nothing to move in
+            t.expect(r"0 nodes")
+            t.send(ESCAPE)
+            t.expect(r"▾ Default \(\d+\)")
+
+    def test_what_a_hand_chooses_is_shown(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "=softmax\r")
+            t.expect(r"^=softmax +\d+ node")
+            t.send(NEXT_PANE + NEXT_PANE)
+            t.command("node MatMul-op4", r"│Default/network/block0/attn/MatMul-op4")
+            t.expect_not(r"^=softmax")
+
+    def test_search(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "/softmax")
+            t.expect(r"^/softmax +\d+ nodes?")
+            t.expect(r"│Default/network/block0/attn/Softmax-op10")  # it opened what was folded
+            t.send("\rn")
+            t.expect_not(r"│Default/network/block0/attn/Softmax-op10")
+            t.expect(r"│\S*Softmax")
+            t.send("N")
+            t.expect(r"│Default/network/block0/attn/Softmax-op10")
+            t.send(ESCAPE + "/zzz")
+            t.expect(r"^/zzz +0 nodes")
+            t.send(ESCAPE)
+            t.expect(r"│Default/network/block0/attn/Softmax-op10")
+
+    def test_small(self):
+        with Terminal(rows=10, cols=40) as t:
+            t.expect(r"^\(gradb\)")
+            t.expect(r"stopped")
+            t.send(NEXT_PANE + "=matmul")
+            t.expect(r"^=matmul +\d+ nodes")
+            t.send("\r" + NEXT_PANE)
+            t.expect(r"─ (node|scope) ─")
+            t.send("jjjjjkkG\r")
+            t.expect(r"─ (node|scope) ─")
+            t.resize(1, 1)
+            t.resize(24, 80)
+            t.expect(r"matmul +\d+ nodes")
+
+
+class Node(unittest.TestCase):
+    def test_follow_an_input(self):
+        with Terminal(rows=40, cols=100) as t:
+            t.expect_ready()
+            t.command("next 5", r"│Default/network/block0/attn/BiasAdd-op5")
+            t.expect(r"│inputs")
+            t.expect(r"│consumers")
+            t.expect(r"│  Default/network/block0/attn/Split-op6 \(of :0\)")
+            t.send(NEXT_PANE + NEXT_PANE + "/MatMul-op4\r\r")
+            t.expect(r"^\(gradb\) node Default/network/block0/attn/MatMul-op4")
+            t.expect(r"│Default/network/block0/attn/MatMul-op4$")
+            t.send("/LayerNorm-op3\rb")  # %n of the row
+            t.expect(r"^\(gradb\) break Default/network/block0/LayerNorm-op3$")
+
+    def test_following_back_to_the_current_node(self):
+        with Terminal(rows=40, cols=100) as t:
+            t.expect_ready()
+            t.command("next 4", r"│Default/network/block0/attn/MatMul-op4")
+            t.send(NEXT_PANE + "j")  # a look at another one
+            t.expect(r"│Default/network/block0/attn/BiasAdd-op5")
+            t.send(NEXT_PANE + "/MatMul-op4:0\r\r")
+            t.expect(r"│Default/network/block0/attn/MatMul-op4$")
+
+    def test_histogram(self):
+        with Terminal(rows=40, cols=200) as t:
+            t.expect_ready()
+            t.command("next 5", r"│  :0 float32 .*std=\S+ \|[ ▁▂▃▄▅▆▇█]{16}\|$")
+
+    def test_ascii(self):
+        with Terminal(rows=40, cols=200, env={"LC_ALL": "C"}) as t:
+            t.expect_ready()
+            t.command("next 5", r"\|  :0 float32 .*std=\S+ \|[ .:\-=+*%#]{16}\|$")
+            t.send(NEXT_PANE + "=qkv")
+            t.expect(r"^=qkv +\d+ nodes")
+            self.assertTrue(t.text().isascii())
+
+    def test_watchpoints_of_the_node(self):
+        with Terminal(rows=40, cols=100) as t:
+            t.expect_ready()
+            t.command("watch TO on MatMul-op4", r"Watchpoint 1")
+            t.command("next 4", r"│watchpoints")
+            t.expect(r"│  1  TO")
+
+
+if __name__ == "__main__":
+    harness.main()
