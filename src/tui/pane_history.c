@@ -172,7 +172,7 @@ static void add_scalars(struct history_pane *pane, const struct gd_history *hist
 
     gd_history_head(history, &head);
     for (uint32_t i = 0; i < head.tensors; i++) {
-        if (gd_history_tensor(history, i, &tensor) && tensor.is_scalar &&
+        if (gd_history_tensor(history, i, &tensor) && tensor.is_scalar && tensor.seen > 0 &&
             (all || strcmp(tensor.name, "loss") == 0)) {
             add_tensor(pane, history, i);
         }

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panes of stacks, source, recorded statistics and the trainer's output."""
+import tempfile
+import unittest
+
+import harness
+from terminal import NEXT_PANE, Terminal
+
+NODE = "Default/network/embed/Add-op2"
+
+
+class TextTerminal(Terminal):
+    def __enter__(self):
+        super().__enter__()
+        self.expect_ready()
+        return self
+
+    def focus(self, pane):
+        """From the console."""
+        self.send(f"focus {pane}\r")
+        self.expect(rf"\) focus {pane}$")
+        self.expect(r"^\(gradb\)$")
+
+    def stack_layout(self):
+        self.send("layout stack\r")
+        self.expect(r"^─ stack ─|^- stack -")
+
+    def select(self):
+        self.command("node Add-op2", rf"^{NODE} \(Add\)")
+
+
+class StackPane(unittest.TestCase):
+    def test_frames_and_source(self):
+        with TextTerminal() as t:
+            t.stack_layout()
+            t.expect(r"^No node is selected\.")
+            t.expect(r"│No source line is selected\.")
+            t.select()
+            t.expect(r"^>#0  model\.c:\d+ in network_forward")
+            t.expect(r"─ source model\.c:\d+ ─")
+            t.expect(r"│=>\* +\d+ .*node_add")
+            t.focus("stack")
+            t.send("j\r")
+            t.expect(r"^\(gradb\) frame 1$")
+            t.expect(r"^>#1  model\.c:\d+ in model_create")
+            t.expect(r"│=>\* +\d+ .*network_forward")
+
+    def test_lines_search_nodes_jump(self):
+        with TextTerminal() as t:
+            t.stack_layout()
+            t.focus("stack")
+            t.send("m")
+            t.expect(r"^─ source lines 1/\d+ ─")
+            t.expect(r"^ +\d+  model\.c:\d+")
+            t.send("G")
+            t.expect(r"^─ source lines (\d+)/\1 ─")
+            t.expect(r"^ +\d+  optim\.c:\d+ +│")
+            t.expect(r"─ source optim\.c:\d+ ─")
+            t.send("g/optim.c")
+            t.expect(r"^/optim\.c")
+            t.send("\r")
+            t.expect_not(r"^/optim\.c")
+            t.expect(r"─ source optim\.c:\d+ ─")
+            t.send("\r")
+            t.expect(r"^─ nodes of optim\.c:\d+ 1/\d+ ─")
+            t.expect(r"^…/moment1\.token\.weight +│")
+            t.send("j\r")
+            t.expect(r"^\(gradb\) node Default/\S+/moment2\.token\.weight$")
+            t.send("q")
+            t.expect(r"^─ source lines \d+/\d+ ─")
+            t.send("q")
+            t.expect(r"^─ stack ─")
+            t.expect(r"^>#0  optim\.c:\d+ in moment_make")
+
+    def test_ascii(self):
+        with TextTerminal(env={"LC_ALL": "C"}) as t:
+            t.stack_layout()
+            t.select()
+            t.expect(r"^>#0  model\.c:\d+ in network_forward")
+            t.expect(r"\|=>\* +\d+ ")
+            t.focus("stack")
+            t.send("m")
+            t.expect(r"^- source lines 1/\d+ -")
+            t.send("\r")
+            t.expect(r"^- nodes of model\.c:\d+ 1/\d+ -")
+            self.assertNotRegex(t.text(), r"[^\x00-\x7f]")
+
+    def test_smallest_and_wide(self):
+        with TextTerminal() as t:
+            t.stack_layout()
+            t.select()
+            t.focus("stack")
+            t.resize(10, 40)
+            t.expect(r"^>#0  model\.c")
+            t.send("m")
+            t.expect(r"source lines 1/\d+")
+            t.resize(60, 200)
+            t.expect(r"^ +\d+  model\.c:\d+ .*│")
+            t.expect(r"│=> +\d+ +\d+  ")
+
+
+class SourcePane(unittest.TestCase):
+    def test_search_and_nodes_of_a_line(self):
+        with TextTerminal() as t:
+            t.stack_layout()
+            t.select()
+            t.focus("source")
+            t.send("/network_forward\r")
+            t.expect_not(r"│/network_forward$")
+            t.send("n")
+            t.expect(r"│ .\*? +\d+ .*network_forward")
+            t.send("q")  # back to the marked line
+            t.expect(r"│=>\* +\d+ .*node_add")
+            t.send("\r")
+            t.expect(r"^─ nodes of model\.c:\d+ 1/\d+ ─")
+            t.expect(r"Add-op2 +│")
+
+
+class HistoryPane(unittest.TestCase):
+    def test_node_and_scalars(self):
+        with TextTerminal() as t:
+            t.select()
+            t.command("watch 'loss > 100'", r"^Watchpoint 1: ")
+            t.focus("history")
+            t.expect(r"Nothing is recorded of this node\.")
+            t.expect(r"watch it:  trace TO on")
+            t.send(NEXT_PANE)
+            t.command(f"trace TO on {NODE}", r"^Trace 2: ")
+            t.command("step 5", r"^Stopped at the end of step 5")
+            t.focus("history")
+            t.expect(r"Add-op2:0 \(2, 16, 16\), steps \d+ to 5")
+            t.expect(r" abs_mean +[\d.e+-]+ [▁-█]+ [\d.e+-]+$")
+            t.expect(r" nonfinite +0 ▄+ 0$")
+            t.expect(r" zero % +\S+ [▁-█]+ \S+$")
+            t.send("m")
+            t.expect(r"─ history of all scalars ─")
+            t.expect(r"│loss, steps \d+ to 5$")
+            t.expect(r" value +[\d.]+ [▁-█]+ [\d.]+$")
+            t.send("q")
+            t.expect(r"─ history ─")
+
+    def test_ascii(self):
+        with TextTerminal(env={"LC_ALL": "C"}) as t:
+            t.select()
+            t.command(f"trace TO on {NODE}", r"^Trace 1: ")
+            t.command("step 4", r"^Stopped at the end of step 4")
+            t.focus("history")
+            t.expect(r" abs_mean +\S+ [_.:=+*#-]+ \S+$")
+            self.assertNotRegex(t.text(), r"[^\x00-\x7f]")
+
+
+class LogPane(unittest.TestCase):
+    def test_follows_scrolls_searches(self):
+        script = ("i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; done\n"
+                  "printf 'a\\033[2Jb\\n'\n"
+                  f"exec {harness.CHARLM} --layers 1 --width 16 --heads 2 --context 16 --batch 2 --threads 1"
+                  " --steps 100\n")
+        with Terminal(program=False) as t, tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+            file.write(script)
+            file.flush()
+            t.expect(r"^\(gradb\)")
+            t.send(f"run -- /bin/sh {file.name}\r")
+            t.expect_ready()
+            t.send("focus log\r")
+            t.expect(r"─ log ─")
+            t.expect(r"│a\S+\[2Jb$|│a.\[2Jb$")  # shown, not obeyed
+            t.send("g")
+            t.expect(r"─ log 1/\d+ ─")
+            t.expect(r"│line 1$")
+            t.send("/line 2\r")
+            t.expect(r"─ log 2/\d+ ─")
+            t.send("n")
+            t.expect(r"─ log 20/\d+ ─")
+            t.send("N")
+            t.expect(r"─ log 2/\d+ ─")
+            t.send("G")
+            t.expect(r"─ log ─")
+            t.expect(r"│line 40$")
+
+
+if __name__ == "__main__":
+    unittest.main()
