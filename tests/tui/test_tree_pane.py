@@ -109,7 +109,8 @@ class Tree(unittest.TestCase):
         with Terminal(rows=10, cols=40) as t:
             t.expect(r"^\(gradb\)")
             t.expect(r"stopped")
-            t.send(NEXT_PANE + "=matmul")
+            t.command("focus graph", r"─ graph: \d+ nodes")
+            t.send("=matmul")
             t.expect(r"^=matmul +\d+ nodes")
             t.send("\r" + NEXT_PANE)
             t.expect(r"─ (node|scope) ─")
