@@ -43,7 +43,7 @@ class StackPane(unittest.TestCase):
             t.send("j\r")
             t.expect(r"^\(gradb\) frame 1$")
             t.expect(r"^>#1  model\.c:\d+ in model_create")
-            t.expect(r"│=>\* +\d+ .*network_forward")
+            t.expect(r"│=>\* +\d+ +graph_enter")
 
     def test_lines_search_nodes_jump(self):
         with TextTerminal() as t:
