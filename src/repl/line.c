@@ -326,6 +326,7 @@ static void show_prompt(struct line *line)
 static void hide_prompt(struct line *line)
 {
     if (line->at_prompt) {
+        rl_callback_sigcleanup(); /* what began with this prompt ends with it */
         rl_callback_handler_remove();
         line->at_prompt = false;
     }
@@ -454,6 +455,7 @@ void line_interrupt(struct repl *repl)
         return;
     }
     hide_prompt(line);
+    rl_callback_sigcleanup(); /* a search or a key of several bytes was under way */
     rl_free_line_state();
     rl_replace_line("", 0);
     write_all(STDOUT_FILENO, "^C\n", 3);

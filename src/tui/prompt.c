@@ -142,6 +142,7 @@ void tui_prompt_start(struct tui *tui)
 
 void tui_prompt_stop(struct tui *tui)
 {
+    rl_callback_sigcleanup(); /* what began with this prompt ends with it */
     rl_callback_handler_remove();
     line_history_save(tui->repl);
     take_hooks(false);
@@ -248,6 +249,7 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
 
 void tui_prompt_plain(struct tui *tui)
 {
+    rl_callback_sigcleanup(); /* what began with this prompt ends with it */
     rl_callback_handler_remove();
     line_history_save(tui->repl);
     take_hooks(false);
