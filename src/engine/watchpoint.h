@@ -143,6 +143,10 @@ int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err);
 
+/* It stands before its first step, and statistics of weights that are judged there have not all
+ * come: a run now would take the values away. */
+bool gd_watch_is_busy(const struct gd_session *session);
+
 /* ---- recommended --------------------------------------------------------------------------- */
 
 /* MindInsight's starter set that fits the session's graph and device, one by one. */
