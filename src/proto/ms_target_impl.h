@@ -23,12 +23,10 @@ enum ms_level_sent { MS_SENT_STEP, MS_SENT_NEXT, MS_SENT_NAMED };
 struct ms_position {
     int64_t step; /* in which, or (at_end) after which it stands; 0 before the first */
     bool at_end;
-    bool sure;    /* at_end is known, not guessed */
     int64_t base; /* added to cur_step */
     int32_t cur_step;
     bool counts_after; /* see gd_ms_version; corrected by what is observed */
     char cur_node[512];
-    char last_kernel[512]; /* of a step; "" until known */
 };
 
 struct ms_run {
@@ -42,6 +40,8 @@ struct ms_run {
     bool hit;           /* a watchpoint fired since the last run reply */
     bool any_hits;      /* ... or could not be checked */
     bool end_hits;      /* ... by a condition that is only looked at when a step has ended */
+    char hit_name[512]; /* that the first of them was on; "" */
+    bool other_hits;    /* ... and others were on something else */
     char hit_text[160]; /* what fired by our own evaluation; "" */
 };
 

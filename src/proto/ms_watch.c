@@ -480,6 +480,21 @@ static int64_t step_of_hits(const struct gd_ms_target *target)
     return target->phase == MS_RUNNING && target->at.at_end ? target->at.step + 1 : target->at.step;
 }
 
+/* In the order of the condition, which is not that of the message when tolerances are swapped. */
+static void name_params(const struct ms_watch *watch, struct gd_hit *hit)
+{
+    struct gd_hit_param sorted[GD_MAX_HIT_PARAMS];
+    int count = 0;
+    if ((size_t)hit->param_count != watch->param_count)
+        return;
+    for (size_t i = 0; i < watch->param_count; i++)
+        for (int k = 0; k < hit->param_count && count == (int)i; k++)
+            if (strcmp(hit->param[k].name, watch->params[i].name) == 0)
+                sorted[count++] = hit->param[k];
+    if (count == hit->param_count)
+        memcpy(hit->param, sorted, sizeof sorted);
+}
+
 static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *watch,
                      const struct gd_ms_hit *hit, struct gd_hit *ret)
 {
@@ -496,6 +511,7 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
     ret->error = (unsigned)hit->error_code;
     ret->param_count = hit->param_count;
     memcpy(ret->param, hit->param, sizeof ret->param);
+    name_params(watch, ret);
 }
 
 /* Of a watchpoint that was deleted meanwhile, of the one that makes values stay, or of a debugger
@@ -513,6 +529,10 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     struct ms_watch *watch = find_client_watch(target, hit->id);
     struct gd_hit mine;
     target->hits_seen++;
+    if (!target->run.any_hits)
+        snprintf(target->run.hit_name, sizeof target->run.hit_name, "%s", hit->node_name);
+    else if (strcmp(target->run.hit_name, hit->node_name) != 0)
+        target->run.other_hits = true;
     target->run.any_hits = true;
     /* Changes are looked at nowhere but at the end of a step. */
     if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)
