@@ -83,9 +83,9 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    gd_fail(parser->err, GD_EINVAL, "%s, at column %zu of \"%.*s%s\"", what, at + 1,
+    gd_fail(parser->err, GD_EINVAL, "expression '%.*s%s', column %zu: %s",
             (int)(parser->end < 120 ? parser->end : 120), parser->text,
-            parser->end > 120 ? "..." : "");
+            parser->end > 120 ? "..." : "", at + 1, what);
     if (parser->err)
         parser->err->offset = at;
     return GD_EINVAL;
