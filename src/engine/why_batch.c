@@ -478,7 +478,8 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         why_say_leaf(walk, found, *since, ret);
         return found;
     }
-    if (found && found->has_stats && found->before > 0) {
+    if (found && found->has_stats && found->before > 0 &&
+        found->stats.abs_mean > WHY_JUMP * found->before) {
         snprintf(ret->rule, sizeof(ret->rule), "jump");
         gd_buf_printf(&ret->text,
                       "%s is the first that is far larger than in the steps before: its mean "
