@@ -94,6 +94,7 @@ struct agent_late_input { /* from gradb_add_inputs */
 
 struct agent_packet { /* a packed FromTrainer on its way to the I/O thread */
     struct agent_packet *next;
+    int64_t step; /* that it reports of */
     size_t len;
     unsigned char data[];
 };

@@ -212,6 +212,7 @@ static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchRep
         return NULL;
     }
     packet->next = NULL;
+    packet->step = head->step;
     packet->len = total;
     memcpy(packet->data, envelope, n);
     gradb__v1__watch_report__pack(head, packet->data + n);

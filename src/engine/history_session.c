@@ -39,6 +39,10 @@ static bool have_history(struct gd_session *session)
         warn(session, &err);
         return false;
     }
+    for (int i = 0; i < session->scalar_count; i++) { /* they came before the first value */
+        const struct gd_scalar *scalar = &session->scalar[i];
+        session_history_scalar(session, scalar->name, scalar->value, scalar->step);
+    }
     return true;
 }
 
