@@ -49,7 +49,7 @@ struct ms_work { /* one item of a job */
 struct ms_job { /* one tensor */
     gd_node_id node;
     uint32_t slot;
-    uint32_t order; /* in which it is reported: parameters first, then as the operators run */
+    uint32_t order; /* in which the operators run; 0 where it is not known: as they were sent */
     uint32_t first_work, work_count;
     bool against_previous;
     bool dead;           /* dead units are asked for */

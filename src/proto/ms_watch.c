@@ -276,6 +276,10 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
     if (!watch)
         return gd_fail(err, GD_ENOTFOUND, "the process has no watchpoint %" PRId32, id);
     *link = watch->next;
+    bool initial = false;
+    for (const struct ms_watch *other = target->watches; other; other = other->next)
+        initial = initial || other->condition == GD_WIRE_INITIALIZATION;
+    target->init_watch = target->init_watch && initial;
     int rc = GD_OK;
     for (size_t i = 0; i < watch->client_count && !rc; i++)
         rc = push_delete(target, watch->client_ids[i], err);
@@ -434,23 +438,26 @@ void ms_watch_report(struct gd_ms_target *target)
         tell_unable(target);
 }
 
+static bool is_operator(const struct gd_ms_target *target, gd_node_id node)
+{
+    struct gd_node_info info;
+    return !gd_graph_node(target->base.session->graph, node, &info) ||
+           (strcmp(info.type, "Parameter") != 0 && strcmp(info.type, "Const") != 0);
+}
+
 /* From 1.3 on a list is in execution order, but for the outputs of one operator, and for
  * parameters, which are all said to be of order 0: those come backwards. Before that it is in no
- * order. */
+ * order, and operators are taken as they were sent, each behind those that it depends on. */
 static uint32_t rank_of(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     struct ms_hits *hits = &target->hits;
-    const struct gd_graph *graph = target->base.session->graph;
-    struct gd_node_info info, before;
-    bool runs = gd_graph_node(graph, hit->node, &info) && info.order != GD_NO_ORDER;
     if (!target->version.orders_hits)
-        return runs ? info.order + 1 : 0;
-    if (!hits->count)
-        return hits->rank;
-    gd_node_id last = hits->item[hits->count - 1].hit.node;
-    bool ran = gd_graph_node(graph, last, &before) && before.order != GD_NO_ORDER;
-    if (last != hit->node && (runs || ran))
-        hits->rank++;
+        return is_operator(target, hit->node) ? 1 : 0;
+    if (hits->count) {
+        gd_node_id last = hits->item[hits->count - 1].hit.node;
+        if (last != hit->node && (is_operator(target, hit->node) || is_operator(target, last)))
+            hits->rank++;
+    }
     return hits->rank;
 }
 

@@ -50,6 +50,9 @@ static int compare_places(const void *a, const void *b)
     if (x->order != y->order) {
         return x->order < y->order ? -1 : 1;
     }
+    if (x->order == UINT32_MAX) { /* not known: as they came */
+        return x->index < y->index ? -1 : 1;
+    }
     if (x->slot != y->slot) {
         return x->slot < y->slot ? -1 : 1;
     }
