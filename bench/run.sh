@@ -26,6 +26,7 @@ for figure in "$@"; do
             printf 'watch did not finish\n' >&2
         bench bench_plans
         ;;
+    stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
         printf 'bench: no figure is named %s: wire, graph, step, idle, watch\n' "$figure" >&2
         exit 2
