@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle watch
+[ $# -gt 0 ] || set -- wire graph step idle stats watch
 
 bench()
 {
@@ -28,7 +28,7 @@ for figure in "$@"; do
         ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle, watch\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch\n' "$figure" >&2
         exit 2
         ;;
     esac
