@@ -13,8 +13,8 @@
 #include "engine/watchpoint.h"
 #include "proto/ms_plan.h"
 
-/* More would not be faster: the process answers one at a time. */
-#define IN_FLIGHT    2
+/* Small ones are asked for together. */
+#define IN_FLIGHT    256
 /* The process's own statistics save work from this size on; below it the value costs no more, and
  * tells more. */
 #define SUMMARY_FROM 65536

@@ -62,7 +62,9 @@ struct ms_view { /* a request for a tensor or its statistics */
     bool out;
     bool base_tried, has_base;
     struct gd_ms_base base;
-    char name[600]; /* as asked for */
+    bool together;                  /* may go out with others */
+    uint64_t bytes;                 /* that its value is thought to have; 0 not known */
+    char name[GD_MS_MAX_VIEW_NAME]; /* as asked for */
 };
 
 struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
@@ -167,8 +169,9 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                   void *ctx, struct gd_err *err);
-/* The same for a whole tensor that had known_bytes last time (0: not known): a small one is asked
- * for without asking for its size first. */
+/* The same for a whole tensor, with others in one command where they are small. It had known_bytes
+ * last time (0: not known): a small one is asked for without asking for its size first. A value of
+ * the step before is asked for next, since somebody holds this step's until it comes. */
 int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
                   uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 /* What the process computes itself; figures that it does not tell are NaN. Wants has_levels. */
@@ -176,7 +179,8 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
                     void *ctx, struct gd_err *err);
 /* What an operator, parameter or constant is asked for by. */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size);
-int ms_view_write(struct gd_ms_target *target, struct gd_buf *out); /* the first in the queue */
+/* The first of the queue, and others that may go out with it. */
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out);
 void ms_view_unanswered(struct gd_ms_target *target); /* the next WaitCMD came first */
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why);
 

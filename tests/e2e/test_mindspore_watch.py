@@ -8,6 +8,7 @@ import unittest
 import numpy as np
 
 import harness
+import fake_mindspore as fake
 from fake_mindspore import SCOPE, FakeMindSpore, Graph, Kernel
 
 EMPTY = 64  # the bit of a hit's error
@@ -269,6 +270,262 @@ class Agreement(Session):
 
     def test_weights_where_nothing_is_kept_of_the_step_before(self):
         self.versions(weight_watches(False), [("1.7.0", "GPU"), ("2.0.0", "GPU")])
+
+
+class Local(Session):
+    """What gradb evaluates for a process."""
+
+    def start_local(self, *settings, **options):
+        self.start("set evaluate local", "set stop-on-hit off", *settings, **options)
+
+    def views(self):
+        """(level, name of the tensor, iter) of every request, in order."""
+        return [(level, tensors[0][0].rpartition("/")[2], tensors[0][2])
+                for kind, value in self.trainer.log if kind == "view" for level, tensors in [value]]
+
+    def sets(self):
+        return [value for kind, value in self.trainer.log if kind == "set" and not value.delete]
+
+    def test_initial_weights(self):
+        told = {}
+        for how in ("remote", "local"):
+            self.start(f"set evaluate {how}", "set stop-on-hit off", version="1.9.0", backend="Ascend")
+            self.watch(["WI", "WI zero_percentage_ge=0", "WI max_gt=0.5", "WI max_gt=0.50001 on moving.weight",
+                        f"WI min_lt={above(-1.0)!r}", "WI min_lt=-1"])
+            told[how] = [(hit["watchpoint"], hit["step"], hit["node"], hit["error"],
+                          [(p["name"], p["hit"], p["actual"]) for p in hit["params"]]) for hit in self.train()]
+            self.end()
+        self.assertEqual(sorted(told["local"]), sorted(told["remote"]))
+        self.assertGreater(len(told["local"]), 10)
+
+    def test_initial_weights_are_over_after_the_first_step(self):
+        for how in ("remote", "local"):
+            self.start(f"set evaluate {how}", version="1.9.0", backend="Ascend")
+            self.gradb.run("step", '"type":"stopped"')
+            error = self.ask("watch WI", '"type":"(error|watchpoint)"')
+            self.assertIn("before the first step", json.dumps(error))
+            self.end()
+
+    def test_a_flag_of_the_device_is_seen_by_the_process_alone(self):
+        self.start("set evaluate remote", version="1.9.0", backend="Ascend")
+        self.watch(["OO"])
+        self.gradb.run("step", '"type":"stopped"')
+        self.assertEqual([command.watch_condition.condition for command in self.sets()], [2])
+        self.assertEqual(len(self.sets()[0].watch_condition.params), 0)
+        self.end()
+        self.start("set evaluate local", version="1.9.0", backend="Ascend")
+        error = self.ask("watch OO", '"type":"(error|watchpoint)"')
+        self.assertIn("only the process can see", json.dumps(error))
+
+    def test_own_conditions_are_never_sent(self):
+        self.start("set evaluate auto", "set stop-on-hit off", version="1.9.0", backend="Ascend", steps=3)
+        self.watch(["tensor_constant on zeros", "'max > 3 && min < -3' on line", "TL max_gt=1 on line if step > 2",
+                    "TO on scalar"])
+        hits = self.train()
+        self.assertEqual([(hit["watchpoint"], hit["step"]) for hit in hits], [(1, 1), (2, 2), (1, 2), (2, 3),
+                                                                              (3, 3), (1, 3)])
+        self.assertEqual([command.watch_condition.condition for command in self.sets()], [13])
+
+    def test_stops_at_the_end_of_the_step(self):
+        for version, backend in (("1.2.0", "GPU"), ("1.4.0", "GPU"), ("2.0.0", "GPU"), ("2.0.0", "Ascend")):
+            self.start("set evaluate local", version=version, backend=backend, steps=6)
+            self.watch([f"TL max_gt=4 on {name_of('line', 'Cast')}"])
+            stop = self.ask("continue", '"type":"stopped"')
+            self.assertEqual((stop["reason"], stop["step"], stop["at_step_end"]), ("hit", 3, True), version)
+            self.assertIn("watchpoint 1 (TL)", stop["text"])
+            hits = self.ask("info hits -a", '"type":"hits"')["hits"]
+            self.assertEqual([(hit["step"], hit["params"][1]["actual"]) for hit in hits], [(3, 6.0)])
+            self.end()
+
+    def test_a_gpu_holds_what_is_watched(self):
+        """By a watchpoint that the process never evaluates: it must not stop it, nor say anything."""
+        batch = Kernel(f"{SCOPE}/bn/BatchNorm-op120", "BatchNorm", (name_of("big", "Cast"),),
+                       lambda step: [np.full(3, step, np.float32)] * 5)
+        graph = network()
+        graph.kernels.append(batch)
+        self.start_local(version="2.0.0", backend="GPU", steps=3, graphs=[graph])
+        self.watch(["TO on nan", "TL max_gt=1 on bn", "WL max_gt=0"])
+        hits = self.train()
+        capture, = self.sets()
+        self.assertEqual(capture.watch_condition.condition, 14)
+        self.assertTrue(all(param.disabled for param in capture.watch_condition.params))
+        self.assertEqual({node.node_name.rpartition("/")[2] for node in capture.watch_nodes},
+                         {"Cast-op7", "BatchNorm-op120", *weights()})
+        self.assertEqual([kind for kind, _ in self.trainer.log if kind == "hits"], [])
+        seen = {(hit["watchpoint"], hit["node"].rpartition("/")[2], hit["slot"], hit["error"])
+                for hit in hits}
+        self.assertIn((1, "Cast-op7", 0, 0), seen)
+        self.assertEqual({key for key in seen if key[0] == 2},
+                         {(2, "BatchNorm-op120", slot, 256 if slot in (1, 2) else 0) for slot in range(5)})
+        self.assertIn((3, "moving.weight", 0, 0), seen)
+
+    def test_what_is_watched_no_more_is_held_no_more(self):
+        self.start_local(version="2.0.0", backend="GPU", steps=4)
+        self.watch(["TO on nan", "TO on line"])
+        self.gradb.run("step", '"type":"stopped"')
+        self.gradb.send("delete 1")
+        self.gradb.run("step", '"type":"stopped"')
+        self.gradb.send("delete 2")
+        self.gradb.run("step", '"type":"stopped"')
+        commands = [(value.delete, len(value.watch_nodes)) for kind, value in self.trainer.log if kind == "set"]
+        self.assertEqual(commands, [(False, 2), (False, 1), (True, 0)])
+        self.assertEqual(self.trainer.watchpoints, {})
+
+    def test_statistics_where_they_are_enough(self):
+        self.start_local(version="2.0.0", backend="Ascend", steps=2)
+        self.watch(["TL max_gt=0.5 on big", "TO on big_nan", "TZ on big_zeros", "TL mean_gt=-1 on big"])
+        self.gradb.send("delete 4")
+        hits = self.train()
+        self.assertEqual({level for level, _, _ in self.views()}, {fake.pb.ViewCMD.statistics})
+        self.assertEqual([(hit["watchpoint"], hit["step"]) for hit in hits],
+                         [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
+        self.assertEqual(hits[0]["params"][1]["actual"], float(np.sin(np.arange(40000, dtype=np.float32)).max()))
+
+    def test_values_where_statistics_tell_too_little(self):
+        for version, texts in (("2.0.0", ["TL mean_gt=-1 on big"]), ("2.0.0", ["TL max_gt=0.5 on big if mean > -1"]),
+                               ("2.0.0", ["TR range_percentage_gt=1 range_start_inclusive=0 "
+                                          "range_end_inclusive=1 on big"]),
+                               ("2.0.0", ["'std > 0.1' on big"]), ("1.4.0", ["TL max_gt=0.5 on big"])):
+            self.start_local(version=version, backend="Ascend", steps=1)
+            self.watch(texts)
+            self.assertEqual(len(self.train()), 1)
+            self.assertEqual(self.views()[-1], (fake.pb.ViewCMD.value, "Cast-op20", ""))
+            self.end()
+
+    def test_nan_in_the_extremes_of_2_3(self):
+        """From 2.3 on the process's extremes take NaN in; what is finite is looked at all the same."""
+        self.start_local(version="2.3.0", backend="Ascend", steps=1)
+        self.gradb.send("exclude big_nan")
+        self.watch(["TL max_gt=0.5 on big_nan", "TL max_gt=1 on big_nan"])
+        self.assertEqual([(hit["watchpoint"], hit["error"]) for hit in self.train()], [(1, 0)])
+
+    def test_the_step_before(self):
+        """From the process at first where it has it, then from our own copies: each value is fetched once."""
+        self.start_local(version="2.0.0", backend="Ascend", steps=3)
+        self.watch(["WCL abs_mean_update_ratio_gt=0.1 on moving.weight"])
+        hits = self.train()
+        self.assertEqual([hit["step"] for hit in hits], [1, 2, 3])
+        values = [view for view in self.views() if view[0] == fake.pb.ViewCMD.value]
+        self.assertEqual(values, [(0, "moving.weight", ""), (0, "moving.weight", "prev"),
+                                  (0, "moving.weight", ""), (0, "moving.weight", "")])
+
+    def test_too_little_room_for_the_step_before(self):
+        self.start_local("set max-cache 1", version="2.0.0", backend="Ascend", steps=3)
+        self.watch(["WCL abs_mean_update_ratio_gt=0.1 on moving.weight"])
+        hits = self.train()
+        self.assertEqual([(hit["step"], hit["error"]) for hit in hits], [(1, 0), (2, 0), (3, 0)])
+        self.assertEqual([view[2] for view in self.views() if view[0] == fake.pb.ViewCMD.value],
+                         ["", "prev"] * 3)
+        self.assertEqual(sum("max-cache is too small" in line for line in self.gradb.lines), 1)
+
+    def test_what_the_process_cannot_compare_moves_to_gradb(self):
+        self.start("set stop-on-hit off", version="1.9.0", backend="GPU", steps=5)
+        self.watch(["WCL abs_mean_update_ratio_gt=0.1 on moving.weight", "WL max_gt=0 on moving.weight"])
+        hits = self.train()
+        self.assertEqual(sum("cannot evaluate watchpoint 1 by itself" in line for line in self.gradb.lines), 1)
+        mine = [(hit["step"], hit["error"]) for hit in hits if hit["watchpoint"] == 1]
+        self.assertEqual([pair for pair in mine if not pair[1]], [(3, 0), (4, 0), (5, 0)])
+        self.assertEqual({error for _, error in mine}, {0, 4})
+        self.assertEqual([hit["step"] for hit in hits if hit["watchpoint"] == 2], [1, 2, 3, 4, 5])
+
+    def test_tensors_of_another_root_graph(self):
+        first, second = network(), network()
+        second.name = "kernel_graph_1"
+        for kernel in second.kernels:
+            kernel.name, kernel.inputs = "Eval/" + kernel.name, ()
+        second.parameters = {}
+        self.start_local(version="2.0.0", backend="Ascend", steps=4, graphs=[first, second], alternate=True)
+        self.watch([f"TO on {name_of('both', 'Cast')}", f"TO on Eval/{name_of('both', 'Cast')}"])
+        seen = [(hit["step"], hit["watchpoint"], hit["error"]) for hit in self.train()]
+        self.assertEqual([one for one in seen if not one[2]], [(1, 1, 0), (2, 2, 0), (3, 1, 0), (4, 2, 0)])
+        self.assertEqual({one[2] for one in seen}, {0, 32})
+
+    def test_a_process_that_holds_no_more_than_it_must(self):
+        self.start_local(version="1.9.0", backend="Ascend", steps=3, partial=True)
+        self.watch(["TO on both"])
+        seen = [(hit["step"], hit["error"]) for hit in self.train()]
+        self.assertEqual(seen, [(1, 32), (2, 0), (3, 0)])
+
+    def test_costs_add_up(self):
+        self.start_local(version="1.9.0", backend="Ascend", steps=3)
+        self.watch(["TL abs_mean_gt=0.1 on big", "TS abs_mean_lt=0.1 on big", "TO on line"])
+        self.gradb.run("step 2", '"type":"stopped"')
+        told = self.ask("info watchpoints", '"type":"watchpoints"')
+        self.assertEqual(len(told["watchpoints"]), 3)
+        self.assertGreater(told["total"]["compute_ns"], 0)
+        self.assertEqual(told["total"]["report_bytes"], 2 * (160000 + 41 * 4))
+
+    def test_changed_while_it_runs(self):
+        """A temporary watchpoint goes in the middle of an evaluation; the others go on."""
+        self.start("set evaluate local", version="1.9.0", backend="Ascend", steps=6)
+        self.gradb.send("twatch TO on both")
+        self.gradb.expect('"type":"watchpoint"')
+        self.watch(["TL max_gt=1 on big", "TO on all"])
+        self.gradb.run("continue", '"type":"stopped"')
+        first = self.ask("info hits -a", '"type":"hits"')["hits"]
+        self.gradb.run("continue", '"type":"stopped"')
+        second = self.ask("info hits -a", '"type":"hits"')["hits"][len(first):]
+        self.assertEqual([hit["watchpoint"] for hit in first if not hit["error"]].count(1), 1)
+        self.assertNotIn(1, [hit["watchpoint"] for hit in second])
+        self.assertEqual({hit["node"] for hit in first if hit["watchpoint"] == 3},
+                         {hit["node"] for hit in second if hit["watchpoint"] == 3} -
+                         {hit["node"] for hit in second if hit["node"].endswith(("Cast-op7", "broken.bias"))})
+
+    def test_many(self):
+        """Ten thousand operators: what is under way at a time is bounded, and so is what is held."""
+        kernels = [Kernel(f"Default/many/Add-op{i}", "Add", (), lambda step: [np.full(2, step, np.float32)])
+                   for i in range(10000)]
+        self.start_local(version="1.9.0", backend="Ascend", steps=1, graphs=[Graph("kernel_graph_0", kernels, {})])
+        self.watch(["TL max_gt=1 on all", "TL max_gt=0 on Add-op9999"])
+        self.assertEqual([hit["watchpoint"] for hit in self.train()], [2])
+
+    def test_ends_in_the_middle(self):
+        for how in ("vanish", "kill", "quit"):
+            self.start_local(version="1.9.0", backend="Ascend", steps=1000000)
+            self.watch(["TO on all"])
+            self.gradb.send("continue")
+            self.trainer.wait_note("view", count=100)
+            if how == "vanish":
+                self.trainer.vanish()
+                self.gradb.expect('"type":"(lost|ended|finished)"')
+            else:
+                self.gradb.interrupt()
+                self.gradb.expect('"type":"stopped"')
+                self.gradb.send(how)
+            self.gradb.send("quit")
+            self.assertEqual(self.gradb.finish(), 0)
+            self.end()
+
+
+class Recommended(Session):
+    def test_the_starter_set(self):
+        for backend, abbreviations in (("GPU", ["WI", "WCL", "GV", "TO", "TZ", "AR"]),
+                                       ("Ascend", ["WI", "WCL", "GV", "OO", "TO", "TZ", "AR"])):
+            self.start("set stop-on-hit off", version="1.9.0", backend=backend, steps=2)
+            self.gradb.run("recommend yes", "watchpoint")
+            told = self.ask("info watchpoints", '"type":"watchpoints"')["watchpoints"]
+            self.assertEqual([one["abbreviation"] for one in told], abbreviations)
+            hits = self.train()
+            self.assertGreater(len(hits), 0)
+            self.assertEqual([value.watch_condition.condition for value in
+                              (value for kind, value in self.trainer.log if kind == "set")][:len(told)],
+                             [14, 18, 16, *([2] if backend == "Ascend" else []), 13, 17, 21])
+            self.end()
+
+
+class Order(Session):
+    def test_hits_in_execution_order(self):
+        for version, backend in (("1.1.0", "Ascend"), ("1.2.0", "GPU"), ("1.3.0", "Ascend"), ("2.0.0", "GPU"),
+                                 ("2.0.0", "Ascend")):
+            for how in ("remote", "local"):
+                self.start(f"set evaluate {how}", "set stop-on-hit off", version=version, backend=backend, steps=1)
+                self.watch(["TZ zero_percentage_ge=0 on all"])
+                hits = [hit for hit in self.train() if not hit["error"]]
+                names = [kernel.name for kernel in self.trainer.graphs[0].kernels]
+                places = [(names.index(hit["node"]), hit["slot"]) for hit in hits if hit["node"] in names]
+                self.assertEqual(places, sorted(places), (version, backend, how))
+                self.assertGreater(len(places), 15)
+                self.end()
 
 
 if __name__ == "__main__":
