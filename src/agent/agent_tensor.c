@@ -260,8 +260,9 @@ static bool copy_take(struct agent_copy **slot, const struct agent_value *value)
     return true;
 }
 
-void agent_keep_node(struct agent *a, struct agent_node *node, bool capture)
+bool agent_keep_node(const struct agent *a, struct agent_node *node, bool capture)
 {
+    bool ok = true;
     uint32_t id = (uint32_t)(node - a->nodes);
     for (uint32_t i = 0; i < node->slot_count; i++) {
         struct agent_value value;
@@ -273,10 +274,9 @@ void agent_keep_node(struct agent *a, struct agent_node *node, bool capture)
         if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
             continue; /* the captured value is the current one */
         }
-        if (!copy_take(copy, &value)) {
-            agent_set_error(a, "out of memory for a copy of %.100s", node->name);
-        }
+        ok = copy_take(copy, &value) && ok;
     }
+    return ok;
 }
 
 void agent_keep_collect(struct agent *a)
