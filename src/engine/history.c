@@ -303,13 +303,12 @@ const unsigned char *history_at(const struct gd_history *history, uint32_t place
     return records + (size_t)place * HISTORY_RECORD;
 }
 
-/* The place of the tensor's record of this step and generation, to be written again. */
+/* Is the tensor's last record, still there, of this step and generation? */
 static bool same_step(const struct gd_history *history, const struct history_tensor *of,
-                      int64_t step, struct history_record *ret)
+                      int64_t step)
 {
     return of->last != HISTORY_NONE && history->sequence_of[of->last] == of->last_sequence &&
-           history_get_record(history_at(history, of->last), ret) &&
-           ret->generation == history->generation && ret->value.step == step;
+           of->last_generation == history->generation && of->last_step == step;
 }
 
 int history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
@@ -318,7 +317,7 @@ int history_add(struct gd_history *history, const struct gd_history_tensor *tens
     uint32_t index = tensor->name
                          ? history_find(history, tensor->name, tensor->slot, tensor->is_scalar)
                          : HISTORY_NONE;
-    struct history_record out, old;
+    struct history_record out;
     struct history_tensor *of;
     uint32_t place;
     int rc = GD_OK;
@@ -344,15 +343,17 @@ int history_add(struct gd_history *history, const struct gd_history_tensor *tens
     of = &history->tensors[index];
     out = (struct history_record){
         .tensor = index, .generation = history->generation, .value = *record};
-    if (same_step(history, of, record->step, &old)) {
-        out.sequence = old.sequence;
-        out.number = old.number;
+    if (same_step(history, of, record->step)) {
+        out.sequence = of->last_sequence;
+        out.number = of->about.seen;
         place = of->last;
     } else {
         out.sequence = history->next_sequence++;
         out.number = ++of->about.seen;
         place = (uint32_t)(out.sequence % history->places);
         history_link(history, place, out.sequence, index);
+        of->last_step = record->step;
+        of->last_generation = history->generation;
     }
     history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, &out);
     return GD_OK;

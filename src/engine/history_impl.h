@@ -39,6 +39,8 @@ struct history_tensor {
     struct gd_history_tensor about; /* strings in the arena */
     uint32_t last;                  /* place of its newest record; HISTORY_NONE */
     uint64_t last_sequence;
+    int64_t last_step; /* of that record, and its generation; where it is written */
+    uint32_t last_generation;
 };
 
 struct history_set { /* of 64-bit hashes */
