@@ -64,7 +64,7 @@ static int build(struct gd_watching *w, struct gd_err *err)
     if (!rc)
         rc = watching_build(w, number, revision, err);
     if (rc) /* the tensors would speak of covers that are others now */
-        watching_clear_plans(w);
+        watching_drop_plans(w);
     free(number);
     free(revision);
     return rc;
@@ -98,13 +98,12 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all)
     struct gd_err err;
     w->building = true;
     w->stale = false;
-    if (build(w, &err)) {
+    if (build(w, &err))
         warn_once(w, &w->warned_memory, &err);
-    } else {
-        if (w->session->target && watching_push(w, &err))
-            warn_once(w, &w->warned_push, &err);
+    else
         watching_push_remote(w);
-    }
+    if (w->session->target && watching_push(w, &err))
+        warn_once(w, &w->warned_push, &err);
     w->building = false;
     tell_problems(w, quiet, all);
 }
