@@ -11,22 +11,32 @@
 
 struct bins {
     double lo, hi, step, scale;
+    double doubt; /* how near an edge, in bins, rounding may have taken the wrong one */
     int64_t count;
 };
 
-/* The bin of each element, `count` for those outside. Edges and the corrections for rounding are
- * those of numpy.histogram. */
+/* Edges, and the corrections for rounding at them, are those of numpy.histogram. */
+static int64_t correct(const struct bins *bins, double x, int64_t bin)
+{
+    if (bin > 0 && x < bins->lo + bins->step * (double)bin)
+        return bin - 1;
+    if (bin + 1 < bins->count && x >= bins->lo + bins->step * (double)(bin + 1))
+        return bin + 1;
+    return bin;
+}
+
+/* The bin of each element, `count` for those outside. */
 static void find_bins(const double *x, size_t n, const struct bins *bins, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++) {
         bool inside = (x[i] >= bins->lo) & (x[i] <= bins->hi);
         double place = inside ? (x[i] - bins->lo) * bins->scale : 0;
         int64_t bin = (int64_t)place;
+        double from_edge = place - (double)bin;
 
         bin = bin < bins->count ? bin : bins->count - 1;
-        bool below = (bin > 0) & (x[i] < bins->lo + bins->step * (double)bin);
-        bool above = (bin + 1 < bins->count) & (x[i] >= bins->lo + bins->step * (double)(bin + 1));
-        bin += (int64_t)(above & !below) - (int64_t)below;
+        if (!(from_edge > bins->doubt && from_edge < 1 - bins->doubt))
+            bin = correct(bins, x[i], bin);
         ret[i] = inside ? bin : bins->count;
     }
 }
@@ -103,6 +113,7 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
     b = (struct bins){.lo = lo * shrink, .hi = hi * shrink, .count = (int64_t)bins};
     b.step = (b.hi - b.lo) / (double)bins;
     b.scale = (double)bins / (b.hi - b.lo);
+    b.doubt = (double)bins * 0x1p-40;
     fill(tensor, &b, shrink, ret);
     fesetenv(&environment);
     return GD_OK;
