@@ -189,11 +189,16 @@ static int weight(const struct gd_session *session, const struct gd_hit *hit)
            (!hit->error && !hit->traced && hit->step == session->stop.step ? 1 : 0);
 }
 
-/* Position in `order` where one begins; the last of all when none is of this stop. */
+/* Position in `order` where one begins; when none is of this stop, the first of the last step that
+ * has any. */
 static size_t start_of(const struct gd_session *session, const size_t *order, size_t count)
 {
     size_t found = count - 1;
     int best = 0;
+    while (found > 0 &&
+           session->hits[order[found - 1]].step == session->hits[order[count - 1]].step) {
+        found--;
+    }
     for (size_t i = 0; i < count; i++) {
         int w = weight(session, &session->hits[order[i]]);
         if (w > best) {
@@ -383,7 +388,7 @@ const struct command cmd_hits_table[] = {
      .usage = "hit [next | previous | N]",
      .summary = "Go to a hit: its node becomes the current one, with advice",
      .help =
-         "Without an argument: the first of this stop, or the one selected before. Hits are in\n"
+         "Without an argument: the one selected before, else the first of this stop. Hits are in\n"
          "order of step and execution; \"info hits\" gives their numbers.\n"
          "Examples:\n"
          "  hit\n"
