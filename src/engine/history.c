@@ -311,28 +311,15 @@ static bool same_step(const struct gd_history *history, const struct history_ten
            of->last_generation == history->generation && of->last_step == step;
 }
 
-int history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
-                const struct gd_history_record *record, bool late, struct gd_err *err)
+int history_record(struct gd_history *history, uint32_t index,
+                   const struct gd_history_record *record, bool late, struct gd_err *err)
 {
-    uint32_t index = tensor->name
-                         ? history_find(history, tensor->name, tensor->slot, tensor->is_scalar)
-                         : HISTORY_NONE;
-    struct history_record out;
-    struct history_tensor *of;
+    struct history_tensor *of = &history->tensors[index];
+    struct history_record out = {.tensor = index, .value = *record};
     uint32_t place;
-    int rc = GD_OK;
 
     if (!history->map) {
         return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
-    }
-    if (record->step < 0) {
-        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
-    }
-    if (index == HISTORY_NONE) {
-        rc = write_tensor(history, tensor, &index, err);
-    }
-    if (rc) {
-        return rc;
     }
     if (record->step < history->last_step && !late) {
         history->generation++; /* the training began again */
@@ -340,9 +327,7 @@ int history_add(struct gd_history *history, const struct gd_history_tensor *tens
     } else if (record->step > history->last_step) {
         history->last_step = record->step;
     }
-    of = &history->tensors[index];
-    out = (struct history_record){
-        .tensor = index, .generation = history->generation, .value = *record};
+    out.generation = history->generation;
     if (same_step(history, of, record->step)) {
         out.sequence = of->last_sequence;
         out.number = of->about.seen;
@@ -359,10 +344,35 @@ int history_add(struct gd_history *history, const struct gd_history_tensor *tens
     return GD_OK;
 }
 
+int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
+                  struct gd_err *err)
+{
+    uint32_t index = HISTORY_NONE;
+
+    if (tensor->name) {
+        index = history_find(history, tensor->name, tensor->slot, tensor->is_scalar);
+    }
+    if (!history->map) {
+        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+    }
+    if (index == HISTORY_NONE) {
+        return write_tensor(history, tensor, ret, err);
+    }
+    *ret = index;
+    return GD_OK;
+}
+
 int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
                    const struct gd_history_record *record, struct gd_err *err)
 {
-    return history_add(history, tensor, record, false, err);
+    uint32_t index = 0;
+    int rc;
+
+    if (record->step < 0) {
+        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
+    }
+    rc = history_enter(history, tensor, &index, err);
+    return rc ? rc : history_record(history, index, record, false, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
