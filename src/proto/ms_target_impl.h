@@ -171,7 +171,8 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
                   void *ctx, struct gd_err *err);
 /* The same for a whole tensor, with others in one command where they are small. It had known_bytes
  * last time (0: not known): a small one is asked for without asking for its size first. A value of
- * the step before is asked for next, since somebody holds this step's until it comes. */
+ * the step before is asked for next, since somebody holds this step's until it comes. Whoever has
+ * asked for all that he wants calls ms_pump. */
 int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
                   uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 /* What the process computes itself; figures that it does not tell are NaN. Wants has_levels. */

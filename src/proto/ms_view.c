@@ -142,7 +142,6 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
         add_view_first(target, view);
     else
         add_view(target, view);
-    ms_pump(target);
     return GD_OK;
 }
 
@@ -158,7 +157,6 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
     view->stats_fn = fn;
     view->ctx = ctx;
     add_view(target, view);
-    ms_pump(target);
     return GD_OK;
 }
 
@@ -187,22 +185,25 @@ static bool goes_along(const struct ms_view *view, const struct ms_view *first, 
            (view->bytes && view->bytes <= MAX_TOGETHER && bytes <= MAX_TOGETHER - view->bytes);
 }
 
+static struct gd_ms_view_item item_of(const struct gd_ms_target *target, const struct ms_view *view)
+{
+    struct gd_node_info info;
+    bool truncate =
+        gd_graph_node(target->base.session->graph, view->ref.node, &info) && is_stored(&info);
+    return (struct gd_ms_view_item){view->name, view->ref.slot, view->ref.iter == GD_PREVIOUS,
+                                    truncate};
+}
+
 int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
 {
-    struct gd_ms_view_item items[MAX_VIEWS];
     struct ms_view *first = target->views;
-    size_t count = 0;
-    /* One of unknown size goes alone. */
-    uint64_t bytes = first->bytes ? 0 : MAX_TOGETHER;
-    for (struct ms_view *view = first; view && count < MAX_VIEWS; view = view->next) {
-        struct gd_node_info info;
-        if (view != first && !goes_along(view, first, bytes))
-            break;
-        bool truncate =
-            gd_graph_node(target->base.session->graph, view->ref.node, &info) && is_stored(&info);
-        items[count++] = (struct gd_ms_view_item){view->name, view->ref.slot,
-                                                  view->ref.iter == GD_PREVIOUS, truncate};
-        bytes = view->bytes < MAX_TOGETHER - bytes ? bytes + view->bytes : MAX_TOGETHER;
+    struct gd_ms_view_item items[MAX_VIEWS] = {item_of(target, first)};
+    uint64_t bytes = first->bytes && first->bytes < MAX_TOGETHER ? first->bytes : MAX_TOGETHER;
+    size_t count = 1;
+    for (const struct ms_view *view = first->next;
+         view && count < MAX_VIEWS && goes_along(view, first, bytes); view = view->next) {
+        items[count++] = item_of(target, view);
+        bytes += first->level == GD_MS_VALUE ? view->bytes : 0;
     }
     int rc = gd_ms_write_views(out, items, count, first->level);
     for (struct ms_view *view = first; rc == GD_OK && count; view = view->next, count--)

@@ -491,7 +491,8 @@ class Local(Session):
             else:
                 self.gradb.interrupt()
                 self.gradb.expect('"type":"stopped"')
-                self.gradb.send(how)
+                if how == "kill":
+                    self.gradb.run("kill", '"type":"(finished|ended)"')
             self.gradb.send("quit")
             self.assertEqual(self.gradb.finish(), 0)
             self.end()
