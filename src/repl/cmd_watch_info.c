@@ -181,22 +181,16 @@ static void total_meaning(struct command_call *call, const struct overview *view
         }
         return;
     }
-    out_printf(call->out, "%s watched now", inspect_plural(call, total->tensors, "tensor"));
-    if (total->reports) {
-        out_printf(call->out, "; waited %s for %s", ns_text(call, total->wait_ns),
-                   inspect_plural(call, total->reports, "report"));
+    out_printf(call->out, "%s watched now\n", inspect_plural(call, total->tensors, "tensor"));
+    uint64_t ns = total->compute_ns + total->wait_ns;
+    bool alone = session && call->debugger->session_count == 1;
+    if (!alone || ns == 0 || session->timing.steps_run == 0 || !(session->timing.running > 0)) {
+        return;
     }
-    if (session && session->timing.steps_run > 0 && call->debugger->session_count == 1) {
-        out_printf(call->out, "; %s a step",
-                   ns_text(call, (total->compute_ns + total->wait_ns) /
-                                     (uint64_t)session->timing.steps_run));
-    }
-    if (session && session->timing.running > 0 && call->debugger->session_count == 1) {
-        out_printf(call->out, ", %.2g%% of its time",
-                   100 * (double)(total->compute_ns + total->wait_ns) / 1e9 /
-                       session->timing.running);
-    }
-    out_printf(call->out, "\n");
+    out_printf(call->out, "Watching takes %s a step, %.2g%% of the time; waited %s for %s\n",
+               ns_text(call, ns / (uint64_t)session->timing.steps_run),
+               100 * (double)ns / 1e9 / session->timing.running, ns_text(call, total->wait_ns),
+               inspect_plural(call, total->reports, "report"));
 }
 
 static int ask_costs(struct command_call *call, struct overview *view, struct gd_err *err)

@@ -50,7 +50,7 @@ def normalise(text):
         (r"(?m)^\{\"v\":1,\"type\":\"log\".*\n", ""),
         (r"(?m)^(\d+ +(?:watch|trace|twatch) +[yn] +\w+ +\S+ +\S+ +\S+) .*$", r"\1 COST"),
         (r"(?m)^((?:total|others) .*?\d) +[\d.]+ (?:us|ms|s) .*$", r"\1 COST"),
-        (r"(?m)^(\d+ tensors? watched now).*$", r"\1"),
+        (r"(?m)^Watching takes .*\n", ""),
         (r'"(cost_ns|cost_bytes|compute_ns|wait_ns|report_bytes)":\d+', r'"\1":0'),
     )
     for pattern, word in rules:

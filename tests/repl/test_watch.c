@@ -291,15 +291,15 @@ static void the_table_adds_up(void **state)
     net_expect_part(n, "trace TO on net/fc1.weight, net/big", "Trace 1");
     net_expect_part(n, "trace TL max_gt=5 on net/big", "Trace 2");
     net_expect_part(n, "step 4", "step 7.\n");
-    net_expect(
-        n, "info watchpoints",
-        "Num  Kind    Enb  When      Nodes    Hits     Checks      Cost  Share    Reports\n"
-        "1    trace   y    step          2       4          8      6 us  75.0%     341 B\n"
-        "       TO on net/fc1.weight, net/big\n"
-        "2    trace   y    step          1       4          4      2 us  25.0%     171 B\n"
-        "       TL max_gt=5 on net/big\n"
-        "total                                8         12      8 us 100.0%     512 B\n"
-        "2 tensors watched now; waited 4 us for 4 reports; 2 us a step, 0.0024% of its time\n");
+    net_expect(n, "info watchpoints",
+               "Num  Kind    Enb  When      Nodes    Hits     Checks      Cost  Share    Reports\n"
+               "1    trace   y    step          2       4          8      6 us  75.0%     341 B\n"
+               "       TO on net/fc1.weight, net/big\n"
+               "2    trace   y    step          1       4          4      2 us  25.0%     171 B\n"
+               "       TL max_gt=5 on net/big\n"
+               "total                                8         12      8 us 100.0%     512 B\n"
+               "2 tensors watched now\n"
+               "Watching takes 2 us a step, 0.0024% of the time; waited 4 us for 4 reports\n");
     net_expect_part(n, "info watchpoints 1", "       net/fc1.weight\n       net/big\n");
     net_expect_part(n, "info watchpoints 9", "there is no watchpoint 9");
     n->fake.never_answer = true; /* Ctrl-C */
