@@ -63,10 +63,10 @@ void agent_arm(struct agent *a)
 void agent_mark_nodes(struct agent *a)
 {
     for (uint32_t id = 1; id < a->node_count; id++) {
-        struct agent_node *node = &a->nodes[id];
+        const struct agent_node *node = &a->nodes[id];
         bool marked =
             node->flags & (NODE_BREAK | NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT);
-        atomic_store_explicit(&node->marked, marked, memory_order_relaxed);
+        POKE(a->passes[id].marked, (unsigned char)marked);
     }
 }
 
@@ -500,7 +500,7 @@ static void node_did(struct agent *a, gradb_node id)
         phase_begins(a, node->phase);
         node = &a->nodes[id];
     }
-    node->ran_step = PEEK(a->step);
+    a->passes[id].ran_step = PEEK(a->step);
     a->last_node = id;
     if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
         return; /* that was the stop of this place */
@@ -515,14 +515,17 @@ static void node_did(struct agent *a, gradb_node id)
  * node table changes only on this thread, and the rest is read when this thread stands. */
 static bool pass_by(struct agent *a, gradb_node id)
 {
-    struct agent_node *node = PEEK(a->quick) && PEEK(a->pid) ? agent_node_at(a, id) : NULL;
-    if (!node || PEEK(node->marked)) {
+    if (!PEEK(a->quick) || !PEEK(a->pid) || id == 0 || id >= a->node_count) {
         return false;
     }
-    if (node->phase != 0 && PEEK(a->in_step)) {
-        POKE(a->phase, (unsigned)node->phase);
+    struct agent_pass *pass = &a->passes[id];
+    if (PEEK(pass->marked)) {
+        return false;
     }
-    node->ran_step = PEEK(a->step);
+    if (pass->phase != 0 && PEEK(a->in_step)) {
+        POKE(a->phase, (unsigned)pass->phase);
+    }
+    pass->ran_step = PEEK(a->step);
     a->last_node = id;
     return true;
 }

@@ -82,9 +82,15 @@ struct agent_node {
     uint32_t input_count, attr_count, frame_count, slot_count;
     uint8_t kind, phase;
     uint8_t flags;
-    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
-    int64_t first_step;  /* it cannot have run before this one */
+    int64_t first_step; /* it cannot have run before this one */
+};
+
+/* What is touched whenever a node runs, apart from the rest: a graph may have many nodes, and few
+ * that anybody looks at. */
+struct agent_pass {
     int64_t ran_step;    /* the last step in which it was seen to run; 0 never seen */
+    uint8_t phase;       /* of the node */
+    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
 };
 
 struct agent_late_input { /* from gradb_add_inputs */
@@ -152,8 +158,9 @@ struct agent {
 
     /* the graph; strings live in the arena */
     struct gd_arena arena;
-    struct agent_node *nodes; /* nodes[0] is not used */
-    uint32_t node_count;      /* with nodes[0]: the next id */
+    struct agent_node *nodes;  /* nodes[0] is not used */
+    struct agent_pass *passes; /* by id, too */
+    uint32_t node_count;       /* with nodes[0]: the next id */
     uint32_t node_capacity;
     uint32_t published; /* ids below this may be sent */
     struct agent_late_input *late;
