@@ -157,6 +157,7 @@ static void test_open_while_written(void **state)
     struct gd_history *history = hist_create(64 * KIB), *reader;
 
     (void)state;
+    hist_expect_no_file(64 * KIB, GD_ESTATE, "is being written");
     hist_add(history, "a", 1, 10);
     reader = hist_open_again();
     hist_add(history, "a", 2, 20);
