@@ -8,6 +8,7 @@
 
 #include "engine/watchpoint.h"
 #include "repl/commands.h"
+#include "repl/hits.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/stacks.h"
@@ -21,15 +22,8 @@
 
 static const char *hit_abbr(struct command_call *call, const struct gd_hit *hit)
 {
-    const struct gd_watchpoint *watch = NULL;
-    if (hit->kind) {
-        return hit->kind->abbr;
-    }
-    if (hit->expression[0] == '\0') {
-        watch = gd_watchpoint_at(call->debugger, hit->watchpoint);
-    }
-    return watch && watch->condition ? watch->condition->abbr
-                                     : inspect_printf(call, "#%d", hit->watchpoint);
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    return condition ? condition->abbr : inspect_printf(call, "#%d", hit->watchpoint);
 }
 
 /* The index-th different abbreviation of what fired there at this stop; NULL: no more. */
@@ -637,40 +631,41 @@ static int of_hit(struct command_call *call, const struct gd_hit *hit, struct qu
     return GD_OK;
 }
 
-static int hit_number(struct command_call *call, const char *text, const struct gd_hit **ret,
-                      struct gd_err *err)
+/* That it could not be checked explains something only when the value itself was the reason. */
+static bool tells(const struct gd_session *session, const struct gd_hit *hit)
 {
-    const struct gd_session *session = call->session;
-    int64_t number = 0;
-    int rc = arg_count(text, 1, INT64_MAX, &number, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (session->hit_count == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired");
-    }
-    if ((uint64_t)number <= session->hits_dropped ||
-        (uint64_t)number > session->hits_dropped + session->hit_count) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no hit %lld: `info hits` lists %zu to %zu",
-                       (long long)number, session->hits_dropped + 1,
-                       session->hits_dropped + session->hit_count);
-    }
-    *ret = &session->hits[(size_t)number - 1 - session->hits_dropped];
-    return GD_OK;
+    return hit->stop_sequence == session->stop.sequence &&
+           (hit->error == 0 || (hit->error & (GD_HIT_NAN | GD_HIT_INF)));
 }
 
-static const struct gd_hit *last_hit(const struct gd_session *session)
+/* The hit that was selected, when it belongs to this stop, else the last one of this stop. */
+static const struct gd_hit *present_hit(struct command_call *call)
 {
+    const struct gd_session *session = call->session;
+    const struct gd_hit *selected = session->hit_count ? hits_current(call, NULL) : NULL;
+    if (selected && tells(session, selected)) {
+        return selected;
+    }
     for (size_t i = session->hit_count; i-- > 0;) {
-        const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            return NULL;
+        if (tells(session, &session->hits[i])) {
+            return &session->hits[i];
         }
-        if (!hit->traced) {
-            return hit;
+        if (session->hits[i].stop_sequence != session->stop.sequence) {
+            break;
         }
     }
     return NULL;
+}
+
+static int find_hit(struct command_call *call, const char *text, const struct gd_hit **ret,
+                    struct gd_err *err)
+{
+    int64_t number = 0;
+    int rc = arg_count(text, 1, INT64_MAX, &number, err);
+    if (rc == GD_OK && call->session->hit_count == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired");
+    }
+    return rc == GD_OK ? hits_find(call->session, (uint64_t)number, ret, err) : rc;
 }
 
 static int parse(struct command_call *call, struct question *ret, struct gd_err *err)
@@ -682,11 +677,11 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
         return rc;
     }
     if (call->argc == 0) {
-        hit = last_hit(call->session);
+        hit = present_hit(call);
         return hit ? of_hit(call, hit, ret, err) : inspect_node(call, NULL, &ret->node, err);
     }
     if (strcmp(call->argv[0], "hit") == 0 && call->argc == 2) {
-        rc = hit_number(call, call->argv[1], &hit, err);
+        rc = find_hit(call, call->argv[1], &hit, err);
         return rc == GD_OK ? of_hit(call, hit, ret, err) : rc;
     }
     inspect_join_slices(call);
@@ -757,7 +752,7 @@ const struct command cmd_why_table[] = {
             "Goes upstream from the tensor, through its inputs, from gradients to the forward\n"
             "pass and from weights to the optimizer, to the first node in execution order\n"
             "whose output is bad while its inputs are good, and says what happened there.\n"
-            "Without an argument it begins at the last hit of this stop, else at the current\n"
+            "Without an argument it begins at the hit of this stop, else at the current\n"
             "node. `hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
             "large values) follows from the condition that fired, else from the value.\n"
             "\n"

@@ -134,6 +134,11 @@ class Why(unittest.TestCase):
         record, _ = self.why("dead-relu", "step 2", "why Gradients/Default/network/block0/mlp/ReluGrad-op43")
         self.assertEqual((record["looked_for"], record["rule"]), ("zero", "dead-relu"))
 
+    def test_frozen_weight(self):
+        record, _ = self.why("frozen-weight", "watch WNC on block0/mlp/fc.weight", "continue", "why")
+        self.assertEqual(record["rule"], "not-trained")
+        self.assertIn("Nothing updates Default/network/block0/mlp/fc.weight", record["text"])
+
     def test_text(self):
         text = run("nan-log", "watch TO on all", "continue", "delete", "step", "why NLLLoss-op30", "why NLLLoss-op30 -a",
                    json_lines=False)

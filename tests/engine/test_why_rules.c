@@ -653,6 +653,22 @@ static void zeros(void **state)
     assert_non_null(strstr(b->why.text, "it was made so"));
 }
 
+static void weight_that_no_optimizer_takes(void **state)
+{
+    struct bench *b = *state;
+    struct training t = make_training(b, "SGD");
+    gd_node_id frozen = bench_leaf(b, "net/frozen.weight", "Parameter");
+
+    bench_stop(b, 9, NONE);
+    fill_training(b, &t);
+    set_weight(b, &t, 1, 0);
+    bench_value(b, frozen, bench_finite(-1, 1), 9);
+    bench_ask(b, frozen, GD_BAD_ZERO);
+    bench_expect(b, frozen, "not-trained", "SGD works on other weights, and not on this one");
+    bench_ask(b, t.w, GD_BAD_ZERO);
+    bench_expect(b, NONE, "", "net/fc.weight:0 is not all zero");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -672,6 +688,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(jump_of_an_activation, setup, teardown),
         cmocka_unit_test_setup_teardown(jump_by_what_was_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros, setup, teardown),
+        cmocka_unit_test_setup_teardown(weight_that_no_optimizer_takes, setup, teardown),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
