@@ -88,7 +88,8 @@ struct ms_plans {
     size_t next; /* job */
     size_t waiting;
     uint64_t began, busy;
-    int64_t last_step; /* that was gone through; INT64_MIN none */
+    int64_t last_step;  /* that was gone through, or done when the first plan was set */
+    bool warned_missed; /* that a step went by */
     bool stop;
     char why[160];
     struct ms_batch judged, recorded;

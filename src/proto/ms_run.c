@@ -55,7 +55,7 @@ static void update_after(struct gd_ms_target *target, const struct gd_ms_metadat
         at->at_end = !hit_by_operator(run, metadata);
     } else {
         bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
-        at->at_end = !reached && !run->any_hits;
+        at->at_end = !reached && !hit_by_operator(run, metadata);
     }
     int64_t step = at->base + metadata->cur_step + 1;
     if (step < at->step) { /* the counter began anew */
@@ -75,7 +75,7 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
     if (run->sent == MS_SENT_STEP || target->version.stops_twice)
         at->at_end = grown;
     else /* from 1.3 a node stop at the last kernel stands for the end of the step */
-        at->at_end = grown && !reached && !run->any_hits;
+        at->at_end = grown && !reached && !hit_by_operator(run, metadata);
     int64_t step = at->base + metadata->cur_step + (at->at_end ? 0 : 1);
     if (step < at->step) {
         at->base += at->step - step;

@@ -313,6 +313,26 @@ static void test_once_a_step_and_not_at_nodes(void **state)
     assert_int_equal(world.commands, 1); /* nothing had changed since */
 }
 
+/* A process that is stepped by nodes does not stop at the end of the step as well. */
+static void test_a_step_without_a_stop_at_its_end(void **state)
+{
+    (void)state;
+    connect("2.0.0", true);
+    watch("TL", "max_gt", 5, "Default/a/Op-op3");
+    resume(GD_RUN_NEXT);
+    wait_at(0, "");
+    wait_at(0, "Default/a/Op-op9");
+    assert_int_equal(world.session->stop.step, 1);
+    assert_string_equal(world.warning, "");
+    resume(GD_RUN_NEXT);
+    wait_at(1, "Default/a/Op-op0");
+    assert_int_equal(world.session->stop.step, 2);
+    assert_non_null(strstr(world.warning, "step 1 went by"));
+    resume(GD_RUN_STEP);
+    wait_at(1, "Default/a/Op-op9");
+    view(GD_MS_BASE, 1); /* the second is looked at */
+}
+
 /* ---- the step before ----------------------------------------------------------------------- */
 
 static void test_the_step_before_comes_from_the_process_or_was_kept(void **state)
@@ -603,6 +623,7 @@ int main(void)
         TEST(test_a_hit_stops_at_the_end_of_the_step),
         TEST(test_small_ones_go_together_and_large_ones_alone),
         TEST(test_once_a_step_and_not_at_nodes),
+        TEST(test_a_step_without_a_stop_at_its_end),
         TEST(test_the_step_before_comes_from_the_process_or_was_kept),
         TEST(test_no_value_of_the_step_before),
         TEST(test_what_the_process_cannot),
