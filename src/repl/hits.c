@@ -162,7 +162,11 @@ static bool has_set_value(const struct gd_hit *hit)
 
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 {
-    add_where(hit, out);
+    bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
+                 strcmp(hit->param[0].name, hit->node_name) == 0; /* its value says where */
+    if (!named) {
+        add_where(hit, out);
+    }
     if (hit->error) {
         char why[256];
         gd_hit_error_text(hit->error, why, sizeof(why));
@@ -172,7 +176,8 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
     for (int i = 0; i < hit->param_count; i++) {
         const struct gd_hit_param *param = &hit->param[i];
         if (!has_set_value(hit)) {
-            gd_buf_printf(out, " %s=%.9g", param->name, param->actual_value);
+            gd_buf_printf(out, "%s%s=%.9g", named && i == 0 ? "" : " ", param->name,
+                          param->actual_value);
         } else if (param->hit) {
             gd_buf_printf(out, " %s=%.9g (%.9g)", param->name, param->set_value,
                           param->actual_value);
@@ -182,7 +187,16 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-static void add_params(cJSON *object, const struct gd_hit *hit)
+/* One that only says how another is tested, or how the condition is, has no actual value. */
+static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
+{
+    const struct gd_condition_param *known =
+        condition ? gd_condition_param(condition, param->name) : NULL;
+    return !known || known->statistic != GD_STAT_NONE;
+}
+
+static void add_params(cJSON *object, const struct gd_condition *condition,
+                       const struct gd_hit *hit)
 {
     cJSON *params = cJSON_AddArrayToObject(object, "params");
     for (int i = 0; i < hit->param_count; i++) {
@@ -195,7 +209,9 @@ static void add_params(cJSON *object, const struct gd_hit *hit)
         if (has_set_value(hit)) {
             inspect_add_double(param, "value", hit->param[i].set_value);
         }
-        inspect_add_double(param, "actual", hit->param[i].actual_value);
+        if (has_actual_value(condition, &hit->param[i])) {
+            inspect_add_double(param, "actual", hit->param[i].actual_value);
+        }
         cJSON_AddItemToArray(params, param);
     }
 }
@@ -228,7 +244,7 @@ cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit,
         gd_hit_error_text(hit->error, why, sizeof(why));
         cJSON_AddStringToObject(object, "reason", why);
     }
-    add_params(object, hit);
+    add_params(object, condition, hit);
     return object;
 }
 
@@ -350,7 +366,13 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->watchpoint = hit->watchpoint;
         told->head = head_of(repl, hit, prefix);
     }
-    gd_buf_puts(&text, "  ");
+    if (hit->is_scalar && told->head) { /* there is one in a step: it goes on the same line */
+        gd_buf_printf(&text, "%s: ", told->head);
+        free(told->head);
+        told->head = NULL;
+    } else {
+        gd_buf_puts(&text, "  ");
+    }
     repl_hit_text(hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
     if (line && !(hit->error && count_unclear(repl, hit->error, line))) {
