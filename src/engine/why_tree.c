@@ -231,7 +231,8 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     }
     snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
     gd_buf_printf(&ret->text, "%s is %s itself (%s), before any operator of the step ran.",
-                  why_name(walk, leaf), bad_word(walk->bad), leaf->note);
+                  why_name(walk, leaf), bad_word(walk->bad),
+                  leaf->late_bad ? "as it still is after the update" : leaf->note);
     if (since >= 0) {
         gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
     } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
