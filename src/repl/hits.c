@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/hits.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,9 +188,13 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* One that only says how another is tested, or how the condition is, has no actual value. */
+/* One that was not tested, that only says how another is tested, or whose figure could not be had,
+ * has no actual value. */
 static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
 {
+    if (param->disabled || isnan(param->actual_value)) {
+        return false;
+    }
     const struct gd_condition_param *known =
         condition ? gd_condition_param(condition, param->name) : NULL;
     return !known || known->statistic != GD_STAT_NONE;
@@ -265,11 +270,12 @@ static char *safe_copy(struct repl *repl, const char *text)
     return copy;
 }
 
-/* A line below the watchpoint's own, unless there were enough in this step. */
-static void tell(struct repl *repl, const char *line)
+/* A line below the watchpoint's own, unless there were enough in this step: then only what `must`
+ * be told. */
+static void tell(struct repl *repl, const char *line, bool must)
 {
     struct repl_told *told = &repl->told;
-    if (told->lines >= TOLD_IN_A_STEP) {
+    if (told->lines >= TOLD_IN_A_STEP && !must) {
         told->left_out++;
         return;
     }
@@ -293,7 +299,7 @@ static void tell_unclear(struct repl *repl)
         snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)",
                  unclear->count, why, told->watchpoint);
         if (unclear->count > 0 && unclear->first) {
-            tell(repl, unclear->count > 1 ? line : unclear->first);
+            tell(repl, unclear->count > 1 ? line : unclear->first, false);
         }
         free(unclear->first);
         *unclear = (struct repl_unclear){.count = 0};
@@ -375,8 +381,9 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
     }
     repl_hit_text(hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
+    bool stops = told->head && !hit->traced && !hit->error; /* the first of what may stop it */
     if (line && !(hit->error && count_unclear(repl, hit->error, line))) {
-        tell(repl, line);
+        tell(repl, line, stops);
     }
     free(line);
     gd_buf_deinit(&text);

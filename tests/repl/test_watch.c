@@ -222,6 +222,10 @@ static void many_hits_are_counted(void **state)
     const char *out = fake_run(&n->fake, "step", NULL);
     assert_non_null(strstr(out, "  many/n19:0 max=7\n  ... 30 more (info hits)\nWatchpoint 1, "));
     net_expect_part(n, "info hits", "10 earlier (info hits -a)\n#11  step 4");
+    net_expect_part(n, "watch TL max_gt=6.5 on many/n49", "Watchpoint 2");
+    out = fake_run(&n->fake, "step", NULL); /* what may stop it is told beyond the limit */
+    assert_non_null(strstr(out, "Watchpoint 2: tensor_too_large (TL), step 5\n  many/n49:0 max"));
+    net_expect_part(n, "unwatch 2", "");
     net_expect_part(n, "info hits 1 -a", "#1   step 4  watchpoint 1 (max > 5)  many/n00:0\n");
 }
 
