@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* info hits, and going from hit to hit: hit, next-hit, previous-hit. */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +26,14 @@ static void print_param(struct command_call *call, const struct gd_hit *hit,
     if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
         out_printf(call->out, "%*s%s = %s\n", indent, "", param->name,
                    inspect_double(call, param->actual_value));
-    } else if (known && (known->hidden || known->support)) {
-        if (known->support && !param->disabled) {
+    } else if (known && known->statistic == GD_STAT_NONE) { /* no test by itself */
+        if (!known->hidden && !param->disabled) {
             out_printf(call->out, "%*s%s: set %s\n", indent, "", param->name,
                        inspect_double(call, param->set_value));
         }
+    } else if (!param->disabled && !param->hit && isnan(param->actual_value)) {
+        out_printf(call->out, "%*s%s: set %s, actual not known\n", indent, "", param->name,
+                   inspect_double(call, param->set_value));
     } else if (!param->disabled) {
         out_printf(call->out, "%*s%s: set %s, actual %s%s\n", indent, "", param->name,
                    inspect_double(call, param->set_value),

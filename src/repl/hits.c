@@ -192,7 +192,7 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
  * has no actual value. */
 static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
 {
-    if (param->disabled || isnan(param->actual_value)) {
+    if (param->disabled || (isnan(param->actual_value) && !param->hit)) {
         return false;
     }
     const struct gd_condition_param *known =
