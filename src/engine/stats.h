@@ -51,6 +51,7 @@ struct gd_stats {
     double mean_abs_prev;
     double dot; /* sum cur * prev */
     double sum_sq_prev;
+    uint64_t unpaired; /* positions left out of these: either element is NaN or infinite */
     /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match; NaN does not, but
      * with equal_nan two NaN do */
     uint64_t mismatch;
