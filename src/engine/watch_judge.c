@@ -333,6 +333,19 @@ static void judge_serve(struct watch_judging *judging, size_t tensor,
                              &w->memory[t->memory + serve->which], seen);
 }
 
+/* Of a tensor that is not finite throughout, where that is normal, there is nothing to judge; sums
+ * must not wait for it. */
+static void count_for_sums(struct watch_judging *judging, const struct watch_set *set,
+                           const struct watch_part *part)
+{
+    const struct gd_observation nothing = {.value_step = -1};
+    for (uint32_t i = 0; i < part->serve_count; i++) {
+        struct watch_cover *cover = &judging->w->covers[set->cover[part->serve[i].which]];
+        if (cover->watch && cover->watch->condition && cover->watch->condition->aggregate)
+            add_to_sum(judging, cover, &nothing);
+    }
+}
+
 static bool wants_series(const struct gd_watching *w, const struct watch_set *set,
                          const struct watch_part *part)
 {
@@ -355,8 +368,10 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
     if (t->set->excluded && seen->stats) {
-        if (!leave_out_nonfinite(seen, &finite))
+        if (!leave_out_nonfinite(seen, &finite)) {
+            count_for_sums(judging, t->set, part);
             return;
+        }
         seen->stats = &finite;
     }
     for (uint32_t i = 0; i < part->serve_count; i++)

@@ -130,8 +130,8 @@ enum gd_watch_place gd_watchpoint_place(const struct gd_watchpoint *watch,
 /* Numbers of the watchpoints that cover a node; returns how many there are, fills at most max. */
 size_t gd_watch_of_node(struct gd_session *session, gd_node_id node, int *ret, size_t max);
 
-/* Asks all live sessions; fn runs once, when all have answered: the watchpoints' cost_ns, cost_bytes
- * and looks are up to date then, unless it was asked again meanwhile. */
+/* Asks all live sessions; fn runs once, when all have answered: the watchpoints' cost_ns,
+ * cost_bytes and looks are up to date then, unless it was asked again meanwhile. */
 struct gd_watch_total { /* of all sessions */
     uint64_t tensors;   /* in plans now */
     uint64_t compute_ns, wait_ns, reports, report_bytes;
