@@ -377,7 +377,7 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     for (uint32_t i = 0; i < part->serve_count; i++)
         judge_serve(judging, tensor, &part->serve[i], seen);
     if (seen->series && stats && !judging->recheck && wants_series(w, t->set, part))
-        gd_series_add(&w->series[t->series], stats, judging->step);
+        gd_series_add(&w->series[t->series], seen->stats, judging->step);
     seen->scalar_ctx = NULL;
     seen->stats = stats;
 }

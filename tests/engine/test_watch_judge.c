@@ -353,6 +353,35 @@ static void test_sum(void **state)
     assert_string_equal(hit->node_name, "gradients");
     double norm = sqrt(4 * 1 + 4 * 200.0 * 200), mean = sqrt(4 * 1 + 4 * 2 * 2.0);
     assert_true(fabs(hit->param[0].actual_value - norm / mean) < 1e-9);
+    /* A part that is nothing but NaN, where that is normal, is no part. */
+    assert_int_equal(gd_exclude_add(bench->debugger, "gradients/Log-op6", NULL), GD_OK);
+    assert_false(report_value(bench, other, false, 14, NAN));
+    assert_true(report_value(bench, N_GRADIENT, false, 14, 1000));
+    assert_true(fabs(bench->hits[before + 1].param[0].actual_value) > 3);
+    bench_free(bench);
+}
+
+/* Where NaN is normal the past is that of the finite elements. */
+static void test_series_where_nan_is_normal(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, 1);
+    char why[100];
+    (void)state;
+    bench_must_watch(bench, "SC on ReLU-op2");
+    assert_int_equal(gd_exclude_add(bench->debugger, "net/ReLU-op2", NULL), GD_OK);
+    for (int step = 1; step <= 12; step++) {
+        bool last = step == 12;
+        stats = bench_stats(4, last ? 50 : 1 + 0.01 * (step % 3));
+        stats.count = 5;
+        stats.nan = 1;
+        const struct fake_plan *plan = bench_plan(bench, N_RELU, 0, false, NULL);
+        assert_int_equal(bench_report(bench, plan, N_RELU, 0, step, &stats, 0, why, sizeof why),
+                         last);
+    }
+    assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
+    assert_int_equal(bench->hits[1].error, 0);
+    assert_int_equal(bench->hit_count, 2);
     bench_free(bench);
 }
 
@@ -541,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_record_only),
         cmocka_unit_test(test_series),
+        cmocka_unit_test(test_series_where_nan_is_normal),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_scalar_in_plan),
         cmocka_unit_test(test_scalar_event),
