@@ -6,11 +6,12 @@
  * No statistic depends on the order of the axes, so they are taken as they lie in memory.
  */
 #include "engine/stats.h"
+#include "engine/float_env.h"
 
-#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/float_env.h"
 #include "engine/stats_impl.h"
 #include "engine/workers.h"
 
@@ -96,12 +97,11 @@ static void do_piece(struct compute *c, size_t i)
 /* In a worker, whose floating-point environment is that of the thread that made it. */
 static void work(void *ctx, size_t i)
 {
-    fenv_t environment;
+    gd_float_env environment;
 
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
+    environment = gd_float_env_enter();
     do_piece(ctx, i);
-    fesetenv(&environment);
+    gd_float_env_leave(environment);
 }
 
 static void do_in_turn(struct compute *c, struct gd_stats_part *total)
@@ -151,7 +151,7 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     static const struct gd_stats_options none;
     struct compute c = {.job = {.options = options ? options : &none, .level = gd_stats_level()}};
     struct gd_tensor arranged, prev_arranged;
-    fenv_t environment;
+    gd_float_env environment;
     int rc = check(cur, prev, options, err);
 
     if (rc)
@@ -166,10 +166,8 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     if (c.count > 0 && !gd_tensor_is_contiguous(cur))
         arrange(&arranged, prev ? &prev_arranged : NULL);
     *ret = (struct gd_stats){.has_prev = prev != NULL, .range_count = c.job.options->range_count};
-    /* In a trainer, invalid operations may raise signals and denormals may read as 0. */
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
+    environment = gd_float_env_enter();
     compute(&c, c.job.options->threads, ret);
-    fesetenv(&environment);
+    gd_float_env_leave(environment);
     return GD_OK;
 }

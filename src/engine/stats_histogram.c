@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <fenv.h>
 #include <math.h>
 #include <string.h>
 
+#include "engine/float_env.h"
 #include "engine/stats_impl.h"
 
 #define WIDE   512 /* elements that are widened at a time */
@@ -93,12 +93,24 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
     }
 }
 
+/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, double lo,
+                                                double hi, size_t bins, uint64_t *ret)
+{
+    /* The width of the whole range of doubles is not a double; that of half of it is. */
+    double shrink = isfinite(hi - lo) ? 1 : 0.5;
+    struct bins b = {.lo = lo * shrink, .hi = hi * shrink, .count = (int64_t)bins};
+
+    b.step = (b.hi - b.lo) / (double)bins;
+    b.scale = (double)bins / (b.hi - b.lo);
+    b.doubt = (double)bins * 0x1p-40;
+    fill(tensor, &b, shrink, ret);
+}
+
 int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
                        uint64_t *ret, struct gd_err *err)
 {
-    struct bins b;
-    fenv_t environment;
-    double shrink;
+    gd_float_env environment;
 
     if (!gd_stats_kind(tensor->dtype))
         return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
@@ -106,15 +118,8 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
     if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi)
         return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
     memset(ret, 0, bins * sizeof(*ret));
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
-    /* The width of the whole range of doubles is not a double; that of half of it is. */
-    shrink = isfinite(hi - lo) ? 1 : 0.5;
-    b = (struct bins){.lo = lo * shrink, .hi = hi * shrink, .count = (int64_t)bins};
-    b.step = (b.hi - b.lo) / (double)bins;
-    b.scale = (double)bins / (b.hi - b.lo);
-    b.doubt = (double)bins * 0x1p-40;
-    fill(tensor, &b, shrink, ret);
-    fesetenv(&environment);
+    environment = gd_float_env_enter();
+    fill_bins(tensor, lo, hi, bins, ret);
+    gd_float_env_leave(environment);
     return GD_OK;
 }
