@@ -750,6 +750,8 @@ static struct value operand(const struct op *op, const struct gd_observation *se
         value.number = op->number;
     else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number))
         value.error = GD_HIT_NO_VALUE;
+    else if (isnan(value.number))
+        value.error = GD_HIT_NAN; /* a loss that is NaN */
     return value.error ? value : known(value.number);
 }
 

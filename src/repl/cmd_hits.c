@@ -62,21 +62,27 @@ static const char *short_name(struct command_call *call, const struct gd_hit *hi
                                         : "?";
 }
 
-/* How many from `from` on are alike: they could not be checked, for the same reason. */
-static size_t alike(const struct gd_session *session, const size_t *order, size_t from,
-                    size_t count)
+static bool alike(const struct gd_hit *a, const struct gd_hit *b)
 {
-    const struct gd_hit *first = &session->hits[order[from]];
-    size_t end = from + 1;
-    while (first->error && end < count) {
-        const struct gd_hit *next = &session->hits[order[end]];
-        if (next->error != first->error || next->watchpoint != first->watchpoint ||
-            next->step != first->step) {
-            break;
+    return a->error && a->error == b->error && a->watchpoint == b->watchpoint && a->step == b->step;
+}
+
+/* How many of order[from ... count) are as the one at `at`, which could not be checked: they are
+ * shown as one. 0: it was shown with one before it. */
+static size_t count_alike(const struct gd_session *session, const size_t *order, size_t from,
+                          size_t at, size_t count)
+{
+    const struct gd_hit *hit = &session->hits[order[at]];
+    size_t found = 1;
+    for (size_t i = from; i < at; i++) {
+        if (alike(&session->hits[order[i]], hit)) {
+            return 0;
         }
-        end++;
     }
-    return end - from;
+    for (size_t i = at + 1; i < count; i++) {
+        found += alike(&session->hits[order[i]], hit);
+    }
+    return found;
 }
 
 /* `tensors` > 1: it stands for so many that are alike. */
@@ -143,13 +149,14 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s older ones are not kept (set max-hits)\n",
                    inspect_number(call, session->hits_dropped));
     }
-    size_t step = 1;
-    for (size_t i = first; i < count; i += step) {
+    for (size_t i = first; i < count; i++) {
         if (out_is_json(call->out)) {
             cJSON_AddItemToArray(list, hit_record(call, &session->hits[order[i]]));
         } else {
-            step = all || only ? 1 : alike(session, order, i, count);
-            print_hit(call, &session->hits[order[i]], step);
+            size_t tensors = all || only ? 1 : count_alike(session, order, first, i, count);
+            if (tensors > 0) {
+                print_hit(call, &session->hits[order[i]], tensors);
+            }
         }
     }
     free(order);

@@ -288,34 +288,72 @@ static void tell(struct repl *repl, const char *line, bool must)
     told->lines++;
 }
 
+static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
+                  hit->watchpoint);
+    add_what(repl->debugger, hit, &text);
+    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
+    char *head = safe_copy(repl, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return head;
+}
+
+static void forget_unclear(struct repl_unclear *unclear)
+{
+    free(unclear->head);
+    free(unclear->first);
+    *unclear = (struct repl_unclear){.count = 0};
+}
+
 /* Those that could not be checked, for the same reasons, are one line. */
+static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
+{
+    char why[256], line[400];
+    gd_hit_error_text(unclear->error, why, sizeof(why));
+    snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)", unclear->count,
+             why, unclear->watchpoint);
+    if (unclear->first) {
+        tell(repl, unclear->count > 1 ? line : unclear->first, false);
+    }
+    forget_unclear(unclear);
+}
+
+/* One watchpoint's stand together. */
 static void tell_unclear(struct repl *repl)
 {
     struct repl_told *told = &repl->told;
+    struct repl_unclear *unclear = told->unclear;
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
-        struct repl_unclear *unclear = &told->unclear[i];
-        char why[256], line[400];
-        gd_hit_error_text(unclear->error, why, sizeof(why));
-        snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)",
-                 unclear->count, why, told->watchpoint);
-        if (unclear->count > 0 && unclear->first) {
-            tell(repl, unclear->count > 1 ? line : unclear->first, false);
+        int watchpoint = unclear[i].watchpoint;
+        if (unclear[i].count == 0) {
+            continue;
         }
-        free(unclear->first);
-        *unclear = (struct repl_unclear){.count = 0};
+        free(told->head);
+        told->head = unclear[i].head;
+        unclear[i].head = NULL;
+        for (size_t k = i; k < UNCLEAR_KINDS; k++) {
+            if (unclear[k].count > 0 && unclear[k].watchpoint == watchpoint) {
+                tell_one_unclear(repl, &unclear[k]);
+            }
+        }
     }
 }
 
 /* Returns false when there is no room for one more kind of reasons. */
-static bool count_unclear(struct repl *repl, unsigned error, const char *line)
+static bool count_unclear(struct repl *repl, const struct gd_hit *hit, const char *prefix,
+                          const char *line)
 {
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
         struct repl_unclear *unclear = &repl->told.unclear[i];
         if (unclear->count == 0) {
-            unclear->error = error;
-            unclear->first = strdup(line);
+            *unclear = (struct repl_unclear){.watchpoint = hit->watchpoint,
+                                             .error = hit->error,
+                                             .head = head_of(repl, hit, prefix),
+                                             .first = strdup(line)};
         }
-        if (unclear->error == error) {
+        if (unclear->watchpoint == hit->watchpoint && unclear->error == hit->error) {
             unclear->count++;
             return true;
         }
@@ -326,7 +364,7 @@ static bool count_unclear(struct repl *repl, unsigned error, const char *line)
 void repl_hits_forget(struct repl *repl)
 {
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
-        free(repl->told.unclear[i].first);
+        forget_unclear(&repl->told.unclear[i]);
     }
     free(repl->told.head);
     repl->told = (struct repl_told){.session = 0};
@@ -341,16 +379,17 @@ void repl_hits_over(struct repl *repl)
     repl_hits_forget(repl);
 }
 
-static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+/* What could not be checked waits for the end of the step. */
+static bool put_off(struct repl *repl, const struct gd_hit *hit, const char *prefix)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
-    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
-                  hit->watchpoint);
-    add_what(repl->debugger, hit, &text);
-    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
-    char *head = safe_copy(repl, gd_buf_text(&text));
+    gd_buf_puts(&text, "  ");
+    repl_hit_text(hit, &text);
+    char *line = safe_copy(repl, gd_buf_text(&text));
+    bool done = line && count_unclear(repl, hit, prefix, line);
+    free(line);
     gd_buf_deinit(&text);
-    return head;
+    return done;
 }
 
 void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
@@ -366,8 +405,10 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->session = session->number;
         told->step = hit->step;
     }
+    if (hit->error && put_off(repl, hit, prefix)) {
+        return;
+    }
     if (told->watchpoint != hit->watchpoint) {
-        tell_unclear(repl);
         free(told->head);
         told->watchpoint = hit->watchpoint;
         told->head = head_of(repl, hit, prefix);
@@ -382,7 +423,7 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
     repl_hit_text(hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
     bool stops = told->head && !hit->traced && !hit->error; /* the first of what may stop it */
-    if (line && !(hit->error && count_unclear(repl, hit->error, line))) {
+    if (line) {
         tell(repl, line, stops);
     }
     free(line);

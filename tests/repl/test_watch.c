@@ -206,6 +206,25 @@ static void what_could_not_be_checked_is_one_line(void **state)
                "Stopped at the end of step 4.\n");
 }
 
+/* However they alternate as they come. */
+static void what_several_could_not_check_stands_together(void **state)
+{
+    struct net *n = *state;
+    net_expect_part(n, "trace WCL on net/big, net/empty", "2 nodes");
+    net_expect_part(n, "trace WCS on net/big, net/empty", "2 nodes");
+    net_expect_part(n, "watch TL max_gt=5 on net/big", "1 node");
+    net_expect_part(
+        n, "step",
+        "Watchpoint 3: tensor_too_large (TL), step 4\n"
+        "  net/big:0 max_gt=5 (1499)\n"
+        "Trace 1: weight_change_too_large (WCL), step 4\n"
+        "  net/empty:0 could not be checked: no value of the step before, no element\n"
+        "  net/big:0 could not be checked: no value of the step before\n"
+        "Trace 2: weight_change_too_small (WCS), step 4\n"
+        "  net/empty:0 could not be checked: no value of the step before, no element\n"
+        "  net/big:0 could not be checked: no value of the step before\n");
+}
+
 static void many_hits_are_counted(void **state)
 {
     static const struct gd_shape shape = {.rank = 1, .dim = {1}};
@@ -491,6 +510,7 @@ int main(void)
         TYPED(excluded_places),
         TYPED(a_hit_is_told_and_can_be_gone_to),
         TYPED(what_could_not_be_checked_is_one_line),
+        TYPED(what_several_could_not_check_stands_together),
         TYPED(many_hits_are_counted),
         TYPED(counts_and_ends),
         TYPED(bodies_run_and_are_silent),
