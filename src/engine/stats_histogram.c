@@ -56,7 +56,7 @@ static void count_in_tables(const int64_t *bin, size_t n, uint64_t table[TABLES]
 }
 
 static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const struct bins *bins,
-                                           double shrink, uint64_t *ret)
+                                           double scale, uint64_t *ret)
 {
     unsigned char scratch[GD_BLOCK_BYTES];
     uint64_t table[TABLES][NARROW + 1];
@@ -72,8 +72,8 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
         size_t n = (size_t)(count - at < WIDE ? count - at : WIDE);
 
         gd_stats_widen(tensor->dtype, gd_stats_source_take(&source, n), n, x, im);
-        for (size_t i = 0; i < n && shrink < 1; i++)
-            x[i] *= shrink;
+        for (size_t i = 0; i < n && scale != 1; i++)
+            x[i] *= scale;
         if (bins->lo < bins->hi)
             find_bins(x, n, bins, bin);
         else
@@ -97,14 +97,16 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
 static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, double lo,
                                                 double hi, size_t bins, uint64_t *ret)
 {
-    /* The width of the whole range of doubles is not a double; that of half of it is. */
-    double shrink = isfinite(hi - lo) ? 1 : 0.5;
-    struct bins b = {.lo = lo * shrink, .hi = hi * shrink, .count = (int64_t)bins};
+    /* The width of the whole range of doubles is not a double; that of half of it is. Neither is
+     * how many bins there are to the unit in a range of denormals. */
+    bool narrow = lo < hi && hi - lo < 0x1p-900;
+    double scale = !isfinite(hi - lo) ? 0.5 : narrow ? 0x1p600 : 1;
+    struct bins b = {.lo = lo * scale, .hi = hi * scale, .count = (int64_t)bins};
 
     b.step = (b.hi - b.lo) / (double)bins;
     b.scale = (double)bins / (b.hi - b.lo);
     b.doubt = (double)bins * 0x1p-40;
-    fill(tensor, &b, shrink, ret);
+    fill(tensor, &b, scale, ret);
 }
 
 int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,

@@ -327,6 +327,30 @@ static void strides_do_not_change_the_result(void **state)
     }
 }
 
+/* The smallest ranges there are, and numbers far outside of them. */
+static void histogram_of_denormals(void **state)
+{
+    const double tiny = 0x1p-1074;
+    const double values[] = {0, tiny, 3 * tiny, 4 * tiny, -tiny, 1, -1, DBL_MAX, -INFINITY, NAN};
+    struct gd_tensor tensor = {
+        .dtype = GD_FLOAT64, .refs = 1, .data = (const unsigned char *)values};
+    uint64_t bins[4], many[300];
+    (void)state;
+    tensor.shape.rank = 1;
+    tensor.shape.dim[0] = sizeof values / sizeof *values;
+    tensor.stride[0] = sizeof *values;
+    assert_int_equal(gd_stats_histogram(&tensor, 0, 4 * tiny, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 1 && bins[1] == 1 && bins[2] == 0 && bins[3] == 2);
+    assert_int_equal(gd_stats_histogram(&tensor, 0, tiny, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 1 && bins[1] == 0 && bins[2] == 0 && bins[3] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, -tiny, tiny, 300, many, NULL), GD_OK);
+    assert_true(many[0] == 1 && many[150] == 1 && many[299] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, 1, 1, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] + bins[1] + bins[2] == 0 && bins[3] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, 0, DBL_MIN, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 4 && bins[1] + bins[2] + bins[3] == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +362,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_the_result),
         cmocka_unit_test(threads_in_the_trainers_environment),
         cmocka_unit_test(too_many_ranges),
+        cmocka_unit_test(histogram_of_denormals),
         cmocka_unit_test(strides_do_not_change_the_result),
     };
 
