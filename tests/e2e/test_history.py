@@ -231,7 +231,9 @@ class Recorder(unittest.TestCase):
             try:
                 for number in (1, 2):
                     gradb.expect(f"training process {number}")
-                harness.wait_for("both to stop", lambda: "stopped" in gradb.run("info ranks", "^  *2 .*").group())
+                for number in (1, 2):
+                    harness.wait_for("both to stop", lambda row=rf"^\*? +{number} .*":
+                                     "stopped" in gradb.run("info ranks", row).group())
                 gradb.send("trace -step 'max > 1e30' on head.bias")
                 gradb.run("rank all step 3", "end of step 3")
                 gradb.expect("end of step 3")
