@@ -307,7 +307,8 @@ static void forget_unclear(struct repl_unclear *unclear)
     *unclear = (struct repl_unclear){.count = 0};
 }
 
-/* Those that could not be checked, for the same reasons, are one line. */
+/* Those that could not be checked, for the same reasons, are one line; however many hits there are,
+ * it is told. */
 static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
 {
     char why[256], line[400];
@@ -315,7 +316,7 @@ static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
     snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)", unclear->count,
              why, unclear->watchpoint);
     if (unclear->first) {
-        tell(repl, unclear->count > 1 ? line : unclear->first, false);
+        tell(repl, unclear->count > 1 ? line : unclear->first, true);
     }
     forget_unclear(unclear);
 }
