@@ -249,7 +249,7 @@ static void many_hits_are_counted(void **state)
     out = fake_run(&n->fake, "step", NULL); /* what may stop it is told beyond the limit */
     assert_non_null(strstr(out, "Watchpoint 3: tensor_too_large (TL), step 5\n  many/n49:0 max"));
     net_expect_part(n, "unwatch 3", "");
-    net_expect_part(n, "info hits 1 -a", "#1   step 4  watchpoint 1 (max > 5)  many/n00:0\n");
+    net_expect_part(n, "info hits 1 -a", "#2   step 4  watchpoint 1 (max > 5)  many/n00:0\n");
 }
 
 static void counts_and_ends(void **state)
