@@ -12,8 +12,9 @@
 #ifdef __x86_64__
 #include <xmmintrin.h>
 
-#define GD_FLOAT_ENV_DEFAULT 0x1f80U /* all exceptions masked, to nearest, denormals are numbers   \
-                                      */
+#define GD_FLOAT_ENV_DEFAULT                                                                       \
+    0x1f80U /* all exceptions masked, to nearest, denormals are numbers                            \
+             */
 
 typedef unsigned gd_float_env;
 
