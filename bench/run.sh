@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle watch tui
+[ $# -gt 0 ] || set -- wire graph step idle stats watch tui
 
 bench()
 {
@@ -27,8 +27,9 @@ for figure in "$@"; do
         bench bench_plans
         ;;
     tui) bench bench_tui ;;
+    stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle, watch, tui\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch, tui\n' "$figure" >&2
         exit 2
         ;;
     esac

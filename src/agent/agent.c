@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "engine/workers.h"
 
 #define DEFAULT_ADDRESS  "127.0.0.1:50051"
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
 #define CLOSE_SECONDS    3
+#define WORTH_SHARING    UINT64_C(300000) /* nanoseconds */
 
 /* Relaxed loads: the hooks only have to see a request soon, and take the lock before they act. */
 #define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
@@ -61,10 +63,10 @@ void agent_arm(struct agent *a)
 void agent_mark_nodes(struct agent *a)
 {
     for (uint32_t id = 1; id < a->node_count; id++) {
-        struct agent_node *node = &a->nodes[id];
+        const struct agent_node *node = &a->nodes[id];
         bool marked =
             node->flags & (NODE_BREAK | NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT);
-        atomic_store_explicit(&node->marked, marked, memory_order_relaxed);
+        POKE(a->passes[id].marked, (unsigned char)marked);
     }
 }
 
@@ -203,6 +205,7 @@ void agent_free(struct agent *a)
     free(a->log);
     free(a->scalars);
     free(a->keep);
+    free(a->group);
     if (a->wake[0] >= 0) {
         close(a->wake[0]);
         close(a->wake[1]);
@@ -379,15 +382,34 @@ void gradb_step_begin(gradb *g, int64_t step)
     a->last_node = 0;
 }
 
+struct keeping {
+    struct agent *a;
+    atomic_uint failed; /* a node whose copy there is no memory for; 0 none */
+};
+
+static void keep_part(void *ctx, size_t i)
+{
+    struct keeping *k = ctx;
+    gradb_node id = k->a->keep[i];
+    uint64_t start = agent_now_ns();
+    if (!agent_keep_node(k->a, &k->a->nodes[id], false)) {
+        POKE(k->failed, id);
+    }
+    agent_watch_kept(k->a, id, agent_now_ns() - start);
+}
+
+/* The work is shared when it took long in the step before. */
 static void keep_previous(struct agent *a)
 {
-    for (size_t i = 0; a->link == LINK_UP && i < a->keep_count; i++) {
-        gradb_node id = a->keep[i];
-        uint64_t start = a->nodes[id].watch ? agent_now_ns() : 0;
-        agent_keep_node(a, &a->nodes[id], false);
-        if (a->nodes[id].watch) {
-            agent_watch_kept(a, id, agent_now_ns() - start);
-        }
+    struct keeping k = {.a = a};
+    if (a->link != LINK_UP || a->keep_count == 0) {
+        return;
+    }
+    uint64_t start = agent_now_ns();
+    gd_workers_run(a->keep_ns >= WORTH_SHARING ? a->threads : 1, a->keep_count, keep_part, &k);
+    a->keep_ns = agent_now_ns() - start;
+    if (PEEK(k.failed)) {
+        agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[PEEK(k.failed)].name);
     }
 }
 
@@ -478,7 +500,7 @@ static void node_did(struct agent *a, gradb_node id)
         phase_begins(a, node->phase);
         node = &a->nodes[id];
     }
-    node->ran_step = PEEK(a->step);
+    a->passes[id].ran_step = PEEK(a->step);
     a->last_node = id;
     if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
         return; /* that was the stop of this place */
@@ -493,14 +515,17 @@ static void node_did(struct agent *a, gradb_node id)
  * node table changes only on this thread, and the rest is read when this thread stands. */
 static bool pass_by(struct agent *a, gradb_node id)
 {
-    struct agent_node *node = PEEK(a->quick) && PEEK(a->pid) ? agent_node_at(a, id) : NULL;
-    if (!node || PEEK(node->marked)) {
+    if (!PEEK(a->quick) || !PEEK(a->pid) || id == 0 || id >= a->node_count) {
         return false;
     }
-    if (node->phase != 0 && PEEK(a->in_step)) {
-        POKE(a->phase, (unsigned)node->phase);
+    struct agent_pass *pass = &a->passes[id];
+    if (PEEK(pass->marked)) {
+        return false;
     }
-    node->ran_step = PEEK(a->step);
+    if (pass->phase != 0 && PEEK(a->in_step)) {
+        POKE(a->phase, (unsigned)pass->phase);
+    }
+    pass->ran_step = PEEK(a->step);
     a->last_node = id;
     return true;
 }
@@ -533,7 +558,9 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
     node_did(a, id);
     struct agent_node *node = agent_node_at(a, id);
     if (node && node->flags & (NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_KEEP | NODE_KEEP_WATCH)) {
-        agent_keep_node(a, node, true);
+        if (!agent_keep_node(a, node, true)) {
+            agent_set_error(a, "out of memory for a copy of %.100s", node->name);
+        }
     }
     for (unsigned i = 0; node && i < count; i++) {
         node->slots[i].bound = false;

@@ -87,6 +87,11 @@ static bool nodes_grow(struct agent *a)
         return false;
     }
     a->nodes = more;
+    struct agent_pass *passes = realloc(a->passes, capacity * sizeof(*passes));
+    if (!passes) {
+        return false;
+    }
+    a->passes = passes;
     a->node_capacity = capacity;
     if (a->node_count == 0) { /* number 0 is no node */
         memset(&a->nodes[0], 0, sizeof(a->nodes[0]));
@@ -207,6 +212,7 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
         agent_set_error(a, "gradb_add_node: out of memory at %.100s", info->name);
         return 0;
     }
+    a->passes[a->node_count] = (struct agent_pass){.phase = node->phase};
     return a->node_count++;
 }
 
@@ -298,6 +304,7 @@ void agent_graph_free(struct agent *a)
         slots_free(&a->nodes[i]);
     }
     free(a->nodes);
+    free(a->passes);
     free(a->late);
     gd_arena_deinit(&a->arena);
 }

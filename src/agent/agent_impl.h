@@ -82,9 +82,15 @@ struct agent_node {
     uint32_t input_count, attr_count, frame_count, slot_count;
     uint8_t kind, phase;
     uint8_t flags;
-    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
-    int64_t first_step;  /* it cannot have run before this one */
+    int64_t first_step; /* it cannot have run before this one */
+};
+
+/* What is touched whenever a node runs, apart from the rest: a graph may have many nodes, and few
+ * that anybody looks at. */
+struct agent_pass {
     int64_t ran_step;    /* the last step in which it was seen to run; 0 never seen */
+    uint8_t phase;       /* of the node */
+    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
 };
 
 struct agent_late_input { /* from gradb_add_inputs */
@@ -94,6 +100,7 @@ struct agent_late_input { /* from gradb_add_inputs */
 
 struct agent_packet { /* a packed FromTrainer on its way to the I/O thread */
     struct agent_packet *next;
+    int64_t step; /* that it reports of */
     size_t len;
     unsigned char data[];
 };
@@ -151,8 +158,9 @@ struct agent {
 
     /* the graph; strings live in the arena */
     struct gd_arena arena;
-    struct agent_node *nodes; /* nodes[0] is not used */
-    uint32_t node_count;      /* with nodes[0]: the next id */
+    struct agent_node *nodes;  /* nodes[0] is not used */
+    struct agent_pass *passes; /* by id, too */
+    uint32_t node_count;       /* with nodes[0]: the next id */
     uint32_t node_capacity;
     uint32_t published; /* ids below this may be sent */
     struct agent_late_input *late;
@@ -171,14 +179,16 @@ struct agent {
     uint32_t break_count, capture_count;
     gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH */
     size_t keep_count;
+    uint64_t keep_ns; /* that keeping them took the last time */
     struct agent_watch_plan *plans;
     uint64_t plan_serial, moments;         /* how many there were */
     struct agent_watch_item *scalar_items; /* of named numbers */
     /* items that are looked at when their node has run, at the end of the step, and those at the
      * end of the step for which it matters whether the node ran */
     size_t exact_items, end_items, seen_items;
-    bool sees_nodes;   /* every node that runs is seen */
-    int64_t seen_from; /* since the begin of that step */
+    struct agent_group *group; /* of agent_watch.c; NULL before it is needed */
+    bool sees_nodes;           /* every node that runs is seen */
+    int64_t seen_from;         /* since the begin of that step */
     bool stopped;
     bool stop_sent; /* the debugger knows of `stop` */
     struct agent_stop stop;
@@ -263,8 +273,8 @@ int agent_cut(struct agent_value *value, size_t count, Gradb__V1__SliceItem *con
               char text[160]);
 /* Elements [first, first + count) in C order to out. */
 void agent_gather(const struct gd_tensor *tensor, int64_t first, int64_t count, void *out);
-/* Copies every slot of a node into its `previous` or `captured` copies. */
-void agent_keep_node(struct agent *a, struct agent_node *node, bool capture);
+/* Copies every slot of a node into its `previous` or `captured` copies. False: out of memory. */
+bool agent_keep_node(const struct agent *a, struct agent_node *node, bool capture);
 void agent_copy_free(struct agent_copy *copy);
 /* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
 void agent_keep_collect(struct agent *a);
@@ -280,7 +290,7 @@ bool agent_watch_node(struct agent *a, gradb_node node);
 bool agent_watch_step_end(struct agent *a);
 /* With the lock, on the training thread: a named number was told. */
 void agent_watch_scalar(struct agent *a, const char *name, double value);
-/* With the lock: keeping the node's value for the next step took that long. */
+/* Keeping the node's value for the next step took that long. Nodes may be told of side by side. */
 void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns);
 /* With the lock: what the plans have cost. False: out of memory. */
 bool agent_watch_costs(const struct agent *a, Gradb__V1__WatchCosts *ret);

@@ -40,6 +40,7 @@ static double difference_value(const struct gd_stats *s, Gradb__V1__StatField fi
     case FIELD(DELTA_NORM): return sqrt(s->sum_sq_delta);
     case FIELD(PREVIOUS_NORM): return sqrt(s->sum_sq_prev);
     case FIELD(COSINE): return cosine(s);
+    case FIELD(UNPAIRED): return (double)s->unpaired;
     default: return NAN;
     }
 }
@@ -107,6 +108,7 @@ static double field_value(const Gradb__V1__Trigger *trigger, const struct agent_
     case FIELD(MEAN_DELTA):
     case FIELD(DELTA_NORM):
     case FIELD(PREVIOUS_NORM):
+    case FIELD(UNPAIRED):
     case FIELD(COSINE): return difference_value(&look->stats, trigger->field);
     default: return own_value(&look->stats, trigger->field);
     }
@@ -212,6 +214,7 @@ static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchRep
         return NULL;
     }
     packet->next = NULL;
+    packet->step = head->step;
     packet->len = total;
     memcpy(packet->data, envelope, n);
     gradb__v1__watch_report__pack(head, packet->data + n);

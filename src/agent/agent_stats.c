@@ -146,6 +146,7 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->dot = from->dot;
     to->sum_sq_previous = from->sum_sq_prev;
     to->mismatch = from->mismatch;
+    to->unpaired = from->unpaired;
     to->mean_delta = from->mean_delta;
     to->sum_sq_delta = from->sum_sq_delta;
 }

@@ -26,10 +26,10 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
     int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
     bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
     uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
-    int64_t guess = step - 1;
+    int64_t guess = step - 1, ran_step = a->passes[id].ran_step;
     if (is_seen(a, step)) {
-        guess = node->ran_step >= a->seen_from ? node->ran_step : a->seen_from - 1;
-    } else if (!inside || node->ran_step == step ||
+        guess = ran_step >= a->seen_from ? ran_step : a->seen_from - 1;
+    } else if (!inside || ran_step == step ||
                (a->last_node ? id <= a->last_node : node->phase < phase)) {
         guess = step;
     } else if (!a->last_node && phase != 0 && node->phase == phase) {
@@ -38,7 +38,7 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
     if (guess < node->first_step) {
         guess = 0;
     }
-    return guess > node->ran_step ? guess : node->ran_step;
+    return guess > ran_step ? guess : ran_step;
 }
 
 /* Parameters and constants have a value before anything ran; a parameter is written by the
@@ -64,7 +64,11 @@ static int from_copy(const struct agent_copy *copy, struct agent_value *ret)
 
 static void from_slot(const struct agent_slot *slot, struct agent_value *ret)
 {
-    ret->tensor = (struct gd_tensor){.dtype = (enum gd_dtype)slot->dtype, .refs = 1};
+    /* Not as a whole: most of it is room for dimensions that are not there. */
+    ret->tensor.dtype = (enum gd_dtype)slot->dtype;
+    ret->tensor.refs = 1;
+    ret->tensor.memory = NULL;
+    ret->tensor.writable = false;
     ret->tensor.shape.rank = slot->rank;
     for (int i = 0; i < slot->rank; i++) {
         ret->tensor.shape.dim[i] = slot->geometry[i];
@@ -260,8 +264,9 @@ static bool copy_take(struct agent_copy **slot, const struct agent_value *value)
     return true;
 }
 
-void agent_keep_node(struct agent *a, struct agent_node *node, bool capture)
+bool agent_keep_node(const struct agent *a, struct agent_node *node, bool capture)
 {
+    bool ok = true;
     uint32_t id = (uint32_t)(node - a->nodes);
     for (uint32_t i = 0; i < node->slot_count; i++) {
         struct agent_value value;
@@ -273,10 +278,9 @@ void agent_keep_node(struct agent *a, struct agent_node *node, bool capture)
         if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
             continue; /* the captured value is the current one */
         }
-        if (!copy_take(copy, &value)) {
-            agent_set_error(a, "out of memory for a copy of %.100s", node->name);
-        }
+        ok = copy_take(copy, &value) && ok;
     }
+    return ok;
 }
 
 void agent_keep_collect(struct agent *a)

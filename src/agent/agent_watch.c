@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "agent/agent_watch.h"
+#include "engine/workers.h"
 
-#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define MAX_TWINS  32 /* items of a node that are compared with one */
-#define STEP(a)    atomic_load_explicit(&(a)->step, memory_order_relaxed)
+#define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+#define MAX_TWINS     32               /* items of a node that are compared with one */
+#define GROUP         32               /* items that threads share */
+#define WORTH_SHARING UINT64_C(500000) /* nanoseconds of a plan's step */
+#define STEP(a)       atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- the set of plans ----------------------------------------------------------------------- */
 
@@ -280,7 +283,9 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
                         look);
 }
 
-static void look(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *ret)
+/* Items that have no leader may be looked at side by side. */
+static void look(const struct agent_moment *m, struct agent_watch_item *item,
+                 struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
     if (leader && leader->shared && leader->shared_at == m->number) {
@@ -301,7 +306,6 @@ static void look(struct agent_moment *m, struct agent_watch_item *item, struct a
     ret->cost_ns = agent_now_ns() - start;
     item->ns += ret->cost_ns;
     item->runs += ret->code == -1;
-    item->plan->step_ns += ret->cost_ns;
     if (leader && !leader->shared) {
         leader->shared = malloc(sizeof(*leader->shared));
     }
@@ -315,26 +319,86 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
 {
     int64_t step = STEP(a);
     if (plan->step != step) {
+        plan->last_ns = plan->step_ns;
         plan->step = step;
         plan->step_ns = 0;
         gd_buf_clear(&plan->record); /* of a step whose end was not seen */
     }
 }
 
+static void tell(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *seen)
+{
+    item->plan->step_ns += seen->cost_ns;
+    if (agent_worth_reporting(item, seen, STEP(m->a))) {
+        agent_report_value(m, item, seen);
+    }
+    if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
+        agent_record_value(m->a, item, seen);
+    }
+}
+
+static void begin_plan(struct agent_moment *m, struct agent_watch_plan *plan)
+{
+    if (m->plan != plan) {
+        agent_report_end(m);
+        m->plan = plan;
+        begin_step(m->a, plan);
+    }
+}
+
 static void watch_item(struct agent_moment *m, struct agent_watch_item *item)
 {
     struct agent_look seen;
-    if (m->plan != item->plan) {
-        agent_report_end(m);
-        m->plan = item->plan;
-        begin_step(m->a, m->plan);
-    }
+    begin_plan(m, item->plan);
     look(m, item, &seen);
-    if (agent_worth_reporting(item, &seen, STEP(m->a))) {
-        agent_report_value(m, item, &seen);
+    tell(m, item, &seen);
+}
+
+/* ---- many at once --------------------------------------------------------------------------- */
+
+struct agent_group { /* items that stand one behind the other in their plan */
+    const struct agent_moment *moment;
+    struct agent_watch_item *item[GROUP];
+    struct agent_look seen[GROUP];
+    size_t count;
+};
+
+static void look_in_group(void *ctx, size_t i)
+{
+    struct agent_group *group = ctx;
+    look(group->moment, group->item[i], &group->seen[i]);
+}
+
+static void end_group(struct agent_moment *m, struct agent_group *group)
+{
+    group->moment = m;
+    gd_workers_run(m->a->threads, group->count, look_in_group, group);
+    for (size_t i = 0; i < group->count; i++) {
+        tell(m, group->item[i], &group->seen[i]);
     }
-    if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
-        agent_record_value(m->a, item, &seen);
+    group->count = 0;
+}
+
+/* A plan at the end of the step. The work is shared when it took long in the step before. */
+static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
+{
+    struct agent *a = m->a;
+    begin_plan(m, plan);
+    if (!a->group && a->threads > 1) {
+        a->group = calloc(1, sizeof(*a->group));
+    }
+    bool share = a->group && plan->last_ns >= WORTH_SHARING;
+    for (size_t i = 0; i < plan->item_count; i++) {
+        struct agent_watch_item *item = &plan->items[i];
+        bool there = is_scalar(item) || agent_node_at(a, item->node);
+        if (there && share && !item->leader) {
+            a->group->item[a->group->count++] = item;
+        } else if (there) {
+            watch_item(m, item);
+        }
+        if (share && (a->group->count == GROUP || i + 1 == plan->item_count)) {
+            end_group(m, a->group);
+        }
     }
 }
 
@@ -415,6 +479,7 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
         if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node)) {
             struct agent_look seen;
             look(m, item, &seen);
+            plan->step_ns += seen.cost_ns;
             agent_record_value(m->a, item, &seen);
         }
     }
@@ -427,12 +492,7 @@ bool agent_watch_step_end(struct agent *a)
         if (plan->exact || !is_due(a, plan)) {
             continue;
         }
-        for (size_t i = 0; i < plan->item_count; i++) {
-            struct agent_watch_item *item = &plan->items[i];
-            if (is_scalar(item) || agent_node_at(a, item->node)) {
-                watch_item(&m, item);
-            }
-        }
+        watch_plan(&m, plan);
     }
     agent_report_end(&m);
     for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
@@ -467,7 +527,6 @@ void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns)
     for (struct agent_watch_item *i = a->nodes[node].watch; i; i = i->next_of_node) {
         if (wants_previous(i)) {
             i->ns += ns;
-            i->plan->step_ns += ns;
             return;
         }
     }

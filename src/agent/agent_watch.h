@@ -54,8 +54,8 @@ struct agent_watch_plan {
     size_t item_count;
     struct gd_buf record; /* values of this step, packed as WatchReport.values */
     size_t record_count;
-    int64_t step; /* that step_ns is of */
-    uint64_t step_ns;
+    int64_t step;              /* that step_ns is of */
+    uint64_t step_ns, last_ns; /* spent in that step, and in the one before */
     uint64_t wait_ns, reports, report_bytes;
 };
 

@@ -161,11 +161,20 @@ static int send_forgotten(struct agent_io *io)
     return agent_wire_send(io, &from);
 }
 
-/* With the lock. */
-static int send_scalars(struct agent_io *io)
+/* How many of the first ones are of steps up to that one. */
+static size_t scalars_up_to(const struct agent *a, int64_t step)
+{
+    size_t count = 0;
+    while (count < a->scalar_count && a->scalars[count].step <= step) {
+        count++;
+    }
+    return count;
+}
+
+/* The first `count` ones. With the lock. */
+static int send_scalars(struct agent_io *io, size_t count)
 {
     struct agent *a = io->agent;
-    size_t count = a->scalar_count;
     Gradb__V1__Scalar *values = calloc(count, sizeof(*values));
     Gradb__V1__Scalar **list = calloc(count, sizeof(Gradb__V1__Scalar *));
     int code = GD_ENOMEM;
@@ -184,7 +193,8 @@ static int send_scalars(struct agent_io *io)
         from.msg_case = GRADB__V1__FROM_TRAINER__MSG_SCALARS;
         from.scalars = &m;
         code = agent_wire_send(io, &from);
-        a->scalar_count = 0;
+        a->scalar_count -= count;
+        memmove(a->scalars, a->scalars + count, a->scalar_count * sizeof(*a->scalars));
     }
     free(list);
     free(values);
@@ -222,7 +232,7 @@ static int pump_small(struct agent_io *io)
     }
     int code = GD_OK;
     if (a->scalar_count > 0) {
-        code = send_scalars(io);
+        code = send_scalars(io, a->scalar_count);
     }
     if (code == GD_OK && a->log_count > 0) {
         code = send_log(io);
@@ -242,8 +252,9 @@ static int pump_shared(struct agent_io *io, bool *more)
         if (code == GD_OK && data) {
             code = gd_grpc_client_send(io->call, data, len);
             free(data);
-        } else if (code == GD_OK && a->reports && a->scalar_count > 0) {
-            code = send_scalars(io); /* what judges the report may want them */
+        } else if (code == GD_OK && a->reports && scalars_up_to(a, a->reports->step) > 0) {
+            /* what judges the report may want them, and no later ones */
+            code = send_scalars(io, scalars_up_to(a, a->reports->step));
         } else if (code == GD_OK && a->reports) {
             struct agent_packet *packet = a->reports;
             code = gd_grpc_client_send(io->call, packet->data, packet->len);

@@ -103,15 +103,24 @@ static bool tells_all(const struct gd_comparison_of *test, size_t count)
 }
 
 /* Behind `count` comparisons those that find what cannot be checked. */
-static size_t add_unclear(unsigned needs, struct gd_comparison_of *ret, size_t count, size_t max)
+static size_t add_unclear(unsigned needs, bool change, struct gd_comparison_of *ret, size_t count,
+                          size_t max)
 {
-    if (count + 2 > max)
+    if (count + 3 > max)
         return 0;
     if (needs & GD_NEED_FINITE) {
         ret[count++] = (struct gd_comparison_of){GD_STAT_NONFINITE, GD_CMP_GT, 0};
         ret[count++] = (struct gd_comparison_of){GD_STAT_COUNT, GD_CMP_LE, 0};
     }
+    if (change)
+        ret[count++] = (struct gd_comparison_of){GD_STAT_UNPAIRED, GD_CMP_GT, 0};
     return count;
+}
+
+/* Some figure is of a change, which is not known of what was NaN or Inf in the step before. */
+static bool has_change(unsigned needs)
+{
+    return (needs & GD_NEED_FINITE) && (needs & GD_NEED_PREVIOUS);
 }
 
 size_t gd_condition_triggers(const struct gd_condition *condition,
@@ -123,6 +132,7 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
 
     complete(condition, values, count, &judged);
     unsigned needs = needs_of(&judged);
+    bool change = has_change(needs);
     if (condition->aggregate || max < 8)
         return 0;
     if (condition->always.statistic)
@@ -134,7 +144,7 @@ size_t gd_condition_triggers(const struct gd_condition *condition,
     /* Of the seventeen also "not changed", whose figure is a count, is not checked on those. */
     if (condition->wire != GD_WIRE_OWN && condition->always.statistic != GD_STAT_NONFINITE)
         needs |= GD_NEED_FINITE;
-    return tells_all(ret, used) ? add_unclear(needs, ret, used, max) : 0;
+    return tells_all(ret, used) ? add_unclear(needs, change, ret, used, max) : 0;
 }
 
 size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparison_of *ret,
@@ -143,7 +153,7 @@ size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparis
     unsigned needs = gd_expr_needs(expr);
     size_t used = gd_expr_simple(expr, ret, max);
 
-    return tells_all(ret, used) ? add_unclear(needs, ret, used, max) : 0;
+    return tells_all(ret, used) ? add_unclear(needs, has_change(needs), ret, used, max) : 0;
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
@@ -214,6 +224,8 @@ static void test_all(const struct judged *judged, const struct gd_observation *s
         unsigned why = 0;
         ret->param[i].hit = holds(&test, param->two_sided, seen, &ret->param[i].actual_value, &why);
         hit |= ret->param[i].hit;
+        if (why)
+            ret->param[i].actual_value = NAN;
         known |= !why;
         error |= why;
     }
@@ -334,6 +346,8 @@ void gd_hit_error_text(unsigned error, char *ret, size_t size)
         {GD_HIT_NOT_NUMBERS, "not a type of numbers"},
         {GD_HIT_NOT_CAPTURED, "the value did not outlive its operator"},
         {GD_HIT_NO_FIGURE, "the figure is not defined here"},
+        {GD_HIT_PREVIOUS_NOT_FINITE, "NaN or Inf in the step before"},
+        {GD_HIT_GUARD_UNKNOWN, "the guard is not known"},
     };
     size_t len = 0;
 

@@ -72,6 +72,7 @@ struct gd_debugger {
     struct gd_breakpoint *breakpoints; /* by number */
     int next_breakpoint;               /* watchpoints take their numbers from here, too */
     struct gd_watchpoint *watchpoints; /* engine/watchpoint.h */
+    uint64_t cost_round;               /* of gd_watch_costs */
     bool watchpoints_observed;
     struct gd_exclude *excludes; /* engine/watch_exclude.c */
     struct gd_settings settings;

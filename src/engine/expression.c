@@ -83,9 +83,9 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct parser *pars
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    gd_fail(parser->err, GD_EINVAL, "%s, at column %zu of \"%.*s%s\"", what, at + 1,
+    gd_fail(parser->err, GD_EINVAL, "expression '%.*s%s', column %zu: %s",
             (int)(parser->end < 120 ? parser->end : 120), parser->text,
-            parser->end > 120 ? "..." : "");
+            parser->end > 120 ? "..." : "", at + 1, what);
     if (parser->err)
         parser->err->offset = at;
     return GD_EINVAL;
@@ -750,6 +750,8 @@ static struct value operand(const struct op *op, const struct gd_observation *se
         value.number = op->number;
     else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number))
         value.error = GD_HIT_NO_VALUE;
+    else if (isnan(value.number))
+        value.error = GD_HIT_NAN; /* a loss that is NaN */
     return value.error ? value : known(value.number);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/graph_impl.h"
+#include "engine/similar.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,33 +238,6 @@ static int match_suffix(void *ctx, gd_node_id id)
     return search->count == 2;
 }
 
-/* Edit distance of a and b (lengths under 128), or `limit` + 1 when it is more. */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len, size_t limit)
-{
-    size_t row[129];
-
-    for (size_t j = 0; j <= b_len; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a_len; i++) {
-        size_t diagonal = row[0];
-        size_t best = row[0] = i;
-
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t cost = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
-
-            diagonal = row[j];
-            cost = cost < row[j] + 1 ? cost : row[j] + 1;
-            row[j] = cost < row[j - 1] + 1 ? cost : row[j - 1] + 1;
-            best = best < row[j] ? best : row[j];
-        }
-        if (best > limit) {
-            return limit + 1;
-        }
-    }
-    return row[b_len] <= limit ? row[b_len] : limit + 1;
-}
-
 #define NEAR_NODES   200000 /* looked at for a near name */
 #define NEAR_COMPARE 20000  /* compared letter by letter */
 
@@ -292,7 +266,7 @@ static gd_node_id near_name(const struct gd_graph *graph, const char *name, size
             continue;
         }
         compared++;
-        found = distance(name, len, leaf, leaf_len, limit);
+        found = gd_similar_within(name, len, leaf, leaf_len, limit);
         if (found <= limit) {
             best = i;
             limit = found ? found - 1 : 0;

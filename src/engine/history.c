@@ -303,37 +303,23 @@ const unsigned char *history_at(const struct gd_history *history, uint32_t place
     return records + (size_t)place * HISTORY_RECORD;
 }
 
-/* The place of the tensor's record of this step and generation, to be written again. */
+/* Is the tensor's last record, still there, of this step and generation? */
 static bool same_step(const struct gd_history *history, const struct history_tensor *of,
-                      int64_t step, struct history_record *ret)
+                      int64_t step)
 {
     return of->last != HISTORY_NONE && history->sequence_of[of->last] == of->last_sequence &&
-           history_get_record(history_at(history, of->last), ret) &&
-           ret->generation == history->generation && ret->value.step == step;
+           of->last_generation == history->generation && of->last_step == step;
 }
 
-int history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
-                const struct gd_history_record *record, bool late, struct gd_err *err)
+int history_record(struct gd_history *history, uint32_t index,
+                   const struct gd_history_record *record, bool late, struct gd_err *err)
 {
-    uint32_t index = tensor->name
-                         ? history_find(history, tensor->name, tensor->slot, tensor->is_scalar)
-                         : HISTORY_NONE;
-    struct history_record out, old;
-    struct history_tensor *of;
+    struct history_tensor *of = &history->tensors[index];
+    struct history_record out = {.tensor = index, .value = *record};
     uint32_t place;
-    int rc = GD_OK;
 
     if (!history->map) {
         return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
-    }
-    if (record->step < 0) {
-        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
-    }
-    if (index == HISTORY_NONE) {
-        rc = write_tensor(history, tensor, &index, err);
-    }
-    if (rc) {
-        return rc;
     }
     if (record->step < history->last_step && !late) {
         history->generation++; /* the training began again */
@@ -341,27 +327,52 @@ int history_add(struct gd_history *history, const struct gd_history_tensor *tens
     } else if (record->step > history->last_step) {
         history->last_step = record->step;
     }
-    of = &history->tensors[index];
-    out = (struct history_record){
-        .tensor = index, .generation = history->generation, .value = *record};
-    if (same_step(history, of, record->step, &old)) {
-        out.sequence = old.sequence;
-        out.number = old.number;
+    out.generation = history->generation;
+    if (same_step(history, of, record->step)) {
+        out.sequence = of->last_sequence;
+        out.number = of->about.seen;
         place = of->last;
     } else {
         out.sequence = history->next_sequence++;
         out.number = ++of->about.seen;
         place = (uint32_t)(out.sequence % history->places);
         history_link(history, place, out.sequence, index);
+        of->last_step = record->step;
+        of->last_generation = history->generation;
     }
     history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, &out);
+    return GD_OK;
+}
+
+int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
+                  struct gd_err *err)
+{
+    uint32_t index = HISTORY_NONE;
+
+    if (tensor->name) {
+        index = history_find(history, tensor->name, tensor->slot, tensor->is_scalar);
+    }
+    if (!history->map) {
+        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+    }
+    if (index == HISTORY_NONE) {
+        return write_tensor(history, tensor, ret, err);
+    }
+    *ret = index;
     return GD_OK;
 }
 
 int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
                    const struct gd_history_record *record, struct gd_err *err)
 {
-    return history_add(history, tensor, record, false, err);
+    uint32_t index = 0;
+    int rc;
+
+    if (record->step < 0) {
+        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
+    }
+    rc = history_enter(history, tensor, &index, err);
+    return rc ? rc : history_record(history, index, record, false, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

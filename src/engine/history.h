@@ -45,7 +45,9 @@ struct gd_history_head {
 };
 
 /* path NULL: a new file in the user's state directory, readable by the user alone, of which the
- * newest few are kept. bytes: size of the file, at least 64 KiB. GD_EIO, GD_ENOMEM, GD_EINVAL. */
+ * newest few are kept; else a history that lies there and is not being written (GD_ESTATE) goes.
+ * bytes: size of the file, 64 KiB to 4 GiB. GD_EIO, GD_ENOMEM, GD_EINVAL: the size, or something
+ * else lies there. */
 int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
                       struct gd_history **ret, struct gd_err *err);
 /* Reads what is in a file; nothing of it is trusted. GD_EIO, GD_EPROTO (not such a file, damaged:

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A history's header, table entries and records as bytes. */
-#include <stdio.h>
+#include <endian.h>
 #include <string.h>
 
 #include "engine/history_impl.h"
 
 static void put32(unsigned char *p, uint32_t v)
 {
-    for (int i = 0; i < 4; i++) {
-        p[i] = (unsigned char)(v >> (8 * i));
-    }
+    v = htole32(v);
+    memcpy(p, &v, 4);
 }
 
 static void put64(unsigned char *p, uint64_t v)
 {
-    for (int i = 0; i < 8; i++) {
-        p[i] = (unsigned char)(v >> (8 * i));
-    }
+    v = htole64(v);
+    memcpy(p, &v, 8);
 }
 
 static uint32_t get32(const unsigned char *p)
 {
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t v;
+
+    memcpy(&v, p, 4);
+    return le32toh(v);
 }
 
 static uint64_t get64(const unsigned char *p)
 {
-    return get32(p) | (uint64_t)get32(p + 4) << 32;
+    uint64_t v;
+
+    memcpy(&v, p, 8);
+    return le64toh(v);
 }
 
 static void put_double(unsigned char *p, double v)

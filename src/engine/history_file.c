@@ -212,28 +212,40 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
     return gd_fail(err, GD_EIO, "%.400s and a hundred like it exist", path);
 }
 
-/* What is at the path goes when it is a history of ours (the process that writes it, if any, keeps
- * its own file), or is empty. */
-static int open_at(struct gd_history *history, const char *path, struct gd_err *err)
+/* What is at the path goes when it is a history that nobody writes, or is empty. */
+static int make_way(const char *path, struct gd_err *err)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char magic[8];
     ssize_t got;
+    bool busy;
 
-    if (fd >= 0) {
-        got = pread(fd, magic, 8, 0);
-        close(fd);
-        if (got != 0 && (got != 8 || memcmp(magic, HISTORY_MAGIC, 8) != 0)) {
-            return gd_fail(err, GD_EINVAL, "%.400s is no history of gradb and is not overwritten",
-                           path);
-        }
-        unlink(path);
+    if (fd < 0) {
+        return GD_OK; /* making it says why, if it cannot be */
+    }
+    got = pread(fd, magic, 8, 0);
+    busy = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    close(fd);
+    if (got != 0 && (got != 8 || memcmp(magic, HISTORY_MAGIC, 8) != 0)) {
+        return gd_fail(err, GD_EINVAL, "%.400s is no history of gradb and is not overwritten",
+                       path);
+    }
+    if (busy) {
+        return gd_fail(err, GD_ESTATE, "%.400s is being written: name another file", path);
+    }
+    unlink(path);
+    return GD_OK;
+}
+
+static int open_at(struct gd_history *history, const char *path, struct gd_err *err)
+{
+    int rc = make_way(path, err);
+
+    if (rc) {
+        return rc;
     }
     history->fd = open_new(path);
-    if (history->fd < 0) {
-        return gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
-    }
-    return GD_OK;
+    return history->fd >= 0 ? GD_OK : gd_fail_errno(err, GD_EIO, "%.400s cannot be made", path);
 }
 
 /* All blocks are taken now: a full disk is an error here, not a signal when the map is written. */

@@ -39,6 +39,8 @@ struct history_tensor {
     struct gd_history_tensor about; /* strings in the arena */
     uint32_t last;                  /* place of its newest record; HISTORY_NONE */
     uint64_t last_sequence;
+    int64_t last_step; /* of that record, and its generation; where it is written */
+    uint32_t last_generation;
 };
 
 struct history_set { /* of 64-bit hashes */
@@ -116,9 +118,12 @@ uint32_t history_find(const struct gd_history *history, const char *name, uint32
 /* Takes over a tensor that is not there yet; strings must live in the arena. */
 int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
                        uint32_t *ret, struct gd_err *err);
-/* gd_history_add; late: a record of an earlier step is no new beginning. */
-int history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
-                const struct gd_history_record *record, bool late, struct gd_err *err);
+/* The tensor's number, also when it is new: then it is written to the table. GD_ELIMIT: no room. */
+int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
+                  struct gd_err *err);
+/* step >= 0. late: a record of an earlier step is no new beginning. */
+int history_record(struct gd_history *history, uint32_t index,
+                   const struct gd_history_record *record, bool late, struct gd_err *err);
 /* A record lies at a place now: links it to the tensor's record before. */
 void history_link(struct gd_history *history, uint32_t place, uint64_t sequence, uint32_t tensor);
 const unsigned char *history_at(const struct gd_history *history, uint32_t place);

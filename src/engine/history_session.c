@@ -39,19 +39,21 @@ static bool have_history(struct gd_session *session)
         warn(session, &err);
         return false;
     }
+    for (int i = 0; i < session->scalar_count; i++) { /* they came before the first value */
+        const struct gd_scalar *scalar = &session->scalar[i];
+        session_history_scalar(session, scalar->name, scalar->value, scalar->step);
+    }
     return true;
 }
 
-static void add(struct gd_session *session, const struct gd_history_tensor *tensor,
-                const struct gd_history_record *record, bool late)
+/* What cannot be recorded is told once. */
+static bool took(struct gd_session *session, int rc, const struct gd_err *err)
 {
-    struct gd_err err;
-    int rc = history_add(session->history, tensor, record, late, &err);
-
     if (rc && rc != GD_EINVAL && !session->impl->history_warned) {
         session->impl->history_warned = true;
-        warn(session, &err);
+        warn(session, err);
     }
+    return rc == GD_OK;
 }
 
 /* The place in the user's program that made the node. */
@@ -70,36 +72,25 @@ static void describe_source(struct gd_session *session, gd_node_id node,
     }
 }
 
-/* What the file says of a tensor. The stack is looked at only when the tensor is new. */
-static bool describe(struct gd_session *session, const struct gd_watch_value *value,
-                     struct gd_history_tensor *ret)
+/* What the file is to say of a new tensor. */
+static void describe(struct gd_session *session, const struct gd_watch_value *value,
+                     const struct gd_node_info *info, struct gd_history_tensor *ret)
 {
-    struct gd_node_info info;
     struct gd_output output;
 
     *ret = (struct gd_history_tensor){.slot = value->slot,
                                       .dtype = value->dtype,
-                                      .order = GD_NO_ORDER,
-                                      .kind = GD_NODE_OTHER,
-                                      .type = "",
+                                      .order = info->order,
+                                      .kind = info->kind,
+                                      .type = info->type,
                                       .file = "",
                                       .is_scalar = value->scalar != NULL,
-                                      .name = value->scalar};
+                                      .name = info->name};
     if (value->shape) {
         ret->shape = *value->shape;
     }
     if (value->scalar) {
-        return true;
-    }
-    if (!gd_graph_node(session->graph, value->node, &info)) {
-        return false;
-    }
-    ret->name = info.name;
-    ret->type = info.type;
-    ret->kind = info.kind;
-    ret->order = info.order;
-    if (history_find(session->history, info.name, value->slot, false) != HISTORY_NONE) {
-        return true;
+        return;
     }
     if ((!value->shape || value->dtype == GD_DT_NONE) &&
         gd_graph_output(session->graph, value->node, value->slot, &output)) {
@@ -107,23 +98,42 @@ static bool describe(struct gd_session *session, const struct gd_watch_value *va
         ret->dtype = output.dtype;
     }
     describe_source(session, value->node, ret);
-    return true;
+}
+
+/* The value's tensor in the history; false: it has none. This is on the way of every value. */
+static bool find(struct gd_session *session, const struct gd_watch_value *value, uint32_t *ret)
+{
+    struct gd_node_info info = {
+        .name = value->scalar, .type = "", .kind = GD_NODE_OTHER, .order = GD_NO_ORDER};
+    struct gd_history_tensor tensor;
+    struct gd_err err;
+
+    if (!value->scalar && !gd_graph_node(session->graph, value->node, &info)) {
+        return false;
+    }
+    *ret = history_find(session->history, info.name, value->slot, value->scalar != NULL);
+    if (*ret != HISTORY_NONE) {
+        return true;
+    }
+    describe(session, value, &info, &tensor);
+    return took(session, history_enter(session->history, &tensor, ret, &err), &err);
 }
 
 void gd_session_history_add(struct gd_session *session, const struct gd_watch_value *value,
                             int64_t step)
 {
     struct gd_history_record record = {.step = step, .error = value->error};
-    struct gd_history_tensor tensor;
+    struct gd_err err;
+    uint32_t index;
 
-    if (!have_history(session) || !describe(session, value, &tensor)) {
+    if (step < 0 || !have_history(session) || !find(session, value, &index)) {
         return;
     }
     if (value->stats) {
         record.has_stats = true;
         record.stats = *value->stats;
     }
-    add(session, &tensor, &record, false);
+    took(session, history_record(session->history, index, &record, false, &err), &err);
 }
 
 /* A trainer reports its numbers when it gets to it: values of a later step may have come before. */
@@ -139,8 +149,10 @@ void session_history_scalar(struct gd_session *session, const char *name, double
                                        .is_scalar = true};
     struct gd_history_record record = {.step = step, .has_stats = true};
     struct gd_stats *stats = &record.stats;
+    struct gd_err err;
+    uint32_t index;
 
-    if (!session->history || !gd_session_is_live(session)) {
+    if (step < 0 || !session->history || !gd_session_is_live(session)) {
         return;
     }
     *stats = (struct gd_stats){.count = 1,
@@ -159,5 +171,7 @@ void session_history_scalar(struct gd_session *session, const char *name, double
         stats->abs_mean = fabs(value);
         stats->sum_sq = value * value;
     }
-    add(session, &tensor, &record, true);
+    if (took(session, history_enter(session->history, &tensor, &index, &err), &err)) {
+        took(session, history_record(session->history, index, &record, true, &err), &err);
+    }
 }

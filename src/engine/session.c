@@ -450,7 +450,9 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
     if (kept->param_count < 0 || kept->param_count > GD_MAX_HIT_PARAMS) {
         kept->param_count = 0;
     }
-    if (kept->node == GD_NO_NODE && kept->node_name[0]) {
+    if (kept->is_scalar) {
+        kept->node = GD_NO_NODE; /* a node may have the name of a number */
+    } else if (kept->node == GD_NO_NODE && kept->node_name[0]) {
         kept->node = gd_graph_lookup_wire(session->graph, kept->node_name, strlen(kept->node_name));
     } else if (!kept->node_name[0]) {
         copy_text(kept->node_name, sizeof(kept->node_name),

@@ -104,6 +104,8 @@ enum gd_hit_error {
     GD_HIT_NOT_NUMBERS = 128,  /* the type has no numbers */
     GD_HIT_NOT_CAPTURED = 256, /* the value did not outlive its operator */
     GD_HIT_NO_FIGURE = 512,    /* a figure is not defined for this value (a cosine with 0) */
+    GD_HIT_PREVIOUS_NOT_FINITE = 1024, /* NaN or Inf in the value of the step before */
+    GD_HIT_GUARD_UNKNOWN = 2048,       /* it would fire, and whether it may cannot be told */
 };
 struct gd_condition;
 struct gd_hit {

@@ -38,6 +38,7 @@ FIELD(max_abs_delta)
 FIELD(mean_delta)
 FIELD(mean_abs_prev)
 FIELD(mismatch)
+FIELD(unpaired)
 #undef FIELD
 
 static double of_inf(const struct gd_observation *seen)
@@ -247,6 +248,9 @@ static const struct entry table[GD_STAT_TOTAL] = {
                         ONE_BEFORE, OF_VALUES, of_cosine},
     [GD_STAT_MISMATCH] = {"mismatch", "", "elements that are not close to those of the step before",
                           ONE_BEFORE | GD_NEED_TOLERANCE, 0, of_mismatch},
+    [GD_STAT_UNPAIRED] = {"unpaired", "",
+                          "elements that are NaN or infinite now or were in the step before",
+                          ONE_BEFORE, 0, of_unpaired},
     [GD_STAT_Z_SCORE] = {"z_score", "",
                          "deviations that abs_mean lies above its running mean, or below",
                          MANY_BEFORE, OF_VALUES, of_z_score},
@@ -348,13 +352,21 @@ unsigned gd_statistic_errors(const struct gd_observation *seen)
            (seen->stats->count ? 0U : GD_HIT_EMPTY);
 }
 
-static unsigned missing(unsigned needs, const struct gd_observation *seen)
+/* Some elements are finite now that were not in the step before. */
+static bool was_not_finite(const struct gd_stats *stats)
+{
+    return stats->has_prev && stats->unpaired > stats->nan + stats->pos_inf + stats->neg_inf;
+}
+
+static unsigned missing(unsigned needs, unsigned blocks, const struct gd_observation *seen)
 {
     const struct gd_stats *stats = seen->stats;
     unsigned error = 0;
 
     if ((needs & GD_NEED_PREVIOUS) && !stats->has_prev)
         error |= GD_HIT_NO_PREVIOUS | seen->error;
+    if ((needs & GD_NEED_PREVIOUS) && blocks && was_not_finite(stats))
+        error |= GD_HIT_PREVIOUS_NOT_FINITE;
     if ((needs & GD_NEED_RANGE) &&
         (seen->range < 0 || seen->range >= stats->range_count || seen->range >= GD_MAX_RANGES))
         error |= GD_HIT_NO_FIGURE;
@@ -378,7 +390,8 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     } else if (!seen->stats) {
         *error = gd_statistic_errors(seen);
     } else {
-        *error = (gd_statistic_errors(seen) & entry->blocks) | missing(entry->needs, seen);
+        *error = (gd_statistic_errors(seen) & entry->blocks) |
+                 missing(entry->needs, entry->blocks, seen);
     }
     if (*error)
         return false;

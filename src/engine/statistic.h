@@ -40,7 +40,8 @@ enum gd_statistic {
     GD_STAT_CLIP_PERCENTAGE,  /* outside the watchpoint's range; Inf is outside, NaN neither */
     GD_STAT_DEAD_PERCENTAGE,  /* dead units, see gd_units; NaN is not 0 */
     /* Against the value of the step before, over the positions where both are finite. All but
-     * mismatch are not known of a tensor that holds NaN or Inf now, or nothing. */
+     * mismatch and unpaired are not known of a tensor that holds NaN or Inf, now or in the step
+     * before, or nothing. */
     GD_STAT_DELTA_ABS_MEAN, /* mean |cur - prev| */
     GD_STAT_DELTA_MAX_ABS,
     GD_STAT_DELTA_MEAN,
@@ -50,6 +51,7 @@ enum gd_statistic {
     GD_STAT_UPDATE_RATIO, /* mean |cur - prev| / (mean |prev| + 1e-9) */
     GD_STAT_COSINE,       /* of the angle between cur and prev; not known when either is 0 */
     GD_STAT_MISMATCH,     /* elements that are not close at the watchpoint's rtol and atol */
+    GD_STAT_UNPAIRED,     /* elements that are not finite now or were not in the step before */
     /* Against the values of many steps before: gd_series. Not known before GD_SERIES_WARMUP of
      * them, nor of a tensor that holds NaN or Inf, or nothing. Bounded by GD_FIGURE_MAX. */
     GD_STAT_Z_SCORE,      /* (abs_mean - its running mean) / its running deviation */

@@ -2,13 +2,16 @@
 /*
  * A tensor is cut into pieces of a fixed size, whoever works on them; their parts are joined in the
  * order of the elements. So the results do not depend on the number of threads.
+ *
+ * No statistic depends on the order of the axes, so they are taken as they lie in memory.
  */
 #include "engine/stats.h"
+#include "engine/float_env.h"
 
-#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/float_env.h"
 #include "engine/stats_impl.h"
 #include "engine/workers.h"
 
@@ -20,7 +23,6 @@ struct compute {
     int64_t count, per_piece;
     int64_t from; /* the first element of the pieces at work */
     struct gd_stats_part *parts;
-    struct gd_stats_part one; /* where there is no need, or no memory, for more */
 };
 
 static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
@@ -41,47 +43,105 @@ static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
     return GD_OK;
 }
 
-/* Not inlined: the arithmetic must stay between the changes of the environment around it. In a
- * trainer, invalid operations may raise signals and denormals may read as 0. */
-static __attribute__((noinline)) void do_piece(void *ctx, size_t i)
+/* Takes an axis of a tensor from its other end. */
+static void flip(struct gd_tensor *tensor, int axis)
 {
-    struct compute *c = ctx;
+    tensor->data += tensor->stride[axis] * (tensor->shape.dim[axis] - 1);
+    tensor->stride[axis] = -tensor->stride[axis];
+}
+
+static void swap(struct gd_tensor *tensor, int a, int b)
+{
+    int64_t dim = tensor->shape.dim[a], stride = tensor->stride[a];
+
+    tensor->shape.dim[a] = tensor->shape.dim[b];
+    tensor->stride[a] = tensor->stride[b];
+    tensor->shape.dim[b] = dim;
+    tensor->stride[b] = stride;
+}
+
+/* The outer of two axes has the larger stride; or none, being one row many times over. */
+static bool is_outer(const struct gd_tensor *tensor, int a, int b)
+{
+    int64_t x = tensor->stride[a], y = tensor->stride[b];
+
+    return y != 0 && (x == 0 || x > y);
+}
+
+/* The axes of cur as they lie in memory, those of prev likewise. There are elements. */
+static void arrange(struct gd_tensor *cur, struct gd_tensor *prev)
+{
+    for (int i = 0; i < cur->shape.rank; i++) {
+        if (cur->stride[i] >= 0)
+            continue;
+        flip(cur, i);
+        if (prev)
+            flip(prev, i);
+    }
+    for (int i = 1; i < cur->shape.rank; i++) {
+        for (int j = i; j > 0 && is_outer(cur, j, j - 1); j--) {
+            swap(cur, j, j - 1);
+            if (prev)
+                swap(prev, j, j - 1);
+        }
+    }
+}
+
+static void do_piece(struct compute *c, size_t i)
+{
     int64_t first = c->from + (int64_t)i * c->per_piece, left = c->count - first;
-    fenv_t environment;
 
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
     gd_stats_piece(&c->job, first, left < c->per_piece ? left : c->per_piece, &c->parts[i]);
-    fesetenv(&environment);
 }
 
-static __attribute__((noinline)) void join(const struct compute *c, size_t pieces,
-                                           struct gd_stats_part *total)
+/* In a worker, whose floating-point environment is that of the thread that made it. */
+static void work(void *ctx, size_t i)
 {
-    for (size_t i = 0; i < pieces; i++)
-        gd_stats_part_merge(total, &c->parts[i]);
+    gd_float_env environment;
+
+    environment = gd_float_env_enter();
+    do_piece(ctx, i);
+    gd_float_env_leave(environment);
 }
 
-static void do_pieces(struct compute *c, int threads, struct gd_stats_part *total)
+static void do_in_turn(struct compute *c, struct gd_stats_part *total)
 {
-    int64_t pieces = (c->count + c->per_piece - 1) / c->per_piece;
-    size_t window = threads > 1 && pieces > 1 ? WINDOW : 1;
+    struct gd_stats_part part;
 
-    c->parts = window > 1 ? malloc(WINDOW * sizeof(*c->parts)) : NULL;
-    if (!c->parts) {
-        window = 1;
-        c->parts = &c->one;
+    for (c->parts = &part; c->from < c->count; c->from += c->per_piece) {
+        do_piece(c, 0);
+        gd_stats_part_merge(total, &part);
     }
-    while (pieces > 0) {
-        size_t now = pieces < (int64_t)window ? (size_t)pieces : window;
+    c->parts = NULL;
+}
 
-        gd_workers_run(threads, now, do_piece, c);
-        join(c, now, total);
+static void do_together(struct compute *c, int threads, struct gd_stats_part *total)
+{
+    while (c->from < c->count) {
+        int64_t left = (c->count - c->from + c->per_piece - 1) / c->per_piece;
+        size_t now = left < WINDOW ? (size_t)left : WINDOW;
+
+        gd_workers_run(threads, now, work, c);
+        for (size_t i = 0; i < now; i++)
+            gd_stats_part_merge(total, &c->parts[i]);
         c->from += (int64_t)now * c->per_piece;
-        pieces -= (int64_t)now;
     }
-    if (c->parts != &c->one)
-        free(c->parts);
+}
+
+/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+static __attribute__((noinline)) void compute(struct compute *c, int threads, struct gd_stats *ret)
+{
+    struct gd_stats_part total;
+
+    gd_stats_part_init(&total);
+    if (threads > 1 && c->count > c->per_piece)
+        c->parts = malloc(WINDOW * sizeof(*c->parts));
+    if (c->parts)
+        do_together(c, threads, &total);
+    else
+        do_in_turn(c, &total);
+    free(c->parts);
+    gd_stats_part_finish(&total, ret);
 }
 
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
@@ -89,21 +149,25 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      struct gd_err *err)
 {
     static const struct gd_stats_options none;
-    struct compute c = {.job = {cur, prev, options ? options : &none, gd_stats_level()}};
-    struct gd_stats_part total;
-    fenv_t environment;
+    struct compute c = {.job = {.options = options ? options : &none, .level = gd_stats_level()}};
+    struct gd_tensor arranged, prev_arranged;
+    gd_float_env environment;
     int rc = check(cur, prev, options, err);
 
     if (rc)
         return rc;
+    arranged = *cur;
+    if (prev)
+        prev_arranged = *prev;
+    c.job.cur = &arranged;
+    c.job.prev = prev ? &prev_arranged : NULL;
     c.count = gd_tensor_count(cur);
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
-    gd_stats_part_init(&total);
-    do_pieces(&c, c.job.options->threads, &total);
+    if (c.count > 0 && !gd_tensor_is_contiguous(cur))
+        arrange(&arranged, prev ? &prev_arranged : NULL);
     *ret = (struct gd_stats){.has_prev = prev != NULL, .range_count = c.job.options->range_count};
-    gd_stats_part_finish(&total, ret);
-    fesetenv(&environment);
+    environment = gd_float_env_enter();
+    compute(&c, c.job.options->threads, ret);
+    gd_float_env_leave(environment);
     return GD_OK;
 }

@@ -6,8 +6,10 @@
  * max, min, mean, abs_mean and sum_sq are over finite elements; counts are over all. A complex
  * element is its magnitude, in sums and counts: NaN when either part is, else +Inf when either part
  * is infinite. Accumulation is in double, by blocks that are joined without loss, so that 1e8
- * elements agree with a float64 reference to 1e-6 relative. Whatever the calling thread has set up
- * (traps, rounding, denormals as zero) neither matters nor is changed.
+ * elements agree with a float64 reference to 1e-6 relative; a sum beyond the largest double is
+ * infinite, and so is then what is made of it. Results do not depend on the number of threads.
+ * Whatever the calling thread has set up (traps, rounding, denormals as zero) neither matters nor
+ * is changed.
  */
 #ifndef GD_ENGINE_STATS_H
 #define GD_ENGINE_STATS_H
@@ -49,6 +51,7 @@ struct gd_stats {
     double mean_abs_prev;
     double dot; /* sum cur * prev */
     double sum_sq_prev;
+    uint64_t unpaired; /* positions left out of these: either element is NaN or infinite */
     /* elements with |cur - prev| > atol + rtol * |prev|; equal infinities match; NaN does not, but
      * with equal_nan two NaN do */
     uint64_t mismatch;
@@ -65,7 +68,8 @@ struct gd_stats_options {
 };
 
 /* Statistics of `cur`, against `prev` when it is not NULL (same dtype and shape: GD_EINVAL
- * otherwise). options may be NULL. GD_EUNSUPPORTED: the dtype has no numbers. */
+ * otherwise, and with more than GD_MAX_RANGES). options may be NULL. GD_EUNSUPPORTED: the dtype has
+ * no numbers. */
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err);

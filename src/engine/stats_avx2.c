@@ -28,12 +28,8 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 #define max16(a, b)    (i16v) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
 #define umax16(a, b)   (i16v) _mm256_max_epu16((__m256i)(a), (__m256i)(b))
 #define umin16(a, b)   (i16v) _mm256_min_epu16((__m256i)(a), (__m256i)(b))
-#define low64(x)       _mm256_cvtps_pd(_mm256_castps256_ps128(x))
-#define high64(x)      _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
 #define float_to64(p)  _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)(p)))
-#define half_to64(p)                                                                               \
-    _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
-#define half_to32(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define half_to32(p)   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 
 #include "engine/stats_kernel.h"
 

@@ -28,12 +28,8 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 #define max16(a, b)    (i16v) _mm512_max_epi16((__m512i)(a), (__m512i)(b))
 #define umax16(a, b)   (i16v) _mm512_max_epu16((__m512i)(a), (__m512i)(b))
 #define umin16(a, b)   (i16v) _mm512_min_epu16((__m512i)(a), (__m512i)(b))
-#define low64(x)       _mm512_cvtps_pd(_mm512_castps512_ps256(x))
-#define high64(x)      _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
 #define float_to64(p)  _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(const void *)(p)))
-#define half_to64(p)                                                                               \
-    _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p))))
-#define half_to32(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define half_to32(p)   _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 
 #include "engine/stats_kernel.h"
 

@@ -55,15 +55,15 @@ static void sum_of_huge(const struct block *b, struct gd_block_sums *sums)
     sums->abs = abs / scale;
 }
 
-static void count_not_finite(const struct block *b, uint64_t finite, struct gd_stats_part *part)
+static void count_not_finite(const struct block *b, uint64_t others, struct gd_stats_part *part)
 {
     const struct gd_range up = {INFINITY, INFINITY}, down = {-INFINITY, -INFINITY};
-    uint64_t pos_inf = b->kernel->within(b->x, b->n, up);
-    uint64_t neg_inf = b->kernel->within(b->x, b->n, down);
+    uint64_t neg_inf = others ? b->kernel->within(b->x, b->n, down) : 0;
+    uint64_t pos_inf = others > neg_inf ? b->kernel->within(b->x, b->n, up) : 0;
 
-    part->pos_inf += pos_inf;
     part->neg_inf += neg_inf;
-    part->nan += b->n - finite - pos_inf - neg_inf;
+    part->pos_inf += pos_inf;
+    part->nan += others - neg_inf - pos_inf;
 }
 
 static void count_signs(const struct block *b, const struct gd_block_sums *sums, double tiny,
@@ -88,7 +88,7 @@ static double spread_of(const struct block *b, const struct gd_block_sums *sums)
 
     if (sums->sq <= DBL_MAX && m2 >= sums->sq / 64)
         return m2;
-    return isfinite(mean) ? b->kernel->spread(b->x, b->n, mean) : INFINITY;
+    return isfinite(mean) ? b->kernel->spread(b->x, b->n, mean, sums->finite == b->n) : INFINITY;
 }
 
 static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
@@ -96,10 +96,12 @@ static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
 {
     struct gd_block_sums sums;
 
-    b->kernel->sums(b->x, b->n, &sums);
-    if (!(sums.abs <= DBL_MAX)) {
+    if (!part->odd)
+        b->kernel->sums(b->x, b->n, &sums);
+    if (part->odd || !(sums.abs <= DBL_MAX)) {
         b->kernel->sums_finite(b->x, b->n, &sums);
-        count_not_finite(b, sums.finite, part);
+        count_not_finite(b, b->n - sums.finite, part);
+        part->odd = sums.finite < b->n;
         if (!(sums.abs <= DBL_MAX))
             sum_of_huge(b, &sums);
     }

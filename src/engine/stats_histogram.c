@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <fenv.h>
 #include <math.h>
 #include <string.h>
 
+#include "engine/float_env.h"
 #include "engine/stats_impl.h"
 
 #define WIDE   512 /* elements that are widened at a time */
@@ -11,22 +11,32 @@
 
 struct bins {
     double lo, hi, step, scale;
+    double doubt; /* how near an edge, in bins, rounding may have taken the wrong one */
     int64_t count;
 };
 
-/* The bin of each element, `count` for those outside. Edges and the corrections for rounding are
- * those of numpy.histogram. */
+/* Edges, and the corrections for rounding at them, are those of numpy.histogram. */
+static int64_t correct(const struct bins *bins, double x, int64_t bin)
+{
+    if (bin > 0 && x < bins->lo + bins->step * (double)bin)
+        return bin - 1;
+    if (bin + 1 < bins->count && x >= bins->lo + bins->step * (double)(bin + 1))
+        return bin + 1;
+    return bin;
+}
+
+/* The bin of each element, `count` for those outside. */
 static void find_bins(const double *x, size_t n, const struct bins *bins, int64_t *ret)
 {
     for (size_t i = 0; i < n; i++) {
         bool inside = (x[i] >= bins->lo) & (x[i] <= bins->hi);
         double place = inside ? (x[i] - bins->lo) * bins->scale : 0;
         int64_t bin = (int64_t)place;
+        double from_edge = place - (double)bin;
 
         bin = bin < bins->count ? bin : bins->count - 1;
-        bool below = (bin > 0) & (x[i] < bins->lo + bins->step * (double)bin);
-        bool above = (bin + 1 < bins->count) & (x[i] >= bins->lo + bins->step * (double)(bin + 1));
-        bin += (int64_t)(above & !below) - (int64_t)below;
+        if (!(from_edge > bins->doubt && from_edge < 1 - bins->doubt))
+            bin = correct(bins, x[i], bin);
         ret[i] = inside ? bin : bins->count;
     }
 }
@@ -46,7 +56,7 @@ static void count_in_tables(const int64_t *bin, size_t n, uint64_t table[TABLES]
 }
 
 static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const struct bins *bins,
-                                           double shrink, uint64_t *ret)
+                                           double scale, uint64_t *ret)
 {
     unsigned char scratch[GD_BLOCK_BYTES];
     uint64_t table[TABLES][NARROW + 1];
@@ -62,8 +72,8 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
         size_t n = (size_t)(count - at < WIDE ? count - at : WIDE);
 
         gd_stats_widen(tensor->dtype, gd_stats_source_take(&source, n), n, x, im);
-        for (size_t i = 0; i < n && shrink < 1; i++)
-            x[i] *= shrink;
+        for (size_t i = 0; i < n && scale != 1; i++)
+            x[i] *= scale;
         if (bins->lo < bins->hi)
             find_bins(x, n, bins, bin);
         else
@@ -83,12 +93,26 @@ static __attribute__((noinline)) void fill(const struct gd_tensor *tensor, const
     }
 }
 
+/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+static __attribute__((noinline)) void fill_bins(const struct gd_tensor *tensor, double lo,
+                                                double hi, size_t bins, uint64_t *ret)
+{
+    /* The width of the whole range of doubles is not a double; that of half of it is. Neither is
+     * how many bins there are to the unit in a range of denormals. */
+    bool narrow = lo < hi && hi - lo < 0x1p-900;
+    double scale = !isfinite(hi - lo) ? 0.5 : narrow ? 0x1p600 : 1;
+    struct bins b = {.lo = lo * scale, .hi = hi * scale, .count = (int64_t)bins};
+
+    b.step = (b.hi - b.lo) / (double)bins;
+    b.scale = (double)bins / (b.hi - b.lo);
+    b.doubt = (double)bins * 0x1p-40;
+    fill(tensor, &b, scale, ret);
+}
+
 int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, size_t bins,
                        uint64_t *ret, struct gd_err *err)
 {
-    struct bins b;
-    fenv_t environment;
-    double shrink;
+    gd_float_env environment;
 
     if (!gd_stats_kind(tensor->dtype))
         return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
@@ -96,14 +120,8 @@ int gd_stats_histogram(const struct gd_tensor *tensor, double lo, double hi, siz
     if (bins == 0 || !isfinite(lo) || !isfinite(hi) || lo > hi)
         return gd_fail(err, GD_EINVAL, "a histogram needs bins and finite ends in order");
     memset(ret, 0, bins * sizeof(*ret));
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
-    /* The width of the whole range of doubles is not a double; that of half of it is. */
-    shrink = isfinite(hi - lo) ? 1 : 0.5;
-    b = (struct bins){.lo = lo * shrink, .hi = hi * shrink, .count = (int64_t)bins};
-    b.step = (b.hi - b.lo) / (double)bins;
-    b.scale = (double)bins / (b.hi - b.lo);
-    fill(tensor, &b, shrink, ret);
-    fesetenv(&environment);
+    environment = gd_float_env_enter();
+    fill_bins(tensor, lo, hi, bins, ret);
+    gd_float_env_leave(environment);
     return GD_OK;
 }

@@ -39,8 +39,8 @@ struct gd_stats_kernel {
      * finite. */
     void (*sums)(const unsigned char *x, size_t n, struct gd_block_sums *ret);
     void (*sums_finite)(const unsigned char *x, size_t n, struct gd_block_sums *ret);
-    /* Sum of (x - mean)^2 over the finite ones. */
-    double (*spread)(const unsigned char *x, size_t n, double mean);
+    /* Sum of (x - mean)^2 over the finite ones; `all`: they are known to be. */
+    double (*spread)(const unsigned char *x, size_t n, double mean, bool all);
     void (*small)(const unsigned char *x, size_t n, double tiny, struct gd_block_small *ret);
     uint64_t (*within)(const unsigned char *x, size_t n, struct gd_range range);
     void (*pair)(const unsigned char *x, const unsigned char *p, size_t n, double rtol, double atol,
@@ -109,6 +109,7 @@ struct gd_stats_part {
     uint64_t count, finite, pairs; /* pairs: positions where both are finite */
     uint64_t nan, pos_inf, neg_inf, zero, neg_zero, negative, denormal, mismatch;
     uint64_t in_range[GD_MAX_RANGES];
+    bool odd; /* the last block had an element that is not finite: the next one may, too */
 };
 
 void gd_stats_part_init(struct gd_stats_part *part);

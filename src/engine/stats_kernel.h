@@ -7,9 +7,8 @@
  *     f64v f32v i64v i32v i16v    vectors of that size
  *     min64 max64 fma64 min32 max32    lane by lane; min and max of a NaN and b are b
  *     max16 umax16 umin16    of signed and unsigned lanes
- *     low64 high64           the halves of an f32v, widened
- *     float_to64 half_to64   f64v from memory with float32 or float16
- *     half_to32              f32v from memory with float16
+ *     float_to64 half_to32   an f64v from float32 in memory, an f32v from float16
+ *     LOW64 HIGH64           the halves of an f32v widened, where that costs no more than a load
  *
  * Sums are in double throughout: float32 is widened as it is loaded, which costs less than waiting
  * for the memory. Each kernel keeps few accumulators, so that they stay in registers.
@@ -120,53 +119,75 @@ INLINE double least32(f32v v)
     return (double)least;
 }
 
-/* Four vectors of doubles are what a step takes, as two vectors of floats where it is not of
- * doubles. Their order does not matter. */
-struct four {
+/* What a step takes: two vectors of floats, whose order does not matter, or four of doubles. */
+struct two {
     f32v a, b;
+};
+
+struct four {
+    struct two narrow;
     f64v x[4];
 };
 
-typedef struct four (*load_fn)(const unsigned char *p);
+typedef struct two (*two_fn)(const unsigned char *p);
+typedef struct four (*four_fn)(const unsigned char *p);
 
-/* From memory again, which is cheaper than taking a vector apart: hidden from compilers that would
- * do just that. */
-INLINE const unsigned char *again(const unsigned char *p)
+INLINE struct two two_float32(const unsigned char *p)
 {
-    __asm__("" : "+r"(p));
-    return p;
+    return (struct two){load32(p), load32(p + VECTOR)};
 }
 
-INLINE struct four load_float32(const unsigned char *p)
+INLINE struct two two_float16(const unsigned char *p)
 {
-    const unsigned char *q = again(p);
+    return (struct two){half_to32(p), half_to32(p + VECTOR / 2)};
+}
 
-    return (struct four){load32(p),
-                         load32(p + VECTOR),
+/* Every other element is the upper half of a float already. */
+INLINE struct two two_bfloat16(const unsigned char *p)
+{
+    u32v v;
+
+    memcpy(&v, p, sizeof(v));
+    return (struct two){(f32v)(v << 16), (f32v)(v & UINT32_C(0xffff0000))};
+}
+
+/* Where taking a vector apart costs more than a load does, the floats are loaded again, or stored
+ * and loaded: neither competes with the arithmetic. Compilers that would know better are told that
+ * they cannot know what is there. */
+INLINE struct four four_float32(const unsigned char *p)
+{
+    const unsigned char *q = p;
+
+    __asm__("" : "+r"(q));
+    return (struct four){two_float32(p),
                          {float_to64(q), float_to64(q + VECTOR / 2), float_to64(q + VECTOR),
                           float_to64(q + VECTOR / 2 * 3)}};
 }
 
-INLINE struct four load_float16(const unsigned char *p)
+INLINE struct four widen(struct two narrow)
 {
-    const unsigned char *q = again(p);
+#ifdef LOW64
+    return (struct four){narrow,
+                         {LOW64(narrow.a), HIGH64(narrow.a), LOW64(narrow.b), HIGH64(narrow.b)}};
+#else
+    struct two room = narrow;
+    const unsigned char *p = (const unsigned char *)&room;
 
-    return (struct four){half_to32(p),
-                         half_to32(p + VECTOR / 2),
-                         {half_to64(q), half_to64(q + VECTOR / 4), half_to64(q + VECTOR / 2),
-                          half_to64(q + VECTOR / 4 * 3)}};
+    __asm__("" : "+m"(room));
+    return (struct four){narrow,
+                         {float_to64(p), float_to64(p + VECTOR / 2), float_to64(p + VECTOR),
+                          float_to64(p + VECTOR / 2 * 3)}};
+#endif
 }
 
-/* Every other element is the upper half of a float already. */
-INLINE struct four load_bfloat16(const unsigned char *p)
+INLINE struct four four_float16(const unsigned char *p)
 {
-    f32v a, b;
-    u32v v;
+    return widen(two_float16(p));
+}
 
-    memcpy(&v, p, sizeof(v));
-    a = (f32v)(v << 16);
-    b = (f32v)(v & UINT32_C(0xffff0000));
-    return (struct four){a, b, {low64(a), high64(a), low64(b), high64(b)}};
+INLINE struct four four_bfloat16(const unsigned char *p)
+{
+    return widen(two_bfloat16(p));
 }
 
 struct sums64 {
@@ -208,16 +229,15 @@ INLINE void put_ends32(const struct ends32 *e, struct gd_block_sums *ret)
     ret->signs = count32(e->signs);
 }
 
-#ifndef AHEAD
-#define AHEAD 4096
-#endif
+/* The processor alone fetches too little ahead to keep the memory busy while we compute. A prefetch
+ * beyond the end of the tensor does no harm. */
 INLINE void ahead(const unsigned char *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch(p + AHEAD + i);
+        __builtin_prefetch(p + 4096 + i);
 }
 
-INLINE void sums32(const unsigned char *p, size_t n, load_fn load, size_t bytes,
+INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
                    struct gd_block_sums *ret)
 {
     struct ends32 e = {all32(INFINITY), all32(-INFINITY), all32(INFINITY), {0}};
@@ -227,8 +247,8 @@ INLINE void sums32(const unsigned char *p, size_t n, load_fn load, size_t bytes,
         struct four v = load(p);
 
         ahead(p, bytes);
-        ends_add32(&e, v.a);
-        ends_add32(&e, v.b);
+        ends_add32(&e, v.narrow.a);
+        ends_add32(&e, v.narrow.b);
         add64(&s, v.x[0]);
         add64(&t, v.x[1]);
         add64(&s, v.x[2]);
@@ -274,7 +294,7 @@ INLINE void put_ends16(const struct ends16 *e, float (*value)(uint16_t bits),
     ret->min = low >= 0x8000 ? (double)value(low) : ret->least;
 }
 
-INLINE void sums16(const unsigned char *p, size_t n, load_fn load, float (*value)(uint16_t bits),
+INLINE void sums16(const unsigned char *p, size_t n, four_fn load, float (*value)(uint16_t bits),
                    struct gd_block_sums *ret)
 {
     const i16v none = {0};
@@ -301,7 +321,7 @@ INLINE f64v if_finite64(f64v x)
     return (f64v)((i64v)x & (abs64(x) <= DBL_MAX));
 }
 
-INLINE void sums_finite32(const unsigned char *p, size_t n, load_fn load, size_t bytes,
+INLINE void sums_finite32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
                           struct gd_block_sums *ret)
 {
     struct ends32 e = {all32(INFINITY), all32(-INFINITY), all32(INFINITY), {0}};
@@ -310,15 +330,19 @@ INLINE void sums_finite32(const unsigned char *p, size_t n, load_fn load, size_t
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
         struct four v = load(p);
-        i32v a = abs32(v.a) <= FLT_MAX, b = abs32(v.b) <= FLT_MAX;
+        i32v a = abs32(v.narrow.a) <= FLT_MAX, b = abs32(v.narrow.b) <= FLT_MAX;
 
+        ahead(p, bytes);
         finite -= a + b;
-        e.min = min32(min32(select32(a, v.a, all32(INFINITY)), select32(b, v.b, all32(INFINITY))),
+        e.min = min32(min32(select32(a, v.narrow.a, all32(INFINITY)),
+                            select32(b, v.narrow.b, all32(INFINITY))),
                       e.min);
-        e.max = max32(max32(select32(a, v.a, all32(-INFINITY)), select32(b, v.b, all32(-INFINITY))),
+        e.max = max32(max32(select32(a, v.narrow.a, all32(-INFINITY)),
+                            select32(b, v.narrow.b, all32(-INFINITY))),
                       e.max);
-        e.least = min32(abs32(v.a), min32(abs32(v.b), e.least));
-        e.signs += (i32v)((u32v)((i32v)v.a & a) >> 31) + (i32v)((u32v)((i32v)v.b & b) >> 31);
+        e.least = min32(abs32(v.narrow.a), min32(abs32(v.narrow.b), e.least));
+        e.signs +=
+            (i32v)((u32v)((i32v)v.narrow.a & a) >> 31) + (i32v)((u32v)((i32v)v.narrow.b & b) >> 31);
         add64(&s, if_finite64(v.x[0]));
         add64(&t, if_finite64(v.x[1]));
         add64(&s, if_finite64(v.x[2]));
@@ -329,29 +353,33 @@ INLINE void sums_finite32(const unsigned char *p, size_t n, load_fn load, size_t
     ret->finite = count32(finite);
 }
 
-INLINE f64v square_from(f64v x, f64v mean, f64v sum)
+/* `all`: that all are finite is known. */
+INLINE f64v square_from(f64v x, f64v mean, bool all, f64v sum)
 {
-    f64v d = (f64v)((i64v)(x - mean) & (abs64(x) <= DBL_MAX));
+    f64v d = x - mean;
 
+    if (!all)
+        d = (f64v)((i64v)d & (abs64(x) <= DBL_MAX));
     return fma64(d, d, sum);
 }
 
-INLINE double spread32(const unsigned char *p, size_t n, load_fn load, size_t bytes, double mean)
+INLINE double spread32(const unsigned char *p, size_t n, four_fn load, size_t bytes, double mean,
+                       bool all)
 {
     f64v s = {0}, t = s, m = all64(mean);
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
         struct four v = load(p);
 
-        s = square_from(v.x[0], m, s);
-        t = square_from(v.x[1], m, t);
-        s = square_from(v.x[2], m, s);
-        t = square_from(v.x[3], m, t);
+        s = square_from(v.x[0], m, all, s);
+        t = square_from(v.x[1], m, all, t);
+        s = square_from(v.x[2], m, all, s);
+        t = square_from(v.x[3], m, all, t);
     }
     return total64(s + t);
 }
 
-INLINE void small32(const unsigned char *p, size_t n, load_fn load, size_t bytes, double tiny,
+INLINE void small32(const unsigned char *p, size_t n, two_fn load, size_t bytes, double tiny,
                     struct gd_block_small *ret)
 {
     const f32v limit = all32((float)tiny);
@@ -359,9 +387,9 @@ INLINE void small32(const unsigned char *p, size_t n, load_fn load, size_t bytes
     i32v zero = {0}, neg_zero = {0}, below = {0};
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
-        struct four v = load(p);
+        struct two v = load(p);
 
-        zero -= (i32v)(v.a == 0) + (i32v)(v.b == 0);
+        zero -= (i32v)((u32v)v.a << 1 == 0) + (i32v)((u32v)v.b << 1 == 0);
         neg_zero -= ((i32v)v.a == sign) + ((i32v)v.b == sign);
         below -= (abs32(v.a) < limit) + (abs32(v.b) < limit);
     }
@@ -378,14 +406,14 @@ INLINE float float_above(double x)
     return (double)f < x ? nextafterf(f, INFINITY) : f;
 }
 
-INLINE uint64_t within32(const unsigned char *p, size_t n, load_fn load, size_t bytes,
+INLINE uint64_t within32(const unsigned char *p, size_t n, two_fn load, size_t bytes,
                          struct gd_range range)
 {
     const f32v lo = all32(float_above(range.lo)), hi = all32(-float_above(-range.hi));
     i32v count = {0};
 
     for (size_t i = 0; i < n; i += 4 * LANES, p += bytes) {
-        struct four v = load(p);
+        struct two v = load(p);
 
         count -= ((v.a >= lo) & (v.a <= hi)) + ((v.b >= lo) & (v.b <= hi));
     }
@@ -425,7 +453,7 @@ INLINE void put_pair(const struct pair64 *s, struct gd_block_pair *ret)
     ret->near = count64(s->near);
 }
 
-INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, load_fn load,
+INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, four_fn load,
                    size_t bytes, double rtol, double atol, struct gd_block_pair *ret)
 {
     const f64v r = all64(rtol), a = all64(atol);
@@ -434,6 +462,7 @@ INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, loa
     for (size_t i = 0; i < n; i += 4 * LANES, x += bytes, p += bytes) {
         struct four v = load(x), w = load(p);
 
+        ahead(p, bytes);
         pair_add(&s, v.x[0], w.x[0], r, a);
         pair_add(&s, v.x[1], w.x[1], r, a);
         pair_add(&s, v.x[2], w.x[2], r, a);
@@ -446,40 +475,41 @@ INLINE void pair32(const unsigned char *x, const unsigned char *p, size_t n, loa
 #define KERNELS(name, bytes)                                                                       \
     static void name##_sums_finite(const unsigned char *x, size_t n, struct gd_block_sums *ret)    \
     {                                                                                              \
-        sums_finite32(x, n, load_##name, bytes, ret);                                              \
+        sums_finite32(x, n, four_##name, bytes, ret);                                              \
     }                                                                                              \
-    static double name##_spread(const unsigned char *x, size_t n, double mean)                     \
+    static double name##_spread(const unsigned char *x, size_t n, double mean, bool all)           \
     {                                                                                              \
-        return spread32(x, n, load_##name, bytes, mean);                                           \
+        return all ? spread32(x, n, four_##name, bytes, mean, true)                                \
+                   : spread32(x, n, four_##name, bytes, mean, false);                              \
     }                                                                                              \
     static void name##_small(const unsigned char *x, size_t n, double tiny,                        \
                              struct gd_block_small *ret)                                           \
     {                                                                                              \
-        small32(x, n, load_##name, bytes, tiny, ret);                                              \
+        small32(x, n, two_##name, bytes, tiny, ret);                                               \
     }                                                                                              \
     static uint64_t name##_within(const unsigned char *x, size_t n, struct gd_range range)         \
     {                                                                                              \
-        return within32(x, n, load_##name, bytes, range);                                          \
+        return within32(x, n, two_##name, bytes, range);                                           \
     }                                                                                              \
     static void name##_pair(const unsigned char *x, const unsigned char *p, size_t n, double rtol, \
                             double atol, struct gd_block_pair *ret)                                \
     {                                                                                              \
-        pair32(x, p, n, load_##name, bytes, rtol, atol, ret);                                      \
+        pair32(x, p, n, four_##name, bytes, rtol, atol, ret);                                      \
     }
 
 static void float16_sums(const unsigned char *x, size_t n, struct gd_block_sums *ret)
 {
-    sums16(x, n, load_float16, gd_half_widen, ret);
+    sums16(x, n, four_float16, gd_half_widen, ret);
 }
 
 static void bfloat16_sums(const unsigned char *x, size_t n, struct gd_block_sums *ret)
 {
-    sums16(x, n, load_bfloat16, gd_bfloat16_widen, ret);
+    sums16(x, n, four_bfloat16, gd_bfloat16_widen, ret);
 }
 
 static void float32_sums(const unsigned char *x, size_t n, struct gd_block_sums *ret)
 {
-    sums32(x, n, load_float32, 2 * VECTOR, ret);
+    sums32(x, n, four_float32, 2 * VECTOR, ret);
 }
 
 KERNELS(float16, VECTOR)
@@ -536,6 +566,7 @@ static void float64_sums_finite(const unsigned char *p, size_t n, struct gd_bloc
         f64v a = load64(p), b = load64(p + VECTOR);
         i64v fa = abs64(a) <= DBL_MAX, fb = abs64(b) <= DBL_MAX;
 
+        ahead(p, 2 * VECTOR);
         count -= fa + fb;
         e.min =
             min64(min64(select64(fa, a, all64(INFINITY)), select64(fb, b, all64(INFINITY))), e.min);
@@ -551,15 +582,20 @@ static void float64_sums_finite(const unsigned char *p, size_t n, struct gd_bloc
     ret->finite = count64(count);
 }
 
-static double float64_spread(const unsigned char *p, size_t n, double mean)
+INLINE double spread64(const unsigned char *p, size_t n, double mean, bool all)
 {
     f64v s = {0}, t = s, m = all64(mean);
 
     for (size_t i = 0; i < n; i += 2 * LANES, p += 2 * VECTOR) {
-        s = square_from(load64(p), m, s);
-        t = square_from(load64(p + VECTOR), m, t);
+        s = square_from(load64(p), m, all, s);
+        t = square_from(load64(p + VECTOR), m, all, t);
     }
     return total64(s + t);
+}
+
+static double float64_spread(const unsigned char *x, size_t n, double mean, bool all)
+{
+    return all ? spread64(x, n, mean, true) : spread64(x, n, mean, false);
 }
 
 static void float64_small(const unsigned char *p, size_t n, double tiny, struct gd_block_small *ret)
@@ -599,8 +635,11 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     const f64v r = all64(rtol), a = all64(atol);
     struct pair64 s = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
 
-    for (size_t i = 0; i < n; i += LANES, x += VECTOR, p += VECTOR)
+    for (size_t i = 0; i < n; i += 2 * LANES, x += 2 * VECTOR, p += 2 * VECTOR) {
+        ahead(p, 2 * VECTOR);
         pair_add(&s, load64(x), load64(p), r, a);
+        pair_add(&s, load64(x + VECTOR), load64(p + VECTOR), r, a);
+    }
     put_pair(&s, ret);
 }
 

@@ -21,19 +21,14 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 #define max16(a, b)    (i16v) vmaxq_s16((int16x8_t)(a), (int16x8_t)(b))
 #define umax16(a, b)   (i16v) vmaxq_u16((uint16x8_t)(a), (uint16x8_t)(b))
 #define umin16(a, b)   (i16v) vminq_u16((uint16x8_t)(a), (uint16x8_t)(b))
-#define low64(x)       (f64v) vcvt_f64_f32(vget_low_f32((float32x4_t)(x)))
-#define high64(x)      (f64v) vcvt_high_f64_f32((float32x4_t)(x))
+#define LOW64(x)       (f64v) vcvt_f64_f32(vget_low_f32((float32x4_t)(x)))
+#define HIGH64(x)      (f64v) vcvt_high_f64_f32((float32x4_t)(x))
 #define float_to64(p)  (f64v) vcvt_f64_f32(vreinterpret_f32_u8(vld1_u8(p)))
-#define half_to64(p)   low64(four_halves(p, 4))
-#define half_to32(p)   four_halves(p, 8)
+#define half_to32(p)   four_halves(p)
 
-/* Of `bytes` bytes of float16 in memory, 4 or 8; the rest are zeros. */
-static inline __attribute__((always_inline)) f32v four_halves(const unsigned char *p, int bytes)
+static inline __attribute__((always_inline)) f32v four_halves(const unsigned char *p)
 {
-    uint8x8_t raw = vdup_n_u8(0);
-
-    __builtin_memcpy(&raw, p, (unsigned)bytes);
-    return (f32v)vcvt_f32_f16(vreinterpret_f16_u8(raw));
+    return (f32v)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
 }
 
 #include "engine/stats_kernel.h"

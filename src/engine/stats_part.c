@@ -128,6 +128,7 @@ static void finish_pairs(const struct gd_stats_part *part, struct gd_stats *ret)
     ret->dot = sum_get(&part->dot);
     ret->max_abs_delta = part->max_delta;
     ret->mismatch = part->mismatch;
+    ret->unpaired = ret->has_prev ? part->count - part->pairs : 0;
     if (part->pairs) {
         ret->mean_delta = sum_get(&part->delta) / pairs;
         ret->mean_abs_delta = sum_get(&part->abs_delta) / pairs;

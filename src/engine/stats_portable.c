@@ -50,14 +50,14 @@ static void float64_sums(const unsigned char *x, size_t n, struct gd_block_sums 
         ret->abs = INFINITY;
 }
 
-static double float64_spread(const unsigned char *x, size_t n, double mean)
+static double float64_spread(const unsigned char *x, size_t n, double mean, bool all)
 {
     double sum = 0;
 
     for (size_t i = 0; i < n; i++) {
         double v = load(x, i), d = v - mean;
 
-        sum += fabs(v) <= DBL_MAX ? d * d : 0;
+        sum += all || fabs(v) <= DBL_MAX ? d * d : 0;
     }
     return sum;
 }

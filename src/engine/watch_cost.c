@@ -4,11 +4,9 @@
 
 #include "engine/watch_impl.h"
 
-static uint64_t questions; /* so far: an answer to an earlier one is not added to the last one's */
-
 struct costs { /* one question to all sessions */
-    uint64_t number;
     struct gd_debugger *debugger;
+    uint64_t round; /* of several that wait only the last one counts */
     size_t waiting;
     struct gd_watch_total total;
     void (*fn)(void *ctx, const struct gd_watch_total *total);
@@ -43,14 +41,17 @@ static void done_one(struct costs *costs)
 
 /* An item's time in equal parts; what does not divide goes to the first ones, so that the parts add
  * up to it. */
-static void share_item(struct gd_watching *w, const struct watch_item *item, uint64_t ns)
+static void share_item(struct gd_watching *w, const struct watch_item *item, uint64_t ns,
+                       uint64_t runs)
 {
     uint32_t count = item->part->serve_count;
     for (uint32_t i = 0; i < count; i++) {
         const struct watch_cover *cover =
             &w->covers[w->tensors[item->tensor].set->cover[item->part->serve[i].which]];
-        if (cover->watch)
-            cover->watch->cost_ns += ns / count + (i < ns % count);
+        if (!cover->watch)
+            continue;
+        cover->watch->cost_ns += ns / count + (i < ns % count);
+        cover->watch->looks += runs;
     }
 }
 
@@ -87,12 +88,10 @@ static void take_plan(struct costs *costs, struct gd_watching *w, const struct g
     if (!plan || plan->count != cost->item_count)
         return; /* replaced meanwhile: its figures begin anew */
     for (size_t i = 0; i < plan->count; i++) {
-        if (costs->number == questions)
-            share_item(w, &plan->items[i], cost->item_ns[i]);
+        share_item(w, &plan->items[i], cost->item_ns[i], cost->item_runs[i]);
         costs->total.compute_ns += cost->item_ns[i];
     }
-    if (costs->number == questions)
-        share_bytes(w, plan, cost->report_bytes);
+    share_bytes(w, plan, cost->report_bytes);
     costs->total.wait_ns += cost->wait_ns;
     costs->total.reports += cost->reports;
     costs->total.report_bytes += cost->report_bytes;
@@ -103,7 +102,8 @@ static void costs_came(void *ctx, const struct gd_plan_cost *plans, size_t count
 {
     struct asked *asked = ctx;
     struct gd_watching *w = asked->session->watching;
-    for (size_t i = 0; !err && w && i < count; i++)
+    bool last = asked->costs->round == asked->costs->debugger->cost_round;
+    for (size_t i = 0; !err && w && last && i < count; i++)
         take_plan(asked->costs, w, &plans[i]);
     done_one(asked->costs);
     free(asked);
@@ -123,9 +123,9 @@ int gd_watch_costs(struct gd_debugger *debugger,
     if (!costs)
         return gd_fail(err, GD_ENOMEM, "out of memory for what the watchpoints cost");
     *costs = (struct costs){
-        .number = ++questions, .debugger = debugger, .waiting = 1, .fn = fn, .ctx = ctx};
+        .debugger = debugger, .round = ++debugger->cost_round, .waiting = 1, .fn = fn, .ctx = ctx};
     for (struct gd_watchpoint *watch = debugger->watchpoints; watch; watch = watch->next)
-        watch->cost_ns = watch->cost_bytes = 0;
+        watch->cost_ns = watch->cost_bytes = watch->looks = 0;
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_session *session = debugger->sessions[i];
         struct asked *asked = has_plans(session) ? malloc(sizeof *asked) : NULL;

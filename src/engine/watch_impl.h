@@ -210,6 +210,8 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
                    struct gd_err *err);
 int watching_push(struct gd_watching *w, struct gd_err *err); /* what the target lacks */
 void watching_clear_plans(struct gd_watching *w);
+/* Nothing is watched; the numbers of plans that the target has are kept, to take them back. */
+void watching_drop_plans(struct gd_watching *w);
 struct watch_plan *watching_plan(const struct gd_watching *w, uint32_t id);
 /* Index of the plan's item, SIZE_MAX none. */
 size_t watching_item(const struct watch_plan *plan, gd_node_id node, uint32_t slot,

@@ -141,10 +141,19 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
     report(judging, cover, place, verdict);
 }
 
-static bool guard_allows(const struct gd_watchpoint *watch, const struct gd_observation *seen)
+/* The condition's judgement and the guard's, as "and" has it: what is not known of the one matters
+ * only where the other does not say no. */
+static void judge_both(const struct gd_watchpoint *watch, const struct gd_observation *seen,
+                       enum gd_truth allowed, struct gd_verdict *ret)
 {
-    unsigned error;
-    return !watch->guard || gd_expr_evaluate(watch->guard, seen, &error) == GD_TRUE;
+    if (watch->condition)
+        gd_condition_judge(watch->condition, watch->values, watch->value_count, seen, ret);
+    else
+        gd_condition_judge_expr(watch->expr, seen, ret);
+    if (allowed == GD_UNKNOWN && ret->outcome == GD_IS_HIT) {
+        ret->outcome = GD_NOT_CHECKED;
+        ret->error = GD_HIT_GUARD_UNKNOWN;
+    }
 }
 
 void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cover,
@@ -154,13 +163,16 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
     struct gd_watchpoint *watch = cover->watch;
     struct gd_verdict verdict;
     memset(&verdict, 0, sizeof verdict);
-    if (!watch || watch->spent || !guard_allows(watch, seen))
+    enum gd_truth allowed = GD_TRUE;
+    unsigned error = 0;
+    if (!watch || watch->spent)
+        return;
+    if (watch->guard)
+        allowed = gd_expr_evaluate(watch->guard, seen, &error);
+    if (allowed == GD_FALSE)
         return;
     watch->checks++;
-    if (watch->condition)
-        gd_condition_judge(watch->condition, watch->values, watch->value_count, seen, &verdict);
-    else
-        gd_condition_judge_expr(watch->expr, seen, &verdict);
+    judge_both(watch, seen, allowed, &verdict);
     if (verdict.outcome == GD_NOT_CHECKED) {
         not_checked(judging, cover, place, memory, &verdict);
         return;
@@ -182,7 +194,7 @@ static bool leave_out_nonfinite(const struct gd_observation *seen, struct gd_sta
 {
     *stats = *seen->stats;
     bool nothing = stats->count && stats->nan + stats->pos_inf + stats->neg_inf >= stats->count;
-    stats->nan = stats->pos_inf = stats->neg_inf = 0;
+    stats->nan = stats->pos_inf = stats->neg_inf = stats->unpaired = 0;
     return !nothing;
 }
 
@@ -214,8 +226,21 @@ static void join_counts(struct gd_stats *sum, const struct gd_stats *more)
     sum->range_count = more->range_count;
 }
 
-/* As if both had been one tensor. Of the figures against the step before the weights are those of
- * the finite elements: exact unless one of the two steps holds NaN or Inf. */
+static void join_change(struct gd_stats *sum, const struct gd_stats *more)
+{
+    uint64_t n = sum->count - sum->unpaired, m = more->count - more->unpaired;
+    sum->mean_abs_delta = joined_mean(sum->mean_abs_delta, n, more->mean_abs_delta, m);
+    sum->mean_delta = joined_mean(sum->mean_delta, n, more->mean_delta, m);
+    sum->mean_abs_prev = joined_mean(sum->mean_abs_prev, n, more->mean_abs_prev, m);
+    sum->sum_sq_delta += more->sum_sq_delta;
+    sum->sum_sq_prev += more->sum_sq_prev;
+    sum->max_abs_delta = fmax(sum->max_abs_delta, more->max_abs_delta);
+    sum->dot += more->dot;
+    sum->mismatch += more->mismatch;
+    sum->unpaired += more->unpaired;
+}
+
+/* As if both had been one tensor. */
 static void join_stats(struct gd_stats *sum, const struct gd_stats *more)
 {
     uint64_t n = finite_count(sum), m = finite_count(more);
@@ -228,14 +253,7 @@ static void join_stats(struct gd_stats *sum, const struct gd_stats *more)
     double variance = n + m ? sum->sum_sq / (double)(n + m) - sum->mean * sum->mean : 0;
     sum->std = variance > 0 ? sqrt(variance) : 0;
     sum->has_prev = more->has_prev && (first || sum->has_prev);
-    sum->mean_abs_delta = joined_mean(sum->mean_abs_delta, n, more->mean_abs_delta, m);
-    sum->mean_delta = joined_mean(sum->mean_delta, n, more->mean_delta, m);
-    sum->mean_abs_prev = joined_mean(sum->mean_abs_prev, n, more->mean_abs_prev, m);
-    sum->sum_sq_delta += more->sum_sq_delta;
-    sum->sum_sq_prev += more->sum_sq_prev;
-    sum->max_abs_delta = fmax(sum->max_abs_delta, more->max_abs_delta);
-    sum->dot += more->dot;
-    sum->mismatch += more->mismatch;
+    join_change(sum, more);
     join_counts(sum, more);
 }
 
@@ -315,6 +333,19 @@ static void judge_serve(struct watch_judging *judging, size_t tensor,
                              &w->memory[t->memory + serve->which], seen);
 }
 
+/* Of a tensor that is not finite throughout, where that is normal, there is nothing to judge; sums
+ * must not wait for it. */
+static void count_for_sums(struct watch_judging *judging, const struct watch_set *set,
+                           const struct watch_part *part)
+{
+    const struct gd_observation nothing = {.value_step = -1};
+    for (uint32_t i = 0; i < part->serve_count; i++) {
+        struct watch_cover *cover = &judging->w->covers[set->cover[part->serve[i].which]];
+        if (cover->watch && cover->watch->condition && cover->watch->condition->aggregate)
+            add_to_sum(judging, cover, &nothing);
+    }
+}
+
 static bool wants_series(const struct gd_watching *w, const struct watch_set *set,
                          const struct watch_part *part)
 {
@@ -337,14 +368,16 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
     if (t->set->excluded && seen->stats) {
-        if (!leave_out_nonfinite(seen, &finite))
+        if (!leave_out_nonfinite(seen, &finite)) {
+            count_for_sums(judging, t->set, part);
             return;
+        }
         seen->stats = &finite;
     }
     for (uint32_t i = 0; i < part->serve_count; i++)
         judge_serve(judging, tensor, &part->serve[i], seen);
     if (seen->series && stats && !judging->recheck && wants_series(w, t->set, part))
-        gd_series_add(&w->series[t->series], stats, judging->step);
+        gd_series_add(&w->series[t->series], seen->stats, judging->step);
     seen->scalar_ctx = NULL;
     seen->stats = stats;
 }

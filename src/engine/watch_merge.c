@@ -214,7 +214,8 @@ static bool join(struct draft *draft, uint32_t which, const struct watch_cover *
     draft->always = draft->always || wants->always;
     for (size_t i = 0; i < wants->trigger_count; i++) {
         const struct gd_comparison_of *test = &wants->trigger[i];
-        if (excluded && test->statistic == GD_STAT_NONFINITE)
+        if (excluded &&
+            (test->statistic == GD_STAT_NONFINITE || test->statistic == GD_STAT_UNPAIRED))
             continue;
         if (!add_draft_trigger(draft, test, of_range(test->statistic) ? range : -1))
             return false;

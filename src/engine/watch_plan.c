@@ -264,19 +264,37 @@ static void free_plans(struct watch_plan *plans, size_t count)
     free(plans);
 }
 
-void watching_clear_plans(struct gd_watching *w)
+static void clear_tensors(struct gd_watching *w)
 {
-    free_plans(w->plans, w->plan_count);
     watching_clear_sets(w->sets);
     free(w->tensors);
     free(w->memory);
     free(w->series);
-    w->plans = NULL;
     w->sets = NULL;
     w->tensors = NULL;
     w->memory = NULL;
     w->series = NULL;
-    w->plan_count = w->tensor_count = w->memory_count = w->series_count = 0;
+    w->tensor_count = w->memory_count = w->series_count = 0;
+}
+
+void watching_clear_plans(struct gd_watching *w)
+{
+    free_plans(w->plans, w->plan_count);
+    w->plans = NULL;
+    w->plan_count = 0;
+    clear_tensors(w);
+}
+
+void watching_drop_plans(struct gd_watching *w)
+{
+    for (size_t i = 0; i < w->plan_count; i++) {
+        struct watch_plan *plan = &w->plans[i];
+        free(plan->items);
+        plan->items = NULL;
+        plan->count = plan->cap = 0;
+        plan->sent = !plan->known;
+    }
+    clear_tensors(w);
 }
 
 static bool build_plans(struct build *b)

@@ -422,6 +422,11 @@ void watching_initial(struct gd_watching *w)
         ask_on(w->initial);
 }
 
+bool gd_watch_is_busy(const struct gd_session *session)
+{
+    return session->watching && session->watching->initial && is_before_first_step(session);
+}
+
 int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err)

@@ -166,8 +166,8 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
     }
     *ret = WATCH_MODE_PLAN;
     rc = can_plan(w, cover, err);
-    if (rc && (session->target->capabilities & GD_CAN_WATCH_REMOTE) && condition &&
-        condition->wire >= 0)
+    if (rc && evaluate != GD_EVALUATE_LOCAL && condition && condition->wire >= 0 &&
+        (session->target->capabilities & GD_CAN_WATCH_REMOTE))
         return can_remote(w, cover, err); /* says what it is that hinders */
     return rc;
 }

@@ -64,7 +64,7 @@ static int build(struct gd_watching *w, struct gd_err *err)
     if (!rc)
         rc = watching_build(w, number, revision, err);
     if (rc) /* the tensors would speak of covers that are others now */
-        watching_clear_plans(w);
+        watching_drop_plans(w);
     free(number);
     free(revision);
     return rc;
@@ -98,13 +98,12 @@ static void refresh_once(struct gd_watching *w, int quiet, bool all)
     struct gd_err err;
     w->building = true;
     w->stale = false;
-    if (build(w, &err)) {
+    if (build(w, &err))
         warn_once(w, &w->warned_memory, &err);
-    } else {
-        if (w->session->target && watching_push(w, &err))
-            warn_once(w, &w->warned_push, &err);
+    else
         watching_push_remote(w);
-    }
+    if (w->session->target && watching_push(w, &err))
+        warn_once(w, &w->warned_push, &err);
     w->building = false;
     tell_problems(w, quiet, all);
 }
@@ -236,10 +235,28 @@ static void on_scalar(const struct gd_event *event)
             watching_on_scalar(session->watching, &session->scalar[i]);
 }
 
+/* A process that was further along when it was first seen. */
+static void tell_missed(struct gd_watching *w)
+{
+    char text[160];
+    for (size_t i = 0; i < w->cover_count; i++) {
+        struct watch_cover *cover = &w->covers[i];
+        if (cover->mode != WATCH_MODE_INITIAL || cover->initial != INITIAL_TO_DO ||
+            w->session->stop.step <= 0)
+            continue;
+        cover->initial = INITIAL_DONE;
+        snprintf(text, sizeof text,
+                 "watchpoint %d is not judged in this process: its first step was over",
+                 cover->number);
+        gd_session_on_warning(w->session, text);
+    }
+}
+
 static void on_stopped(struct gd_debugger *debugger, struct gd_session *session)
 {
     delete_spent(debugger);
     if (session->watching) {
+        tell_missed(session->watching);
         tell_problems(session->watching, 0, true);
         watching_initial(session->watching);
     }

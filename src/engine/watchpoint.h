@@ -57,6 +57,10 @@ struct gd_watchpoint {
      * evenly among the watchpoints that cover it, so that the shares add up. */
     uint64_t cost_ns;
     uint64_t cost_bytes; /* of reports */
+    /* By the same answer: how often a tensor of its was looked at, as long as the targets have had
+     * their plans. Most of that is nothing to report, so checks are fewer; or more, of plans that
+     * were before. */
+    uint64_t looks;
     struct gd_watchpoint *next;
 };
 
@@ -126,8 +130,8 @@ enum gd_watch_place gd_watchpoint_place(const struct gd_watchpoint *watch,
 /* Numbers of the watchpoints that cover a node; returns how many there are, fills at most max. */
 size_t gd_watch_of_node(struct gd_session *session, gd_node_id node, int *ret, size_t max);
 
-/* Asks all live sessions; fn runs once, when all have answered: the watchpoints' cost_ns and
- * cost_bytes are up to date then. */
+/* Asks all live sessions; fn runs once, when all have answered: the watchpoints' cost_ns,
+ * cost_bytes and looks are up to date then, unless it was asked again meanwhile. */
 struct gd_watch_total { /* of all sessions */
     uint64_t tensors;   /* in plans now */
     uint64_t compute_ns, wait_ns, reports, report_bytes;
@@ -142,6 +146,10 @@ int gd_watch_costs(struct gd_debugger *debugger,
 int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err);
+
+/* It stands before its first step, and statistics of weights that are judged there have not all
+ * come: a run now would take the values away. */
+bool gd_watch_is_busy(const struct gd_session *session);
 
 /* ---- recommended --------------------------------------------------------------------------- */
 

@@ -361,26 +361,28 @@ static bool is_small(const struct why_walk *walk, const struct why_tensor *weigh
     return any;
 }
 
+/* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
+ * size in any training; they count where there is no matrix. */
 static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
-    const struct why_tensor *found = NULL;
-    double most = 0, ratio;
-    bool matrix = false; /* a bias that starts at 0 changes by much of its size at first */
+    const struct why_tensor *found[2] = {NULL, NULL}; /* vectors, matrices */
+    double most[2] = {0, 0}, ratio;
+    bool any_matrix = false;
 
     if (why_odd_weight(walk, &walk->tensors[0], &ratio)) {
         return &walk->tensors[0];
     }
     for (size_t i = 1; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
+        int rank = tensor->shape.rank > 1;
 
-        if (why_odd_weight(walk, tensor, &ratio) && (tensor->shape.rank > 1) >= matrix &&
-            (ratio > most || (tensor->shape.rank > 1 && !matrix))) {
-            found = tensor;
-            most = ratio;
-            matrix = tensor->shape.rank > 1;
+        any_matrix = any_matrix || (rank && tensor->has_stats && is_trained(walk, tensor));
+        if (why_odd_weight(walk, tensor, &ratio) && ratio > most[rank]) {
+            found[rank] = tensor;
+            most[rank] = ratio;
         }
     }
-    return found;
+    return found[any_matrix];
 }
 
 /* When the first of the nodes that read it runs. */
@@ -448,7 +450,7 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         return found;
     }
     weight = most_changed(walk);
-    if (weight && is_small(walk, weight)) {
+    if (weight == walk->tensors && is_small(walk, weight)) {
         const struct gd_stats *s = &weight->stats;
 
         snprintf(ret->rule, sizeof(ret->rule), "small-weight");
@@ -478,7 +480,8 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         why_say_leaf(walk, found, *since, ret);
         return found;
     }
-    if (found && found->has_stats && found->before > 0) {
+    if (found && found->has_stats && found->before > 0 &&
+        found->stats.abs_mean > WHY_JUMP * found->before) {
         snprintf(ret->rule, sizeof(ret->rule), "jump");
         gd_buf_printf(&ret->text,
                       "%s is the first that is far larger than in the steps before: its mean "

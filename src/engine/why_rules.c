@@ -334,7 +334,8 @@ static bool near_half_range(struct why_case *c)
 static bool reads_huge(struct why_case *c)
 {
     find_largest(c);
-    return makes_infinity(c) && known(c, c->at) && why_max_abs(in(c, c->at)) > 1e15;
+    return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
+           why_max_abs(in(c, c->at)) > sqrt(type_max(c->out->dtype)) / 1e4;
 }
 
 static bool no_spread(struct why_case *c)

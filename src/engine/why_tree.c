@@ -231,7 +231,8 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     }
     snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
     gd_buf_printf(&ret->text, "%s is %s itself (%s), before any operator of the step ran.",
-                  why_name(walk, leaf), bad_word(walk->bad), leaf->note);
+                  why_name(walk, leaf), bad_word(walk->bad),
+                  leaf->late_bad ? "as it still is after the update" : leaf->note);
     if (since >= 0) {
         gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
     } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
@@ -331,6 +332,32 @@ static const struct why_tensor *conclude_operator(struct why_walk *walk,
     return origin;
 }
 
+/* A weight that does not change: an optimizer works on others and not on it. */
+static bool say_untrained(const struct why_walk *walk, const struct why_tensor *root,
+                          struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_node_info info;
+    uint32_t count = 0;
+    const struct gd_type_count *types = gd_graph_types(graph, &count);
+    const char *writer = NULL;
+
+    for (uint32_t i = 0; i < count && !writer; i++) {
+        writer = why_is_writer(types[i].type) ? types[i].type : NULL;
+    }
+    if (walk->bad != GD_BAD_ZERO || !writer || !root->is_leaf ||
+        !gd_graph_node(graph, root->node, &info) || info.kind != GD_NODE_WEIGHT ||
+        why_writer(graph, root->node) != GD_NO_NODE) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "not-trained");
+    gd_buf_printf(&ret->text,
+                  "Nothing updates %s: %s works on other weights, and not on this one. It stays as "
+                  "it was made (%s). Is it given to the optimizer?",
+                  why_name(walk, root), writer, root->note);
+    return true;
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
@@ -338,6 +365,9 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     const struct why_tensor *origin;
 
     settle_masks(walk);
+    if (root->verdict != GD_WHY_BAD && say_untrained(walk, root, ret)) {
+        return root;
+    }
     if (root->verdict != GD_WHY_BAD) {
         gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,
                       bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");

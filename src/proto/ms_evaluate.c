@@ -4,6 +4,7 @@
  * time, in the order in which the operators run. What a plan asks for is reported as it comes; when
  * all is done the target arrives, with the verdict.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include "engine/watchpoint.h"
 #include "proto/ms_plan.h"
 
-/* More would not be faster: the process answers one at a time. */
-#define IN_FLIGHT    2
+/* Small ones are asked for together. */
+#define IN_FLIGHT    256
 /* The process's own statistics save work from this size on; below it the value costs no more, and
  * tells more. */
 #define SUMMARY_FROM 65536
@@ -559,11 +560,28 @@ static void advance(struct ms_plans *plans)
         finish(plans);
 }
 
+/* A process that is stepped by nodes does not stop at the end of the step as well. */
+static void tell_missed(struct ms_plans *plans)
+{
+    struct gd_ms_target *target = plans->target;
+    if (target->at.step - 1 <= plans->last_step)
+        return;
+    if (!plans->warned_missed)
+        ms_warn(target,
+                "step %" PRId64 " went by without a stop at its end, so the watchpoints that gradb "
+                "evaluates were not looked at there: it was stepped by nodes",
+                target->at.step - 1);
+    plans->warned_missed = true;
+    plans->last_step = target->at.step - 1;
+}
+
 bool ms_plan_begin(struct gd_ms_target *target)
 {
     struct ms_plans *plans = target->plans;
-    if (!plans || !plans->plans || !target->at.at_end || target->at.step < 1 ||
-        target->at.step == plans->last_step || plans->active)
+    if (!plans || !plans->plans || plans->active)
+        return false;
+    tell_missed(plans);
+    if (!target->at.at_end || target->at.step <= plans->last_step)
         return false;
     if (plans->changed && !ms_evaluate_jobs(plans)) {
         ms_warn(target, "out of memory: watchpoints were not evaluated in this step");

@@ -285,34 +285,54 @@ int gd_ms_write_node(struct gd_buf *out, const char *name)
     return rc;
 }
 
-int gd_ms_write_view(struct gd_buf *out, const char *name, uint32_t slot, bool previous,
-                     bool truncate, enum gd_ms_level level)
+struct view_tensor { /* one item as the encoder wants it: texts that it may write to */
+    Debugger__TensorProto message;
+    char slot[16], iter[8], name[GD_MS_MAX_VIEW_NAME];
+};
+
+static void fill_view_tensor(struct view_tensor *tensor, const struct gd_ms_view_item *item)
+{
+    debugger__tensor_proto__init(&tensor->message);
+    snprintf(tensor->slot, sizeof tensor->slot, "%" PRIu32, item->slot);
+    snprintf(tensor->iter, sizeof tensor->iter, "%s", item->previous ? "prev" : "");
+    snprintf(tensor->name, sizeof tensor->name, "%s", item->name);
+    tensor->message.node_name = tensor->name;
+    tensor->message.slot = tensor->slot;
+    tensor->message.iter = tensor->iter;
+    tensor->message.has_truncate = 1;
+    tensor->message.truncate = item->truncate;
+}
+
+int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, size_t count,
+                      enum gd_ms_level level)
 {
     Debugger__EventReply reply = DEBUGGER__EVENT_REPLY__INIT;
     Debugger__ViewCMD view = DEBUGGER__VIEW_CMD__INIT;
-    Debugger__TensorProto tensor = DEBUGGER__TENSOR_PROTO__INIT;
-    Debugger__TensorProto *tensors = &tensor;
-    char slot_text[16];
-    char iter[] = "prev";
-    char *name_copy = strdup(name);
-    if (!name_copy)
-        return GD_ENOMEM;
-    snprintf(slot_text, sizeof slot_text, "%" PRIu32, slot);
-    if (!previous)
-        iter[0] = '\0';
-    tensor.node_name = name_copy;
-    tensor.slot = slot_text;
-    tensor.iter = iter;
-    tensor.has_truncate = 1;
-    tensor.truncate = truncate;
-    view.n_tensors = 1;
-    view.tensors = &tensors;
-    view.level = (Debugger__ViewCMD__Level)level;
-    reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_VIEW_CMD;
-    reply.view_cmd = &view;
-    int rc = pack(out, &reply);
-    free(name_copy);
+    struct view_tensor *tensors = calloc(count, sizeof *tensors);
+    Debugger__TensorProto **pointers = calloc(count, sizeof *pointers);
+    int rc = GD_ENOMEM;
+    if (tensors && pointers) {
+        for (size_t i = 0; i < count; i++) {
+            fill_view_tensor(&tensors[i], &items[i]);
+            pointers[i] = &tensors[i].message;
+        }
+        view.n_tensors = count;
+        view.tensors = pointers;
+        view.level = (Debugger__ViewCMD__Level)level;
+        reply.cmd_case = DEBUGGER__EVENT_REPLY__CMD_VIEW_CMD;
+        reply.view_cmd = &view;
+        rc = pack(out, &reply);
+    }
+    free(tensors);
+    free(pointers);
     return rc;
+}
+
+int gd_ms_write_view(struct gd_buf *out, const char *name, uint32_t slot, bool previous,
+                     bool truncate, enum gd_ms_level level)
+{
+    struct gd_ms_view_item item = {name, slot, previous, truncate};
+    return gd_ms_write_views(out, &item, 1, level);
 }
 
 int gd_ms_write_delete(struct gd_buf *out, int32_t id)

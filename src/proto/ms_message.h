@@ -14,7 +14,8 @@
 #include "engine/session.h"
 #include "engine/stats.h"
 
-#define GD_MS_MAX_REPLY (4u * 1024 * 1024 - 64) /* clients refuse replies of 4 MiB and more */
+#define GD_MS_MAX_VIEW_NAME 600                     /* of a tensor that is asked for */
+#define GD_MS_MAX_REPLY     (4u * 1024 * 1024 - 64) /* clients refuse replies of 4 MiB and more */
 
 struct gd_ms_metadata {
     char device_name[128]; /* "<device id>:<graph id>" */
@@ -75,6 +76,13 @@ int gd_ms_write_recheck(struct gd_buf *out);
 int gd_ms_write_node(struct gd_buf *out, const char *name); /* "" is the next node */
 
 enum gd_ms_level { GD_MS_VALUE = 0, GD_MS_STATISTICS = 1, GD_MS_BASE = 2 };
+struct gd_ms_view_item { /* a tensor that is asked for */
+    const char *name;
+    uint32_t slot;
+    bool previous, truncate;
+};
+int gd_ms_write_views(struct gd_buf *out, const struct gd_ms_view_item *items, size_t count,
+                      enum gd_ms_level level);
 int gd_ms_write_view(struct gd_buf *out, const char *name, uint32_t slot, bool previous,
                      bool truncate, enum gd_ms_level level);
 

@@ -154,10 +154,8 @@ static struct ms_plans *plans_of(struct gd_ms_target *target)
 {
     if (!target->plans) {
         target->plans = calloc(1, sizeof *target->plans);
-        if (target->plans) {
+        if (target->plans)
             target->plans->target = target;
-            target->plans->last_step = INT64_MIN;
-        }
     }
     return target->plans;
 }
@@ -216,6 +214,8 @@ int ms_plan_set(struct gd_target *base, const struct gd_watch_plan *from, struct
             free_plan(plan);
         return gd_fail(err, GD_ENOMEM, "out of memory for a plan");
     }
+    if (!plans->plans)
+        plans->last_step = ms_steps_done(target); /* there was nothing to look at in those */
     remove_plan(plans, from->id);
     if (plan) {
         struct ms_plan **end = &plans->plans;

@@ -49,7 +49,7 @@ struct ms_work { /* one item of a job */
 struct ms_job { /* one tensor */
     gd_node_id node;
     uint32_t slot;
-    uint32_t order; /* in which it is reported: parameters first, then as the operators run */
+    uint32_t order; /* in which the operators run; 0 where it is not known: as they were sent */
     uint32_t first_work, work_count;
     bool against_previous;
     bool dead;           /* dead units are asked for */
@@ -88,7 +88,8 @@ struct ms_plans {
     size_t next; /* job */
     size_t waiting;
     uint64_t began, busy;
-    int64_t last_step; /* that was gone through; INT64_MIN none */
+    int64_t last_step;  /* that was gone through, or done when the first plan was set */
+    bool warned_missed; /* that a step went by */
     bool stop;
     char why[160];
     struct ms_batch judged, recorded;

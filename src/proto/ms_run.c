@@ -27,7 +27,7 @@ void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata 
     copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
     /* Not 0: we came late, after a restart of ours or a lost connection. */
     at->step = metadata->cur_step > 0 ? metadata->cur_step + (at->counts_after ? 1 : 0) : 0;
-    at->at_end = at->sure = true;
+    at->at_end = true;
 }
 
 /* Ascend stops only at the end of a step, so each stop is at least one step further. */
@@ -35,7 +35,15 @@ static void update_ascend(struct ms_position *at, const struct gd_ms_metadata *m
 {
     int64_t delta = (int64_t)metadata->cur_step - at->cur_step;
     at->step += delta > 1 ? delta : 1;
-    at->at_end = at->sure = true;
+    at->at_end = true;
+}
+
+/* In the middle of a step a list of hits is of the operator that has just run, and of nothing else;
+ * one that comes at the end of a step is of what was not looked at before. */
+static bool hit_by_operator(const struct ms_run *run, const struct gd_ms_metadata *metadata)
+{
+    return run->any_hits && !run->end_hits && !run->other_hits &&
+           strcmp(run->hit_name, metadata->cur_node) == 0;
 }
 
 /* GPU, counter moved after the wait: end and middle of step n both say n - 1. */
@@ -44,15 +52,10 @@ static void update_after(struct gd_ms_target *target, const struct gd_ms_metadat
     struct ms_position *at = &target->at;
     const struct ms_run *run = &target->run;
     if (run->sent == MS_SENT_STEP) {
-        bool last = at->last_kernel[0] && strcmp(metadata->cur_node, at->last_kernel) == 0;
-        at->at_end = !run->any_hits || run->end_hits || last;
-        at->sure = !run->any_hits || run->end_hits;
-        if (at->sure)
-            copy_name(at->last_kernel, sizeof at->last_kernel, metadata->cur_node);
+        at->at_end = !hit_by_operator(run, metadata);
     } else {
         bool reached = run->sent == MS_SENT_NEXT || strcmp(metadata->cur_node, run->sent_name) == 0;
-        at->at_end = !reached && !run->any_hits;
-        at->sure = true;
+        at->at_end = !reached && !hit_by_operator(run, metadata);
     }
     int64_t step = at->base + metadata->cur_step + 1;
     if (step < at->step) { /* the counter began anew */
@@ -72,8 +75,7 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
     if (run->sent == MS_SENT_STEP || target->version.stops_twice)
         at->at_end = grown;
     else /* from 1.3 a node stop at the last kernel stands for the end of the step */
-        at->at_end = grown && !reached && !run->any_hits;
-    at->sure = true;
+        at->at_end = grown && !reached && !hit_by_operator(run, metadata);
     int64_t step = at->base + metadata->cur_step + (at->at_end ? 0 : 1);
     if (step < at->step) {
         at->base += at->step - step;
@@ -88,7 +90,8 @@ static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metad
 {
     struct ms_position *at = &target->at;
     const struct ms_run *run = &target->run;
-    if (!at->counts_after || !at->sure || run->sent != MS_SENT_STEP || run->any_hits || at->base)
+    if (!at->counts_after || run->sent != MS_SENT_STEP || hit_by_operator(run, metadata) ||
+        at->base)
         return;
     int64_t ended = at->at_end ? at->step + 1 : at->step;
     if (metadata->cur_step == ended)
@@ -104,7 +107,7 @@ static void update_between(struct gd_ms_target *target, const struct gd_ms_metad
     if (target->is_gpu && at->base + metadata->cur_step > done)
         done = at->base + metadata->cur_step;
     at->step = done;
-    at->at_end = at->sure = true;
+    at->at_end = true;
 }
 
 void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
@@ -275,7 +278,8 @@ int ms_run_write(struct gd_ms_target *target, struct gd_buf *out)
 {
     struct ms_run *run = &target->run;
     const char *name = only_name(target);
-    run->hit = run->any_hits = run->end_hits = false;
+    run->hit = run->any_hits = run->end_hits = run->other_hits = false;
+    run->hit_name[0] = '\0';
     run->hit_text[0] = '\0';
     run->sent_name[0] = '\0';
     if (name && !*name) {

@@ -97,7 +97,8 @@ void ms_arrived(struct gd_ms_target *target)
 static void finish_recheck(struct gd_ms_target *target)
 {
     target->phase = MS_SUSPENDED;
-    if (target->recheck_hit) {
+    /* One that comes before a run is like any other check: it may be that hits only tell. */
+    if (target->recheck_hit && (target->recheck_asked || target->debugger->settings.stop_on_hit)) {
         target->want_run = false;
         ms_stop(target, GD_STOP_HIT);
     } else if (target->recheck_asked) {
@@ -194,8 +195,7 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
     target->held = call;
     target->held_since = target->heard;
     target->waits++;
-    if (target->views && target->views->out)
-        ms_view_unanswered(target);
+    ms_view_unanswered(target);
     ms_watch_report(target);
     switch (target->phase) {
     case MS_FRESH: stop_first(target, metadata); break;

@@ -23,12 +23,10 @@ enum ms_level_sent { MS_SENT_STEP, MS_SENT_NEXT, MS_SENT_NAMED };
 struct ms_position {
     int64_t step; /* in which, or (at_end) after which it stands; 0 before the first */
     bool at_end;
-    bool sure;    /* at_end is known, not guessed */
     int64_t base; /* added to cur_step */
     int32_t cur_step;
     bool counts_after; /* see gd_ms_version; corrected by what is observed */
     char cur_node[512];
-    char last_kernel[512]; /* of a step; "" until known */
 };
 
 struct ms_run {
@@ -42,6 +40,8 @@ struct ms_run {
     bool hit;           /* a watchpoint fired since the last run reply */
     bool any_hits;      /* ... or could not be checked */
     bool end_hits;      /* ... by a condition that is only looked at when a step has ended */
+    char hit_name[512]; /* that the first of them was on; "" */
+    bool other_hits;    /* ... and others were on something else */
     char hit_text[160]; /* what fired by our own evaluation; "" */
 };
 
@@ -62,7 +62,9 @@ struct ms_view { /* a request for a tensor or its statistics */
     bool out;
     bool base_tried, has_base;
     struct gd_ms_base base;
-    char name[600]; /* as asked for */
+    bool together;                  /* may go out with others */
+    uint64_t bytes;                 /* that its value is thought to have; 0 not known */
+    char name[GD_MS_MAX_VIEW_NAME]; /* as asked for */
 };
 
 struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
@@ -167,8 +169,10 @@ int ms_view_fetch(struct gd_target *base, const struct gd_tensor_ref *ref,
                   const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                   void *ctx, struct gd_err *err);
-/* The same for a whole tensor that had known_bytes last time (0: not known): a small one is asked
- * for without asking for its size first. */
+/* The same for a whole tensor, with others in one command where they are small. It had known_bytes
+ * last time (0: not known): a small one is asked for without asking for its size first. A value of
+ * the step before is asked for next, since somebody holds this step's until it comes. Whoever has
+ * asked for all that he wants calls ms_pump. */
 int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
                   uint64_t known_bytes, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 /* What the process computes itself; figures that it does not tell are NaN. Wants has_levels. */
@@ -176,7 +180,8 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
                     void *ctx, struct gd_err *err);
 /* What an operator, parameter or constant is asked for by. */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size);
-int ms_view_write(struct gd_ms_target *target, struct gd_buf *out); /* the first in the queue */
+/* The first of the queue, and others that may go out with it. */
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out);
 void ms_view_unanswered(struct gd_ms_target *target); /* the next WaitCMD came first */
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Tensors of a MindSpore process. Replies carry no id, and those about shapes not even a name: so
- * one ViewCMD is out at a time, with one tensor. From 1.5 on the shape is asked for first, because
+ * one ViewCMD is out at a time, with one tensor or several small ones, which are answered in the
+ * order in which they were asked for. From 1.5 on the shape is asked for first, because
  * a process that is asked for too large a value throws, and the training dies.
  */
 #include <inttypes.h>
@@ -16,6 +17,8 @@
 /* Larger ones are not fetched for their statistics: the process computes those itself, less of
  * them. */
 #define MAX_FETCH_FOR_STATS (256u * 1024 * 1024)
+#define MAX_VIEWS           128          /* in one command */
+#define MAX_TOGETHER        (256 * 1024) /* bytes of values in one command */
 /* A tensor that was no larger before will not have grown beyond what may be asked for. */
 #define MAX_WITHOUT_BASE    (16u * 1024 * 1024)
 
@@ -27,13 +30,31 @@ static void add_view(struct gd_ms_target *target, struct ms_view *view)
     target->views_end = &view->next;
 }
 
-static struct ms_view *take_view(struct gd_ms_target *target)
+static void add_view_first(struct gd_ms_target *target, struct ms_view *view)
+{
+    view->next = target->views;
+    target->views = view;
+    if (!view->next)
+        target->views_end = &view->next;
+}
+
+static void remove_view(struct gd_ms_target *target, struct ms_view *view)
+{
+    struct ms_view **link = &target->views;
+    while (*link != view)
+        link = &(*link)->next;
+    *link = view->next;
+    if (!view->next)
+        target->views_end = link;
+    view->next = NULL;
+}
+
+/* The first that is being answered; those that are were asked for in the order of the queue. */
+static struct ms_view *first_out(const struct gd_ms_target *target)
 {
     struct ms_view *view = target->views;
-    target->views = view->next;
-    if (!target->views)
-        target->views_end = &target->views;
-    view->next = NULL;
+    while (view && !view->out)
+        view = view->next;
     return view;
 }
 
@@ -64,7 +85,7 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
                        "a MindSpore process keeps previous values of parameters only, not of %s",
                        info.name);
     struct gd_output output;
-    size_t bytes;
+    size_t bytes = 0;
     if (gd_graph_output(target->base.session->graph, ref->node, ref->slot, &output) &&
         gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK &&
         bytes > GD_MS_MAX_VALUE && !target->version.has_levels)
@@ -76,6 +97,7 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
     if (!view)
         return gd_fail(err, GD_ENOMEM, "out of memory for a request");
     view->ref = *ref;
+    view->bytes = bytes;
     view->level = target->version.has_levels ? GD_MS_BASE : GD_MS_VALUE;
     view->base_tried = target->version.has_levels;
     ms_view_name(&info, view->name, sizeof view->name);
@@ -111,10 +133,15 @@ int ms_view_value(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
     if (known_bytes && known_bytes <= MAX_WITHOUT_BASE && target->graphs <= 1)
         view->level = GD_MS_VALUE;
     view->base_tried = view->level == GD_MS_BASE;
+    view->together = true;
+    if (known_bytes)
+        view->bytes = known_bytes;
     view->tensor_fn = fn;
     view->ctx = ctx;
-    add_view(target, view);
-    ms_pump(target);
+    if (ref->iter == GD_PREVIOUS)
+        add_view_first(target, view);
+    else
+        add_view(target, view);
     return GD_OK;
 }
 
@@ -126,10 +153,10 @@ int ms_view_summary(struct gd_ms_target *target, const struct gd_tensor_ref *ref
     if (rc)
         return rc;
     view->level = GD_MS_STATISTICS;
+    view->together = true;
     view->stats_fn = fn;
     view->ctx = ctx;
     add_view(target, view);
-    ms_pump(target);
     return GD_OK;
 }
 
@@ -148,26 +175,51 @@ int ms_view_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_st
     return GD_OK;
 }
 
-int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
+/* Whether `view` goes out behind those that have `bytes` together: only what is small, because the
+ * process copies all that it is asked for before it sends any of it. */
+static bool goes_along(const struct ms_view *view, const struct ms_view *first, uint64_t bytes)
 {
-    struct ms_view *view = target->views;
+    if (!first->together || !view->together || view->level != first->level)
+        return false;
+    return view->level != GD_MS_VALUE ||
+           (view->bytes && view->bytes <= MAX_TOGETHER && bytes <= MAX_TOGETHER - view->bytes);
+}
+
+static struct gd_ms_view_item item_of(const struct gd_ms_target *target, const struct ms_view *view)
+{
     struct gd_node_info info;
     bool truncate =
         gd_graph_node(target->base.session->graph, view->ref.node, &info) && is_stored(&info);
-    int rc = gd_ms_write_view(out, view->name, view->ref.slot, view->ref.iter == GD_PREVIOUS,
-                              truncate, view->level);
-    view->out = rc == GD_OK;
+    return (struct gd_ms_view_item){view->name, view->ref.slot, view->ref.iter == GD_PREVIOUS,
+                                    truncate};
+}
+
+int ms_view_write(struct gd_ms_target *target, struct gd_buf *out)
+{
+    struct ms_view *first = target->views;
+    struct gd_ms_view_item items[MAX_VIEWS] = {item_of(target, first)};
+    uint64_t bytes = first->bytes && first->bytes < MAX_TOGETHER ? first->bytes : MAX_TOGETHER;
+    size_t count = 1;
+    for (const struct ms_view *view = first->next;
+         view && count < MAX_VIEWS && goes_along(view, first, bytes); view = view->next) {
+        items[count++] = item_of(target, view);
+        bytes += first->level == GD_MS_VALUE ? view->bytes : 0;
+    }
+    int rc = gd_ms_write_views(out, items, count, first->level);
+    for (struct ms_view *view = first; rc == GD_OK && count; view = view->next, count--)
+        view->out = true;
     target->views_sent++;
     return rc;
 }
 
 bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
 {
-    const struct ms_view *view = target->views;
+    const struct ms_view *view = first_out(target);
     *bytes = 0;
-    if (!view || !view->out)
+    if (!view)
         return false;
-    if (view->has_base && view->level == GD_MS_VALUE)
+    bool alone = !view->next || !view->next->out;
+    if (alone && view->has_base && view->level == GD_MS_VALUE)
         *bytes = (size_t)view->base.bytes;
     return true;
 }
@@ -214,11 +266,11 @@ static void give_stats(struct gd_ms_target *target, struct ms_view *view, struct
         view->stats_fn(view->ctx, tensor->dtype, &tensor->shape, &own, step, NULL);
 }
 
-/* Ends the first request of the queue. */
-static void finish_view(struct gd_ms_target *target, struct gd_tensor *tensor,
+/* Ends a request. */
+static void finish_view(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor,
                         const struct gd_stats *stats, const struct gd_err *err)
 {
-    struct ms_view *view = take_view(target);
+    remove_view(target, view);
     if (tensor && view->ref.iter == GD_CURRENT) { /* shapes that the graph left open */
         struct gd_output output = {tensor->dtype, tensor->shape};
         gd_graph_set_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
@@ -234,60 +286,60 @@ static void finish_view(struct gd_ms_target *target, struct gd_tensor *tensor,
     free(view);
 }
 
-static void fail_view(struct gd_ms_target *target, int code, const char *why)
+static void fail_view(struct gd_ms_target *target, struct ms_view *view, int code, const char *why)
 {
     struct gd_err err;
-    gd_fail(&err, code, "%s:%" PRIu32 " %s", target->views->name, target->views->ref.slot, why);
-    finish_view(target, NULL, NULL, &err);
+    gd_fail(&err, code, "%s:%" PRIu32 " %s", view->name, view->ref.slot, why);
+    finish_view(target, view, NULL, NULL, &err);
 }
 
-static void not_available(struct gd_ms_target *target)
+static void not_available(struct gd_ms_target *target, struct ms_view *view)
 {
-    const struct ms_view *view = target->views;
     if (view->ref.iter == GD_PREVIOUS)
-        fail_view(target, GD_ENODATA,
+        fail_view(target, view, GD_ENODATA,
                   target->is_gpu && target->version.gpu_lacks_previous
                       ? "has no previous value: MindSpore keeps none on GPU since 1.6.1"
                       : "has no previous value yet");
     else if (target->is_gpu)
-        fail_view(target, GD_ENODATA,
+        fail_view(target, view, GD_ENODATA,
                   "has no value at this stop: on GPU a process keeps only what a watchpoint covers "
                   "and the node that it stopped at");
     else
-        fail_view(target, GD_ENODATA, "has no value at this stop");
+        fail_view(target, view, GD_ENODATA, "has no value at this stop");
 }
 
-static void give_empty(struct gd_ms_target *target)
+static void give_empty(struct gd_ms_target *target, struct ms_view *view)
 {
     struct gd_tensor *tensor;
     struct gd_err err;
-    const struct gd_ms_base *base = &target->views->base;
+    const struct gd_ms_base *base = &view->base;
     if (gd_tensor_create(base->dtype, &base->shape, 0, &tensor, &err)) {
-        finish_view(target, NULL, NULL, &err);
+        finish_view(target, view, NULL, NULL, &err);
         return;
     }
-    finish_view(target, tensor, NULL, NULL);
+    finish_view(target, view, tensor, NULL, NULL);
     gd_tensor_unref(tensor);
 }
 
 /* The shape is known: decides what to ask for next, or that the request ends here. */
-static void use_base(struct gd_ms_target *target)
+static void use_base(struct gd_ms_target *target, struct ms_view *view)
 {
-    struct ms_view *view = target->views;
     const struct gd_ms_base *base = &view->base;
     uint64_t limit = target->debugger->settings.max_tensor;
     char text[200];
     view->out = false;
+    view->bytes = (uint64_t)base->bytes;
     if (!base->bytes && !base->dtype) {
-        not_available(target);
+        not_available(target, view);
     } else if (!base->dtype) {
         snprintf(text, sizeof text, "has elements of type number %" PRId64 ", which are no numbers",
                  base->wire_dtype);
-        fail_view(target, GD_EUNSUPPORTED, text);
+        fail_view(target, view, GD_EUNSUPPORTED, text);
     } else if (!base->bytes && gd_shape_count(&base->shape) != 0) {
-        fail_view(target, GD_EPROTO, "came with a shape that has elements and a size of 0 bytes");
+        fail_view(target, view, GD_EPROTO,
+                  "came with a shape that has elements and a size of 0 bytes");
     } else if (!base->bytes) {
-        give_empty(target); /* no value would be sent for it */
+        give_empty(target, view); /* no value would be sent for it */
     } else if (view->stats_fn && base->bytes > MAX_FETCH_FOR_STATS) {
         view->level = GD_MS_STATISTICS;
     } else if (base->bytes > GD_MS_MAX_VALUE) {
@@ -296,12 +348,12 @@ static void use_base(struct gd_ms_target *target)
                  " bytes; a MindSpore process can send %u at most (its statistics can "
                  "be had)",
                  base->bytes, GD_MS_MAX_VALUE);
-        fail_view(target, GD_ELIMIT, text);
+        fail_view(target, view, GD_ELIMIT, text);
     } else if (limit && (uint64_t)base->bytes > limit) {
         snprintf(text, sizeof text,
                  "has %" PRId64 " bytes, more than max-tensor (%" PRIu64 ") allows", base->bytes,
                  limit);
-        fail_view(target, GD_ELIMIT, text);
+        fail_view(target, view, GD_ELIMIT, text);
     } else {
         view->level = GD_MS_VALUE;
     }
@@ -309,21 +361,21 @@ static void use_base(struct gd_ms_target *target)
 
 void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *base)
 {
-    struct ms_view *view = target->views;
-    if (!view || !view->out || view->level != GD_MS_BASE || view->has_base)
+    struct ms_view *view = first_out(target);
+    if (!view || view->level != GD_MS_BASE || view->has_base)
         return;
     view->base = *base;
     view->has_base = true;
-    use_base(target);
+    use_base(target, view);
 }
 
 void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_summary *summary)
 {
-    struct ms_view *view = target->views;
-    if (!view || !view->out || view->level != GD_MS_STATISTICS)
+    struct ms_view *view = first_out(target);
+    if (!view || view->level != GD_MS_STATISTICS)
         return;
     if (!summary->base.bytes && !summary->base.dtype) {
-        not_available(target);
+        not_available(target, view);
         return;
     }
     struct gd_stats stats;
@@ -342,7 +394,7 @@ void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_sum
     bool wrong = target->version.average_wrong && summary->count > 10000;
     stats.mean = wrong ? NAN : (double)summary->avg;
     stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not told */
-    finish_view(target, NULL, &stats, NULL);
+    finish_view(target, view, NULL, &stats, NULL);
 }
 
 static bool is_asked_for(const struct ms_view *view, const char *name, const char *slot,
@@ -360,19 +412,20 @@ void gd_ms_target_on_tensor(struct gd_ms_target *target, const char *name, const
 {
     struct ms_view *view = target->views;
     /* Also when the shape was asked for: releases before 1.5 answer everything with the value. */
-    if (!view || !view->out || !is_asked_for(view, name, slot, iter))
+    while (view && (!view->out || !is_asked_for(view, name, slot, iter)))
+        view = view->next;
+    if (!view)
         return;
     if (err)
         target->failures++;
     if (err || tensor)
-        finish_view(target, err ? NULL : tensor, NULL, err);
+        finish_view(target, view, err ? NULL : tensor, NULL, err);
     else
-        not_available(target);
+        not_available(target, view);
 }
 
-void ms_view_unanswered(struct gd_ms_target *target)
+static void unanswered(struct gd_ms_target *target, struct ms_view *view)
 {
-    struct ms_view *view = target->views;
     struct gd_output output;
     bool known =
         gd_graph_output(target->base.session->graph, view->ref.node, view->ref.slot, &output);
@@ -380,7 +433,7 @@ void ms_view_unanswered(struct gd_ms_target *target)
         gd_shape_count(&output.shape) == 0) {
         view->base.dtype = output.dtype; /* nothing is sent for a tensor without elements */
         view->base.shape = output.shape;
-        give_empty(target);
+        give_empty(target, view);
         return;
     }
     if (view->level == GD_MS_VALUE && target->version.has_levels && !view->base_tried) {
@@ -394,7 +447,13 @@ void ms_view_unanswered(struct gd_ms_target *target)
         view->out = false;
         return;
     }
-    fail_view(target, GD_ENODATA, "was not sent, though the trainer was asked for it");
+    fail_view(target, view, GD_ENODATA, "was not sent, though the trainer was asked for it");
+}
+
+void ms_view_unanswered(struct gd_ms_target *target)
+{
+    for (struct ms_view *view; (view = first_out(target));)
+        unanswered(target, view);
 }
 
 void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
@@ -404,8 +463,8 @@ void ms_view_fail_all(struct gd_ms_target *target, int code, const char *why)
         count++;
     while (count-- > 0) {
         struct gd_err err;
-        gd_fail(&err, code, "%s:%" PRIu32 " cannot be had: %s", target->views->name,
-                target->views->ref.slot, why);
-        finish_view(target, NULL, NULL, &err);
+        struct ms_view *view = target->views;
+        gd_fail(&err, code, "%s:%" PRIu32 " cannot be had: %s", view->name, view->ref.slot, why);
+        finish_view(target, view, NULL, NULL, &err);
     }
 }

@@ -276,6 +276,10 @@ int ms_watch_unset(struct gd_target *base, int32_t id, struct gd_err *err)
     if (!watch)
         return gd_fail(err, GD_ENOTFOUND, "the process has no watchpoint %" PRId32, id);
     *link = watch->next;
+    bool initial = false;
+    for (const struct ms_watch *other = target->watches; other; other = other->next)
+        initial = initial || other->condition == GD_WIRE_INITIALIZATION;
+    target->init_watch = target->init_watch && initial;
     int rc = GD_OK;
     for (size_t i = 0; i < watch->client_count && !rc; i++)
         rc = push_delete(target, watch->client_ids[i], err);
@@ -434,23 +438,26 @@ void ms_watch_report(struct gd_ms_target *target)
         tell_unable(target);
 }
 
+static bool is_operator(const struct gd_ms_target *target, gd_node_id node)
+{
+    struct gd_node_info info;
+    return !gd_graph_node(target->base.session->graph, node, &info) ||
+           (strcmp(info.type, "Parameter") != 0 && strcmp(info.type, "Const") != 0);
+}
+
 /* From 1.3 on a list is in execution order, but for the outputs of one operator, and for
  * parameters, which are all said to be of order 0: those come backwards. Before that it is in no
- * order. */
+ * order, and operators are taken as they were sent, each behind those that it depends on. */
 static uint32_t rank_of(struct gd_ms_target *target, const struct gd_hit *hit)
 {
     struct ms_hits *hits = &target->hits;
-    const struct gd_graph *graph = target->base.session->graph;
-    struct gd_node_info info, before;
-    bool runs = gd_graph_node(graph, hit->node, &info) && info.order != GD_NO_ORDER;
     if (!target->version.orders_hits)
-        return runs ? info.order + 1 : 0;
-    if (!hits->count)
-        return hits->rank;
-    gd_node_id last = hits->item[hits->count - 1].hit.node;
-    bool ran = gd_graph_node(graph, last, &before) && before.order != GD_NO_ORDER;
-    if (last != hit->node && (runs || ran))
-        hits->rank++;
+        return is_operator(target, hit->node) ? 1 : 0;
+    if (hits->count) {
+        gd_node_id last = hits->item[hits->count - 1].hit.node;
+        if (last != hit->node && (is_operator(target, hit->node) || is_operator(target, last)))
+            hits->rank++;
+    }
     return hits->rank;
 }
 
@@ -480,6 +487,21 @@ static int64_t step_of_hits(const struct gd_ms_target *target)
     return target->phase == MS_RUNNING && target->at.at_end ? target->at.step + 1 : target->at.step;
 }
 
+/* In the order of the condition, which is not that of the message when tolerances are swapped. */
+static void name_params(const struct ms_watch *watch, struct gd_hit *hit)
+{
+    struct gd_hit_param sorted[GD_MAX_HIT_PARAMS];
+    int count = 0;
+    if ((size_t)hit->param_count != watch->param_count)
+        return;
+    for (size_t i = 0; i < watch->param_count; i++)
+        for (int k = 0; k < hit->param_count && count == (int)i; k++)
+            if (strcmp(hit->param[k].name, watch->params[i].name) == 0)
+                sorted[count++] = hit->param[k];
+    if (count == hit->param_count)
+        memcpy(hit->param, sorted, sizeof sorted);
+}
+
 static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *watch,
                      const struct gd_ms_hit *hit, struct gd_hit *ret)
 {
@@ -496,6 +518,7 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
     ret->error = (unsigned)hit->error_code;
     ret->param_count = hit->param_count;
     memcpy(ret->param, hit->param, sizeof ret->param);
+    name_params(watch, ret);
 }
 
 /* Of a watchpoint that was deleted meanwhile, of the one that makes values stay, or of a debugger
@@ -513,6 +536,10 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     struct ms_watch *watch = find_client_watch(target, hit->id);
     struct gd_hit mine;
     target->hits_seen++;
+    if (!target->run.any_hits)
+        snprintf(target->run.hit_name, sizeof target->run.hit_name, "%s", hit->node_name);
+    else if (strcmp(target->run.hit_name, hit->node_name) != 0)
+        target->run.other_hits = true;
     target->run.any_hits = true;
     /* Changes are looked at nowhere but at the end of a step. */
     if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)

@@ -25,6 +25,9 @@ int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *re
         }
         ret->dim[i] = dims[i];
     }
+    if (!partial && gd_shape_count(ret) < 0) {
+        return gd_fail(err, GD_EPROTO, "a shape of more elements than can be counted");
+    }
     return GD_OK;
 }
 

@@ -429,6 +429,7 @@ void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret)
         ret->dot = m->difference->dot;
         ret->sum_sq_prev = m->difference->sum_sq_previous;
         ret->mismatch = m->difference->mismatch;
+        ret->unpaired = m->difference->unpaired;
         ret->mean_delta = m->difference->mean_delta;
         ret->sum_sq_delta = m->difference->sum_sq_delta;
     }

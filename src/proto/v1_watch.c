@@ -99,6 +99,7 @@ static struct field field_of(enum gd_statistic statistic)
         [GD_STAT_UPDATE_RATIO] = {FIELD(UPDATE_RATIO), 1, true},
         [GD_STAT_COSINE] = {FIELD(COSINE), 1, true},
         [GD_STAT_MISMATCH] = {FIELD(MISMATCH), 1, false},
+        [GD_STAT_UNPAIRED] = {FIELD(UNPAIRED), 1, false},
         [GD_STAT_AGE] = {FIELD(AGE), 1, false},
     };
     return (int)statistic >= 0 && statistic < GD_STAT_TOTAL ? fields[statistic]

@@ -15,12 +15,7 @@ static const char *range_text(const struct gd_condition_param *param)
     if (param->type == GD_PARAM_BOOL) {
         return "true or false";
     }
-    switch (param->range) {
-    case GD_RANGE_NOT_NEGATIVE: return "0 or more";
-    case GD_RANGE_POSITIVE: return "above 0";
-    case GD_RANGE_PERCENT: return "0 to 100";
-    default: return "any number";
-    }
+    return gd_param_range_text(param->range);
 }
 
 static void param_record(cJSON *list, const struct gd_condition_param *param)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* info hits, and going from hit to hit: hit, next-hit, previous-hit. */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +26,14 @@ static void print_param(struct command_call *call, const struct gd_hit *hit,
     if (!hit->kind && hit->expression[0] != '\0') { /* figures of an expression */
         out_printf(call->out, "%*s%s = %s\n", indent, "", param->name,
                    inspect_double(call, param->actual_value));
-    } else if (known && (known->hidden || known->support)) {
-        if (known->support && !param->disabled) {
+    } else if (known && known->statistic == GD_STAT_NONE) { /* no test by itself */
+        if (!known->hidden && !param->disabled) {
             out_printf(call->out, "%*s%s: set %s\n", indent, "", param->name,
                        inspect_double(call, param->set_value));
         }
+    } else if (!param->disabled && !param->hit && isnan(param->actual_value)) {
+        out_printf(call->out, "%*s%s: set %s, actual not known\n", indent, "", param->name,
+                   inspect_double(call, param->set_value));
     } else if (!param->disabled) {
         out_printf(call->out, "%*s%s: set %s, actual %s%s\n", indent, "", param->name,
                    inspect_double(call, param->set_value),
@@ -58,21 +62,27 @@ static const char *short_name(struct command_call *call, const struct gd_hit *hi
                                         : "?";
 }
 
-/* How many from `from` on are alike: they could not be checked, for the same reason. */
-static size_t alike(const struct gd_session *session, const size_t *order, size_t from,
-                    size_t count)
+static bool alike(const struct gd_hit *a, const struct gd_hit *b)
 {
-    const struct gd_hit *first = &session->hits[order[from]];
-    size_t end = from + 1;
-    while (first->error && end < count) {
-        const struct gd_hit *next = &session->hits[order[end]];
-        if (next->error != first->error || next->watchpoint != first->watchpoint ||
-            next->step != first->step) {
-            break;
+    return a->error && a->error == b->error && a->watchpoint == b->watchpoint && a->step == b->step;
+}
+
+/* How many of order[from ... count) are as the one at `at`, which could not be checked: they are
+ * shown as one. 0: it was shown with one before it. */
+static size_t count_alike(const struct gd_session *session, const size_t *order, size_t from,
+                          size_t at, size_t count)
+{
+    const struct gd_hit *hit = &session->hits[order[at]];
+    size_t found = 1;
+    for (size_t i = from; i < at; i++) {
+        if (alike(&session->hits[order[i]], hit)) {
+            return 0;
         }
-        end++;
     }
-    return end - from;
+    for (size_t i = at + 1; i < count; i++) {
+        found += alike(&session->hits[order[i]], hit);
+    }
+    return found;
 }
 
 /* `tensors` > 1: it stands for so many that are alike. */
@@ -139,13 +149,14 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s older ones are not kept (set max-hits)\n",
                    inspect_number(call, session->hits_dropped));
     }
-    size_t step = 1;
-    for (size_t i = first; i < count; i += step) {
+    for (size_t i = first; i < count; i++) {
         if (out_is_json(call->out)) {
             cJSON_AddItemToArray(list, hit_record(call, &session->hits[order[i]]));
         } else {
-            step = all || only ? 1 : alike(session, order, i, count);
-            print_hit(call, &session->hits[order[i]], step);
+            size_t tensors = all || only ? 1 : count_alike(session, order, first, i, count);
+            if (tensors > 0) {
+                print_hit(call, &session->hits[order[i]], tensors);
+            }
         }
     }
     free(order);
@@ -194,11 +205,16 @@ int hits_weight(const struct gd_session *session, const struct gd_hit *hit)
            (!hit->error && !hit->traced && hit->step == session->stop.step ? 1 : 0);
 }
 
-/* Position in `order` where one begins; the last of all when none is of this stop. */
+/* Position in `order` where one begins; when none is of this stop, the first of the last step that
+ * has any. */
 static size_t start_of(const struct gd_session *session, const size_t *order, size_t count)
 {
     size_t found = count - 1;
     int best = 0;
+    while (found > 0 &&
+           session->hits[order[found - 1]].step == session->hits[order[count - 1]].step) {
+        found--;
+    }
     for (size_t i = 0; i < count; i++) {
         int w = hits_weight(session, &session->hits[order[i]]);
         if (w > best) {
@@ -388,7 +404,7 @@ const struct command cmd_hits_table[] = {
      .usage = "hit [next | previous | N]",
      .summary = "Go to a hit: its node becomes the current one, with advice",
      .help =
-         "Without an argument: the first of this stop, or the one selected before. Hits are in\n"
+         "Without an argument: the one selected before, else the first of this stop. Hits are in\n"
          "order of step and execution; \"info hits\" gives their numbers.\n"
          "Examples:\n"
          "  hit\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint,
  * rank. How a training process comes to us is in cmd_start.c. */
+#include "engine/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/launch.h"
 #include "repl/repl_impl.h"
@@ -23,8 +24,18 @@ void repl_state_record(struct command_call *call)
     }
 }
 
+#define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */
+
+static bool initial_is_done(void *ctx)
+{
+    return !gd_watch_is_busy(ctx);
+}
+
 static int resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
 {
+    if (repl_wait(call->repl, initial_is_done, call->session, INITIAL_SECONDS) == GD_EINTR) {
+        return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
+    }
     int number = call->session->number;
     uint64_t before = call->session->stop.sequence;
     int rc = gd_target_resume(call->session->target, run, err);

@@ -390,6 +390,7 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
     }
     struct recheck answer = *recheck;
     free(recheck);
+    repl_hits_over(call->repl);
     if (answer.err.code != GD_OK) {
         *err = answer.err;
         return answer.err.code;

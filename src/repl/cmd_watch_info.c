@@ -44,6 +44,12 @@ static const char *ns_text(struct command_call *call, uint64_t ns)
     return ns == 0 ? "0" : inspect_duration(call, (double)ns / 1e9);
 }
 
+/* How often its tensors were looked at: most of what the trainer looks at is not worth a report. */
+static uint64_t checks_of(const struct gd_watchpoint *watch, const struct overview *view)
+{
+    return view->has_costs && watch->looks > watch->checks ? watch->looks : watch->checks;
+}
+
 /* ---- one watchpoint ------------------------------------------------------------------------ */
 
 static void row_figures(struct command_call *call, const struct gd_watchpoint *watch,
@@ -56,7 +62,7 @@ static void row_figures(struct command_call *call, const struct gd_watchpoint *w
                watch->enabled ? "y" : "n", place_word(call, watch),
                watch->selector ? inspect_number(call, watch_nodes(call, watch)) : "-",
                inspect_number(call, watch->hits),
-               process ? "-" : inspect_number(call, watch->checks),
+               process ? "-" : inspect_number(call, checks_of(watch, view)),
                told ? ns_text(call, watch->cost_ns) : "-",
                told ? share_text(call, watch->cost_ns, view->total.compute_ns) : "",
                told ? inspect_bytes(call, watch->cost_bytes) : "");
@@ -114,6 +120,7 @@ static void add_row(struct command_call *call, const struct gd_watchpoint *watch
     char why[256] = "";
     enum gd_watch_place place = place_of(call, watch, why, sizeof(why));
     watch_record(call, object, watch);
+    cJSON_SetNumberValue(cJSON_GetObjectItem(object, "checks"), (double)checks_of(watch, view));
     cJSON_AddStringToObject(object, "when", place_word(call, watch));
     if (place == GD_WATCH_PLACE_NONE && why[0] != '\0') {
         inspect_add_text(call, object, "problem", why);
@@ -124,7 +131,7 @@ static void add_row(struct command_call *call, const struct gd_watchpoint *watch
     }
     cJSON_AddItemToArray(list, object);
     view->sums.hits += watch->hits;
-    view->sums.checks += watch->checks;
+    view->sums.checks += checks_of(watch, view);
     view->sums.cost_ns += watch->cost_ns;
     view->sums.cost_bytes += watch->cost_bytes;
     row_figures(call, watch, view);
@@ -181,22 +188,16 @@ static void total_meaning(struct command_call *call, const struct overview *view
         }
         return;
     }
-    out_printf(call->out, "%s watched now", inspect_plural(call, total->tensors, "tensor"));
-    if (total->reports) {
-        out_printf(call->out, "; waited %s for %s", ns_text(call, total->wait_ns),
-                   inspect_plural(call, total->reports, "report"));
+    out_printf(call->out, "%s watched now\n", inspect_plural(call, total->tensors, "tensor"));
+    uint64_t ns = total->compute_ns + total->wait_ns;
+    bool alone = session && call->debugger->session_count == 1;
+    if (!alone || ns == 0 || session->timing.steps_run == 0 || !(session->timing.running > 0)) {
+        return;
     }
-    if (session && session->timing.steps_run > 0 && call->debugger->session_count == 1) {
-        out_printf(call->out, "; %s a step",
-                   ns_text(call, (total->compute_ns + total->wait_ns) /
-                                     (uint64_t)session->timing.steps_run));
-    }
-    if (session && session->timing.running > 0 && call->debugger->session_count == 1) {
-        out_printf(call->out, ", %.2g%% of its time",
-                   100 * (double)(total->compute_ns + total->wait_ns) / 1e9 /
-                       session->timing.running);
-    }
-    out_printf(call->out, "\n");
+    out_printf(call->out, "Watching takes %s a step, %.2g%% of the time; waited %s for %s\n",
+               ns_text(call, ns / (uint64_t)session->timing.steps_run),
+               100 * (double)ns / 1e9 / session->timing.running, ns_text(call, total->wait_ns),
+               inspect_plural(call, total->reports, "report"));
 }
 
 static int ask_costs(struct command_call *call, struct overview *view, struct gd_err *err)

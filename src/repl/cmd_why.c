@@ -8,28 +8,19 @@
 
 #include "engine/watchpoint.h"
 #include "repl/commands.h"
+#include "repl/hits.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/stacks.h"
 #include "repl/value.h"
 #include "repl/why.h"
 
-#define LINES_SHOWN 60 /* of the tree, unless all are asked for */
-#define PATH_SHOWN  12 /* nodes between what was asked about and the origin */
-
 /* ---- marks --------------------------------------------------------------------------------- */
 
 static const char *hit_abbr(struct command_call *call, const struct gd_hit *hit)
 {
-    const struct gd_watchpoint *watch = NULL;
-    if (hit->kind) {
-        return hit->kind->abbr;
-    }
-    if (hit->expression[0] == '\0') {
-        watch = gd_watchpoint_at(call->debugger, hit->watchpoint);
-    }
-    return watch && watch->condition ? watch->condition->abbr
-                                     : inspect_printf(call, "#%d", hit->watchpoint);
+    const struct gd_condition *condition = hits_condition(call->debugger, hit);
+    return condition ? condition->abbr : inspect_printf(call, "#%d", hit->watchpoint);
 }
 
 /* The index-th different abbreviation of what fired there at this stop; NULL: no more. */
@@ -166,254 +157,6 @@ static void answer_free(struct answer *answer)
 {
     free(answer->why.nodes);
     free(answer);
-}
-
-/* ---- the tree ------------------------------------------------------------------------------ */
-
-/* What is printed of the tree: by default the way to the origin and what lies beside it. */
-struct picture {
-    struct command_call *call;
-    const struct gd_why *why;
-    bool all;
-    bool *shown;   /* by node of the tree */
-    bool *more;    /* whether a sibling that is shown follows */
-    bool *on_path; /* leads to the origin */
-    int *more_at;  /* by depth, of the line shown last there */
-    size_t depths; /* of more_at */
-    bool has_path;
-    int length; /* of the path */
-    size_t left_out;
-};
-
-static const char *mark(const struct gd_why_node *node)
-{
-    return node->verdict == GD_WHY_BAD ? "BAD" : node->verdict == GD_WHY_GOOD ? "ok" : "?";
-}
-
-static void find_path(struct picture *p)
-{
-    const struct gd_why *why = p->why;
-    size_t at = why->count;
-    for (size_t i = 0; i < why->count; i++) {
-        at = why->nodes[i].origin ? i : at;
-    }
-    if (at == why->count) {
-        return;
-    }
-    int depth = why->nodes[at].depth;
-    p->on_path[at] = true;
-    for (size_t i = at; i-- > 0 && depth > 0;) {
-        if (why->nodes[i].depth == depth - 1) {
-            p->on_path[i] = true;
-            depth--;
-        }
-    }
-    p->length = why->nodes[at].depth;
-    p->has_path = true;
-}
-
-/* With all: every line. Without an origin the first lines; else see print_path. */
-static void choose(struct picture *p)
-{
-    for (size_t i = 0; i < p->why->count; i++) {
-        p->shown[i] = p->all || i < LINES_SHOWN;
-        p->left_out += !p->shown[i];
-    }
-}
-
-static void find_siblings(struct picture *p)
-{
-    int deepest = 0;
-    for (size_t i = p->why->count; i-- > 0;) {
-        int depth = p->why->nodes[i].depth;
-        if (!p->shown[i]) {
-            continue;
-        }
-        for (int k = depth + 1; k <= deepest; k++) {
-            p->more_at[k] = 0;
-        }
-        p->more[i] = p->more_at[depth] != 0;
-        p->more_at[depth] = 1;
-        deepest = depth;
-    }
-}
-
-static void print_bars(struct picture *p, size_t i)
-{
-    struct command_call *call = p->call;
-    bool utf8 = out_utf8(call->out);
-    int depth = p->why->nodes[i].depth;
-    int limit = out_width(call->out) / 6;
-    p->more_at[depth] = p->more[i];
-    if (depth == 0) {
-        return;
-    }
-    int first = depth > limit ? depth - limit : 1;
-    if (first > 1) {
-        out_printf(call->out, "(%d) ", depth);
-    }
-    for (int k = first; k < depth; k++) {
-        out_printf(call->out, "%s", !p->more_at[k] ? "   " : utf8 ? "\u2502  " : "|  ");
-    }
-    out_printf(call->out, "%s",
-               utf8 ? (p->more[i] ? "\u251c\u2500 " : "\u2514\u2500 ")
-                    : (p->more[i] ? "|- " : "`- "));
-}
-
-/* What fired is shown where the value comes first: further down it may be that of a step before. */
-static const char *hits_of(struct picture *p, size_t i)
-{
-    const struct gd_why_node *node = &p->why->nodes[i];
-    for (size_t k = i; k-- > 0 && i - k < 64;) {
-        if (p->why->nodes[k].node == node->node && p->why->nodes[k].slot == node->slot) {
-            return "";
-        }
-    }
-    return why_hits(p->call, node->node, node->slot);
-}
-
-static void print_node(struct picture *p, size_t i, int used)
-{
-    struct command_call *call = p->call;
-    const struct gd_why_node *node = &p->why->nodes[i];
-    struct gd_node_info info;
-    if (!gd_graph_node(call->session->graph, node->node, &info)) {
-        out_printf(call->out, "(a node that is gone)\n");
-        return;
-    }
-    const char *slot = info.output_count > 1 ? inspect_printf(call, ":%u", node->slot) : "";
-    const char *tail = inspect_printf(call, "%s (%s)%s  %s%s", slot, out_safe(call, info.type),
-                                      hits_of(p, i), out_safe(call, node->note),
-                                      node->origin        ? "  <- origin"
-                                      : node->shown_above ? "  (see above)"
-                                                          : "");
-    out_printf(call->out, "%s%s\n", inspect_fit(call, info.name, 4 + used + (int)strlen(tail)),
-               tail);
-}
-
-static void print_mark(struct picture *p, size_t i)
-{
-    struct command_call *call = p->call;
-    bool bad = p->why->nodes[i].verdict == GD_WHY_BAD;
-    out_printf(call->out, "%s%-4s%s", bad ? out_sgr(call->out, "31") : "", mark(&p->why->nodes[i]),
-               bad ? out_sgr(call->out, OUT_RESET) : "");
-}
-
-static void print_all(struct picture *p)
-{
-    for (size_t i = 0; i < p->why->count; i++) {
-        if (p->shown[i]) {
-            print_mark(p, i);
-            print_bars(p, i);
-            print_node(p, i, 3 * p->why->nodes[i].depth);
-        }
-    }
-}
-
-/* A line of the way to the origin: the node stands below all the others that the one above it
- * reads, so that the way itself runs down the left. */
-static void print_step(struct picture *p, size_t i, int unit, bool last)
-{
-    bool utf8 = out_utf8(p->call->out);
-    int indent = unit * (p->why->nodes[i].depth - 1);
-    const char *branch = utf8 ? (last ? "\u2514\u2500" : "\u251c\u2500") : (last ? "`-" : "|-");
-    print_mark(p, i);
-    if (p->why->nodes[i].depth > 0) {
-        out_printf(p->call->out, "%*s%s ", indent, "", branch);
-    }
-    print_node(p, i, indent + 3);
-}
-
-static bool is_skipped(const struct picture *p, int depth)
-{
-    return p->length > PATH_SHOWN + 2 && depth > PATH_SHOWN / 2 &&
-           depth <= p->length - PATH_SHOWN / 2;
-}
-
-/* The other inputs of the node above the one at `at`. */
-static void print_beside(struct picture *p, size_t above, int unit)
-{
-    int depth = p->why->nodes[above].depth + 1;
-    size_t last = 0; /* below the origin nothing else follows */
-    for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
-        last = p->why->nodes[above].origin && p->why->nodes[i].depth == depth ? i : last;
-    }
-    for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
-        if (p->why->nodes[i].depth == depth && !p->on_path[i]) {
-            print_step(p, i, unit, i == last);
-            p->left_out--;
-        }
-    }
-}
-
-static void print_path(struct picture *p)
-{
-    int unit = p->length > 6 ? 1 : 3;
-    bool gap = false;
-    p->left_out = p->why->count;
-    for (size_t i = 0; i < p->why->count; i++) {
-        int depth = p->why->nodes[i].depth;
-        if (!p->on_path[i]) {
-            continue;
-        }
-        if (is_skipped(p, depth)) {
-            if (!gap) {
-                out_printf(p->call->out, "    %*s... %d nodes on the way are left out ...\n",
-                           unit * depth, "", p->length - PATH_SHOWN);
-            }
-            gap = true;
-            continue;
-        }
-        print_step(p, i, unit, true);
-        p->left_out--;
-        if (!is_skipped(p, depth + 1)) {
-            print_beside(p, i, unit);
-        }
-    }
-}
-
-static void print_tree(struct picture *p)
-{
-    if (p->has_path && !p->all) {
-        print_path(p);
-    } else {
-        choose(p);
-        find_siblings(p);
-        memset(p->more_at, 0, p->depths * sizeof(int));
-        print_all(p);
-    }
-    if (p->left_out > 0) {
-        out_printf(p->call->out, "(%s: why -a)\n",
-                   inspect_plural(p->call, p->left_out, "more value"));
-    }
-    if (p->why->cut) {
-        out_printf(p->call->out, "The walk was cut: not everything upstream was looked at.\n");
-    }
-}
-
-static int show_tree(struct command_call *call, const struct gd_why *why, bool all,
-                     struct gd_err *err)
-{
-    struct picture p = {.call = call, .why = why, .all = all};
-    int deepest = 0;
-    for (size_t i = 0; i < why->count; i++) {
-        deepest = why->nodes[i].depth > deepest ? why->nodes[i].depth : deepest;
-    }
-    p.shown = calloc(why->count + 1, 3 * sizeof(bool));
-    p.depths = (size_t)deepest + 2;
-    p.more_at = calloc(p.depths, sizeof(int));
-    if (!p.shown || !p.more_at) {
-        free(p.shown);
-        free(p.more_at);
-        return gd_fail(err, GD_ENOMEM, "out of memory");
-    }
-    p.more = p.shown + why->count + 1;
-    p.on_path = p.more + why->count + 1;
-    find_path(&p);
-    print_tree(&p);
-    free(p.shown);
-    free(p.more_at);
-    return GD_OK;
 }
 
 /* ---- the origin ---------------------------------------------------------------------------- */
@@ -572,7 +315,7 @@ static int show(struct command_call *call, gd_node_id node, uint32_t slot, const
         record_why(call, node, slot, why);
         return GD_OK;
     }
-    int rc = show_tree(call, why, all, err);
+    int rc = why_show_tree(call, why, all, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -637,40 +380,41 @@ static int of_hit(struct command_call *call, const struct gd_hit *hit, struct qu
     return GD_OK;
 }
 
-static int hit_number(struct command_call *call, const char *text, const struct gd_hit **ret,
-                      struct gd_err *err)
+/* That it could not be checked explains something only when the value itself was the reason. */
+static bool tells(const struct gd_session *session, const struct gd_hit *hit)
 {
-    const struct gd_session *session = call->session;
-    int64_t number = 0;
-    int rc = arg_count(text, 1, INT64_MAX, &number, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (session->hit_count == 0) {
-        return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired");
-    }
-    if ((uint64_t)number <= session->hits_dropped ||
-        (uint64_t)number > session->hits_dropped + session->hit_count) {
-        return gd_fail(err, GD_ENOTFOUND, "there is no hit %lld: `info hits` lists %zu to %zu",
-                       (long long)number, session->hits_dropped + 1,
-                       session->hits_dropped + session->hit_count);
-    }
-    *ret = &session->hits[(size_t)number - 1 - session->hits_dropped];
-    return GD_OK;
+    return hit->stop_sequence == session->stop.sequence &&
+           (hit->error == 0 || (hit->error & (GD_HIT_NAN | GD_HIT_INF)));
 }
 
-static const struct gd_hit *last_hit(const struct gd_session *session)
+/* The hit that was selected, when it belongs to this stop, else the last one of this stop. */
+static const struct gd_hit *present_hit(struct command_call *call)
 {
+    const struct gd_session *session = call->session;
+    const struct gd_hit *selected = session->hit_count ? hits_current(call, NULL) : NULL;
+    if (selected && tells(session, selected)) {
+        return selected;
+    }
     for (size_t i = session->hit_count; i-- > 0;) {
-        const struct gd_hit *hit = &session->hits[i];
-        if (hit->stop_sequence != session->stop.sequence) {
-            return NULL;
+        if (tells(session, &session->hits[i])) {
+            return &session->hits[i];
         }
-        if (!hit->traced) {
-            return hit;
+        if (session->hits[i].stop_sequence != session->stop.sequence) {
+            break;
         }
     }
     return NULL;
+}
+
+static int find_hit(struct command_call *call, const char *text, const struct gd_hit **ret,
+                    struct gd_err *err)
+{
+    int64_t number = 0;
+    int rc = arg_count(text, 1, INT64_MAX, &number, err);
+    if (rc == GD_OK && call->session->hit_count == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "no watchpoint has fired");
+    }
+    return rc == GD_OK ? hits_find(call->session, (uint64_t)number, ret, err) : rc;
 }
 
 static int parse(struct command_call *call, struct question *ret, struct gd_err *err)
@@ -682,11 +426,11 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
         return rc;
     }
     if (call->argc == 0) {
-        hit = last_hit(call->session);
+        hit = present_hit(call);
         return hit ? of_hit(call, hit, ret, err) : inspect_node(call, NULL, &ret->node, err);
     }
     if (strcmp(call->argv[0], "hit") == 0 && call->argc == 2) {
-        rc = hit_number(call, call->argv[1], &hit, err);
+        rc = find_hit(call, call->argv[1], &hit, err);
         return rc == GD_OK ? of_hit(call, hit, ret, err) : rc;
     }
     inspect_join_slices(call);
@@ -757,7 +501,7 @@ const struct command cmd_why_table[] = {
             "Goes upstream from the tensor, through its inputs, from gradients to the forward\n"
             "pass and from weights to the optimizer, to the first node in execution order\n"
             "whose output is bad while its inputs are good, and says what happened there.\n"
-            "Without an argument it begins at the last hit of this stop, else at the current\n"
+            "Without an argument it begins at the hit of this stop, else at the current\n"
             "node. `hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
             "large values) follows from the condition that fired, else from the value.\n"
             "\n"

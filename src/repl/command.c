@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/command.h"
 #include "engine/buf.h"
+#include "engine/similar.h"
 
 #include <string.h>
 
@@ -77,45 +78,14 @@ static int ambiguous(const struct command *table, const char *word, size_t len, 
     return rc;
 }
 
-/* How many letters differ; counts a swapped pair as one. Only for short words. */
-static int distance(const char *a, size_t a_len, const char *b)
-{
-    size_t b_len = strlen(b);
-    int row[3][32];
-
-    if (a_len >= 31 || b_len >= 31) {
-        return 99;
-    }
-    for (size_t j = 0; j <= b_len; j++) {
-        row[0][j] = (int)j;
-    }
-    for (size_t i = 1; i <= a_len; i++) {
-        int *now = row[i % 3];
-        const int *before = row[(i + 2) % 3];
-        const int *before2 = row[(i + 1) % 3];
-        now[0] = (int)i;
-        for (size_t j = 1; j <= b_len; j++) {
-            int best = before[j - 1] + (a[i - 1] != b[j - 1]);
-            best = before[j] + 1 < best ? before[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                before2[j - 2] + 1 < best) {
-                best = before2[j - 2] + 1;
-            }
-            now[j] = best;
-        }
-    }
-    return row[a_len % 3][b_len];
-}
-
 static int not_found(const struct command *table, const char *word, size_t len, struct gd_err *err)
 {
     const struct command *near = NULL;
-    int best = len >= 4 ? 3 : 2;
+    size_t best = len >= 4 ? 2 : 1;
 
     for (const struct command *c = first_of(table); c != NULL; c = next_of(table, c)) {
-        int d = distance(word, len, c->name);
-        if (d < best) {
+        size_t d = gd_similar_within(word, len, c->name, strlen(c->name), best);
+        if (d < best || (d == best && near == NULL)) {
             best = d;
             near = c;
         }

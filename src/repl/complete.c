@@ -410,6 +410,7 @@ static void add_watch(struct completion *c, size_t first)
         }
     } else if (words.first[0] == '\0') {
         add_conditions(c);
+        add_figures(c);
     } else {
         add_list(c, "on if");
         if (gd_condition_find(words.first, &condition, NULL) == GD_OK) {
@@ -497,7 +498,12 @@ static void complete_argument(struct completion *c, const struct command *comman
         break;
     }
     case ARG_SELECTOR: add_selectors(c); break;
-    case ARG_CONDITION: add_conditions(c); break;
+    case ARG_CONDITION:
+        add_conditions(c);
+        if (command->args[1] == ARG_WATCH) { /* an expression may stand in its place */
+            add_figures(c);
+        }
+        break;
     case ARG_LAYOUT: add_list(c, "graph tensor watch stack split"); break;
     case ARG_PANE:
         add_list(c, "graph node console watch hits stack source tensor history log next prev");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/hits.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,9 @@ static int compare_places(const void *a, const void *b)
     }
     if (x->order != y->order) {
         return x->order < y->order ? -1 : 1;
+    }
+    if (x->order == UINT32_MAX) { /* not known: as they came */
+        return x->number < y->number ? -1 : 1;
     }
     if (x->slot != y->slot) {
         return x->slot < y->slot ? -1 : 1;
@@ -213,7 +217,11 @@ static bool has_set_value(const struct gd_hit *hit)
 
 void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 {
-    add_where(hit, out);
+    bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
+                 strcmp(hit->param[0].name, hit->node_name) == 0; /* its value says where */
+    if (!named) {
+        add_where(hit, out);
+    }
     if (hit->error) {
         char why[256];
         gd_hit_error_text(hit->error, why, sizeof(why));
@@ -223,7 +231,8 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
     for (int i = 0; i < hit->param_count; i++) {
         const struct gd_hit_param *param = &hit->param[i];
         if (!has_set_value(hit)) {
-            gd_buf_printf(out, " %s=%.9g", param->name, param->actual_value);
+            gd_buf_printf(out, "%s%s=%.9g", named && i == 0 ? "" : " ", param->name,
+                          param->actual_value);
         } else if (param->hit) {
             gd_buf_printf(out, " %s=%.9g (%.9g)", param->name, param->set_value,
                           param->actual_value);
@@ -233,7 +242,20 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-static void add_params(cJSON *object, const struct gd_hit *hit)
+/* One that was not tested, that only says how another is tested, or whose figure could not be had,
+ * has no actual value. */
+static bool has_actual_value(const struct gd_condition *condition, const struct gd_hit_param *param)
+{
+    if (param->disabled || (isnan(param->actual_value) && !param->hit)) {
+        return false;
+    }
+    const struct gd_condition_param *known =
+        condition ? gd_condition_param(condition, param->name) : NULL;
+    return !known || known->statistic != GD_STAT_NONE;
+}
+
+static void add_params(cJSON *object, const struct gd_condition *condition,
+                       const struct gd_hit *hit)
 {
     cJSON *params = cJSON_AddArrayToObject(object, "params");
     for (int i = 0; i < hit->param_count; i++) {
@@ -246,7 +268,9 @@ static void add_params(cJSON *object, const struct gd_hit *hit)
         if (has_set_value(hit)) {
             inspect_add_double(param, "value", hit->param[i].set_value);
         }
-        inspect_add_double(param, "actual", hit->param[i].actual_value);
+        if (has_actual_value(condition, &hit->param[i])) {
+            inspect_add_double(param, "actual", hit->param[i].actual_value);
+        }
         cJSON_AddItemToArray(params, param);
     }
 }
@@ -279,7 +303,7 @@ cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit,
         gd_hit_error_text(hit->error, why, sizeof(why));
         cJSON_AddStringToObject(object, "reason", why);
     }
-    add_params(object, hit);
+    add_params(object, condition, hit);
     return object;
 }
 
@@ -325,11 +349,12 @@ static void tell_left_out(struct repl *repl)
     repl->told.left_out = 0;
 }
 
-/* A line below the watchpoint's own, unless there were enough. */
-static void tell(struct repl *repl, const char *line)
+/* A line below the watchpoint's own, unless there were enough in this step: then only what `must`
+ * be told. */
+static void tell(struct repl *repl, const char *line, bool must)
 {
     struct repl_told *told = &repl->told;
-    if (told->lines >= TOLD_IN_A_STEP || floods(repl)) {
+    if ((told->lines >= TOLD_IN_A_STEP || floods(repl)) && !must) {
         told->left_out++;
         return;
     }
@@ -343,34 +368,73 @@ static void tell(struct repl *repl, const char *line)
     repl->flood.lines++;
 }
 
-/* Those that could not be checked, for the same reasons, are one line. */
+static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
+                  hit->watchpoint);
+    add_what(repl->debugger, hit, &text);
+    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
+    char *head = safe_copy(repl, gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return head;
+}
+
+static void forget_unclear(struct repl_unclear *unclear)
+{
+    free(unclear->head);
+    free(unclear->first);
+    *unclear = (struct repl_unclear){.count = 0};
+}
+
+/* Those that could not be checked, for the same reasons, are one line; however many hits there are,
+ * it is told. */
+static void tell_one_unclear(struct repl *repl, struct repl_unclear *unclear)
+{
+    char why[256], line[400];
+    gd_hit_error_text(unclear->error, why, sizeof(why));
+    snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)", unclear->count,
+             why, unclear->watchpoint);
+    if (unclear->first) {
+        tell(repl, unclear->count > 1 ? line : unclear->first, true);
+    }
+    forget_unclear(unclear);
+}
+
+/* One watchpoint's stand together. */
 static void tell_unclear(struct repl *repl)
 {
     struct repl_told *told = &repl->told;
+    struct repl_unclear *unclear = told->unclear;
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
-        struct repl_unclear *unclear = &told->unclear[i];
-        char why[256], line[400];
-        gd_hit_error_text(unclear->error, why, sizeof(why));
-        snprintf(line, sizeof(line), "  %zu could not be checked: %s (info hits %d)",
-                 unclear->count, why, told->watchpoint);
-        if (unclear->count > 0 && unclear->first) {
-            tell(repl, unclear->count > 1 ? line : unclear->first);
+        int watchpoint = unclear[i].watchpoint;
+        if (unclear[i].count == 0) {
+            continue;
         }
-        free(unclear->first);
-        *unclear = (struct repl_unclear){.count = 0};
+        free(told->head);
+        told->head = unclear[i].head;
+        unclear[i].head = NULL;
+        for (size_t k = i; k < UNCLEAR_KINDS; k++) {
+            if (unclear[k].count > 0 && unclear[k].watchpoint == watchpoint) {
+                tell_one_unclear(repl, &unclear[k]);
+            }
+        }
     }
 }
 
 /* Returns false when there is no room for one more kind of reasons. */
-static bool count_unclear(struct repl *repl, unsigned error, const char *line)
+static bool count_unclear(struct repl *repl, const struct gd_hit *hit, const char *prefix,
+                          const char *line)
 {
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
         struct repl_unclear *unclear = &repl->told.unclear[i];
         if (unclear->count == 0) {
-            unclear->error = error;
-            unclear->first = strdup(line);
+            *unclear = (struct repl_unclear){.watchpoint = hit->watchpoint,
+                                             .error = hit->error,
+                                             .head = head_of(repl, hit, prefix),
+                                             .first = strdup(line)};
         }
-        if (unclear->error == error) {
+        if (unclear->watchpoint == hit->watchpoint && unclear->error == hit->error) {
             unclear->count++;
             return true;
         }
@@ -381,7 +445,7 @@ static bool count_unclear(struct repl *repl, unsigned error, const char *line)
 void repl_hits_forget(struct repl *repl)
 {
     for (size_t i = 0; i < UNCLEAR_KINDS; i++) {
-        free(repl->told.unclear[i].first);
+        forget_unclear(&repl->told.unclear[i]);
     }
     free(repl->told.head);
     repl->told = (struct repl_told){.session = 0};
@@ -407,16 +471,17 @@ static void step_over(struct repl *repl)
     repl_hits_forget(repl);
 }
 
-static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
+/* What could not be checked waits for the end of the step. */
+static bool put_off(struct repl *repl, const struct gd_hit *hit, const char *prefix)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
-    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
-                  hit->watchpoint);
-    add_what(repl->debugger, hit, &text);
-    gd_buf_printf(&text, ", step %lld", (long long)hit->step);
-    char *head = safe_copy(repl, gd_buf_text(&text));
+    gd_buf_puts(&text, "  ");
+    repl_hit_text(hit, &text);
+    char *line = safe_copy(repl, gd_buf_text(&text));
+    bool done = line && count_unclear(repl, hit, prefix, line);
+    free(line);
     gd_buf_deinit(&text);
-    return head;
+    return done;
 }
 
 void repl_hit_event(struct repl *repl, const struct gd_session *session, const struct gd_hit *hit,
@@ -432,17 +497,26 @@ void repl_hit_event(struct repl *repl, const struct gd_session *session, const s
         told->session = session->number;
         told->step = hit->step;
     }
+    if (hit->error && put_off(repl, hit, prefix)) {
+        return;
+    }
     if (told->watchpoint != hit->watchpoint) {
-        tell_unclear(repl);
         free(told->head);
         told->watchpoint = hit->watchpoint;
         told->head = head_of(repl, hit, prefix);
     }
-    gd_buf_puts(&text, "  ");
+    if (hit->is_scalar && told->head) { /* there is one in a step: it goes on the same line */
+        gd_buf_printf(&text, "%s: ", told->head);
+        free(told->head);
+        told->head = NULL;
+    } else {
+        gd_buf_puts(&text, "  ");
+    }
     repl_hit_text(hit, &text);
     char *line = safe_copy(repl, gd_buf_text(&text));
-    if (line && !(hit->error && count_unclear(repl, hit->error, line))) {
-        tell(repl, line);
+    bool stops = told->head && !hit->traced && !hit->error; /* the first of what may stop it */
+    if (line) {
+        tell(repl, line, stops);
     }
     free(line);
     gd_buf_deinit(&text);

@@ -48,9 +48,10 @@ struct stop_commands { /* what hangs on breakpoint N: `commands`, `enable count`
 };
 
 struct repl_unclear { /* hits of one watchpoint that could not be checked, for the same reasons */
+    int watchpoint;
     unsigned error;
     size_t count;
-    char *first; /* the line of the first of them; owned */
+    char *head, *first; /* the watchpoint's line, and that of the first of them; owned */
 };
 struct repl_told { /* hits that were printed as they came, of one step */
     int session;   /* its number; 0: none */
@@ -58,7 +59,7 @@ struct repl_told { /* hits that were printed as they came, of one step */
     int watchpoint; /* of the last hit */
     char *head;     /* its line, not printed yet; owned */
     size_t lines, left_out;
-    struct repl_unclear unclear[4]; /* of that watchpoint, not printed yet */
+    struct repl_unclear unclear[8]; /* of this step, not printed yet */
 };
 
 struct repl_flood { /* hits that come faster than a person reads */

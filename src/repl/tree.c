@@ -216,8 +216,8 @@ static cJSON *show_scope(struct scope_walk *walk, gd_scope_id scope,
         inspect_add_text(call, item, "scope", info->name);
         cJSON_AddNumberToObject(item, "nodes", info->total_count);
         cJSON_AddNumberToObject(item, "direct", info->node_count);
-        cJSON_AddStringToObject(
-            item, "watched", watch_state_name(gd_watch_scope_state(call->session, scope)));
+        cJSON_AddStringToObject(item, "watched",
+                                watch_state_name(gd_watch_scope_state(call->session, scope)));
         cJSON_AddItemToArray(parent, item);
         return item;
     }

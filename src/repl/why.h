@@ -3,6 +3,7 @@
 #ifndef GD_REPL_WHY_H
 #define GD_REPL_WHY_H
 
+#include "engine/why.h"
 #include "repl/command.h"
 
 /* What fired on a value at this stop: " [TO WL]", with a blank in front, or "". In the arena. */
@@ -12,6 +13,10 @@ void why_add_hits(struct command_call *call, cJSON *object, gd_node_id node, uin
 /* "float32 (4, 32) n=128 ... min -3 max 2", or the shape alone. */
 const char *why_figures(struct command_call *call, enum gd_dtype dtype,
                         const struct gd_shape *shape, const struct gd_stats *stats);
+
+/* GD_ENOMEM. all: every value that was looked at, not the way to the origin alone. */
+int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
+                  struct gd_err *err);
 
 int why_run_tensor_graph(struct command_call *call, struct gd_err *err);
 

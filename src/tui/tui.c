@@ -699,6 +699,7 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
                                      : gd_fail(err, rc, "%s", local.text);
     }
     greet(tui);
+    repl_offer_at_prompt(tui->repl);
     tui->dirty = tui->dirty_now = true;
     run(tui);
     tui_close(tui);

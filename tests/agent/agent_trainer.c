@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     if (!gradb_wait(g, 30)) {
         fprintf(stderr, "agent_trainer: %s\n", gradb_error(g));
         gradb_close(g, "no debugger");
+        free(extra);
         return 4;
     }
     int64_t step = 1;

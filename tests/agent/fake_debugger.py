@@ -4,6 +4,7 @@ training run of agent_trainer.c with it."""
 import atexit
 import concurrent.futures
 import importlib
+import os
 import pathlib
 import queue
 import shutil
@@ -92,9 +93,10 @@ class Case(unittest.TestCase):
         self.addCleanup(self.debugger.server.stop, 0)
         self.trainer = None
 
-    def start(self, steps=6, extra=0, port=0, **welcome):
+    def start(self, steps=6, extra=0, port=0, threads=1, **welcome):
         self.trainer = subprocess.Popen([str(TRAINER), f"127.0.0.1:{port or self.debugger.port}",
-                                         str(steps), str(extra)])
+                                         str(steps), str(extra)],
+                                        env=dict(os.environ, GRADB_THREADS=str(threads)))
         self.addCleanup(self.trainer.kill)
         hello = self.debugger.hear("hello")
         self.assertEqual((hello.version_min, hello.version_max), (1, 1))

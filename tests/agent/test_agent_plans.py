@@ -122,6 +122,19 @@ class Plans(Case):
                 self.assertEqual((stats.difference.mean_abs_delta, stats.difference.mismatch), (100, 6))
         self.ends()
 
+    def test_what_has_no_difference_is_counted(self):
+        self.first_stop(steps=6)
+        self.plan(B, against_previous=True, triggers=[pb.Trigger(field=pb.STAT_UNPAIRED, op=pb.GT, value=0)])
+        self.run_on()
+        seen = []
+        for _ in range(3):
+            report = self.debugger.hear("watch_report")
+            stats = report.values[0].stats
+            seen.append((report.step, stats.HasField("difference"), stats.nan, stats.difference.unpaired))
+        # Nothing before it; NaN now; NaN in the step before.
+        self.assertEqual(seen, [(1, False, 0, 0), (3, True, 1, 1), (4, True, 0, 1)])
+        self.debugger.never("watch_report", until="goodbye")
+
     def test_plans_are_replaced_and_removed(self):
         self.first_stop(steps=6)
         self.plan(A, plan=7)

@@ -351,6 +351,34 @@ class Parts(Watching):
         self.ends()
 
 
+    def many_nodes(self, **kwargs):
+        self.start(**kwargs)
+        self.stops(pb.STOP_CONNECTED, 0)
+
+    def test_the_work_of_very_many_is_shared_and_their_order_kept(self):
+        """So many that they take long enough in the first step for several threads in the next."""
+        count = 3000
+        self.many_nodes(steps=4, extra=count, threads=3)
+        options = pb.StatsOptions(against_previous=True, dead_steps=2)
+        self.send(*(pb.WatchItem(node=EXTRA + i, options=options) for i in range(count)), record=True)
+        self.run_on(pb.Run.STEP, count=4)
+        for step in range(1, 5):
+            for record in (False, True):
+                parts = [self.report(step=step, record=record)]
+                while parts[-1].more:
+                    parts.append(self.report(step=step, record=record, id=parts[0].id))
+                values = [v for part in parts for v in part.values]
+                self.assertEqual([v.node for v in values], list(range(EXTRA, EXTRA + count)))
+                self.assertEqual({v.stats.max for v in values}, {100 * step + 5})
+                self.assertEqual({v.stats.units for v in values}, {3})
+                self.assertEqual({v.stats.difference.mean_delta for v in values}, {100 if step > 1 else 0})
+        self.stops(pb.STOP_STEP)
+        cost = self.costs()[1]
+        self.assertEqual(list(cost.item_runs), [4] * count)
+        self.run_on()
+        self.ends()
+
+
 class Verdicts(Watching):
     def two_reports(self, **trainer):
         self.first_stop(steps=4, **trainer)

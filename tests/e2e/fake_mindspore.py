@@ -184,6 +184,7 @@ def statistics(values, before, params, wire):
     stats["max_min"] = stats["max"] - stats["min"]
     if 9 <= wire <= 12 or (wire in (15, 16) and not params[3].disabled):
         stats["mean"] = values.mean()
+    if 9 <= wire <= 12:
         stats["sd"] = values.std(ddof=1) if values.size > 1 else 0.0
     if wire in (15, 16) and not params[0].disabled:
         stats["abs_mean"] = np.abs(values).mean()
@@ -347,7 +348,8 @@ class FakeMindSpore(threading.Thread):
 
     def read_kernel(self, kernel, step):
         for slot, value in enumerate(self.kernel_outputs(kernel, step)):
-            self.store[f"{kernel.name}:{slot}"] = value
+            if not kernel.op.startswith("BatchNorm") or slot in (0, 3, 4):
+                self.store[f"{kernel.name}:{slot}"] = value
         for name in kernel.inputs:
             for graph in self.graphs:
                 if name in graph.parameters:
@@ -549,9 +551,8 @@ class FakeMindSpore(threading.Thread):
             stops = False
         if self.is_watched(kernel) or stops:
             self.read_kernel(kernel, self.completed + 1)
-            names = [name for name in self.store if name.rpartition(":")[0] == kernel.name or
-                     name in kernel.inputs]
-            if self.is_watched(kernel):
+            names = [name for name in self.store if name.rpartition(":")[0] == kernel.name]
+            if self.is_watched(kernel):  # its inputs have their turn at the end of the step
                 hits = self.hits_of(names)
         if self.send_hits(hits) or stops:
             self.node_stop = self.node_stop or stops

@@ -401,8 +401,11 @@ class Terminal(unittest.TestCase):
         self.home = tempfile.TemporaryDirectory()
         self.seen = ""
 
-    def start(self, *args):
+    def start(self, *args, recommend="off"):
         master, slave = pty.openpty()
+        rc = pathlib.Path(self.home.name, "config", "gradb", "gradbrc")
+        rc.parent.mkdir(parents=True, exist_ok=True)
+        rc.write_text(f"set recommend {recommend}\n", encoding="utf-8")
         env = dict(os.environ, HOME=self.home.name, XDG_STATE_HOME=self.home.name + "/state",
                    XDG_CONFIG_HOME=self.home.name + "/config", TERM="xterm", LC_ALL="C.UTF-8")
         self.process = subprocess.Popen(
@@ -445,6 +448,41 @@ class Terminal(unittest.TestCase):
         self.expect(r"\(gradb\) ")
         self.type("quit\r")
         self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_the_recommended_watchpoints_are_offered_once(self):
+        self.start("-q", *trainer("--steps", "50"), recommend="on")
+        self.expect(r"first step\.\r\nSet the \d recommended watchpoints\? \(y or n\) ")
+        self.type("perhaps\r")
+        self.expect(r"Please answer y or n")
+        self.type("y\r")
+        self.expect(r"Watchpoint \d: TO on all: \d+ nodes")
+        self.expect(r"\(gradb\) ")
+        self.type("info breakpoints\r")
+        self.expect(r"TO on all\r\n(?s:.*)\(gradb\) ")
+
+    def test_who_says_no_is_not_asked_again(self):
+        self.start("-q", recommend="on")
+        self.expect(r"\(gradb\) ")
+        program = " ".join(str(word) for word in trainer("--steps", "50")[2:])
+        for answer in ("n\r", None):
+            self.type(f"run -- {program}\r")
+            if answer:
+                self.expect(r"Set the \d recommended watchpoints\? \(y or n\) ")
+                self.type(answer)
+                self.expect(r"\"recommend\" shows them")
+            match = self.expect(r"(?s:.*)\(gradb\) ")
+            self.assertNotIn("Set the", match.group())
+            self.type("info watchpoints\r")
+            self.expect(r"No watchpoints\.\r\n(?s:.*)\(gradb\) ")
+            self.type("kill\r")
+            self.expect(r"\(y or n\) ")
+            self.type("y\r")
+            self.expect(r"was ended\.\r\n(?s:.*)\(gradb\) ")
+
+    def test_nobody_is_asked_where_watchpoints_are_set(self):
+        self.start("-q", "-ex", "watch TO on all", *trainer("--steps", "50"), recommend="on")
+        match = self.expect(r"Watchpoint 1: TO on all(?s:.*)\(gradb\) ")
+        self.assertNotIn("recommended", match.group())
 
     def test_end_of_file_quits(self):
         self.start("-q")

@@ -127,6 +127,9 @@ class Faults(unittest.TestCase):
         self.assertEqual(status, 4)
         node, step = self.only_hit(hits)
         self.assertEqual((node, step), (NETWORK + "block0/mlp/fc.weight", 2))
+        rtol, = [p for p in hits[0]["params"] if p["name"] == "rtol"]
+        self.assertEqual(rtol["value"], 1e-5)
+        self.assertNotIn("actual", rtol)  # it is no test by itself
         other = NETWORK + "block0/mlp/proj.weight"
         before = run.arrays(["step"], node, other)
         after = run.arrays(["step 2"], node, other)

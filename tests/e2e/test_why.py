@@ -118,9 +118,9 @@ class Why(unittest.TestCase):
         self.assertRegex(record["text"], r"The learning rate is [\d.e+]+, [\d.e+]+ times what it was at step 1")
 
     def test_a_correct_trainer_has_no_such_fault(self):
-        for tensor in ("loss", "head.weight", "BiasAdd-op25"):
-            record, _ = self.why(None, "step 30", f"why {tensor}")
-            with self.subTest(tensor=tensor):
+        for step, tensor in ((10, "loss"), (30, "loss"), (60, "loss"), (30, "head.weight"), (30, "BiasAdd-op25")):
+            record, _ = self.why(None, f"step {step}", f"why {tensor}")
+            with self.subTest(step=step, tensor=tensor):
                 self.assertEqual(record["rule"], "")
 
     def test_a_bias_that_starts_at_zero(self):
@@ -133,6 +133,11 @@ class Why(unittest.TestCase):
         self.assertEqual((record["rule"], record["origin"]["node_type"]), ("dead-relu", "ReLU"))
         record, _ = self.why("dead-relu", "step 2", "why Gradients/Default/network/block0/mlp/ReluGrad-op43")
         self.assertEqual((record["looked_for"], record["rule"]), ("zero", "dead-relu"))
+
+    def test_frozen_weight(self):
+        record, _ = self.why("frozen-weight", "watch WNC on block0/mlp/fc.weight", "continue", "why")
+        self.assertEqual(record["rule"], "not-trained")
+        self.assertIn("Nothing updates Default/network/block0/mlp/fc.weight", record["text"])
 
     def test_text(self):
         text = run("nan-log", "watch TO on all", "continue", "delete", "step", "why NLLLoss-op30", "why NLLLoss-op30 -a",

@@ -233,6 +233,7 @@ static void show_stats(const struct gd_stats *s)
     SHOW_COUNT(denormal);
     printf("in_range=%" PRIu64 "\n", s->in_range[0]);
     SHOW_COUNT(mismatch);
+    SHOW_COUNT(unpaired);
     SHOW_NUMBER(min);
     SHOW_NUMBER(max);
     SHOW_NUMBER(mean);

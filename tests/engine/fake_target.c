@@ -121,10 +121,13 @@ static void *copy(const void *from, size_t size)
     return to;
 }
 
-static void copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
+/* False: no memory; what was copied is in `to`. */
+static bool copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
 {
+    bool ok = true;
+
     to->items = calloc(from->item_count, sizeof(*to->items));
-    to->count = from->item_count;
+    to->count = to->items ? from->item_count : 0;
     for (size_t i = 0; i < to->count; i++) {
         const struct gd_watch_item *item = &from->items[i];
 
@@ -132,7 +135,10 @@ static void copy_items(struct fake_plan *to, const struct gd_watch_plan *from)
         to->items[i].options = copy(item->options, sizeof(*item->options));
         to->items[i].triggers = copy(item->triggers, item->trigger_count * sizeof(*item->triggers));
         to->items[i].scalar = item->scalar ? strdup(item->scalar) : NULL;
+        ok = ok && to->items[i].options && to->items[i].triggers &&
+             !to->items[i].scalar == !item->scalar;
     }
+    return ok && to->items;
 }
 
 static size_t find_plan(const struct fake_target *fake, uint32_t id)
@@ -174,15 +180,20 @@ static int watch_plan(struct gd_target *target, const struct gd_watch_plan *plan
         return GD_OK;
     }
     if (i == fake->plan_count) {
-        fake->plans = realloc(fake->plans, (fake->plan_count + 1) * sizeof(*fake->plans));
+        struct fake_plan *grown = realloc(fake->plans, (fake->plan_count + 1) * sizeof(*grown));
+
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "the fake is out of memory");
+        }
+        fake->plans = grown;
         fake->plan_count++;
     } else {
         free_items(&fake->plans[i]);
     }
     fake->plans[i] = (struct fake_plan){
         .id = plan->id, .exact = plan->exact, .hold = plan->hold, .record = plan->record};
-    copy_items(&fake->plans[i], plan);
-    return GD_OK;
+    return copy_items(&fake->plans[i], plan) ? GD_OK
+                                             : gd_fail(err, GD_ENOMEM, "the fake is out of memory");
 }
 
 static int watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,

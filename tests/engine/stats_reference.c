@@ -148,6 +148,7 @@ static void about_both(enum gd_dtype dtype, const unsigned char *cur, const unsi
         sq_prev += p * p;
         dot += x * p;
     }
+    s->unpaired = count - pairs;
     s->sum_sq_delta = (double)sq_delta;
     s->sum_sq_prev = (double)sq_prev;
     s->dot = (double)dot;
@@ -199,6 +200,7 @@ static void compare_counts(const struct gd_stats *got, const struct gd_stats *wa
     same_count(got->negative, want->negative, "negative", what);
     same_count(got->denormal, want->denormal, "denormal", what);
     same_count(got->mismatch, want->mismatch, "mismatch", what);
+    same_count(got->unpaired, want->unpaired, "unpaired", what);
     same_count((uint64_t)got->range_count, (uint64_t)want->range_count, "range_count", what);
     for (int i = 0; i < want->range_count; i++)
         same_count(got->in_range[i], want->in_range[i], "in_range", what);

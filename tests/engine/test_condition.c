@@ -411,6 +411,10 @@ static void triggers_are(const char *condition, const struct gd_condition_value 
     {                                                                                              \
         GD_STAT_COUNT, GD_CMP_LE, 0                                                                \
     }
+#define UNPAIRED                                                                                   \
+    {                                                                                              \
+        GD_STAT_UNPAIRED, GD_CMP_GT, 0                                                             \
+    }
 
 static void test_triggers(void **state)
 {
@@ -420,7 +424,7 @@ static void test_triggers(void **state)
     triggers_are("WNC", NULL, 0, TESTS({GD_STAT_MISMATCH, GD_CMP_LE, 0}, BAD, EMPTY));
     triggers_are("UB", NULL, 0,
                  TESTS({GD_STAT_UPDATE_RATIO, GD_CMP_LT, 1e-7},
-                       {GD_STAT_UPDATE_RATIO, GD_CMP_GT, 0.1}, BAD, EMPTY));
+                       {GD_STAT_UPDATE_RATIO, GD_CMP_GT, 0.1}, BAD, EMPTY, UNPAIRED));
     triggers_are("GM", NULL, 0, TESTS({GD_STAT_AGE, GD_CMP_GE, 1}));
     triggers_are("LN", NULL, 0, TESTS(BAD));
     triggers_are("SC", NULL, 0, NULL, 0);
@@ -429,6 +433,9 @@ static void test_triggers(void **state)
     struct gd_comparison_of got[8];
     struct gd_expr *expr;
     assert_int_equal(gd_expr_parse("max > 3 || nan > 0", &expr, NULL), GD_OK);
+    assert_int_equal(gd_condition_triggers_expr(expr, got, 8), 4);
+    gd_expr_destroy(expr);
+    assert_int_equal(gd_expr_parse("mean(cur-prev) > 3", &expr, NULL), GD_OK);
     assert_int_equal(gd_condition_triggers_expr(expr, got, 8), 4);
     gd_expr_destroy(expr);
     assert_int_equal(gd_expr_parse("nan > 0", &expr, NULL), GD_OK);
@@ -450,6 +457,16 @@ static void test_triggers_miss_nothing(void **state)
         {.count = 4, .pos_inf = 2, .max = 70000},
         {.count = 0, .min = INFINITY, .max = -INFINITY},
         {.count = 1, .min = 70000, .max = 70000, .mean = 70000, .abs_mean = 70000, .sum_sq = 5e9},
+        {.count = 4,
+         .min = 1,
+         .max = 3,
+         .mean = 2,
+         .abs_mean = 2,
+         .sum_sq = 20,
+         .mean_abs_delta = 0.01,
+         .mean_abs_prev = 2,
+         .mismatch = 4,
+         .unpaired = 1},
     };
     const struct gd_condition *condition;
     for (size_t c = 0; (condition = gd_condition_at(c)); c++) {

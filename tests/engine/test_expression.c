@@ -112,9 +112,14 @@ static void test_logic(void **state)
 static void test_why_unknown(void **state)
 {
     (void)state;
+    const double no_number = NAN;
+    const struct gd_observation lost = {
+        .value_step = -1, .range = -1, .scalar = loss, .scalar_ctx = (void *)&no_number};
     const struct gd_stats nan = {.count = 2, .nan = 1, .pos_inf = 1};
     struct gd_observation seen = {.stats = &nan, .value_step = -1, .range = -1};
     unsigned error;
+    assert_int_equal(evaluate("loss < 100", &lost, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NAN);
     assert_int_equal(evaluate("max > 1", &seen, &error), GD_UNKNOWN);
     assert_int_equal(error, GD_HIT_NAN | GD_HIT_INF);
     assert_int_equal(evaluate("max > 1 || nan > 0", &seen, &error), GD_TRUE);

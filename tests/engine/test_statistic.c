@@ -101,6 +101,7 @@ static const struct {
     {GD_STAT_UPDATE_RATIO, "update_ratio", 0.25 / (4 + 1e-9), ALL},
     {GD_STAT_COSINE, "cosine", -0.2, ALL},
     {GD_STAT_MISMATCH, "mismatch", 11, 0, 0, 0},
+    {GD_STAT_UNPAIRED, "unpaired", 0, 0, 0, 0},
     {GD_STAT_Z_SCORE, "z_score", 4, ALL},
     {GD_STAT_NORM_RATIO, "norm_ratio", 2.5, ALL},
     {GD_STAT_MEAN_RATIO, "mean_ratio", 2, ALL},
@@ -153,6 +154,29 @@ static void test_what_blocks(void **state)
         stats.neg_inf = 0;
         stats.count = 0;
         lacks(figures[i].statistic, &seen, figures[i].empty);
+    }
+}
+
+/* What was NaN or Inf in the step before has no change, whatever it is now. */
+static void test_previous_not_finite(void **state)
+{
+    (void)state;
+    struct gd_stats stats = record;
+    struct gd_observation seen = observe(&stats);
+    for (size_t i = 0; i < FIGURES; i++) {
+        unsigned needs = gd_statistic_needs(figures[i].statistic);
+        bool change = (needs & GD_NEED_PREVIOUS) && (needs & GD_NEED_FINITE);
+        unsigned want = change ? GD_HIT_PREVIOUS_NOT_FINITE : 0;
+        stats = record;
+        stats.unpaired = 1;
+        lacks(figures[i].statistic, &seen, want);
+        stats.nan = 1; /* the same element, or so it may be */
+        lacks(figures[i].statistic, &seen, figures[i].nan);
+        stats.unpaired = 2;
+        lacks(figures[i].statistic, &seen, figures[i].nan | want);
+        stats.has_prev = false;
+        lacks(figures[i].statistic, &seen,
+              figures[i].nan | (needs & GD_NEED_PREVIOUS ? GD_HIT_NO_PREVIOUS : 0));
     }
 }
 
@@ -323,10 +347,15 @@ static void test_series_leaves_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_what_blocks),
-        cmocka_unit_test(test_what_is_missing), cmocka_unit_test(test_no_value),
-        cmocka_unit_test(test_corners),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_series),          cmocka_unit_test(test_series_leaves_out),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_what_blocks),
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_previous_not_finite),
+        cmocka_unit_test(test_no_value),
+        cmocka_unit_test(test_corners),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_series_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,7 +255,25 @@ static void too_many_ranges(void **state)
     gd_tensor_unref(tensor);
 }
 
-/* The order of the axes in memory changes nothing, but which runs there are. */
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-13 * (1 + fabs(a));
+}
+
+static void assert_near(const struct gd_stats *a, const struct gd_stats *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->nan, b->nan);
+    assert_int_equal(a->zero, b->zero);
+    assert_int_equal(a->positive, b->positive);
+    assert_int_equal(a->mismatch, b->mismatch);
+    assert_true(a->min == b->min && a->max == b->max && a->max_abs_delta == b->max_abs_delta);
+    assert_true(near(a->mean, b->mean) && near(a->sum_sq, b->sum_sq) && near(a->std, b->std));
+    assert_true(near(a->mean_delta, b->mean_delta) && near(a->dot, b->dot));
+    assert_true(near(a->mean_abs_delta, b->mean_abs_delta) && near(a->sum_sq_prev, b->sum_sq_prev));
+}
+
+/* Elements are taken as they lie in memory, which is another order for each layout. */
 static void strides_do_not_change_the_result(void **state)
 {
     enum { A = 7, B = 30, C = 11 };
@@ -279,26 +297,58 @@ static void strides_do_not_change_the_result(void **state)
         const struct gd_shape flat = {.rank = 1, .dim = {layouts[l].room}};
         const int64_t *st = layouts[l].stride;
         int64_t stride[GD_MAX_RANK] = {st[0] * 4, st[1] * 4, st[2] * 4};
-        struct gd_tensor *memory, *view;
-        float *data;
+        struct gd_tensor *memory, *view, *other;
+        float *data, values[A * B * C];
 
         assert_int_equal(gd_tensor_create(GD_FLOAT32, &flat, 0, &memory, NULL), GD_OK);
         data = (float *)(void *)gd_tensor_bytes_mut(memory);
         for (int64_t i = 0; i < layouts[l].room; i++)
             data[i] = NAN;
-        for (int64_t i = 0; i < (int64_t)A * B * C; i++)
+        for (int64_t i = 0; i < (int64_t)A * B * C; i++) {
+            values[i] = (float)cos((double)i);
             data[layouts[l].offset + i / (B * C) * st[0] + i / C % B * st[1] + i % C * st[2]] =
                 (float)sin((double)i);
+        }
+        assert_int_equal(
+            gd_tensor_wrap(GD_FLOAT32, &shape, values, sizeof(values), NULL, NULL, &other, NULL),
+            GD_OK);
         assert_int_equal(gd_tensor_view(memory, &shape, stride, layouts[l].offset * 4, &view, NULL),
                          GD_OK);
-        assert_int_equal(gd_stats_compute(view, view, NULL, &s, NULL), GD_OK);
+        assert_int_equal(gd_stats_compute(view, other, NULL, &s, NULL), GD_OK);
         assert_int_equal(s.nan, 0);
         if (l == 0)
             first = s;
-        assert_same(&s, &first);
+        assert_near(&s, &first);
+        assert_int_equal(gd_stats_compute(other, view, NULL, &s, NULL), GD_OK);
+        assert_true(near(s.mean_delta, -first.mean_delta) && near(s.dot, first.dot));
+        gd_tensor_unref(other);
         gd_tensor_unref(view);
         gd_tensor_unref(memory);
     }
+}
+
+/* The smallest ranges there are, and numbers far outside of them. */
+static void histogram_of_denormals(void **state)
+{
+    const double tiny = 0x1p-1074;
+    const double values[] = {0, tiny, 3 * tiny, 4 * tiny, -tiny, 1, -1, DBL_MAX, -INFINITY, NAN};
+    struct gd_tensor tensor = {
+        .dtype = GD_FLOAT64, .refs = 1, .data = (const unsigned char *)values};
+    uint64_t bins[4], many[300];
+    (void)state;
+    tensor.shape.rank = 1;
+    tensor.shape.dim[0] = sizeof values / sizeof *values;
+    tensor.stride[0] = sizeof *values;
+    assert_int_equal(gd_stats_histogram(&tensor, 0, 4 * tiny, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 1 && bins[1] == 1 && bins[2] == 0 && bins[3] == 2);
+    assert_int_equal(gd_stats_histogram(&tensor, 0, tiny, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 1 && bins[1] == 0 && bins[2] == 0 && bins[3] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, -tiny, tiny, 300, many, NULL), GD_OK);
+    assert_true(many[0] == 1 && many[150] == 1 && many[299] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, 1, 1, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] + bins[1] + bins[2] == 0 && bins[3] == 1);
+    assert_int_equal(gd_stats_histogram(&tensor, 0, DBL_MIN, 4, bins, NULL), GD_OK);
+    assert_true(bins[0] == 4 && bins[1] + bins[2] + bins[3] == 0);
 }
 
 int main(void)
@@ -312,6 +362,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_the_result),
         cmocka_unit_test(threads_in_the_trainers_environment),
         cmocka_unit_test(too_many_ranges),
+        cmocka_unit_test(histogram_of_denormals),
         cmocka_unit_test(strides_do_not_change_the_result),
     };
 

@@ -39,7 +39,7 @@ def expected_stats(values, tiny, prev=None):
         "min": finite.min() if n else np.inf, "max": finite.max() if n else -np.inf,
         "mean": mean, "abs_mean": math.fsum(np.abs(finite)) / n if n else 0.0,
         "sum_sq": fsum(finite * finite), "std": math.sqrt(fsum((finite - mean) ** 2) / n) if n else 0.0,
-        "mismatch": 0, "mean_abs_delta": 0.0, "max_abs_delta": 0.0, "mean_abs_prev": 0.0, "dot": 0.0,
+        "mismatch": 0, "unpaired": 0, "mean_abs_delta": 0.0, "max_abs_delta": 0.0, "mean_abs_prev": 0.0, "dot": 0.0,
         "sum_sq_prev": 0.0, "mean_delta": 0.0, "sum_sq_delta": 0.0,
     }
     if prev is not None:
@@ -60,6 +60,7 @@ def expected_against(values, prev):
     n = len(a)
     return {
         "mismatch": values.size - near.sum() - same_inf,
+        "unpaired": values.size - n,
         "mean_abs_delta": math.fsum(delta) / n if n else 0.0,
         "max_abs_delta": delta.max() if n else 0.0,
         "mean_abs_prev": math.fsum(abs_b) / n if n else 0.0,

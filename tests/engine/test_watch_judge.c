@@ -155,8 +155,15 @@ static void test_guard(void **state)
     (void)state;
     int number = bench_must_watch(bench, "TL max_gt=5 on ReLU-op2 if step > 10 && loss < 1");
     assert_false(report_value(bench, N_RELU, false, 1, 6));
+    assert_int_equal(bench->hit_count, 0);
+    assert_false(
+        report_value(bench, N_RELU, false, 11, 4)); /* nothing that the guard could allow */
+    assert_int_equal(bench->hit_count, 0);
     assert_false(report_value(bench, N_RELU, false, 11, 6)); /* no loss is known */
     assert_int_equal(gd_watchpoint_at(bench->debugger, number)->hits, 0);
+    assert_int_equal(gd_watchpoint_at(bench->debugger, number)->unclear, 1);
+    assert_int_equal(bench->hit_count, 1);
+    assert_int_equal(bench->hits[0].error, GD_HIT_GUARD_UNKNOWN);
     gd_session_on_scalar(bench->session, "loss", 0.5, 11);
     assert_true(report_value(bench, N_RELU, false, 11, 6));
     gd_session_on_scalar(bench->session, "loss", 1.5, 12);
@@ -166,6 +173,31 @@ static void test_guard(void **state)
     struct gd_err err;
     assert_int_equal(gd_watchpoint_set_guard(bench->debugger, number, "step >", &err), GD_EINVAL);
     assert_null(gd_watchpoint_at(bench->debugger, number)->guard);
+    bench_free(bench);
+}
+
+/* Neither "yes" nor "no" is said of what was NaN in the step before; where that is normal the other
+ * elements tell. */
+static void test_previous_not_finite(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, 1);
+    char why[100];
+    (void)state;
+    bench_must_watch(bench, "WCS abs_mean_update_ratio_lt=0.5 on w1.weight");
+    stats.has_prev = true;
+    stats.mean_abs_prev = 1;
+    stats.mean_abs_delta = 0.1;
+    stats.unpaired = 1;
+    for (int excluded = 0; excluded < 2; excluded++) {
+        const struct fake_plan *plan = bench_plan(bench, N_WEIGHT, 0, false, NULL);
+        assert_int_equal(
+            bench_report(bench, plan, N_WEIGHT, 0, 5 + excluded, &stats, 0, why, sizeof why),
+            excluded);
+        assert_int_equal(bench->hit_count, excluded + 1);
+        assert_int_equal(bench->hits[excluded].error, excluded ? 0 : GD_HIT_PREVIOUS_NOT_FINITE);
+        assert_int_equal(gd_exclude_add(bench->debugger, "w1.weight", NULL), GD_OK);
+    }
     bench_free(bench);
 }
 
@@ -321,6 +353,35 @@ static void test_sum(void **state)
     assert_string_equal(hit->node_name, "gradients");
     double norm = sqrt(4 * 1 + 4 * 200.0 * 200), mean = sqrt(4 * 1 + 4 * 2 * 2.0);
     assert_true(fabs(hit->param[0].actual_value - norm / mean) < 1e-9);
+    /* A part that is nothing but NaN, where that is normal, is no part. */
+    assert_int_equal(gd_exclude_add(bench->debugger, "gradients/Log-op6", NULL), GD_OK);
+    assert_false(report_value(bench, other, false, 14, NAN));
+    assert_true(report_value(bench, N_GRADIENT, false, 14, 1000));
+    assert_true(fabs(bench->hits[before + 1].param[0].actual_value) > 3);
+    bench_free(bench);
+}
+
+/* Where NaN is normal the past is that of the finite elements. */
+static void test_series_where_nan_is_normal(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats stats = bench_stats(4, 1);
+    char why[100];
+    (void)state;
+    bench_must_watch(bench, "SC on ReLU-op2");
+    assert_int_equal(gd_exclude_add(bench->debugger, "net/ReLU-op2", NULL), GD_OK);
+    for (int step = 1; step <= 12; step++) {
+        bool last = step == 12;
+        stats = bench_stats(4, last ? 50 : 1 + 0.01 * (step % 3));
+        stats.count = 5;
+        stats.nan = 1;
+        const struct fake_plan *plan = bench_plan(bench, N_RELU, 0, false, NULL);
+        assert_int_equal(bench_report(bench, plan, N_RELU, 0, step, &stats, 0, why, sizeof why),
+                         last);
+    }
+    assert_int_equal(bench->hits[0].error, GD_HIT_NO_HISTORY);
+    assert_int_equal(bench->hits[1].error, 0);
+    assert_int_equal(bench->hit_count, 2);
     bench_free(bench);
 }
 
@@ -496,16 +557,28 @@ static void test_remote_refusal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hit),          cmocka_unit_test(test_params),
-        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_not_checked),
-        cmocka_unit_test(test_ignore),       cmocka_unit_test(test_guard),
-        cmocka_unit_test(test_temporary),    cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_excluded),     cmocka_unit_test(test_order),
-        cmocka_unit_test(test_record_only),  cmocka_unit_test(test_series),
-        cmocka_unit_test(test_sum),          cmocka_unit_test(test_scalar_in_plan),
-        cmocka_unit_test(test_scalar_event), cmocka_unit_test(test_deleted_meanwhile),
-        cmocka_unit_test(test_remote),       cmocka_unit_test(test_evaluate_setting),
-        cmocka_unit_test(test_unable),       cmocka_unit_test(test_remote_refusal),
+        cmocka_unit_test(test_hit),
+        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_previous_not_finite),
+        cmocka_unit_test(test_temporary),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_excluded),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_record_only),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_series_where_nan_is_normal),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_scalar_in_plan),
+        cmocka_unit_test(test_scalar_event),
+        cmocka_unit_test(test_deleted_meanwhile),
+        cmocka_unit_test(test_remote),
+        cmocka_unit_test(test_evaluate_setting),
+        cmocka_unit_test(test_unable),
+        cmocka_unit_test(test_remote_refusal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

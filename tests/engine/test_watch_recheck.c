@@ -251,6 +251,21 @@ static void test_initial_ahead(void **state)
     bench_free(bench);
 }
 
+/* Attached to a training that was further along. */
+static void test_initial_missed(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "WI");
+    bench_stop(bench, GD_STOP_CONNECTED, 500);
+    bench_stop(bench, GD_STOP_STEP, 501);
+    assert_int_equal(bench->hit_count, 0);
+    assert_int_equal(bench->fake->stats_asked, 0);
+    assert_int_equal(bench->warnings, 1);
+    assert_non_null(strstr(bench->warning, "first step was over"));
+    bench_free(bench);
+}
+
 struct held { /* questions that the fake has not answered yet */
     gd_stats_fn fn[8];
     void *ctx[8];
@@ -297,7 +312,7 @@ int main(void)
         cmocka_unit_test(test_sum),          cmocka_unit_test(test_process),
         cmocka_unit_test(test_process_lost), cmocka_unit_test(test_debugger_ends),
         cmocka_unit_test(test_initial),      cmocka_unit_test(test_initial_ahead),
-        cmocka_unit_test(test_initial_late),
+        cmocka_unit_test(test_initial_late), cmocka_unit_test(test_initial_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,35 @@ static void test_costs(void **state)
     assert_int_equal(cost_bytes, total.report_bytes);
     assert_true(bench->debugger->watchpoints->cost_ns >
                 bench->debugger->watchpoints->next->next->cost_ns);
+    assert_int_equal(bench->debugger->watchpoints->looks, 8);
+    assert_int_equal(bench->debugger->watchpoints->next->next->looks, 1);
+    bench_free(bench);
+}
+
+/* An answer that nobody waits for any more, and the one to the question asked after it. */
+static void test_costs_asked_twice(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_watch_total late = {0}, total = {0};
+    uint64_t ns[1] = {100}, runs[1] = {3};
+    (void)state;
+    bench_must_watch(bench, "TO on ReLU-op2");
+    const struct gd_plan_cost cost = {.plan = bench->fake->plans[0].id,
+                                      .item_ns = ns,
+                                      .item_runs = runs,
+                                      .item_count = 1,
+                                      .report_bytes = 50};
+    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &late, NULL), GD_OK);
+    gd_watch_costs_fn late_fn = bench->fake->costs_fn;
+    void *late_ctx = bench->fake->costs_ctx;
+    assert_int_equal(gd_watch_costs(bench->debugger, take_total, &total, NULL), GD_OK);
+    late_fn(late_ctx, &cost, 1, NULL);
+    bench->fake->costs_fn(bench->fake->costs_ctx, &cost, 1, NULL);
+    const struct gd_watchpoint *watch = bench->debugger->watchpoints;
+    assert_int_equal(total.compute_ns, 100);
+    assert_int_equal(watch->cost_ns, total.compute_ns);
+    assert_int_equal(watch->cost_bytes, total.report_bytes);
+    assert_int_equal(watch->looks, 3);
     bench_free(bench);
 }
 
@@ -293,10 +322,11 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),           cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_costs_fail),       cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_refused),          cmocka_unit_test(test_recommended),
-        cmocka_unit_test(test_recommended_less), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_costs_fail),  cmocka_unit_test(test_costs_asked_twice),
+        cmocka_unit_test(test_commands),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_recommended), cmocka_unit_test(test_recommended_less),
+        cmocka_unit_test(test_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,1 +1,2 @@
+# trainer: none
 recheck

@@ -1,1 +1,1 @@
-watch TO on all
+watch TL abs_mean_gt=many on gradients

@@ -48,6 +48,10 @@ def normalise(text):
         (r'"host":"[^"]*"', '"host":"HOST"'),
         (r"(?m)^(  host +).*$", r"\1HOST"),
         (r"(?m)^\{\"v\":1,\"type\":\"log\".*\n", ""),
+        (r"(?m)^(\d+ +(?:watch|trace|twatch) +[yn] +\w+ +\S+ +\S+ +\S+) .*$", r"\1 COST"),
+        (r"(?m)^((?:total|others) .*?\d) +[\d.]+ (?:us|ms|s) .*$", r"\1 COST"),
+        (r"(?m)^Watching takes .*\n", ""),
+        (r'"(cost_ns|cost_bytes|compute_ns|wait_ns|report_bytes)":\d+', r'"\1":0'),
     )
     for pattern, word in rules:
         text = re.sub(pattern, word, text)

@@ -105,6 +105,38 @@ static void breakpoint_numbers(void **state)
     completes_to("disable 1 ", 10, "1 2");
 }
 
+static void watchpoints(void **state)
+{
+    (void)state;
+    completes_to("watch tensor_ov", 6, "tensor_overflow");
+    completes_to("watch -exact tensor_ov", 13, "tensor_overflow");
+    completes_to("trace abs_m", 6, "abs_mean abs_mean(cur-prev) abs_mean(prev)");
+    completes_to("watch TR range_s", 9, "range_start_inclusive=");
+    completes_to("watch -step TL max_gt=3 mea", 24, "mean_gt=");
+    completes_to("twatch TL max_gt=3 o", 19, "on");
+    completes_to("watch TO on wei", 12, "weights");
+    completes_to("watch TO on weights exc", 20, "except");
+    completes_to("watch TO on net/fc", 12, "net/fc1.bias net/fc1.weight net/fc1/");
+    completes_to("watch TO on activations:", 24, "ReLU");
+    completes_to("watch max > 3 on type:Mat", 22, "MatMul");
+    completes_to("watch TO on all if ste", 19, "step");
+    completes_to("watch TO if norm_r", 12, "norm_ratio");
+    completes_to("edit ", 5, "");
+    fake_run(&net.fake, "watch TL max_gt=3 on type:MatMul", NULL);
+    fake_run(&net.fake, "watch max > 3 on type:MatMul", NULL);
+    completes_to("edit ", 5, "1 2");
+    completes_to("condition ", 10, "1 2");
+    completes_to("info watchpoints ", 17, "1 2");
+    completes_to("edit 1 abs", 7, "abs_mean_gt=");
+    completes_to("edit 2 max_a", 7, "max_abs max_abs(cur-prev)");
+    completes_to("edit 1 add wei", 11, "weights");
+    completes_to("edit 1 on wei", 10, "weights");
+    completes_to("edit 9 a", 7, "add");
+    completes_to("hit n", 4, "next");
+    completes_to("advice GV", 7, "GV");
+    completes_to("exclude type:Mat", 13, "MatMul");
+}
+
 static void files(void **state)
 {
     char dir[] = "/tmp/gradb-test-XXXXXX";
@@ -158,6 +190,7 @@ int main(void)
         CASE(selectors),
         CASE(settings),
         CASE(breakpoint_numbers),
+        CASE(watchpoints),
         CASE(files),
         CASE(own_commands_and_aliases),
         CASE(odd_places_offer_nothing),

@@ -273,8 +273,9 @@ static void break_and_continue(void **state)
     net_expect(n, "disable 1", "");
     net_expect_part(n, "info breakpoints", "1    breakpoint  keep  n ");
     net_expect(n, "delete 2-3", "");
-    net_expect_rc(n, "delete 2", GD_ENOTFOUND,
-                  "error: there is no breakpoint or watchpoint 2: \"info breakpoints\" lists them\n");
+    net_expect_rc(
+        n, "delete 2", GD_ENOTFOUND,
+        "error: there is no breakpoint or watchpoint 2: \"info breakpoints\" lists them\n");
     net_expect(n, "delete", "");
     net_expect(n, "info breakpoints", "No breakpoints.\n");
 }

@@ -1,0 +1,1 @@
+condition 1 max > 3

@@ -1,0 +1,1 @@
+edit 3 on weights

@@ -1,0 +1,1 @@
+exclude nothing/here

@@ -1,0 +1,1 @@
+watch 'max >> 3' on gradients
