@@ -126,6 +126,28 @@ class Resident(unittest.TestCase):
         self.wait_sessions(lambda found: found[0]["state"] == "stopped" and found[0]["terminal"] == "")
         self.assertIsNone(first.process.poll())
 
+    def test_panes_move_from_terminal_to_terminal(self):
+        first = self.tty("--tui", "-q", "-nx", "-ex", "set recommend off", "--listen", "127.0.0.1:0", "run", "--",
+                         harness.CHARLM, "--layers", "1", "--width", "16", "--heads", "2", "--context", "16",
+                         "--batch", "2", "--threads", "1", "--steps", "1000000")
+        self.wait_sessions(lambda found: found and found[0]["state"] == "stopped")
+        self.lose(first)
+        second = self.tty("attach")
+        second.expect("(gradb)")
+        second.send("step")
+        self.wait_sessions(lambda found: found[0]["step"] == 1)
+        third = self.tty("attach", "--take")
+        second.expect("disconnected")
+        self.assertEqual(second.process.wait(harness.DEADLINE), 0)
+        third.expect("(gradb)")
+        third.process.kill()
+        self.wait_sessions(lambda found: found[0]["terminal"] == "")
+        last = self.tty("attach")
+        last.expect("(gradb)")
+        last.send("set confirm off")
+        last.send("quit")
+        self.assertEqual(first.process.wait(harness.DEADLINE), 0)
+
     def test_attach_when_there_is_none(self):
         tty = self.tty("attach")
         tty.expect("there is no session")
