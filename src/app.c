@@ -15,6 +15,7 @@
 #include "proto/server.h"
 #include "repl/line.h"
 #include "repl/repl.h"
+#include "resident.h"
 #include "tui/tui.h"
 
 #define STATUS_FAILED      1
@@ -26,7 +27,8 @@ struct app {
     struct gd_debugger *debugger;
     struct gd_server *server;
     struct repl *repl;
-    bool terminal; /* a person types */
+    struct resident *resident; /* NULL: nobody types, or no place for its socket */
+    bool terminal;             /* a person types */
     ev_signal interrupt, terminate, hangup;
 };
 
@@ -56,6 +58,17 @@ static void on_terminate(struct ev_loop *loop, ev_signal *watcher, int events)
     repl_quit(app->repl, 128 + watcher->signum);
     repl_interrupt(app->repl);
     ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct app *app = watcher->data;
+
+    if (app->resident != NULL) {
+        resident_hangup(app->resident);
+    } else {
+        on_terminate(loop, watcher, events);
+    }
 }
 
 static void start_signal(struct app *app, ev_signal *watcher,
@@ -166,6 +179,27 @@ static void greet(const struct app *app)
     }
 }
 
+/* One terminal after the other, until the end. */
+static void run_terminals(struct app *app, bool panes)
+{
+    do {
+        if (!panes) {
+            repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
+        }
+        if (!repl_wants_quit(app->repl) && !repl_has_left(app->repl)) {
+            struct gd_err err = {.code = GD_OK};
+            panes = true;
+            if (tui_run(app->loop, app->repl, &err) != GD_OK) {
+                fprintf(stderr, "error: %s\n", err.text);
+                return;
+            }
+        }
+        while (!repl_wants_quit(app->repl) && app->resident != NULL && !repl_has_left(app->repl)) {
+            ev_run(app->loop, EVRUN_ONCE); /* the SIGHUP that a front end's end announced */
+        }
+    } while (!repl_wants_quit(app->repl) && app->resident != NULL && resident_wait(app->resident));
+}
+
 static int run_front_end(struct app *app)
 {
     greet(app);
@@ -183,14 +217,8 @@ static int run_front_end(struct app *app)
     if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {
         return repl_exit_status(app->repl);
     }
-    if (!repl_wants_quit(app->repl) && !app->options->tui) {
-        repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
-    }
     if (!repl_wants_quit(app->repl)) {
-        struct gd_err err = {.code = GD_OK};
-        if (tui_run(app->loop, app->repl, &err) != GD_OK) {
-            fprintf(stderr, "error: %s\n", err.text);
-        }
+        run_terminals(app, app->options->tui);
     }
     repl_clear_status(app->repl); /* only batch mode tells what failed */
     return repl_exit_status(app->repl);
@@ -215,6 +243,15 @@ static int app_start(struct app *app, struct gd_err *err)
 int app_run(const struct app_options *options)
 {
     struct gd_err err = {.code = GD_OK};
+    if (options->mode == APP_SESSIONS || options->mode == APP_ATTACH) {
+        int done = options->mode == APP_SESSIONS
+                       ? resident_list(options->json, &err)
+                       : resident_attach(options->session, options->read_only, options->take, &err);
+        if (done != GD_OK) {
+            fprintf(stderr, "error: %s\n", err.text);
+        }
+        return done != GD_OK ? STATUS_FAILED : 0;
+    }
     struct app app = {.options = options};
     int status = STATUS_FAILED;
 
@@ -232,7 +269,11 @@ int app_run(const struct app_options *options)
         }
         start_signal(&app, &app.interrupt, on_interrupt, SIGINT);
         start_signal(&app, &app.terminate, on_terminate, SIGTERM);
-        start_signal(&app, &app.hangup, on_terminate, SIGHUP);
+        start_signal(&app, &app.hangup, on_hangup, SIGHUP);
+        if (app.terminal && !options->batch &&
+            resident_create(app.loop, app.repl, NULL, &app.resident, &err) != GD_OK) {
+            fprintf(stderr, "warning: the session ends with its terminal: %s\n", err.text);
+        }
         status = run_front_end(&app);
         repl_end(app.repl);
         stop_signal(&app, &app.interrupt);
@@ -241,6 +282,7 @@ int app_run(const struct app_options *options)
     } else {
         fprintf(stderr, "error: %s\n", err.text);
     }
+    resident_destroy(app.resident);
     gd_server_destroy(app.server);
     repl_destroy(app.repl);
     gd_debugger_destroy(app.debugger);

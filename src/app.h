@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_OPEN, APP_DEMO };
+enum app_mode { APP_PROMPT, APP_RUN, APP_LISTEN, APP_OPEN, APP_DEMO, APP_SESSIONS, APP_ATTACH };
 enum app_when { APP_AUTO, APP_ALWAYS, APP_NEVER };
 
 struct app_command { /* -x FILE or -ex COMMAND, in the order given */
@@ -27,6 +27,8 @@ struct app_options {
     bool quiet;
     bool no_rc;
     bool json;
+    const char *session; /* of APP_ATTACH; NULL: the only one */
+    bool read_only, take;
     bool tui;
     enum app_when color;
 };

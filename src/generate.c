@@ -50,7 +50,7 @@ static void make_bash(void)
            "return ;;\n"
            "    --color|=) COMPREPLY=($(compgen -W \"auto always never\" -- \"$cur\")); return ;;\n"
            "    esac\n"
-           "    COMPREPLY=($(compgen -W \"run listen open demo");
+           "    COMPREPLY=($(compgen -W \"run listen open demo sessions attach");
     each_option(bash_option);
     printf("\" -- \"$cur\"))\n"
            "}\n"

@@ -15,14 +15,16 @@
 static void print_help(void)
 {
     puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | open FILE |\n"
-         "             demo]\n"
+         "             demo | sessions | attach [NAME]]\n"
          "Debug the training of a neural network: stop it at a step or an operator and look "
          "inside.\n"
          "\n"
          "  run -- PROGRAM    start a training program and stop it before its first step\n"
          "  listen [ADDRESS]  wait for training processes that connect by themselves\n"
          "  open FILE         look at a training that is over: at what gradb recorded of it\n"
-         "  demo              debug the little transformer that comes with gradb\n");
+         "  demo              debug the little transformer that comes with gradb\n"
+         "  sessions          list the gradbs that have a terminal or outlived it\n"
+         "  attach [NAME]     take one of them over to this terminal\n");
     for (const struct program_option *o = program_options; o->name != NULL; o++) {
         char left[64];
         snprintf(left, sizeof(left), "%s%s%s", o->name,
@@ -48,6 +50,8 @@ enum option_code {
     OPT_COLOR,
     OPT_VERSION,
     OPT_GENERATE,
+    OPT_READ_ONLY,
+    OPT_TAKE,
 };
 
 static const struct option long_options[] = {
@@ -66,6 +70,8 @@ static const struct option long_options[] = {
     {"listen", required_argument, NULL, OPT_LISTEN},
     {"color", required_argument, NULL, OPT_COLOR},
     {"version", no_argument, NULL, OPT_VERSION},
+    {"read-only", no_argument, NULL, OPT_READ_ONLY},
+    {"take", no_argument, NULL, OPT_TAKE},
     {"generate", required_argument, NULL, OPT_GENERATE},
     {"help", no_argument, NULL, 'h'},
     {"h", no_argument, NULL, 'h'},
@@ -108,6 +114,8 @@ static int take_option(struct app_options *options, int code)
     case OPT_TUI: options->tui = true; return -1;
     case OPT_NO_TUI: options->tui = false; return -1;
     case OPT_JSON: options->json = true; return -1;
+    case OPT_READ_ONLY: options->read_only = true; return -1;
+    case OPT_TAKE: options->take = true; return -1;
     case OPT_LISTEN: options->listen_address = optarg; return -1;
     case OPT_COLOR: return set_color(options, optarg) == 0 ? -1 : STATUS_USAGE;
     case OPT_VERSION: puts("gradb " GRADB_VERSION); return 0;
@@ -115,6 +123,29 @@ static int take_option(struct app_options *options, int code)
     case 'h': print_help(); return 0;
     default: return usage("an option is unknown or lacks its argument", "");
     }
+}
+
+/* Their options may also come behind. */
+static int take_session_mode(struct app_options *options, const char *mode, int at, int argc,
+                             char **argv)
+{
+    bool attach = strcmp(mode, "attach") == 0;
+
+    options->mode = attach ? APP_ATTACH : APP_SESSIONS;
+    for (; at < argc; at++) {
+        if (attach && strcmp(argv[at], "--read-only") == 0) {
+            options->read_only = true;
+        } else if (attach && strcmp(argv[at], "--take") == 0) {
+            options->take = true;
+        } else if (!attach && strcmp(argv[at], "--json") == 0) {
+            options->json = true;
+        } else if (attach && options->session == NULL && argv[at][0] != '-') {
+            options->session = argv[at];
+        } else {
+            return usage("one argument too many: ", argv[at]);
+        }
+    }
+    return -1;
 }
 
 static int take_mode(struct app_options *options, int argc, char **argv)
@@ -147,6 +178,8 @@ static int take_mode(struct app_options *options, int argc, char **argv)
         options->file = argv[at++];
     } else if (strcmp(mode, "demo") == 0) {
         options->mode = APP_DEMO;
+    } else if (strcmp(mode, "sessions") == 0 || strcmp(mode, "attach") == 0) {
+        return take_session_mode(options, mode, at, argc, argv);
     } else {
         return usage("there is no mode ", mode);
     }

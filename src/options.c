@@ -13,6 +13,8 @@ const struct program_option program_options[] = {
     {"--no-tui", NULL, false, "a prompt, as usual"},
     {"--json", NULL, false, "print every result as one JSON object a line"},
     {"--listen", "ADDRESS", false, "listen on [HOST:]PORT instead of 127.0.0.1:50051"},
+    {"--read-only", NULL, false, "attach: look on, change nothing"},
+    {"--take", NULL, false, "attach: without a question, also when it has a terminal"},
     {"--color", "WHEN", true, "auto, always or never"},
     {"--version", NULL, false, "print the version"},
     {"--help", NULL, false, "print this text"},

@@ -14,31 +14,24 @@
 
 struct resident;
 
-enum resident_hangup {
-    RESIDENT_HOLD,     /* trainers that stand stay, those that run are stopped at the next step */
-    RESIDENT_CONTINUE, /* trainers that stand go on, and run until a watchpoint fires */
-    RESIDENT_DETACH,   /* trainers are let go, gradb ends (a MindSpore process would end itself: it
-                          is held instead, and gradb stays) */
-};
-
-/* name NULL: one made of the program and the process id. GD_EIO, GD_EINVAL, GD_ENOTFOUND (no
- * runtime directory: then sessions cannot be taken over; a warning is enough). */
+/* name NULL: one made of the process id. GD_EIO, GD_ENOTFOUND (no runtime directory: then the
+ * session cannot be taken over; a warning is enough). */
 int resident_create(struct ev_loop *loop, struct repl *repl, const char *name,
                     struct resident **ret, struct gd_err *err);
-void resident_destroy(struct resident *resident); /* removes the socket */
-const char *resident_name(const struct resident *resident);
+void resident_destroy(struct resident *resident); /* removes the socket, lets go of viewers */
 
-/* The terminal is gone: waits, serving the loop, until another one was handed over (GD_OK: stdin,
- * stdout and stderr are it, its size and TERM are set, a front end may start) or until there is
- * nothing to stay for (GD_ELOST: the last session ended, or a command said quit). */
-int resident_wait(struct resident *resident, enum resident_hangup how, struct gd_err *err);
+/* The terminal is gone: from the loop. The front end ends without a word to it. */
+void resident_hangup(struct resident *resident);
+/* After the front end: does as `on-hangup` says and serves the loop until another terminal was
+ * handed over (true: stdin, stdout and stderr are it, TERM is set, a front end may start) or until
+ * there is nothing to stay for (false: gradb ends). */
+bool resident_wait(struct resident *resident);
 
-/* `gradb sessions`: one line each: name, pid, since when, program, state, step, terminal or none.
- */
+/* `gradb sessions`: one line each: name, pid, since when, program, state, step, terminal. */
 int resident_list(bool json, struct gd_err *err);
 /* `gradb attach [NAME] [--read-only]`: hands this terminal over and stays until the session lets go
- * of it (C-x d, detach of the terminal) or ends. The exit status, or a negative error.
- * GD_ENOTFOUND, GD_EAMBIGUOUS (lists them). */
-int resident_attach(const char *name, bool read_only, struct gd_err *err);
+ * of it or ends. take: without a question, also when it has a terminal. GD_ENOTFOUND,
+ * GD_EAMBIGUOUS (lists them), GD_EINVAL, GD_EIO, GD_ELOST. */
+int resident_attach(const char *name, bool read_only, bool take, struct gd_err *err);
 
 #endif

@@ -56,6 +56,7 @@ struct gd_settings {
     int print_edge_items;    /* default 3 */
     int print_width;         /* default 75 */
     bool print_suppress;     /* default off */
+    int on_hangup; /* the terminal went: 0 hold, 1 continue, 2 detach */
     bool confirm;            /* default on; batch acts as off */
     bool pagination;         /* default on; only with a terminal */
     int color;               /* 0 auto, 1 always, 2 never */

@@ -6,10 +6,12 @@
 #include "repl/repl_impl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <readline/history.h>
@@ -220,7 +222,7 @@ static char *read_answer(struct line *line)
     void (*pause)(void *, bool) = line->repl->pause_input;
     line->repl->pause_input = NULL;
     while (line->answer == NULL && !line->ended && !line->repl->quit &&
-           !line->repl->debugger->interrupted) {
+           !line->repl->left && !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
     line->repl->pause_input = pause;
@@ -358,7 +360,7 @@ static void execute(struct line *line, const char *text)
     line->executing = true;
     repl_execute(line->repl, text);
     line->executing = false;
-    if (!line->ended && !line->repl->quit) {
+    if (!line->ended && !line->repl->quit && !line->repl->left) {
         ev_io_start(line->repl->loop, &line->input);
     }
 }
@@ -366,7 +368,14 @@ static void execute(struct line *line, const char *text)
 /* End of input: as gdb, on a line of its own, with the question that quit asks. */
 static void end_of_input(struct line *line)
 {
-    if (line->terminal) {
+    struct termios state;
+
+    if (line->repl->left) {
+        return;
+    }
+    if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
+        raise(SIGHUP); /* not an end that somebody typed */
+    } else if (line->terminal) {
         write_all(STDOUT_FILENO, "quit\n", 5);
         repl_execute(line->repl, "quit");
     } else {
@@ -385,7 +394,7 @@ static void on_line(char *text)
         execute(line, text);
     }
     free(text);
-    if (line->left) {
+    if (line->left || line->repl->left) {
         ev_break(line->repl->loop, EVBREAK_ALL);
     } else if (!line->repl->quit) {
         show_prompt(line);
@@ -605,7 +614,7 @@ int repl_run_prompt(struct repl *repl)
         start_terminal(&line);
     }
     ev_io_start(repl->loop, &line.input);
-    while (!repl->quit && !line.left) {
+    while (!repl->quit && !line.left && !repl->left) {
         ev_run(repl->loop, EVRUN_ONCE);
         gd_debugger_reap(repl->debugger);
     }

@@ -165,6 +165,40 @@ bool repl_take_prompt_wish(struct repl *repl)
     return wish;
 }
 
+void repl_leave(struct repl *repl)
+{
+    repl->left = true;
+    ev_break(repl->loop, EVBREAK_ALL);
+}
+
+bool repl_has_left(const struct repl *repl)
+{
+    return repl->left;
+}
+
+void repl_clear_left(struct repl *repl)
+{
+    repl->left = false;
+}
+
+void repl_set_residence(struct repl *repl, int (*disconnect)(void *ctx, struct gd_err *err),
+                        void (*lines)(void *ctx, const char *text, size_t len), void *ctx)
+{
+    repl->disconnect = disconnect;
+    repl->lines = lines;
+    repl->residence = ctx;
+}
+
+bool repl_is_resident(const struct repl *repl)
+{
+    return repl->disconnect != NULL;
+}
+
+bool repl_session_needs_us(const struct gd_session *session)
+{
+    return repl_ends_without_us(session);
+}
+
 void repl_clear_status(struct repl *repl)
 {
     repl->exit_status = 0;

@@ -125,6 +125,19 @@ void repl_set_screen(struct repl *repl, const struct repl_screen_ops *ops, void 
 /* True once after `tui disable`: panes give way to the prompt. */
 bool repl_take_prompt_wish(struct repl *repl);
 
+/* The terminal is to be left while the session stays: commands that wait give up their wait, front
+ * ends return. Cleared before the next front end. */
+void repl_leave(struct repl *repl);
+bool repl_has_left(const struct repl *repl);
+void repl_clear_left(struct repl *repl);
+/* Who keeps the session when its terminal goes: `disconnect`, and what hears the console's text.
+ * With it the end of a terminal is a SIGHUP; without it, the end of the session. */
+void repl_set_residence(struct repl *repl, int (*disconnect)(void *ctx, struct gd_err *err),
+                        void (*lines)(void *ctx, const char *text, size_t len), void *ctx);
+bool repl_is_resident(const struct repl *repl);
+/* Its process would end itself when gradb ended. */
+bool repl_session_needs_us(const struct gd_session *session);
+
 /* The readline prompt on stdin/stdout, until quit or end of file. */
 int repl_run_prompt(struct repl *repl);
 

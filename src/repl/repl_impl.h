@@ -93,6 +93,10 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
+    bool left; /* the terminal is to be left */
+    int (*disconnect)(void *ctx, struct gd_err *err);
+    void (*lines)(void *ctx, const char *text, size_t len);
+    void *residence;
     bool prompt_wish;    /* `tui disable` was typed */
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */

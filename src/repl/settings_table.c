@@ -78,6 +78,9 @@ const struct setting settings_table[] = {
      "Columns that printed values may take"},
     {"recommend", NULL, SETTING_BOOL, AT(recommend), 0, 0, NULL, "",
      "Ask at the first stop whether to set the recommended watchpoints"},
+    {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
+     "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of them "
+     "and end"},
     {"shared-memory", NULL, SETTING_BOOL, AT(shared_memory), 0, 0, NULL, "",
      "Take tensors through shared memory from trainers on this host"},
     {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",

@@ -216,7 +216,7 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
     struct repl *repl = call->repl;
     struct gd_err why = {.code = GD_OK};
 
-    if (repl->quit) {
+    if (repl->quit || repl->left) {
         return 1;
     }
     if (repl->options.batch) {

@@ -34,7 +34,7 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
 
     repl->waiting = true;
     while (!done(ctx)) {
-        if (repl->debugger->interrupted || repl->quit) {
+        if (repl->debugger->interrupted || repl->quit || repl->left) {
             repl->debugger->interrupted = false;
             rc = GD_EINTR;
             break;

@@ -5,6 +5,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -390,13 +391,14 @@ static bool ask(void *ctx, const char *question)
     tui->help = false;
     tui->dirty_now = true;
     tui_changed(tui);
-    while (tui->answer == 0 && !tui->ended && !repl_wants_quit(tui->repl)) {
+    while (tui->answer == 0 && !tui->ended && !repl_has_left(tui->repl) &&
+           !repl_wants_quit(tui->repl)) {
         tui->debugger->pump(tui->debugger->pump_ctx, -1);
         gd_debugger_reap(tui->debugger);
     }
     tui->question = NULL;
     tui->focus = focus;
-    return tui->answer == 'y' || tui->ended;
+    return tui->answer == 'y' || (tui->ended && !repl_is_resident(tui->repl));
 }
 
 static void on_event(void *ctx, const struct gd_event *event)
@@ -464,7 +466,7 @@ static void wait_for_enter(struct tui *tui)
     tui->debugger->interrupted = false;
     ev_io_start(tui->loop, &input);
     while (tui->answer == 0 && !tui->ended && !tui->debugger->interrupted &&
-           !repl_wants_quit(tui->repl)) {
+           !repl_has_left(tui->repl) && !repl_wants_quit(tui->repl)) {
         tui->debugger->pump(tui->debugger->pump_ctx, -1);
         gd_debugger_reap(tui->debugger);
     }
@@ -507,7 +509,7 @@ static void go_plain(struct tui *tui)
     draw_leave(tui->draw);
     tui_guard_disarm();
     tui_prompt_plain(tui);
-    if (repl_wants_quit(tui->repl)) {
+    if (repl_wants_quit(tui->repl) || repl_has_left(tui->repl)) {
         return;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
@@ -520,18 +522,20 @@ static void go_plain(struct tui *tui)
 
 static void run(struct tui *tui)
 {
-    while (!repl_wants_quit(tui->repl) && !tui->ended) {
+    while (!repl_wants_quit(tui->repl) && !repl_has_left(tui->repl) && !tui->ended) {
         run_queue(tui);
         tui->plain = repl_take_prompt_wish(tui->repl) || tui->plain;
         if (tui->plain) {
             go_plain(tui);
         }
-        if (!repl_wants_quit(tui->repl) && tui->queue_count == 0) {
+        if (!repl_wants_quit(tui->repl) && !repl_has_left(tui->repl) && tui->queue_count == 0) {
             tui->debugger->pump(tui->debugger->pump_ctx, -1);
             gd_debugger_reap(tui->debugger);
         }
     }
-    if (tui->ended) {
+    if (tui->ended && repl_is_resident(tui->repl)) {
+        raise(SIGHUP); /* not an end that somebody asked for */
+    } else if (tui->ended) {
         repl_quit(tui->repl, 0);
     }
 }
