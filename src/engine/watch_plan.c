@@ -476,38 +476,38 @@ struct watch_plan *watching_plan(const struct gd_watching *w, uint32_t id)
     return NULL;
 }
 
+static int compare_to_item(const void *key, const void *element)
+{
+    const struct watch_place *place = key;
+    const struct watch_item *item = element;
+    return compare_keys(place->node, place->slot, place->scalar, item->node, item->slot,
+                        item->scalar);
+}
+
 size_t watching_item(const struct watch_plan *plan, gd_node_id node, uint32_t slot,
                      const char *scalar)
 {
-    size_t low = 0, high = plan->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct watch_item *item = &plan->items[middle];
-        int order = compare_keys(item->node, item->slot, item->scalar, node, slot, scalar);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return SIZE_MAX;
+    const struct watch_place place = {node, slot, scalar};
+    const struct watch_item *found = plan->count ? bsearch(&place, plan->items, plan->count,
+                                                           sizeof *plan->items, compare_to_item)
+                                                 : NULL;
+    return found ? (size_t)(found - plan->items) : SIZE_MAX;
+}
+
+static int compare_to_tensor(const void *key, const void *element)
+{
+    const struct watch_place *place = key;
+    const struct watch_tensor *t = element;
+    return compare_keys(place->node, place->slot, place->scalar, t->node, t->slot, t->scalar);
 }
 
 size_t watching_tensor(const struct gd_watching *w, gd_node_id node, uint32_t slot,
                        const char *scalar)
 {
-    size_t low = 0, high = w->tensor_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct watch_tensor *t = &w->tensors[middle];
-        int order = compare_keys(t->node, t->slot, t->scalar, node, slot, scalar);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return SIZE_MAX;
+    const struct watch_place place = {node, slot, scalar};
+    const struct watch_tensor *found =
+        w->tensor_count
+            ? bsearch(&place, w->tensors, w->tensor_count, sizeof *w->tensors, compare_to_tensor)
+            : NULL;
+    return found ? (size_t)(found - w->tensors) : SIZE_MAX;
 }

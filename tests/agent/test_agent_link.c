@@ -184,7 +184,9 @@ static void running_run_holds_at_the_next_step(void **state)
     world_open(&b->w, port);
     world_until_stops(&b->w, 1);
     assert_true(world_session(&b->w)->stop.at_step_end);
-    assert_int_equal(atomic_load(&b->toy.step) + 1, world_session(&b->w)->stop.step);
+    /* It stands in the end of a step, which it has not counted yet, or in the beginning of the
+     * next. */
+    assert_in_range(world_session(&b->w)->stop.step - atomic_load(&b->toy.step), 0, 1);
     end_run(b);
 }
 

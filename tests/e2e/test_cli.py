@@ -37,6 +37,15 @@ def gradb(*args, **kwargs):
     return harness.run_gradb("-q", "-nx", "--listen", "127.0.0.1:0", *args, **kwargs)
 
 
+def stand_still(pid):
+    """Stops a process, and waits until the last of its threads stands."""
+    def stands():
+        states = [path.read_text().rpartition(")")[2].split()[0] for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+        return set(states) == {"T"}
+    os.kill(pid, signal.SIGSTOP)
+    harness.wait_for(f"process {pid} to stand still", stands)
+
+
 class Usage(unittest.TestCase):
     def test_version_and_help(self):
         done = harness.run_gradb("--version")
@@ -268,7 +277,7 @@ class Pipe(unittest.TestCase):
         with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
             pid = int(run.expect(r", pid (\d+)\.").group(1))
             run.run("step", "end of step 1")
-            os.kill(pid, signal.SIGSTOP)  # it cannot answer
+            stand_still(pid)  # it cannot answer
             run.send("print Default/network/head.bias")
             os.kill(pid, signal.SIGKILL)
             run.expect("error: .*gone|error: .*lost")
@@ -536,7 +545,7 @@ class Terminal(unittest.TestCase):
         self.expect(r"\(gradb\) ")
         self.type("continue\r")
         self.expect(r"Continuing\.\r\n")
-        os.kill(pid, signal.SIGSTOP)  # it hears nothing now
+        stand_still(pid)  # it hears nothing now
         self.type("\x03")
         self.expect("once more")
         self.type("\x03")
