@@ -183,8 +183,8 @@ int out_width(const struct repl_out *out)
 
 const char *out_sgr(const struct repl_out *out, const char *sgr)
 {
-    int color = out->repl->debugger->settings.color;
-    bool on = color == 1 || (color == 0 && out->repl->options.color && out->sink == NULL);
+    bool always = out->repl->debugger->settings.color == 1;
+    bool on = repl_wants_color(out->repl) && (always || out->sink == NULL);
     if (!on || out_is_json(out)) {
         return "";
     }

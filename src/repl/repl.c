@@ -134,6 +134,12 @@ struct gd_debugger *repl_debugger(struct repl *repl)
     return repl->debugger;
 }
 
+bool repl_wants_color(const struct repl *repl)
+{
+    int color = repl->debugger->settings.color;
+    return color == 1 || (color == 0 && repl->options.color);
+}
+
 bool repl_wants_quit(const struct repl *repl)
 {
     return repl->quit;

@@ -33,6 +33,8 @@ void repl_destroy(struct repl *repl);
 void repl_set_writer(struct repl *repl, repl_write_fn fn, void *ctx); /* default: stdout, stderr */
 void repl_set_width(struct repl *repl, int width);
 struct gd_debugger *repl_debugger(struct repl *repl);
+/* As --color, NO_COLOR and `set color` say. */
+bool repl_wants_color(const struct repl *repl);
 
 /* Runs one line (comments, empty line = repeat as gdb). Waits in the pump while the command waits.
  * Lines that open a body (commands, define) collect until `end`. Returns GD_OK or the error that

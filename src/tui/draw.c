@@ -18,7 +18,9 @@
 struct draw {
     SCREEN *screen;
     bool utf8;
-    int colors; /* that the terminal has; 0: none are used */
+    bool has_started; /* the terminal's colours were looked at */
+    int colors;       /* that it has: 0, 8, 16 or 256 */
+    bool direct;      /* it takes red, green and blue instead of a number */
     enum draw_theme theme;
     int most_colors;
     attr_t attr[DRAW_STYLE_COUNT];
@@ -52,20 +54,32 @@ static void restore_add(struct draw *draw, const char *name)
 
 /* ---- styles ---- */
 
-static int colors_start(bool wanted)
+/* Not before colours are wanted: this sends something already. */
+static void colors_start(struct draw *draw)
 {
-    if (!wanted || !has_colors() || start_color() != OK || COLORS < 8 ||
-        COLOR_PAIRS <= DRAW_STYLE_COUNT || use_default_colors() != OK) {
-        return 0;
+    if (draw->has_started) {
+        return;
     }
-    return COLORS >= 256 ? 256 : COLORS >= 16 ? 16 : 8;
+    draw->has_started = true;
+    if (!has_colors() || start_color() != OK || COLORS < 8 || COLOR_PAIRS <= DRAW_STYLE_COUNT ||
+        use_default_colors() != OK) {
+        return;
+    }
+    draw->colors = COLORS >= 256 ? 256 : COLORS >= 16 ? 16 : 8;
+    draw->direct = tigetflag("RGB") > 0 || tigetnum("RGB") > 0;
+}
+
+/* A colour as this terminal takes it; one that takes true colours knows but eight by number. */
+static int color_of(const struct draw *draw, int color)
+{
+    return draw->direct && color >= 8 ? (int)style_rgb(color) : color;
 }
 
 /* Each style has its pair of colours: the number of the style, plus one. */
-static attr_t style_start(enum draw_theme theme, int colors, enum draw_style style)
+static attr_t style_start(const struct draw *draw, int colors, enum draw_style style)
 {
-    struct style_look look = style_look(theme, colors, style);
-    short pair = (short)(style + 1);
+    struct style_look look = style_look(draw->theme, colors, style);
+    int pair = (int)style + 1;
     attr_t attr = A_NORMAL;
 
     attr |= (look.marks & STYLE_BOLD) != 0 ? A_BOLD : 0;
@@ -73,19 +87,10 @@ static attr_t style_start(enum draw_theme theme, int colors, enum draw_style sty
     attr |= (look.marks & STYLE_REVERSE) != 0 ? A_REVERSE : 0;
     attr |= (look.marks & STYLE_UNDERLINE) != 0 ? A_UNDERLINE : 0;
     if (colors > 0 && (look.fore >= 0 || look.back >= 0) &&
-        init_pair(pair, look.fore, look.back) == OK) {
+        init_extended_pair(pair, color_of(draw, look.fore), color_of(draw, look.back)) == OK) {
         attr |= (attr_t)COLOR_PAIR(pair);
     }
     return attr;
-}
-
-static void styles_start(struct draw *draw)
-{
-    int colors = draw->most_colors > 0 && draw->most_colors < draw->colors ? draw->most_colors
-                                                                           : draw->colors;
-    for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
-        draw->attr[style] = style_start(draw->theme, colors, (enum draw_style)style);
-    }
 }
 
 void draw_set_theme(struct draw *draw, enum draw_theme theme, int most)
@@ -93,15 +98,21 @@ void draw_set_theme(struct draw *draw, enum draw_theme theme, int most)
     if (theme == draw->theme && most == draw->most_colors) {
         return;
     }
+    if (most > 0) {
+        colors_start(draw);
+    }
     draw->theme = theme;
     draw->most_colors = most;
-    styles_start(draw);
+    int colors = most < draw->colors ? most : draw->colors;
+    for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
+        draw->attr[style] = style_start(draw, colors, (enum draw_style)style);
+    }
     draw_forget(draw);
 }
 
 /* ---- start and end ---- */
 
-int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
+int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
 {
     struct draw *draw = calloc(1, sizeof(*draw));
 
@@ -121,8 +132,9 @@ int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_DELAY);
-    draw->colors = colors_start(color);
-    styles_start(draw);
+    for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
+        draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
+    }
     restore_add(draw, "sgr0");
     restore_add(draw, "rmkx");
     restore_add(draw, "cnorm");

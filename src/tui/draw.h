@@ -37,12 +37,13 @@ struct draw_rect {
     int row, col, rows, cols;
 };
 
-/* Takes the terminal on stdin and stdout. GD_EUNSUPPORTED: none, or of an unknown type; GD_ENOMEM.
- */
-int draw_open(bool utf8, bool color, struct draw **ret, struct gd_err *err);
-/* Colours by the terminal's count of them, at most `most` (0: as many as it has): 256 for heat
- * maps, else the 8 or 16 named ones; without colour bold, dim, reverse and underline alone. Cheap
- * when nothing changed. */
+/* Takes the terminal on stdin and stdout; without colours until draw_set_theme. GD_EUNSUPPORTED:
+ * none, or of an unknown type; GD_ENOMEM. */
+int draw_open(bool utf8, struct draw **ret, struct gd_err *err);
+/* Colours by the terminal's count of them, at most `most` (0: none; DRAW_ALL_COLORS: as many as it
+ * has): 256 or true colours for heat maps, else the 8 or 16 named ones; without colour bold, dim,
+ * reverse and underline alone. Cheap when nothing changed. */
+#define DRAW_ALL_COLORS 256
 void draw_set_theme(struct draw *draw, enum draw_theme theme, int most);
 void draw_close(struct draw *draw); /* gives the terminal back as it was */
 

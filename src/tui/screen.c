@@ -111,13 +111,14 @@ static void draw_usual(struct tui *tui, int rows, int cols)
     }
 }
 
-/* As `set theme` and `set colors` say. */
+/* As `set theme`, `set color` and `set colors` say. */
 static void follow_theme(struct tui *tui)
 {
-    static const int most[] = {0, 8, 16, 256};
+    static const int most[] = {DRAW_ALL_COLORS, 8, 16, 256};
     const struct gd_settings *settings = &tui->debugger->settings;
 
-    draw_set_theme(tui->draw, (enum draw_theme)settings->theme, most[settings->colors]);
+    draw_set_theme(tui->draw, (enum draw_theme)settings->theme,
+                   repl_wants_color(tui->repl) ? most[settings->colors] : 0);
 }
 
 void tui_draw_all(struct tui *tui)

@@ -111,6 +111,26 @@ static struct style_look heat_look(enum draw_theme theme, int colors, int level)
     return look;
 }
 
+/* A step of the colour cube: the first is longer than the others. */
+static unsigned cube_step(int number)
+{
+    return number > 0 ? 55 + 40 * (unsigned)number : 0;
+}
+
+unsigned style_rgb(int color)
+{
+    static const unsigned bright[] = {0x7f7f7f, 0xff5f5f, 0x5fff5f, 0xffff5f,
+                                      0x5f87ff, 0xff5fff, 0x5fffff, 0xffffff};
+    if (color < 16) {
+        return bright[color & 7];
+    }
+    if (color >= 232) { /* greys */
+        return (8 + 10 * ((unsigned)color - 232)) * 0x010101;
+    }
+    int cube = color - 16;
+    return cube_step(cube / 36) << 16 | cube_step(cube / 6 % 6) << 8 | cube_step(cube % 6);
+}
+
 struct style_look style_look(enum draw_theme theme, int colors, enum draw_style style)
 {
     struct style_look look = {.fore = -1, .back = -1};

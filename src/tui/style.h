@@ -23,4 +23,7 @@ struct style_look {
  * stand side by side differ by their marks. */
 struct style_look style_look(enum draw_theme theme, int colors, enum draw_style style);
 
+/* One of the 256 colours in red, green and blue, a byte each, for a terminal with true colours. */
+unsigned style_rgb(int color);
+
 #endif

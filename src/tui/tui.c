@@ -594,13 +594,6 @@ static bool wants_utf8(const struct gd_debugger *debugger)
     return can && debugger->settings.charset != 2;
 }
 
-static bool wants_color(const struct gd_debugger *debugger)
-{
-    const char *none = getenv("NO_COLOR");
-    return debugger->settings.color == 1 ||
-           (debugger->settings.color == 0 && (none == NULL || none[0] == '\0'));
-}
-
 static void panes_destroy(struct tui *tui)
 {
     for (int i = 0; i < TUI_PANE_COUNT; i++) {
@@ -658,7 +651,7 @@ static int tui_open(struct tui *tui, struct gd_err *err)
     watchers_init(tui);
     tui_frames_take_signals(tui); /* before curses would take them */
     tui_guard_save();
-    rc = draw_open(tui->utf8, wants_color(tui->debugger), &tui->draw, err);
+    rc = draw_open(tui->utf8, &tui->draw, err);
     if (rc == GD_OK) {
         rc = gd_debugger_observe(tui->debugger, on_event, tui);
     }
