@@ -132,3 +132,11 @@ int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int 
     ret[count++] = (struct layout_place){TUI_CONSOLE, {upper, 0, lower, cols}};
     return count;
 }
+
+int layout_order(enum tui_layout layout, enum tui_pane_id focus, int rows, int cols,
+                 struct layout_place ret[LAYOUT_MAX_PLACES])
+{
+    rows = rows + 1 < FULL_ROWS ? FULL_ROWS - 1 : rows;
+    cols = cols < FULL_COLS ? FULL_COLS : cols;
+    return layout_places(layout, focus, false, 0, rows, cols, ret);
+}

@@ -29,6 +29,9 @@ struct layout_place {
  * them (in place of another one where the layout lacks it). */
 int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int console_rows,
                   int rows, int cols, struct layout_place ret[LAYOUT_MAX_PLACES]);
+/* Likewise, whether or not there is room for more than one: the order in which C-x o goes about. */
+int layout_order(enum tui_layout layout, enum tui_pane_id focus, int rows, int cols,
+                 struct layout_place ret[LAYOUT_MAX_PLACES]);
 const char *layout_name(enum tui_layout layout);
 int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err); /* unique prefixes */
 

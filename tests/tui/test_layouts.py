@@ -136,13 +136,15 @@ class Focus(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.command("focus graph", r"^\(gradb\) focus graph$")
-            t.command("?", r"^The screen")
+            t.send("?")
+            t.expect(r"^The screen")
             t.send("q")
             t.expect(r"graph: \d+ nodes")
             t.send("\x18p")
             t.command("focus nowhere", r'^error: "nowhere" is no pane; there are graph, node, console')
             t.command("focus next", r"^\(gradb\) focus next$")
-            t.command("?", r"^The screen")  # the console has it no more: a key of the graph
+            t.send("?")  # the console has it no more: a key of the graph
+            t.expect(r"^The screen")
             t.send("q")
             t.expect(r"graph: \d+ nodes")
 
