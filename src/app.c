@@ -66,9 +66,10 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int events)
 
     if (app->resident != NULL) {
         resident_hangup(app->resident);
-    } else {
-        on_terminate(loop, watcher, events);
+        return;
     }
+    repl_let_go_at_end(app->repl); /* nobody could take it over: as `on-hangup detach` */
+    on_terminate(loop, watcher, events);
 }
 
 static void start_signal(struct app *app, ev_signal *watcher,
@@ -100,6 +101,11 @@ static bool wants_color(const struct app_options *options)
            term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
+static bool has_utf8(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 static int terminal_width(void)
 {
     struct winsize size;
@@ -116,7 +122,7 @@ static struct repl_options repl_options_of(const struct app *app)
         .json = app->options->json,
         .interactive = app->terminal && !app->options->batch,
         .color = wants_color(app->options),
-        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .utf8 = has_utf8(),
         .width = terminal_width(),
     };
 }
@@ -160,7 +166,9 @@ static int run_mode(struct app *app)
 /* -x and -ex in their order. In batch mode the first failure ends them. */
 static int run_commands(struct app *app)
 {
-    for (size_t i = 0; i < app->options->command_count && !repl_wants_quit(app->repl); i++) {
+    for (size_t i = 0; i < app->options->command_count && !repl_wants_quit(app->repl) &&
+                       !repl_has_left(app->repl);
+         i++) {
         const struct app_command *command = &app->options->commands[i];
         int rc = command->is_file ? repl_source(app->repl, command->text)
                                   : repl_execute(app->repl, command->text);
@@ -179,11 +187,22 @@ static void greet(const struct app *app)
     }
 }
 
+static bool next_terminal(struct app *app)
+{
+    if (!resident_wait(app->resident)) {
+        return false;
+    }
+    repl_set_looks(app->repl, wants_color(app->options), has_utf8());
+    repl_set_width(app->repl, terminal_width());
+    return true;
+}
+
 /* One terminal after the other, until the end. */
 static void run_terminals(struct app *app, bool panes)
 {
     do {
         if (!panes) {
+            resident_replay(app->resident, wants_color(app->options));
             repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
         }
         if (!repl_wants_quit(app->repl) && !repl_has_left(app->repl)) {
@@ -197,7 +216,8 @@ static void run_terminals(struct app *app, bool panes)
         while (!repl_wants_quit(app->repl) && app->resident != NULL && !repl_has_left(app->repl)) {
             ev_run(app->loop, EVRUN_ONCE); /* the SIGHUP that a front end's end announced */
         }
-    } while (!repl_wants_quit(app->repl) && app->resident != NULL && resident_wait(app->resident));
+    } while (!repl_wants_quit(app->repl) && app->resident != NULL && next_terminal(app));
+    tui_forget();
 }
 
 static int run_front_end(struct app *app)

@@ -42,6 +42,7 @@ struct gd_server_ops {
     int (*listen)(void *ctx, const char *address, struct gd_err *err);
     void (*close)(void *ctx);
     const char *(*address)(void *ctx); /* "127.0.0.1:50051"; NULL when not listening */
+    bool (*serves)(void *ctx); /* a process that was detached and cannot do without; may be NULL */
 };
 
 /* Opens a file that a training left behind as a session that is over (gd_session_create_record);

@@ -657,6 +657,15 @@ int gd_ms_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
     return GD_OK;
 }
 
+bool gd_ms_service_serves_detached(const struct gd_ms_service *service)
+{
+    for (const struct ms_conn *conn = service->conns; conn; conn = conn->next)
+        for (const struct ms_process *process = conn->processes; process; process = process->next)
+            if (process->detached)
+                return true;
+    return false;
+}
+
 void gd_ms_service_destroy(struct gd_ms_service *service)
 {
     if (!service)

@@ -32,7 +32,13 @@ static const char *address_of(void *ctx)
     return gd_grpc_server_address(server->grpc);
 }
 
-static const struct gd_server_ops ops = {listen_on, stop_listening, address_of};
+static bool serves_detached(void *ctx)
+{
+    struct gd_server *server = ctx;
+    return gd_ms_service_serves_detached(server->ms);
+}
+
+static const struct gd_server_ops ops = {listen_on, stop_listening, address_of, serves_detached};
 
 /* What went wrong with a connection before anybody knew whose it is. */
 static void on_log(void *ctx, const char *line)

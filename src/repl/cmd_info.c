@@ -618,6 +618,13 @@ static const struct command info_subs[] = {
         .help = "  info settings\n",
         .run = cmd_info_settings,
     },
+    {
+        .name = "session",
+        .usage = "info session",
+        .summary = "What gradb attach finds: name, process, socket, terminal, on-hangup",
+        .help = "  info session\n",
+        .run = cmd_info_session,
+    },
     {.name = NULL},
 };
 

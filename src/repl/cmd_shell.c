@@ -342,17 +342,6 @@ static int run_complete(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
-/* ---- terminals ---- */
-
-static int run_disconnect(struct command_call *call, struct gd_err *err)
-{
-    struct repl *repl = call->repl;
-
-    return repl->disconnect != NULL
-               ? repl->disconnect(repl->residence, err)
-               : gd_fail(err, GD_ESTATE, "only a gradb on a terminal can leave it");
-}
-
 /* ---- tui ---- */
 
 static int run_tui(struct command_call *call, struct gd_err *err)
@@ -387,10 +376,12 @@ const struct command cmd_shell_table[] = {
     {.name = "disconnect",
      .group = "support",
      .usage = "disconnect",
-     .summary = "Leave the terminal that gradb attach lent; the session stays",
-     .help = "gradb goes on serving its trainers, as \"set on-hangup\" says.\n  disconnect\n",
+     .summary = "Leave this terminal; the session stays, and so does what runs",
+     .help = "The shell has the terminal again, and gradb goes on serving its trainers: what runs\n"
+             "runs on. \"gradb attach\" comes back from any terminal. A terminal that is lost does\n"
+             "as \"set on-hangup\" says.\n  disconnect\n",
      .flags = CMD_IN_TUI,
-     .run = run_disconnect},
+     .run = cmd_disconnect},
     {.name = "shell",
      .aliases = "!",
      .group = "support",

@@ -44,6 +44,9 @@ void watch_fold(struct command_call *call, const char *text, int indent);
 /* `help keys`, `help connect`. */
 int cmd_help_keys(struct command_call *call, struct gd_err *err);
 int cmd_help_connect(struct command_call *call);
+/* `disconnect`, `info session`. */
+int cmd_disconnect(struct command_call *call, struct gd_err *err);
+int cmd_info_session(struct command_call *call, struct gd_err *err);
 /* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
 int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
                     struct gd_err *err);

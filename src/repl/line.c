@@ -358,6 +358,7 @@ static void execute(struct line *line, const char *text)
     line_remember(line->repl, text);
     ev_io_stop(line->repl->loop, &line->input);
     line->executing = true;
+    repl_tell_typed(line->repl, text);
     repl_execute(line->repl, text);
     line->executing = false;
     if (!line->ended && !line->repl->quit && !line->repl->left) {

@@ -17,8 +17,8 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
     if (len == 0) {
         return;
     }
-    if (repl->lines != NULL) {
-        repl->lines(repl->residence, text, len);
+    if (repl->residence != NULL) {
+        repl->residence->lines(repl->residence_ctx, text, len);
     }
     if (repl->write != NULL) {
         repl->write(repl->write_ctx, text, len, is_error);

@@ -129,6 +129,12 @@ void repl_set_width(struct repl *repl, int width)
     repl->options.width = width;
 }
 
+void repl_set_looks(struct repl *repl, bool color, bool utf8)
+{
+    repl->options.color = color;
+    repl->options.utf8 = utf8;
+}
+
 struct gd_debugger *repl_debugger(struct repl *repl)
 {
     return repl->debugger;
@@ -187,24 +193,6 @@ void repl_clear_left(struct repl *repl)
     repl->left = false;
 }
 
-void repl_set_residence(struct repl *repl, int (*disconnect)(void *ctx, struct gd_err *err),
-                        void (*lines)(void *ctx, const char *text, size_t len), void *ctx)
-{
-    repl->disconnect = disconnect;
-    repl->lines = lines;
-    repl->residence = ctx;
-}
-
-bool repl_is_resident(const struct repl *repl)
-{
-    return repl->disconnect != NULL;
-}
-
-bool repl_session_needs_us(const struct gd_session *session)
-{
-    return repl_ends_without_us(session);
-}
-
 void repl_clear_status(struct repl *repl)
 {
     repl->exit_status = 0;
@@ -216,7 +204,9 @@ void repl_end(struct repl *repl)
 
     repl->quit = true;
     repl->ending = true;
-    if (!launch_is_detached(repl)) {
+    if (repl->let_go) {
+        launch_detach(repl);
+    } else if (!launch_is_detached(repl)) {
         launch_kill(repl);
     }
     for (size_t i = 0; i < debugger->session_count; i++) {

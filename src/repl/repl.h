@@ -132,13 +132,30 @@ bool repl_take_prompt_wish(struct repl *repl);
 void repl_leave(struct repl *repl);
 bool repl_has_left(const struct repl *repl);
 void repl_clear_left(struct repl *repl);
-/* Who keeps the session when its terminal goes: `disconnect`, and what hears the console's text.
- * With it the end of a terminal is a SIGHUP; without it, the end of the session. */
-void repl_set_residence(struct repl *repl, int (*disconnect)(void *ctx, struct gd_err *err),
-                        void (*lines)(void *ctx, const char *text, size_t len), void *ctx);
+/* Who keeps the session when its terminal goes. With it the end of a terminal is a SIGHUP; without
+ * it, the end of the session. */
+struct repl_residence {
+    const char *name, *socket, *terminal; /* "" none */
+    long pid;
+    double since;
+    int viewers;
+};
+struct repl_residence_ops {
+    int (*disconnect)(void *ctx, struct gd_err *err);
+    void (*lines)(void *ctx, const char *text, size_t len); /* what the console shows */
+    void (*facts)(void *ctx, struct repl_residence *ret);
+};
+void repl_set_residence(struct repl *repl, const struct repl_residence_ops *ops, void *ctx);
 bool repl_is_resident(const struct repl *repl);
-/* Its process would end itself when gradb ended. */
-bool repl_session_needs_us(const struct gd_session *session);
+void repl_tell_typed(struct repl *repl, const char *line); /* it was typed, and is about to run */
+/* As `on-hangup` says, with every training process. Runs the loop for a moment. */
+void repl_hang_up(struct repl *repl);
+/* After that: there is something that a session without a terminal serves or keeps. */
+bool repl_has_reason_to_stay(const struct repl *repl);
+/* A program that `run` started outlives repl_end. */
+void repl_let_go_at_end(struct repl *repl);
+/* Another terminal: --color, TERM and the locale may say something else. */
+void repl_set_looks(struct repl *repl, bool color, bool utf8);
 
 /* The readline prompt on stdin/stdout, until quit or end of file. */
 int repl_run_prompt(struct repl *repl);

@@ -7,6 +7,7 @@
 
 #include <ev.h>
 
+#include "engine/progress.h"
 #include "repl/command.h"
 
 struct repl_launch;
@@ -94,9 +95,9 @@ struct repl {
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
     bool left; /* the terminal is to be left */
-    int (*disconnect)(void *ctx, struct gd_err *err);
-    void (*lines)(void *ctx, const char *text, size_t len);
-    void *residence;
+    const struct repl_residence_ops *residence; /* NULL: it ends with its terminal */
+    void *residence_ctx;
+    bool let_go; /* what `run` started is not killed at the end */
     bool prompt_wish;    /* `tui disable` was typed */
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */
@@ -106,6 +107,8 @@ struct repl {
     bool waiting;        /* a foreground command waits */
     bool progress_shown; /* progress.c: a line stands on the terminal */
     double progress_at;  /* since then */
+    bool stopped_known;  /* Ctrl-C came while long work ran, which was there: */
+    struct gd_progress_info stopped_at;
 
     char *repeat;            /* the line that an empty line runs; NULL none */
     const char *source_path; /* of the file being read; NULL none */

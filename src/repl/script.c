@@ -346,7 +346,7 @@ static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
     int rc = GD_OK;
 
-    while (rc == GD_OK && !repl->quit) {
+    while (rc == GD_OK && !repl->quit && !repl->left) {
         rc = read_line(file, &line, err);
         if (rc == 0) {
             break;

@@ -10,13 +10,18 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "tui/draw_out.h"
 #include "tui/style.h"
+#include "tui/tape.h"
 #include "tui/text.h"
+
+#include <term.h> /* last: its macros are named as one likes to name things */
 
 #define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
 
 struct draw {
     SCREEN *screen;
+    struct draw_out *out;
     bool utf8;
     bool has_started; /* the terminal's colours were looked at */
     int colors;       /* that it has: 0, 8, 16 or 256 */
@@ -30,16 +35,19 @@ struct draw {
     mbstate_t typed; /* a character whose last bytes have not come yet */
 };
 
-/* Appends a capability without its padding marks. */
-static void restore_add(struct draw *draw, const char *name)
+/* NULL: this terminal has none. */
+static const char *capability(const char *name)
 {
     const char *text = tigetstr(name);
+    return text != (const char *)-1 ? text : NULL;
+}
+
+/* Appends a capability without its padding marks. */
+static void restore_add(struct draw *draw, const char *text)
+{
     size_t len = strlen(draw->restore);
 
-    if (text == NULL || text == (const char *)-1) {
-        return;
-    }
-    while (*text != '\0' && len + 1 < sizeof(draw->restore)) {
+    while (text != NULL && *text != '\0' && len + 1 < sizeof(draw->restore)) {
         if (text[0] == '$' && text[1] == '<') {
             const char *end = strchr(text, '>');
             if (end != NULL) {
@@ -50,6 +58,31 @@ static void restore_add(struct draw *draw, const char *name)
         draw->restore[len++] = *text++;
     }
     draw->restore[len] = '\0';
+}
+
+static void make_restore(struct draw *draw, bool with_mouse)
+{
+    static const char *const names[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
+    char *mouse = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
+
+    draw->restore[0] = '\0';
+    if (with_mouse) { /* what curses itself sends */
+        restore_add(draw, mouse != NULL ? tparm(mouse, 0L) : "\033[?1000l");
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        restore_add(draw, capability(names[i]));
+    }
+}
+
+void draw_restore_foreign(char *out, size_t size)
+{
+    struct draw draw = {.restore = ""};
+    int found = 0;
+
+    if (setupterm(NULL, STDOUT_FILENO, &found) == OK) {
+        make_restore(&draw, true);
+    }
+    snprintf(out, size, "%s", draw.restore);
 }
 
 /* ---- styles ---- */
@@ -120,8 +153,14 @@ int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     draw->utf8 = utf8;
-    draw->screen = newterm(NULL, stdout, stdin);
+    int rc = draw_out_open(&draw->out, err);
+    if (rc != GD_OK) {
+        free(draw);
+        return rc;
+    }
+    draw->screen = newterm(NULL, draw_out_file(draw->out), stdin);
     if (draw->screen == NULL) {
+        draw_out_close(draw->out);
         free(draw);
         return gd_fail(err, GD_EUNSUPPORTED, "the terminal's type is not known here");
     }
@@ -135,10 +174,7 @@ int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
     for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
         draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
     }
-    restore_add(draw, "sgr0");
-    restore_add(draw, "rmkx");
-    restore_add(draw, "cnorm");
-    restore_add(draw, "rmcup");
+    make_restore(draw, false);
     *ret = draw;
     return GD_OK;
 }
@@ -148,15 +184,16 @@ void draw_close(struct draw *draw)
     if (draw == NULL) {
         return;
     }
-    curs_set(1);
-    endwin();
+    draw_leave(draw);
     delscreen(draw->screen);
+    draw_out_close(draw->out);
     free(draw);
 }
 
 void draw_leave(struct draw *draw)
 {
-    (void)draw;
+    tape_close();
+    draw_out_release(draw->out);
     curs_set(1);
     endwin();
 }
@@ -196,6 +233,7 @@ const char *draw_restore_text(const struct draw *draw)
 void draw_begin(struct draw *draw)
 {
     draw->cursor_set = false;
+    tape_begin();
     erase();
 }
 
@@ -204,8 +242,16 @@ void draw_end(struct draw *draw)
     if (draw->cursor_set) {
         move(draw->cursor_row, draw->cursor_col);
     }
+    tape_end();
     curs_set(draw->cursor_set ? 1 : 0);
     refresh();
+    draw_out_catch(draw->out); /* the first picture, which sets the terminal's modes, was not */
+    draw_out_send(draw->out);
+}
+
+bool draw_send(struct draw *draw)
+{
+    return draw_out_send(draw->out);
 }
 
 void draw_forget(struct draw *draw)
@@ -225,6 +271,7 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
 {
     int used = 0;
 
+    tape_add(TAPE_TEXT, row, col, cols, style, text, len);
     attrset((int)draw->attr[style]);
     for (size_t at = 0; at < len;) {
         struct tui_glyph glyph;
@@ -243,6 +290,7 @@ int draw_text_len(struct draw *draw, int row, int col, int cols, enum draw_style
 
 void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style style)
 {
+    tape_add(TAPE_FILL, row, col, cols, style, NULL, 0);
     attrset((int)draw->attr[style]);
     for (int i = 0; i < cols; i++) {
         mvaddstr(row, col + i, " ");
@@ -252,6 +300,7 @@ void draw_fill(struct draw *draw, int row, int col, int cols, enum draw_style st
 
 void draw_hline(struct draw *draw, int row, int col, int cols)
 {
+    tape_add(TAPE_HLINE, row, col, cols, DRAW_PLAIN, NULL, 0);
     for (int i = 0; i < cols; i++) {
         mvaddstr(row, col + i, draw->utf8 ? "\u2500" : "-");
     }
@@ -259,6 +308,7 @@ void draw_hline(struct draw *draw, int row, int col, int cols)
 
 void draw_vline(struct draw *draw, int row, int col, int rows)
 {
+    tape_add(TAPE_VLINE, row, col, rows, DRAW_PLAIN, NULL, 0);
     for (int i = 0; i < rows; i++) {
         mvaddstr(row + i, col, draw->utf8 ? "\u2502" : "|");
     }
@@ -266,6 +316,7 @@ void draw_vline(struct draw *draw, int row, int col, int rows)
 
 void draw_cursor(struct draw *draw, int row, int col)
 {
+    tape_add(TAPE_CURSOR, row, col, 0, DRAW_PLAIN, NULL, 0);
     draw->cursor_set = true;
     draw->cursor_row = row;
     draw->cursor_col = col;
@@ -329,11 +380,12 @@ int draw_key(struct draw *draw)
 
 #define CLICKS (BUTTON1_PRESSED | BUTTON1_CLICKED)
 
-void draw_set_mouse(struct draw *draw, bool on)
+bool draw_set_mouse(struct draw *draw, bool on)
 {
-    (void)draw;
     mouseinterval(0); /* a press is told at once, not when it turned out to be no double click */
-    mousemask(on ? CLICKS | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+    mmask_t taken = mousemask(on ? CLICKS | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+    make_restore(draw, taken != 0);
+    return !on || taken != 0;
 }
 
 bool draw_mouse(struct draw *draw, struct draw_mouse *ret)

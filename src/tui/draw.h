@@ -54,9 +54,13 @@ void draw_size(const struct draw *draw, int *rows, int *cols);
 bool draw_utf8(const struct draw *draw);
 /* What puts a terminal back when nobody can call draw_close any more; valid until draw_close. */
 const char *draw_restore_text(const struct draw *draw);
+/* The same for the terminal that TERM names, when another process drew on it. "" it is not known. */
+void draw_restore_foreign(char *out, size_t size);
 
 void draw_begin(struct draw *draw);  /* an empty picture */
-void draw_end(struct draw *draw);    /* shows it */
+void draw_end(struct draw *draw);    /* shows it, as far as the terminal takes it now */
+/* Gives the terminal more of it; true: the picture is out, and the next one may be drawn. */
+bool draw_send(struct draw *draw);
 void draw_forget(struct draw *draw); /* the next picture is sent whole */
 /* Returns the columns used; what does not fit is cut off. */
 int draw_text(struct draw *draw, int row, int col, int cols, enum draw_style style,
@@ -89,8 +93,9 @@ enum draw_key_code {
 /* The next key that was typed; -1 when there is none now. */
 int draw_key(struct draw *draw);
 
-/* Off at first: a terminal whose mouse we take cannot select text. */
-void draw_set_mouse(struct draw *draw, bool on);
+/* Off at first: a terminal whose mouse we take cannot select text. false: it has none that we know
+ * of. draw_restore_text is another one afterwards. */
+bool draw_set_mouse(struct draw *draw, bool on);
 enum draw_button { DRAW_MOUSE_CLICK, DRAW_MOUSE_UP, DRAW_MOUSE_DOWN /* the wheel */ };
 struct draw_mouse {
     int row, col;

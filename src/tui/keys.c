@@ -34,6 +34,7 @@ const struct tui_key tui_keys[] = {
     {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "single keys run commands, q ends that"},
     {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "to the plain prompt, and back"},
     {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, ""},
+    {C_X, 'd', "C-x d", ALL, false, TUI_COMMAND, "disconnect", "leave the terminal; gradb stays"},
     {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again"},
     {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list"},
     {0, DRAW_KEY_F1, "F1", ALL, false, TUI_HELP, NULL, ""},

@@ -63,6 +63,7 @@ static void execute(struct tui *tui, const char *line)
     gd_buf_deinit(&echo);
     tui->console.back = 0;
     tui->executing = true;
+    repl_tell_typed(tui->repl, line);
     repl_execute(tui->repl, line);
     tui->executing = false;
     tui->dirty_now = true;
@@ -501,6 +502,7 @@ static void go_plain(struct tui *tui)
     tui_guard_disarm();
     tui_prompt_plain(tui);
     if (repl_wants_quit(tui->repl) || repl_has_left(tui->repl)) {
+        tui->plain = true; /* where the next terminal begins */
         return;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
@@ -610,47 +612,38 @@ static int panes_create(struct tui *tui, struct gd_err *err)
     return GD_OK;
 }
 
-static void tui_close(struct tui *tui)
+/* ---- terminals ---- */
+
+/* The panes of a session whose terminal went: the next one shows them as they were. */
+static struct tui *kept;
+
+static void terminal_give(struct tui *tui)
 {
     watchers_stop(tui);
     repl_set_writer(tui->repl, NULL, NULL);
     repl_set_ask(tui->repl, NULL, NULL);
     repl_set_lend(tui->repl, NULL, NULL);
-    gd_debugger_unobserve(tui->debugger, on_event, tui);
     tui_prompt_stop(tui);
     tui_guard_disarm();
     tui_form_close(tui);
     draw_close(tui->draw);
+    tui->draw = NULL;
     tui_control_stop(tui);
-    panes_destroy(tui);
-    tui_node_forget(tui);
-    tui_tree_destroy(tui->tree.tree);
-    tui_console_free(tui);
-    queue_clear(tui);
 }
 
-static int tui_open(struct tui *tui, struct gd_err *err)
+static int terminal_take(struct tui *tui, struct gd_err *err)
 {
-    int rc = tui_tree_create(&tui->tree.tree, err);
-    if (rc == GD_OK) {
-        rc = panes_create(tui, err);
-    }
-    if (rc != GD_OK) {
-        tui_tree_destroy(tui->tree.tree);
-        return rc;
-    }
+    setlocale(LC_CTYPE, "");
+    tui->utf8 = wants_utf8(tui->debugger);
+    tui->ended = false;
+    tui->prefix = 0;
+    tui->mouse = false; /* the terminal's; tui_mouse_follow asks it again */
     watchers_init(tui);
     tui_frames_take_signals(tui); /* before curses would take them */
     tui_guard_save();
-    rc = draw_open(tui->utf8, &tui->draw, err);
-    if (rc == GD_OK) {
-        rc = gd_debugger_observe(tui->debugger, on_event, tui);
-    }
+    int rc = draw_open(tui->utf8, &tui->draw, err);
     if (rc != GD_OK) {
         tui_frames_stop(tui);
-        draw_close(tui->draw);
-        panes_destroy(tui);
-        tui_tree_destroy(tui->tree.tree);
         return rc;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
@@ -659,6 +652,61 @@ static int tui_open(struct tui *tui, struct gd_err *err)
     repl_take(tui);
     watchers_start(tui);
     return GD_OK;
+}
+
+static void tui_destroy(struct tui *tui)
+{
+    gd_debugger_unobserve(tui->debugger, on_event, tui);
+    panes_destroy(tui);
+    tui_node_forget(tui);
+    tui_tree_destroy(tui->tree.tree);
+    tui_console_free(tui);
+    queue_clear(tui);
+    free(tui);
+}
+
+static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
+{
+    struct tui *tui = calloc(1, sizeof(*tui));
+
+    if (tui == NULL) {
+        gd_fail(err, GD_ENOMEM, "out of memory");
+        return NULL;
+    }
+    tui->loop = loop;
+    tui->repl = repl;
+    tui->debugger = repl_debugger(repl);
+    tui->focus = TUI_CONSOLE;
+    int rc = tui_tree_create(&tui->tree.tree, err);
+    if (rc == GD_OK) {
+        rc = panes_create(tui, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_debugger_observe(tui->debugger, on_event, tui);
+    }
+    if (rc != GD_OK) {
+        gd_fail(err, rc, "out of memory for the panes");
+        tui_destroy(tui);
+        return NULL;
+    }
+    greet(tui);
+    return tui;
+}
+
+/* Without a terminal they go on hearing what happens, and what is printed. */
+static void keep(struct tui *tui)
+{
+    kept = tui;
+    repl_set_writer(tui->repl, tui_console_write, tui);
+}
+
+void tui_forget(void)
+{
+    if (kept != NULL) {
+        repl_set_writer(kept->repl, NULL, NULL);
+        tui_destroy(kept);
+        kept = NULL;
+    }
 }
 
 int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
@@ -670,27 +718,28 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     if (why != NULL) {
         return run_without(repl, why);
     }
-    setlocale(LC_CTYPE, "");
-    struct tui *tui = calloc(1, sizeof(*tui));
+    struct tui *tui = kept != NULL ? kept : tui_create(loop, repl, err);
     if (tui == NULL) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return GD_ENOMEM;
     }
-    tui->loop = loop;
-    tui->repl = repl;
-    tui->debugger = repl_debugger(repl);
-    tui->utf8 = wants_utf8(tui->debugger);
-    tui->focus = TUI_CONSOLE;
-    int rc = tui_open(tui, &local);
+    kept = NULL;
+    int rc = terminal_take(tui, &local);
+    if (rc == GD_EUNSUPPORTED) {
+        keep(tui);
+        return run_without(repl, local.text);
+    }
     if (rc != GD_OK) {
-        free(tui);
-        return rc == GD_EUNSUPPORTED ? run_without(repl, local.text)
-                                     : gd_fail(err, rc, "%s", local.text);
+        tui_destroy(tui);
+        return gd_fail(err, rc, "%s", local.text);
     }
-    greet(tui);
     repl_offer_at_prompt(tui->repl);
     tui->dirty = tui->dirty_now = true;
     run(tui);
-    tui_close(tui);
-    free(tui);
+    terminal_give(tui);
+    if (repl_has_left(repl) && !repl_wants_quit(repl)) {
+        keep(tui);
+    } else {
+        tui_destroy(tui);
+    }
     return GD_OK;
 }

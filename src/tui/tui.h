@@ -18,6 +18,10 @@
  * signals restore the terminal first. GD_OK, or GD_ENOMEM / GD_EIO with nothing left changed. */
 int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err);
 
+/* Where the session only left the terminal (repl_has_left), the panes are kept, hear what happens,
+ * and the next call shows them as they were. */
+void tui_forget(void); /* at the end, before the debugger and the REPL: frees what was kept */
+
 /* The commands layout, focus, winheight, bind and `help keys` work from now on: what they set
  * holds when the panes open. */
 void tui_lend_screen(struct repl *repl);

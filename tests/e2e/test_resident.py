@@ -137,7 +137,7 @@ class Resident(unittest.TestCase):
         second.send("step")
         self.wait_sessions(lambda found: found[0]["step"] == 1)
         third = self.tty("attach", "--take")
-        second.expect("disconnected")
+        second.expect("taken over by /dev/pts/")
         self.assertEqual(second.process.wait(harness.DEADLINE), 0)
         third.expect("(gradb)")
         third.process.kill()

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "resident_list.h"
+#include "resident.h"
+#include "resident_wire.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_SESSIONS 256
+#define SUFFIX       ".sock"
+
+int resident_connect(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat st;
+    long pid;
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    if (lstat(path, &st) != 0) {
+        return -1;
+    }
+    if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid()) {
+        errno = EPERM;
+        return -1;
+    }
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int code = 0;
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        code = errno;
+    } else if (!resident_peer_is_ours(fd, &pid)) {
+        code = EPERM;
+    }
+    if (code != 0 && fd >= 0) {
+        close(fd);
+    }
+    errno = code;
+    return code == 0 ? fd : -1;
+}
+
+size_t resident_receive(int fd, char *text, size_t size, int milliseconds)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+    if (poll(&wait, 1, milliseconds) != 1) {
+        return 0;
+    }
+    ssize_t got = recv(fd, text, size - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0 ? (size_t)got : 0;
+}
+
+static cJSON *facts_of(const char *path)
+{
+    struct resident_hello hello = {.version = RESIDENT_VERSION, .wish = RESIDENT_STATUS};
+    char text[RESIDENT_MESSAGE_MAX + 1];
+    cJSON *facts = NULL;
+    int fd = resident_connect(path);
+
+    if (fd < 0) {
+        if (errno == ECONNREFUSED && unlink(path) == 0) {
+            fprintf(stderr, "%s is removed: its gradb is gone\n", path);
+        }
+        return NULL;
+    }
+    if (resident_send_hello(fd, &hello, NULL, 0) &&
+        resident_receive(fd, text, sizeof(text), RESIDENT_PATIENCE_MS) > 1 &&
+        text[0] == RESIDENT_FACTS) {
+        facts = cJSON_Parse(text + 1);
+    } else {
+        fprintf(stderr, "%s does not answer\n", path);
+    }
+    close(fd);
+    return facts;
+}
+
+static bool is_socket_name(const char *name)
+{
+    size_t len = strlen(name), end = strlen(SUFFIX);
+    return len > end && strcmp(name + len - end, SUFFIX) == 0;
+}
+
+int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err *err)
+{
+    char directory[80];
+    int rc = resident_directory(directory, sizeof(directory), err);
+    struct resident_found *all = rc == GD_OK ? calloc(MAX_SESSIONS, sizeof(*all)) : NULL;
+
+    *count = 0;
+    *ret = all;
+    if (all == NULL) {
+        return rc != GD_OK ? rc : gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    DIR *dir = opendir(directory);
+    for (struct dirent *e = dir != NULL ? readdir(dir) : NULL; e != NULL && *count < MAX_SESSIONS;
+         e = readdir(dir)) {
+        struct resident_found *found = &all[*count];
+        int used = snprintf(found->path, sizeof(found->path), "%s/%.200s", directory, e->d_name);
+        if (!is_socket_name(e->d_name) || (size_t)used >= sizeof(found->path)) {
+            continue;
+        }
+        found->facts = facts_of(found->path);
+        *count += found->facts != NULL;
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return GD_OK;
+}
+
+void resident_forget_all(struct resident_found *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cJSON_Delete(all[i].facts);
+    }
+    free(all);
+}
+
+const char *resident_found_text(const struct resident_found *found, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(found->facts, name));
+    return text != NULL ? text : "";
+}
+
+static double number_of(const struct resident_found *found, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItem(found->facts, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+/* A program may bear any name. */
+static void print_safe(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        putc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    }
+}
+
+void resident_print_found(FILE *out, const struct resident_found *found)
+{
+    time_t since = (time_t)number_of(found, "since");
+    struct tm when;
+    char text[32] = "";
+
+    if (localtime_r(&since, &when) != NULL) {
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &when);
+    }
+    const char *terminal = resident_found_text(found, "terminal");
+    const char *program = resident_found_text(found, "program");
+    fprintf(out, "%-16s %8.0f  %s  ", resident_found_text(found, "name"), number_of(found, "pid"),
+            text);
+    print_safe(out, program[0] != '\0' ? program : "-");
+    fprintf(out, "  %s, step %.0f  %s", resident_found_text(found, "state"),
+            number_of(found, "step"), terminal[0] != '\0' ? terminal : "no terminal");
+    double viewers = number_of(found, "viewers");
+    if (viewers > 0) {
+        fprintf(out, ", %.0f look%s on", viewers, viewers > 1 ? "" : "s");
+    }
+    putc('\n', out);
+}
+
+int resident_list(bool json, struct gd_err *err)
+{
+    struct resident_found *all = NULL;
+    size_t count = 0;
+    int rc = resident_find_all(&all, &count, err);
+
+    for (size_t i = 0; i < count; i++) {
+        char *text = json ? cJSON_PrintUnformatted(all[i].facts) : NULL;
+        if (text != NULL) {
+            puts(text);
+        } else {
+            resident_print_found(stdout, &all[i]);
+        }
+        free(text);
+    }
+    if (count == 0 && rc == GD_OK && !json) {
+        puts("No session. Each gradb on a terminal is one, and stays when its terminal goes.");
+    }
+    resident_forget_all(all, count);
+    return rc;
+}
