@@ -62,6 +62,40 @@ static int open_grid(struct command_call *call, const char *mode, struct gd_err 
     return rc;
 }
 
+/* "-to 3,17": the keys of the grid. A node's name never begins so. */
+static const struct action {
+    const char *name;
+    enum { NO_ARGUMENT, ONE_ARGUMENT, MAYBE_ARGUMENT } takes;
+} actions[] = {{"-to", ONE_ARGUMENT},   {"-find", MAYBE_ARGUMENT}, {"-back", NO_ARGUMENT},
+               {"-heat", ONE_ARGUMENT}, {"-axes", ONE_ARGUMENT},   {"-plane", ONE_ARGUMENT}};
+
+static const struct action *action_find(const char *word)
+{
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        if (strcmp(word, actions[i].name) == 0) {
+            return &actions[i];
+        }
+    }
+    return NULL;
+}
+
+static int run_action(struct command_call *call, const struct action *action, struct gd_err *err)
+{
+    const struct repl_screen_ops *screen = call->repl->screen;
+    const char *argument = inspect_join(call, 1, call->argc);
+    bool given = call->argc > 1;
+
+    if ((given && action->takes == NO_ARGUMENT) || (!given && action->takes == ONE_ARGUMENT)) {
+        return gd_fail(err, GD_EUSAGE, "tensor %s takes %s argument", action->name,
+                       given ? "no" : "an");
+    }
+    if (screen == NULL || screen->tensor_act == NULL || call->repl->screen_ctx == NULL) {
+        return gd_fail(err, GD_ESTATE, "tensor %s moves in the grid, and the panes are not open",
+                       action->name);
+    }
+    return screen->tensor_act(call->repl->screen_ctx, action->name + 1, given ? argument : "", err);
+}
+
 static int run_tensor(struct command_call *call, struct gd_err *err)
 {
     const struct repl_screen_ops *screen = call->repl->screen;
@@ -70,6 +104,10 @@ static int run_tensor(struct command_call *call, struct gd_err *err)
     bool history =
         call->argc > 0 && call->argv[0][0] == '$' && strncmp(call->argv[0], "$_", 2) != 0;
 
+    const struct action *action = call->argc > 0 ? action_find(call->argv[0]) : NULL;
+    if (action != NULL) {
+        return run_action(call, action, err);
+    }
     if (!panes || history) {
         return print_instead(call, err);
     }
@@ -89,7 +127,7 @@ const struct command cmd_tensor_table[] = {
     {
         .name = "tensor",
         .group = "data",
-        .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff]",
+        .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff] | tensor -ACTION [ARGUMENT]",
         .summary = "Show a tensor as a grid to move in",
         .help = "In the panes the grid shows two axes of the value, or of the slice, and fetches\n"
                 "no more than is looked at; x and y choose other axes, [ and ] step through the\n"
@@ -100,7 +138,17 @@ const struct command cmd_tensor_table[] = {
                 "  prev   the value of the step before; asking makes the trainer keep it\n"
                 "  diff   the current value minus the previous one\n"
                 "\n"
+                "What keys do in the grid:\n"
+                "  -to INDEX              the cursor goes there: 3,17\n"
+                "  -find [CONDITION]      to the next element: abs>2, 1..2, nan, inf, \">1e3\"\n"
+                "  -back                  to the one before\n"
+                "  -heat range|rank|off   a heat map, by range or by rank, or numbers\n"
+                "  -axes ROWS,COLUMNS     which two axes are shown\n"
+                "  -plane next|back       the next index of the others\n"
+                "\n"
                 "  tensor head.weight\n"
+                "  tensor -to 3,17\n"
+                "  tensor -find abs>0.1\n"
                 "  tensor block0/attn/Softmax-op10[0, :, :, 3]\n",
         .args = {ARG_TENSOR},
         .run = run_tensor,

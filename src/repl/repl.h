@@ -111,6 +111,8 @@ struct repl_screen_ops {
     /* Opens the grid on "NODE:SLOT[SLICE]"; NULL: on the current node. mode: "", "prev", "diff".
      * Only while the panes are open. */
     int (*tensor)(void *ctx, const char *text, const char *mode, struct gd_err *err);
+    /* Does in that grid what a key does: "to", "find", "back", "heat", "axes", "plane". */
+    int (*tensor_act)(void *ctx, const char *action, const char *argument, struct gd_err *err);
     /* One call for each key, first those of the table, then the bound ones. */
     void (*keys)(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key), void *fn_ctx);
 };

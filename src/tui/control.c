@@ -149,6 +149,13 @@ static int control_tensor(void *ctx, const char *text, const char *mode, struct 
                        : gd_fail(err, GD_ESTATE, "the panes are not open");
 }
 
+static int control_tensor_act(void *ctx, const char *action, const char *argument,
+                              struct gd_err *err)
+{
+    return ctx != NULL ? tui_tensor_act(ctx, action, argument, err)
+                       : gd_fail(err, GD_ESTATE, "the panes are not open");
+}
+
 static const struct repl_screen_ops control_ops = {
     .layout = control_layout,
     .layout_name = control_layout_name,
@@ -156,6 +163,7 @@ static const struct repl_screen_ops control_ops = {
     .height = control_height,
     .height_now = control_height_now,
     .tensor = control_tensor,
+    .tensor_act = control_tensor_act,
     .refresh = control_refresh,
     .bind = control_bind,
     .keys = control_keys,

@@ -40,6 +40,7 @@ static void tensor_update(struct tui *tui)
 
     tensor_follow(pane);
     tensor_want_figures(pane);
+    tensor_apply_wishes(pane);
     tensor_search_step(pane);
 }
 
@@ -118,7 +119,7 @@ static void move_to(struct tensor_pane *pane, enum tui_request request)
 }
 
 /* The indices that are not shown count on as a number with a digit for each axis. */
-static void step_others(struct tensor_pane *pane, int by)
+void tensor_step_others(struct tensor_pane *pane, int by)
 {
     for (int i = pane->shape.rank - 1; i >= 0; i--) {
         if (i == pane->axis_y || i == pane->axis_x) {
@@ -133,23 +134,29 @@ static void step_others(struct tensor_pane *pane, int by)
     }
 }
 
+void tensor_set_axes(struct tensor_pane *pane, int y, int x)
+{
+    pane->axis_y = y;
+    pane->axis_x = x;
+    pane->cell = 0;
+    tensor_drop_pages(pane); /* pages are of two axes */
+}
+
 /* The rows or the columns are the next axis that is neither of the two. */
 static void next_axis(struct tensor_pane *pane, bool rows)
 {
-    int *axis = rows ? &pane->axis_y : &pane->axis_x;
+    int axis = rows ? pane->axis_y : pane->axis_x;
     int other = rows ? pane->axis_x : pane->axis_y;
     int rank = pane->shape.rank;
 
     if (rank == 2) { /* the two change places */
-        pane->axis_y = pane->axis_x;
-        pane->axis_x = 1 - pane->axis_y;
+        tensor_set_axes(pane, pane->axis_x, pane->axis_y);
     } else if (rank > 2) {
         do {
-            *axis = (*axis + 1) % rank;
-        } while (*axis == other);
+            axis = (axis + 1) % rank;
+        } while (axis == other);
+        tensor_set_axes(pane, rows ? axis : other, rows ? other : axis);
     }
-    pane->cell = 0;
-    tensor_drop_pages(pane); /* pages are of two axes */
 }
 
 static bool add_label(struct tensor_pane *pane, bool plane, struct gd_buf *out)
@@ -234,8 +241,8 @@ static bool move_request(struct tensor_pane *pane, enum tui_request request)
     case TUI_BOTTOM:
     case TUI_ROW_START:
     case TUI_ROW_END: move_to(pane, request); break;
-    case TUI_INDEX_BACK: step_others(pane, -1); break;
-    case TUI_INDEX_NEXT: step_others(pane, 1); break;
+    case TUI_INDEX_BACK: tensor_step_others(pane, -1); break;
+    case TUI_INDEX_NEXT: tensor_step_others(pane, 1); break;
     case TUI_AXIS_ROWS: next_axis(pane, true); break;
     case TUI_AXIS_COLS: next_axis(pane, false); break;
     case TUI_NEXT_MATCH: tensor_search_start(pane, false); break;
@@ -381,6 +388,7 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
                   : strcmp(mode, "diff") == 0 ? TENSOR_DIFFERENCE
                                               : TENSOR_CURRENT;
     pane->message[0] = '\0';
+    pane->wishes = 0;
     forget_value(pane);
     tui_set_layout(tui, LAYOUT_TENSOR);
     tui_focus(tui, TUI_TENSOR);

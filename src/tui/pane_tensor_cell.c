@@ -123,6 +123,7 @@ bool tensor_matches(const struct tensor_condition *condition, const struct tenso
     case TEST_GREATER_EQUAL: return value >= condition->value;
     case TEST_EQUAL: return value >= condition->value && value <= condition->value;
     case TEST_NOT_EQUAL: return !(value >= condition->value && value <= condition->value);
+    case TEST_INSIDE: return value >= condition->value && value <= condition->high;
     }
     return false;
 }

@@ -226,8 +226,10 @@ static double heat_of(const struct heat *heat, double value)
         }
         return (double)below / (double)(heat->count - 1);
     }
-    double share = heat->hi > heat->lo ? (value - heat->lo) / (heat->hi - heat->lo) : 0.5;
-    return share < 0 ? 0 : share > 1 ? 1 : share;
+    /* Halves: the whole range of a double has no width that a double can hold. */
+    double share =
+        heat->hi > heat->lo ? (value / 2 - heat->lo / 2) / (heat->hi / 2 - heat->lo / 2) : 0.5;
+    return share > 1 ? 1 : share > 0 ? share : 0;
 }
 
 /* Colour, and a glyph that says the same without it. */
@@ -273,13 +275,25 @@ static enum draw_style number_style(const struct tensor_pane *pane, const struct
     return DRAW_PLAIN;
 }
 
-static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row, int col,
+/* A number that is cut off says so, for it would be another one. */
+static void fit_number(const char *value, int cols, char *out, size_t size)
+{
+    snprintf(out, size, "%*s", cols, value);
+    if (cols > 0 && (size_t)cols < size && out[cols] != '\0') {
+        out[cols - 1] = '>';
+        out[cols] = '\0';
+    }
+}
+
+static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row, int col, int room,
                       const int64_t *index, bool cursor)
 {
     struct tensor_cell cell = tensor_cell_at(pane, index);
     bool numbers = pane->look == TENSOR_NUMBERS;
     int cols = numbers ? pane->cell : HEAT_CELL;
     char value[96], text[128];
+
+    cols = cols < room ? cols : room;
 
     if (cell.state != TENSOR_HERE) {
         snprintf(text, sizeof(text), "%*s", cols, cell.state == TENSOR_FAILED ? "?" : "..");
@@ -291,7 +305,7 @@ static void draw_cell(struct tensor_pane *pane, const struct heat *heat, int row
         return;
     }
     tensor_cell_text(&cell, false, value, sizeof(value));
-    snprintf(text, sizeof(text), "%*s", cols, value);
+    fit_number(value, cols, text, sizeof(text));
     enum draw_style style = number_style(pane, &cell);
     draw_text(pane->tui->draw, row, col, cols, cursor ? DRAW_REVERSE : style, text);
 }
@@ -344,9 +358,10 @@ static void draw_grid(struct tensor_pane *pane, const struct draw_rect *room, bo
         for (int col = 0; col < pane->cols; col++) {
             int at = label + col * width;
             if (grid_index(pane, pane->top + row, pane->left + col, index) &&
-                at + width - 1 <= room->cols) {
+                (col == 0 ? at < room->cols : at + width - 1 <= room->cols)) {
                 bool here = pane->top + row == cursor_row && pane->left + col == cursor_col;
-                draw_cell(pane, &heat, screen_row, room->col + at, index, here && focused);
+                draw_cell(pane, &heat, screen_row, room->col + at, room->cols - at, index,
+                          here && focused);
             }
         }
     }
@@ -526,7 +541,13 @@ static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
     add_plane(pane, &text);
     gd_buf_printf(&text, " %s", mode_text(pane));
     add_position(pane, &text);
-    rows += draw_folded(pane->tui, rect, rows, 1, DRAW_BOLD, gd_buf_text(&text));
+    bool fits = tui_text_width(gd_buf_text(&text), text.len, pane->tui->utf8) <= rect->cols;
+    if (!fits && rect->rows < 8) { /* no room for two rows: the value is what counts */
+        gd_buf_clear(&text);
+        add_position(pane, &text);
+    }
+    rows += draw_folded(pane->tui, rect, rows, rect->rows < 8 ? 1 : 2, DRAW_BOLD,
+                        gd_buf_text(&text) + strspn(gd_buf_text(&text), " "));
     gd_buf_deinit(&text);
     return rows;
 }

@@ -46,7 +46,22 @@ static const struct {
     {"zero", TEST_EQUAL},          {"nonzero", TEST_NOT_EQUAL}, {"negative", TEST_LESS},
 };
 
-/* The words of the command `find`, and comparisons. */
+/* "LO..HI" */
+static bool take_range(const char *text, struct tensor_condition *ret)
+{
+    const char *dots = strstr(text, "..");
+    char low[64];
+
+    if (dots == NULL || dots == text || (size_t)(dots - text) >= sizeof(low)) {
+        return false;
+    }
+    memcpy(low, text, (size_t)(dots - text));
+    low[dots - text] = '\0';
+    ret->test = TEST_INSIDE;
+    return take_number(low, &ret->value) && take_number(dots + 2, &ret->high);
+}
+
+/* The words of the command `find`, comparisons, ranges. */
 static bool take_condition(const char *text, struct tensor_condition *ret)
 {
     struct tensor_condition condition = {.value = 0};
@@ -63,6 +78,10 @@ static bool take_condition(const char *text, struct tensor_condition *ret)
     if (strncmp(text, "abs", 3) == 0) {
         condition.magnitude = true;
         text = skip_blanks(text + 3);
+    }
+    if (take_range(text, &condition)) {
+        *ret = condition;
+        return true;
     }
     for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
         size_t len = strlen(operators[i].text);
@@ -101,8 +120,9 @@ static bool take_index(struct tensor_pane *pane, const char *text)
         return false;
     }
     if (rank != pane->shape.rank) {
-        snprintf(pane->message, sizeof(pane->message), "%d indices, but there are %d axes", rank,
-                 pane->shape.rank);
+        snprintf(pane->message, sizeof(pane->message), "%d %s, but there %s %d %s", rank,
+                 rank == 1 ? "index" : "indices", pane->shape.rank == 1 ? "is" : "are",
+                 pane->shape.rank, pane->shape.rank == 1 ? "axis" : "axes");
         return true;
     }
     for (int i = 0; i < rank; i++) {
@@ -110,8 +130,9 @@ static bool take_index(struct tensor_pane *pane, const char *text)
         int64_t at = index[i] < 0 ? index[i] + dim : index[i];
         if (at < 0 || at >= dim) {
             snprintf(pane->message, sizeof(pane->message),
-                     "index %lld is out of bounds for axis %d with size %lld", (long long)index[i],
-                     i, (long long)dim);
+                     dim > 0 ? "index %lld is out of bounds for axis %d with size %lld: 0 to %lld"
+                             : "index %lld is out of bounds for axis %d with size %lld",
+                     (long long)index[i], i, (long long)dim, (long long)dim - 1);
             return true;
         }
         index[i] = at;
@@ -120,19 +141,36 @@ static bool take_index(struct tensor_pane *pane, const char *text)
     return true;
 }
 
-void tensor_typed(struct tensor_pane *pane, const char *text)
+bool tensor_go(struct tensor_pane *pane, const char *text)
+{
+    tensor_search_stop(pane, "");
+    pane->message[0] = '\0';
+    return pane->has_view && take_index(pane, text) && pane->message[0] == '\0';
+}
+
+bool tensor_find(struct tensor_pane *pane, const char *text)
 {
     struct tensor_condition condition;
 
     tensor_search_stop(pane, "");
+    if (!take_condition(text, &condition)) {
+        return false;
+    }
+    pane->condition = condition;
+    tensor_search_start(pane, false);
+    return true;
+}
+
+void tensor_typed(struct tensor_pane *pane, const char *text)
+{
+    tensor_search_stop(pane, "");
     if (*skip_blanks(text) == '\0') {
         memset(&pane->condition, 0, sizeof(pane->condition));
-    } else if (take_condition(text, &condition)) {
-        pane->condition = condition;
-        tensor_search_start(pane, false);
+    } else if (tensor_find(pane, text)) {
+        return;
     } else if (!pane->has_view || !take_index(pane, text)) {
         snprintf(pane->message, sizeof(pane->message),
-                 "\"%.30s\" is neither an index (3,17) nor a condition (>1e3, abs>2, nan, inf)",
+                 "\"%.30s\" is neither an index (3,17) nor a condition (>1e3, abs>2, 1..2, nan)",
                  text);
     }
 }

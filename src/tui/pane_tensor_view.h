@@ -52,12 +52,13 @@ enum tensor_test {
     TEST_GREATER,
     TEST_GREATER_EQUAL,
     TEST_EQUAL,
-    TEST_NOT_EQUAL
+    TEST_NOT_EQUAL,
+    TEST_INSIDE /* value to high, both ends inside */
 };
 struct tensor_condition {
     enum tensor_test test;
     bool magnitude; /* of |x| */
-    double value;
+    double value, high;
     char text[64]; /* as it was typed; "" nothing was: non-finite ones */
 };
 
@@ -78,6 +79,13 @@ struct tensor_cell {
     const unsigned char *p;    /* what is shown, or from which is subtracted */
     const unsigned char *less; /* difference: what is subtracted; else NULL */
     const char *why;           /* TENSOR_FAILED */
+};
+
+/* What a command said before the value was there. */
+#define TENSOR_WISHES 8
+struct tensor_wish {
+    char action[8];
+    char argument[64];
 };
 
 struct tensor_request;
@@ -113,6 +121,8 @@ struct tensor_pane {
     int page_requests; /* on the way */
     struct tensor_condition condition;
     struct tensor_search search;
+    struct tensor_wish wish[TENSOR_WISHES];
+    int wishes;
     bool typing;
     char typed[64];
     char message[160]; /* of the last search or jump */
@@ -147,6 +157,9 @@ bool tensor_matches(const struct tensor_condition *condition, const struct tenso
 /* pane_tensor_search.c */
 /* What was typed behind "/": an index goes there, a condition begins a search. */
 void tensor_typed(struct tensor_pane *pane, const char *text);
+/* The two by themselves; false: the text is none, or pane->message says what is wrong with it. */
+bool tensor_go(struct tensor_pane *pane, const char *text);
+bool tensor_find(struct tensor_pane *pane, const char *text);
 void tensor_search_start(struct tensor_pane *pane, bool back);
 void tensor_search_stop(struct tensor_pane *pane, const char *why);
 void tensor_search_part(struct tensor_pane *pane, enum gd_iter iter, struct gd_tensor *tensor,
@@ -157,7 +170,15 @@ void tensor_search_step(struct tensor_pane *pane); /* asks for what it lacks */
 void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focused);
 int64_t tensor_grid_rows(const struct tensor_pane *pane);
 
+/* pane_tensor_action.c */
+void tensor_apply_wishes(struct tensor_pane *pane);
+/* What a key of the pane does: "to" INDEX, "find" CONDITION ("" again), "back", "heat"
+ * range|rank|off, "axes" Y,X, "plane" next|back. GD_EINVAL, GD_ESTATE, GD_ELIMIT. */
+int tui_tensor_act(struct tui *tui, const char *action, const char *argument, struct gd_err *err);
+
 /* pane_tensor.c */
+void tensor_set_axes(struct tensor_pane *pane, int y, int x);
+void tensor_step_others(struct tensor_pane *pane, int by);
 /* text: "NODE:SLOT[SLICE]"; NULL follows the current node. mode: "", "prev", "diff". */
 int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct gd_err *err);
 

@@ -18,6 +18,8 @@ FAIL_HERE = {
     "rank 2": "not_found",  # there is one process
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
     "watch weight_initialization": "state",  # before the first step only
+    "tensor -to 3,17": "state",  # moves in the panes
+    "tensor -find abs>0.1": "state",
 }
 BODIES = ("define", "commands", "document")
 
