@@ -22,7 +22,8 @@ void gd_settings_init(struct gd_settings *settings)
     settings->shared_memory = true;
     settings->on_loss = GD_ON_LOSS_CONTINUE;
     settings->stop_on_hit = true;
-    settings->recommend = true;
+    settings->recommend = GD_RECOMMEND_ASK;
+    settings->altscreen = true;
     settings->history_bytes = 64 * MIB;
     settings->keepalive = 20;
     settings->start_timeout = 60;

@@ -23,6 +23,12 @@ enum gd_watch_when {
     GD_WHEN_STEP_END,
 };
 
+enum gd_recommend {
+    GD_RECOMMEND_OFF = 0,
+    GD_RECOMMEND_ASK, /* whether the recommended watchpoints are to be set */
+    GD_RECOMMEND_ON,  /* they are set without a question */
+};
+
 struct gd_settings {
     /* limits, bytes unless said otherwise */
     uint64_t max_message;      /* one gRPC message; default 64 MiB */
@@ -39,7 +45,7 @@ struct gd_settings {
     bool stop_on_hit;             /* a watchpoint that fires ends the run; default on */
     int evaluate;                 /* enum gd_evaluate: who evaluates watchpoints; default auto */
     int watch_when;               /* enum gd_watch_when: when, unless a watchpoint says so */
-    bool recommend;               /* offer the recommended watchpoints when a trainer connects */
+    int recommend;                /* enum gd_recommend: at the first stop; default ask */
     uint64_t history_bytes; /* of the ring of statistics of a session; 0 none; default 64 MiB */
     char history_file[256]; /* where it lies; "" in the user's state directory */
     bool ms_shared_allow_remote; /* accept MindSpore clients (which cannot show a token) from other
@@ -56,7 +62,7 @@ struct gd_settings {
     int print_edge_items;    /* default 3 */
     int print_width;         /* default 75 */
     bool print_suppress;     /* default off */
-    int on_hangup; /* the terminal went: 0 hold, 1 continue, 2 detach */
+    int on_hangup;           /* the terminal went: 0 hold, 1 continue, 2 detach */
     bool confirm;            /* default on; batch acts as off */
     bool pagination;         /* default on; only with a terminal */
     int color;               /* 0 auto, 1 always, 2 never */
@@ -65,6 +71,7 @@ struct gd_settings {
     int charset;             /* 0 auto, 1 utf8, 2 ascii */
     char keep_previous[256]; /* selector: nodes whose previous value the trainer keeps; "" none */
     bool mouse;              /* the panes take clicks and the wheel; default off */
+    bool altscreen;          /* the panes use the terminal's second screen; default on */
     int history_size;        /* lines; default 1000 */
     int list_lines;          /* lines shown by `list`; default 10 */
 };

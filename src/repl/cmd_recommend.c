@@ -140,9 +140,9 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
 static bool may_offer(const struct repl *repl, const struct gd_session *session)
 {
     return repl->options.interactive && !repl->options.json && !repl->options.batch &&
-           repl->debugger->settings.recommend && !repl->offered && session->stop.step <= 0 &&
-           session->state == GD_STOPPED && session == repl->debugger->current &&
-           !repl->debugger->watchpoints;
+           repl->debugger->settings.recommend != GD_RECOMMEND_OFF && !repl->offered &&
+           session->stop.step <= 0 && session->state == GD_STOPPED &&
+           session == repl->debugger->current && !repl->debugger->watchpoints;
 }
 
 static void tell_offer(struct repl *repl, size_t count)
@@ -158,7 +158,15 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
         return;
     }
     size_t count = count_offers(session);
-    if (count == 0 || (can_ask && !repl->ask)) { /* the prompt is not there yet: it asks */
+    if (count == 0) {
+        return;
+    }
+    if (repl->debugger->settings.recommend == GD_RECOMMEND_ON) {
+        repl->offered = true;
+        repl_run_line(repl, "recommend yes", LINE_SCRIPT);
+        return;
+    }
+    if (can_ask && !repl->ask) { /* the prompt is not there yet: it asks */
         return;
     }
     if (repl->screen_ctx != NULL) { /* the panes show the question */
@@ -184,7 +192,8 @@ size_t repl_offers(struct repl *repl)
 {
     struct gd_session *session = repl->debugger->current;
 
-    if (session == NULL || !may_offer(repl, session)) {
+    if (session == NULL || repl->debugger->settings.recommend != GD_RECOMMEND_ASK ||
+        !may_offer(repl, session)) {
         return 0;
     }
     if (repl->offers_session != session->number ||
@@ -222,11 +231,12 @@ const struct command cmd_recommend_table[] = {
      .help = "A starter set that fits most trainings: values that are not finite, tensors and\n"
              "initial weights of zeros, gradients that vanish, weights that change too much,\n"
              "activations that saturate. What does not fit the graph is left out. At the first\n"
-             "stop the prompt asks once whether to set it (\"set recommend off\": it does not).\n"
+             "stop a person is asked once whether to set it. \"set recommend on\" sets it without\n"
+             "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
              "Examples:\n"
              "  recommend\n"
              "  recommend yes",
-     .args = {ARG_WORD},
+     .args = {ARG_CHOICE},
      .flags = CMD_NEEDS_SESSION,
      .run = run_recommend},
     {.name = NULL},

@@ -229,22 +229,20 @@ const struct command cmd_screen_table[] = {
      .help =
          "graph: the graph and a node; tensor: a value as a grid; watch: watchpoints and hits;\n"
          "stack: source lines and stacks; split: the graph, a node, watchpoints and hits. The\n"
-         "console is part of each. Large screens show more. Before the panes are open the "
-         "layout\n"
-         "is the one that they open with. Without a name it is told.\n"
+         "console is part of each. Large screens show more. Before the panes are open it is\n"
+         "the layout that they open with. Without a name it is told.\n"
          "Examples:\n"
          "  layout watch\n"
          "  layout",
-     .args = {ARG_LAYOUT},
+     .args = {ARG_CHOICE},
      .run = run_layout},
     {.name = "focus",
      .aliases = "fs",
      .group = "screen",
      .usage = "focus PANE | next | prev",
      .summary = "Choose the pane that keys go to",
-     .help = "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log. "
-             "One\n"
-             "that the layout lacks takes the place of another.\n"
+     .help = "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
+             "One that the layout lacks takes the place of another.\n"
              "Examples:\n"
              "  focus graph\n"
              "  focus next",
@@ -260,32 +258,34 @@ const struct command cmd_screen_table[] = {
              "  winheight 8\n"
              "  winheight +2\n"
              "  winheight usual",
-     .args = {ARG_WORD},
+     .args = {ARG_CHOICE},
      .run = run_winheight},
     {.name = "refresh",
      .group = "screen",
      .usage = "refresh",
      .summary = "Draw the whole screen again",
-     .help = "For a terminal that something else has written to; C-l does the same.",
+     .help = "For a terminal that something else has written to; C-l does the same.\n"
+             "Example:\n"
+             "  refresh",
      .run = run_refresh},
     {.name = "bind",
      .group = "screen",
      .usage = "bind [[-p PANE] KEY COMMAND | -]",
      .summary = "Let a key of the panes run a command",
      .help =
-         "In all panes, or in the one behind -p; what the prompt takes, in all but the console.\n"
-         "KEY is a character, F5, C-t, Enter, PgUp, Space or one of them behind \"C-x \". In the "
-         "command %n stands for the\n"
-         "selected node, %t for its tensor, %b, %w and %h for the number of its breakpoint, its\n"
-         "watchpoint and its hit. \"-\" instead of a command: the key does nothing. Without\n"
-         "anything the keys that were bound are listed, \"help keys\" lists all. It belongs into\n"
-         "the file gradbrc.\n"
+         "In all panes, or in the one behind -p; a key that the prompt takes, in all but the\n"
+         "console. KEY is a character, F5, C-t, Enter, PgUp, Space or one of them behind \"C-x "
+         "\".\n"
+         "In the command %n stands for the selected node, %t for its tensor, %b, %w and %h for\n"
+         "the number of its breakpoint, its watchpoint and its hit. \"-\" instead of a command:\n"
+         "the key does nothing. Without anything the keys that were bound are listed; \"help\n"
+         "keys\" lists all. Its place is the file gradbrc.\n"
          "Examples:\n"
          "  bind F5 continue\n"
          "  bind C-x t layout tensor\n"
          "  bind -p graph W watch NAN on %n\n"
          "  bind",
-     .args = {ARG_WORD, ARG_COMMAND},
+     .args = {ARG_KEY},
      .flags = CMD_RAW,
      .run = run_bind},
     {.name = NULL},

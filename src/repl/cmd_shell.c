@@ -370,7 +370,7 @@ const struct command cmd_shell_table[] = {
      .summary = "Open the panes, or go back to the prompt",
      .help = "C-x a goes from one to the other. \"gradb --tui\" begins with the panes, F1 lists\n"
              "their keys.",
-     .args = {ARG_WORD},
+     .args = {ARG_CHOICE},
      .flags = CMD_IN_TUI,
      .run = run_tui},
     {.name = "disconnect",

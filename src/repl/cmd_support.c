@@ -453,8 +453,10 @@ const struct command cmd_support_table[] = {
              "Examples:\n"
              "  help step\n"
              "  help info graph\n"
-             "  help all",
-     .args = {ARG_COMMAND},
+             "  help all\n"
+             "  help keys\n"
+             "  help connect",
+     .args = {ARG_COMMAND, ARG_CHOICE},
      .run = run_help},
     {.name = "apropos",
      .group = "support",

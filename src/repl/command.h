@@ -36,7 +36,9 @@ enum command_arg {
     ARG_TYPE,
     ARG_LAYOUT,
     ARG_PANE,
-    ARG_WORD, /* free text: nothing is offered */
+    ARG_WORD,   /* free text: nothing is offered */
+    ARG_CHOICE, /* one of the words that the usage names as they are typed */
+    ARG_KEY,    /* what bind takes */
 };
 #define COMMAND_MAX_ARGS 4
 

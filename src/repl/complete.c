@@ -9,9 +9,11 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define MAX_WORDS 20000
+#define PANES     "graph node console watch hits stack source tensor history log"
 
 struct completion {
     struct repl *repl;
@@ -325,6 +327,46 @@ static void add_conditions(struct completion *c)
     }
 }
 
+/* The words that the usage names as they are typed: "enable disable" of "tui [enable | disable]".
+ */
+static void add_choices(struct completion *c, const struct command *command)
+{
+    static const char gaps[] = " []|";
+
+    for (const char *p = command->usage + strlen(command->name); *p != '\0';) {
+        p += strspn(p, gaps);
+        size_t len = strcspn(p, gaps);
+        bool typed = len > 1 && strspn(p, "abcdefghijklmnopqrstuvwxyz-") >= len;
+        if (typed && len >= c->len && strncmp(p, c->word, c->len) == 0) {
+            add(c, p, len);
+        }
+        p += len;
+    }
+}
+
+static void add_key(void *ctx, const struct repl_key *key)
+{
+    struct completion *c = ctx;
+
+    if (strchr(key->name, ' ') == NULL && strlen(key->name) > 1) {
+        add_if(c, key->name);
+    }
+}
+
+static void add_keys(struct completion *c)
+{
+    char name[8];
+
+    if (c->repl->screen != NULL) {
+        c->repl->screen->keys(c->repl->screen_ctx, add_key, c);
+    }
+    add_list(c, "C-x -p");
+    for (int i = 1; i <= 12; i++) {
+        snprintf(name, sizeof(name), "F%d", i);
+        add_if(c, name);
+    }
+}
+
 /* The words of a watch command before the cursor's: the last `on`, `if` and what begins it. */
 struct watch_words {
     char first[64]; /* the condition, or the number of edit */
@@ -504,10 +546,8 @@ static void complete_argument(struct completion *c, const struct command *comman
             add_figures(c);
         }
         break;
-    case ARG_LAYOUT: add_list(c, "graph tensor watch stack split"); break;
-    case ARG_PANE:
-        add_list(c, "graph node console watch hits stack source tensor history log next prev");
-        break;
+    case ARG_CHOICE: add_choices(c, command); break;
+    case ARG_PANE: add_list(c, PANES " next prev"); break;
     case ARG_WATCH: add_watch(c, first); break;
     case ARG_WATCH_EDIT: add_watch_edit(c, first); break;
     case ARG_WATCHPOINT: add_watchpoints(c); break;
@@ -527,14 +567,54 @@ static bool is_command_argument(const struct command *command, int index)
     return index < COMMAND_MAX_ARGS && command->args[index] == ARG_COMMAND;
 }
 
+/* bind: "-p PANE" or nothing, a key, which may have "C-x" before it, and a command. */
+static void complete_bind(struct completion *c, size_t at)
+{
+    bool pane = false; /* behind -p */
+    bool option = true;
+
+    for (;;) {
+        size_t end = word_end(c->line, at);
+        size_t len = end - at;
+        const char *word = c->line + at;
+        if (c->line[end] == '\0') {
+            set_start(c, at);
+            if (pane) {
+                add_list(c, PANES);
+            } else {
+                add_keys(c);
+            }
+            return;
+        }
+        at = skip(c->line, end);
+        if (pane) {
+            pane = false;
+        } else if (option && len == 2 && memcmp(word, "-p", 2) == 0) {
+            pane = true;
+        } else if (len != 3 || strncasecmp(word, "C-x", 3) != 0) {
+            complete_line(c, at);
+            return;
+        }
+        option = false;
+    }
+}
+
 static void complete_arguments(struct completion *c, const struct command *command, size_t from)
 {
     size_t first = skip(c->line, from);
     size_t at = first;
 
+    if (command->args[0] == ARG_KEY) {
+        complete_bind(c, first);
+        return;
+    }
     for (int index = 0;; index++) {
         if (is_command_argument(command, index)) {
             complete_line(c, at);
+            if (index == 0 && command->args[1] == ARG_CHOICE &&
+                c->line[word_end(c->line, at)] == '\0') {
+                add_choices(c, command); /* help */
+            }
             return;
         }
         size_t end = word_end(c->line, at);

@@ -14,11 +14,14 @@
 #define ROOM(field) ((double)sizeof(((struct gd_settings *)0)->field) - 1)
 
 const struct setting settings_table[] = {
+    {"altscreen", "tui altscreen", SETTING_BOOL, AT(altscreen), 0, 0, NULL, "",
+     "The panes use the terminal's second screen, and leave what stood on the first; off: what "
+     "they showed last stays when they close"},
     {"charset", NULL, SETTING_CHOICE, AT(charset), 0, 0, "auto utf8 ascii", "",
      "Characters used for drawing; auto goes by the locale"},
-    {"color", NULL, SETTING_CHOICE, AT(color), 0, 0, "auto always never", "",
+    {"color", "colour", SETTING_CHOICE, AT(color), 0, 0, "auto always never", "",
      "Colour in the output; auto goes by the terminal and NO_COLOR"},
-    {"colors", NULL, SETTING_CHOICE, AT(colors), 0, 0, "auto 8 16 256", "",
+    {"colors", "colours", SETTING_CHOICE, AT(colors), 0, 0, "auto 8 16 256", "",
      "Most colours that the panes use; auto: as many as the terminal has"},
     {"confirm", NULL, SETTING_BOOL, AT(confirm), 0, 0, NULL, "",
      "Ask before something that cannot be undone"},
@@ -62,6 +65,10 @@ const struct setting settings_table[] = {
      "Let MindSpore processes connect from other hosts, although they cannot show a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",
      "", "What happens to a MindSpore of another version: a warning, or a refusal"},
+    {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
+     "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of "
+     "them "
+     "and end"},
     {"on-loss", NULL, SETTING_CHOICE, AT(on_loss), 0, 0, "continue hold", "",
      "What a trainer does when gradb vanishes: go on, or wait for it at the next stop"},
     {"pagination", NULL, SETTING_BOOL, AT(pagination), 0, 0, NULL, "",
@@ -76,11 +83,9 @@ const struct setting settings_table[] = {
      "elements", "Tensors with more elements are shortened with \"...\""},
     {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
      "Columns that printed values may take"},
-    {"recommend", NULL, SETTING_BOOL, AT(recommend), 0, 0, NULL, "",
-     "Ask at the first stop whether to set the recommended watchpoints"},
-    {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
-     "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of them "
-     "and end"},
+    {"recommend", NULL, SETTING_CHOICE, AT(recommend), 0, 0, "off ask on", "",
+     "The recommended watchpoints at the first stop, at a terminal: nothing, a question whether to "
+     "set them, or set at once (on)"},
     {"shared-memory", NULL, SETTING_BOOL, AT(shared_memory), 0, 0, NULL, "",
      "Take tensors through shared memory from trainers on this host"},
     {"start-timeout", NULL, SETTING_SECONDS, AT(start_timeout), 0, 86400, NULL, "seconds",
@@ -88,7 +93,8 @@ const struct setting settings_table[] = {
     {"stop-on-hit", NULL, SETTING_BOOL, AT(stop_on_hit), 0, 0, NULL, "",
      "A watchpoint that fires ends the run; off only reports it (MindSpore processes)"},
     {"theme", NULL, SETTING_CHOICE, AT(theme), 0, 0, "dark light safe", "",
-     "Colours of the panes: for a dark or a light ground, or blue and orange alone, which everybody "
+     "Colours of the panes: for a dark or a light ground, or blue and orange alone, which "
+     "everybody "
      "tells apart (safe)"},
     {"token", NULL, SETTING_TEXT, AT(token), 0, ROOM(token), NULL, "",
      "Secret that trainers must show in GRADB_TOKEN"},

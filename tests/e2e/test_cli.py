@@ -459,7 +459,7 @@ class Terminal(unittest.TestCase):
         self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
 
     def test_the_recommended_watchpoints_are_offered_once(self):
-        self.start("-q", *trainer("--steps", "50"), recommend="on")
+        self.start("-q", *trainer("--steps", "50"), recommend="ask")
         self.expect(r"first step\.\r\nSet the \d recommended watchpoints\? \(y or n\) ")
         self.type("perhaps\r")
         self.expect(r"Please answer y or n")
@@ -470,7 +470,7 @@ class Terminal(unittest.TestCase):
         self.expect(r"TO on all\r\n(?s:.*)\(gradb\) ")
 
     def test_who_says_no_is_not_asked_again(self):
-        self.start("-q", recommend="on")
+        self.start("-q", recommend="ask")
         self.expect(r"\(gradb\) ")
         program = " ".join(str(word) for word in trainer("--steps", "50")[2:])
         for answer in ("n\r", None):
@@ -489,7 +489,7 @@ class Terminal(unittest.TestCase):
             self.expect(r"was ended\.\r\n(?s:.*)\(gradb\) ")
 
     def test_nobody_is_asked_where_watchpoints_are_set(self):
-        self.start("-q", "-ex", "watch TO on all", *trainer("--steps", "50"), recommend="on")
+        self.start("-q", "-ex", "watch TO on all", *trainer("--steps", "50"), recommend="ask")
         match = self.expect(r"Watchpoint 1: TO on all(?s:.*)\(gradb\) ")
         self.assertNotIn("recommended", match.group())
 

@@ -30,7 +30,8 @@ static void short_forms_are_gdbs(void **state)
         {"bt", "backtrace"},   {"where", "backtrace"}, {"q", "quit"},          {"h", "help"},
         {"k", "kill"},         {"!", "shell"},         {"|", "pipe"},          {"ign", "ignore"},
         {"cond", "condition"}, {"nh", "next-hit"},     {"ph", "previous-hit"}, {"wa", "watch"},
-        {"tw", "twatch"},      {"rec", "recommend"},
+        {"tw", "twatch"},      {"rec", "recommend"},   {"fs", "focus"},        {"wh", "winheight"},
+        {"lay", "layout"},     {"ref", "refresh"},
     };
 
     (void)state;
@@ -74,7 +75,7 @@ static void aliases_belong_to_one_command(void **state)
 
 static void check_texts(const struct command *c, bool is_sub)
 {
-    static const char groups[] = " running breakpoints data graph status files support ";
+    static const char groups[] = " running breakpoints data graph status files screen support ";
     char group[64];
 
     assert_non_null(c->run);

@@ -92,7 +92,37 @@ static void settings(void **state)
     completes_to("show conf", 5, "confirm");
     completes_to("set confirm o", 12, "off on");
     completes_to("set color ", 10, "always auto never");
+    completes_to("set theme ", 10, "dark light safe");
+    completes_to("set recommend ", 14, "ask off on");
+    completes_to("set on-hangup ", 14, "continue detach hold");
+    completes_to("set altscreen o", 14, "off on");
     completes_to("set print precision ", 20, "");
+}
+
+static void words_of_the_usage(void **state)
+{
+    (void)state;
+    completes_to("layout ", 7, "graph split stack tensor watch");
+    completes_to("layout s", 7, "split stack");
+    completes_to("tui ", 4, "disable enable");
+    completes_to("recommend ", 10, "list no yes");
+    completes_to("winheight ", 10, "usual");
+    completes_to("help ke", 5, "keys");
+    completes_to("help con", 5, "condition connect continue");
+    completes_to("help info gra", 10, "graph");
+}
+
+static void panes_and_keys(void **state)
+{
+    (void)state;
+    completes_to("focus h", 6, "history hits");
+    completes_to("focus ne", 6, "next");
+    completes_to("bind F1", 5, "F1 F10 F11 F12");
+    completes_to("bind -p no", 8, "node");
+    completes_to("bind -p node F1", 13, "F1 F10 F11 F12");
+    completes_to("bind F5 conti", 8, "continue");
+    completes_to("bind -p graph C-x t layout sp", 27, "split");
+    completes_to("bind C-x F7 tensor-g", 12, "tensor-graph");
 }
 
 static void breakpoint_numbers(void **state)
@@ -189,6 +219,8 @@ int main(void)
         CASE(nodes_come_scope_by_scope),
         CASE(selectors),
         CASE(settings),
+        CASE(words_of_the_usage),
+        CASE(panes_and_keys),
         CASE(breakpoint_numbers),
         CASE(watchpoints),
         CASE(files),

@@ -426,6 +426,19 @@ static void a_person_hears_of_them_once(void **state)
     }
 }
 
+static void who_wants_them_at_once_is_not_asked(void **state)
+{
+    struct net *n = *state;
+    struct gd_stop stop = {
+        .reason = GD_STOP_CONNECTED, .step = 0, .at_step_end = true, .node = GD_NO_NODE};
+    net_expect(n, "set recommend on", "");
+    gd_session_on_running(n->fake.session);
+    gd_session_on_stopped(n->fake.session, &stop);
+    const char *out = fake_run(&n->fake, "echo here\\n", NULL);
+    assert_non_null(strstr(out, ": TO on all: 9 nodes\n"));
+    net_expect(n, "recommend yes", "All that is recommended is set already.\n");
+}
+
 static void who_does_not_want_them_hears_nothing(void **state)
 {
     struct net *n = *state;
@@ -524,6 +537,7 @@ int main(void)
         TYPED(what_was_saved_comes_back),
         TYPED(the_recommended_ones),
         PERSON(a_person_hears_of_them_once),
+        PERSON(who_wants_them_at_once_is_not_asked),
         PERSON(who_does_not_want_them_hears_nothing),
         BATCH(status_4_is_of_what_stops),
         JSON(records_say_what_the_texts_say),
