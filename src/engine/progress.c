@@ -77,6 +77,9 @@ bool gd_progress_current(const struct gd_debugger *debugger, struct gd_progress_
 {
     const struct gd_progress *oldest = debugger->impl->progress;
 
+    while (oldest != NULL && oldest->stopped) { /* who works may look much later */
+        oldest = oldest->next;
+    }
     if (oldest == NULL) {
         return false;
     }
@@ -117,24 +120,33 @@ static void print_amount(double amount, const struct scale *scale, char *ret, si
     snprintf(ret, size, "%.*f", scale->factor > 1 ? 1 : 0, amount / scale->factor);
 }
 
-/* "1.2 of 3.4 GiB  410.0 MiB/s" */
-static void amount_text(const struct gd_progress_info *info, char *ret, size_t size)
+void gd_progress_amount(const struct gd_progress_info *info, char *ret, unsigned size)
 {
     double most = (double)(info->total > info->done ? info->total : info->done);
-    struct scale scale = scale_of(info, most), rate_scale = scale_of(info, info->rate);
-    char done[32], total[40] = "", rate[64] = "";
+    struct scale scale = scale_of(info, most);
+    char done[32], total[40] = "";
 
     print_amount((double)info->done, &scale, done, sizeof(done));
     if (info->total > 0) {
         memcpy(total, " of ", 5);
         print_amount((double)info->total, &scale, total + 4, sizeof(total) - 4);
     }
+    snprintf(ret, size, "%s%s %s", done, total, scale.name);
+}
+
+/* "1.2 of 3.4 GiB  410.0 MiB/s" */
+static void amount_text(const struct gd_progress_info *info, char *ret, size_t size)
+{
+    struct scale rate_scale = scale_of(info, info->rate);
+    char amount[128], rate[64] = "";
+
+    gd_progress_amount(info, amount, sizeof(amount));
     if (info->rate > 0) {
         char number[32];
         print_amount(info->rate, &rate_scale, number, sizeof(number));
         snprintf(rate, sizeof(rate), "  %s %s/s", number, rate_scale.name);
     }
-    snprintf(ret, size, "%s%s %s%s", done, total, scale.name, rate);
+    snprintf(ret, size, "%s%s", amount, rate);
 }
 
 /* Appends "  [####----]" of so many columns in all. */

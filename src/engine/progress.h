@@ -29,8 +29,10 @@ struct gd_progress_info {
     uint64_t done, total;
     double seconds, rate; /* since it began; units a second */
 };
-/* The oldest one that runs; false: none. */
+/* The oldest one that runs and was not asked to stop; false: none. */
 bool gd_progress_current(const struct gd_debugger *debugger, struct gd_progress_info *ret);
+/* "12.0 of 64.0 MiB", "812 nodes" */
+void gd_progress_amount(const struct gd_progress_info *info, char *ret, unsigned size);
 /* "fetching conv1.weight:0  [####------]  1.2 of 3.4 GiB  410 MiB/s" in so many columns. */
 void gd_progress_text(const struct gd_progress_info *info, int cols, bool utf8, char *ret,
                       unsigned size);

@@ -104,20 +104,35 @@ static void work(void *ctx, size_t i)
     gd_float_env_leave(environment);
 }
 
-static void do_in_turn(struct compute *c, struct gd_stats_part *total)
+/* Between two pieces: whether whoever waits still wants the rest. */
+static bool goes_on(const struct compute *c)
 {
-    struct gd_stats_part part;
+    const struct gd_stats_options *options = c->job.options;
 
-    for (c->parts = &part; c->from < c->count; c->from += c->per_piece) {
-        do_piece(c, 0);
-        gd_stats_part_merge(total, &part);
-    }
-    c->parts = NULL;
+    return !options->go_on || c->from >= c->count ||
+           options->go_on(options->go_on_ctx, (uint64_t)c->from);
 }
 
-static void do_together(struct compute *c, int threads, struct gd_stats_part *total)
+static bool do_in_turn(struct compute *c, struct gd_stats_part *total)
 {
-    while (c->from < c->count) {
+    struct gd_stats_part part;
+    bool wanted = true;
+
+    for (c->parts = &part; wanted && c->from < c->count;) {
+        do_piece(c, 0);
+        gd_stats_part_merge(total, &part);
+        c->from += c->per_piece;
+        wanted = goes_on(c);
+    }
+    c->parts = NULL;
+    return wanted;
+}
+
+static bool do_together(struct compute *c, int threads, struct gd_stats_part *total)
+{
+    bool wanted = true;
+
+    while (wanted && c->from < c->count) {
         int64_t left = (c->count - c->from + c->per_piece - 1) / c->per_piece;
         size_t now = left < WINDOW ? (size_t)left : WINDOW;
 
@@ -125,23 +140,27 @@ static void do_together(struct compute *c, int threads, struct gd_stats_part *to
         for (size_t i = 0; i < now; i++)
             gd_stats_part_merge(total, &c->parts[i]);
         c->from += (int64_t)now * c->per_piece;
+        wanted = goes_on(c);
     }
+    return wanted;
 }
 
 /* Not inlined: the arithmetic must stay between the changes of the environment around it. */
-static __attribute__((noinline)) void compute(struct compute *c, int threads, struct gd_stats *ret)
+static __attribute__((noinline)) bool compute(struct compute *c, int threads, struct gd_stats *ret)
 {
     struct gd_stats_part total;
+    bool whole;
 
     gd_stats_part_init(&total);
     if (threads > 1 && c->count > c->per_piece)
         c->parts = malloc(WINDOW * sizeof(*c->parts));
     if (c->parts)
-        do_together(c, threads, &total);
+        whole = do_together(c, threads, &total);
     else
-        do_in_turn(c, &total);
+        whole = do_in_turn(c, &total);
     free(c->parts);
     gd_stats_part_finish(&total, ret);
+    return whole;
 }
 
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
@@ -167,7 +186,9 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
         arrange(&arranged, prev ? &prev_arranged : NULL);
     *ret = (struct gd_stats){.has_prev = prev != NULL, .range_count = c.job.options->range_count};
     environment = gd_float_env_enter();
-    compute(&c, c.job.options->threads, ret);
+    bool whole = compute(&c, c.job.options->threads, ret);
     gd_float_env_leave(environment);
+    if (!whole)
+        return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
     return GD_OK;
 }

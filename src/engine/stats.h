@@ -65,6 +65,10 @@ struct gd_stats_options {
     double rtol, atol;
     bool equal_nan;
     int threads; /* that may share the work of a big tensor; 0 and 1: the caller's alone */
+    /* Called again and again while a big tensor is worked on, by the calling thread, with the
+     * number of elements that are done; false stops the work: GD_EINTR. NULL: nobody asks. */
+    bool (*go_on)(void *ctx, uint64_t done);
+    void *go_on_ctx;
 };
 
 /* Statistics of `cur`, against `prev` when it is not NULL (same dtype and shape: GD_EINVAL

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/progress.h"
 #include "engine/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/value.h"
+#include "repl/work.h"
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
@@ -220,6 +220,7 @@ static int run_tensors(struct command_call *call, struct gd_err *err)
 /* ---- find ---------------------------------------------------------------------------------- */
 
 #define FIND_SHOWN 20
+#define FIND_PIECE (1 << 18) /* elements between two looks at Ctrl-C */
 
 enum find_test {
     FIND_NONFINITE,
@@ -393,13 +394,19 @@ static void report_element(struct command_call *call, struct finding *finding,
     gd_buf_deinit(&buf);
 }
 
-/* Walks the elements in C order, an odometer of indices beside the byte offset. */
-static void walk(struct command_call *call, struct finding *finding, const struct gd_tensor *tensor)
+/* Walks the elements in C order, an odometer of indices beside the byte offset. false: it was
+ * stopped. */
+static bool walk(struct command_call *call, struct finding *finding, const struct gd_tensor *tensor,
+                 struct repl_work *work)
 {
+    uint64_t item = gd_dtype_size(tensor->dtype);
     int64_t index[GD_MAX_RANK] = {0};
     int64_t offset = 0;
     int64_t count = gd_tensor_count(tensor);
     for (int64_t n = 0; n < count; n++) {
+        if (n % FIND_PIECE == FIND_PIECE - 1 && !repl_work_at(work, (uint64_t)n * item)) {
+            return false;
+        }
         if (matches(&finding->condition, element_number(tensor, offset, finding->complex))) {
             if (finding->all || finding->found < FIND_SHOWN) {
                 report_element(call, finding, tensor, index, offset);
@@ -415,6 +422,7 @@ static void walk(struct command_call *call, struct finding *finding, const struc
             index[axis] = 0;
         }
     }
+    return true;
 }
 
 static void report_total(struct command_call *call, const struct finding *finding,
@@ -457,9 +465,15 @@ static int find_in(struct command_call *call, struct finding *finding, struct va
     if (out_is_json(call->out)) {
         finding->list = cJSON_AddArrayToObject(out_record(call->out, "found"), "elements");
     }
-    walk(call, finding, value->tensor);
-    report_total(call, finding, value);
-    return GD_OK;
+    struct repl_work work;
+    repl_work_begin(&work, call, inspect_printf(call, "searching %.100s", value->label),
+                    gd_tensor_bytes(value->tensor));
+    bool whole = walk(call, finding, value->tensor, &work);
+    rc = repl_work_end(&work, GD_OK, err);
+    if (whole) {
+        report_total(call, finding, value);
+    }
+    return rc;
 }
 
 /* The line is taken as it stands: `>` is a comparison here, not a redirection. */
@@ -491,19 +505,16 @@ static int run_find(struct command_call *call, struct gd_err *err)
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
-#define SAVE_PIECE ((size_t)16 << 20) /* bytes written before Ctrl-C is looked for */
+#define SAVE_PIECE ((size_t)1 << 20) /* bytes written before Ctrl-C is looked for */
 
-/* The loop runs between the pieces: trainers are answered, and Ctrl-C is heard. */
 static int write_elements(struct command_call *call, const struct gd_tensor *tensor, FILE *file,
-                          struct gd_err *err)
+                          const char *what, struct gd_err *err)
 {
-    struct repl *repl = call->repl;
     size_t bytes = gd_tensor_bytes(tensor), done = 0;
-    struct gd_progress *progress = gd_progress_begin(call->debugger, "saving", "B", bytes);
-    bool was_waiting = repl->waiting;
+    struct repl_work work;
     int rc = GD_OK;
 
-    repl->waiting = true;
+    repl_work_begin(&work, call, what, bytes);
     while (rc == GD_OK && done < bytes) {
         size_t piece = bytes - done < SAVE_PIECE ? bytes - done : SAVE_PIECE;
         if (fwrite(tensor->data + done, 1, piece, file) != piece) {
@@ -511,25 +522,16 @@ static int write_elements(struct command_call *call, const struct gd_tensor *ten
             break;
         }
         done += piece;
-        gd_progress_at(progress, done);
-        if (done < bytes) {
-            repl_pump(repl, 0);
-            repl_progress_show(repl);
-        }
-        if (repl->debugger->interrupted) {
-            rc = gd_fail(err, GD_EINTR, "interrupted while saving");
+        if (done < bytes && !repl_work_at(&work, done)) {
+            rc = GD_EINTR;
         }
     }
-    repl->debugger->interrupted = false;
-    repl->waiting = was_waiting;
-    repl_progress_clear(repl);
-    gd_progress_end(progress);
-    return rc;
+    return repl_work_end(&work, rc, err);
 }
 
 /* Writes beside the target and renames, so that a full disk leaves no half file under the name. */
 static int write_npy(struct command_call *call, const struct gd_tensor *tensor, const char *path,
-                     struct gd_err *err)
+                     const char *what, struct gd_err *err)
 {
     struct gd_buf header = GD_BUF_INIT(4096);
     const char *part = inspect_printf(call, "%s.part", path);
@@ -547,7 +549,7 @@ static int write_npy(struct command_call *call, const struct gd_tensor *tensor, 
         return gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
     }
     bool ok = fwrite(header.data, 1, header.len, file) == header.len;
-    rc = ok ? write_elements(call, tensor, file, err) : GD_OK;
+    rc = ok ? write_elements(call, tensor, file, what, err) : GD_OK;
     ok = fclose(file) == 0 && ok && rc == GD_OK;
     ok = ok && rename(part, path) == 0;
     gd_buf_deinit(&header);
@@ -570,7 +572,7 @@ static int save_value(struct command_call *call, struct value *value, const char
     struct gd_tensor *whole = NULL;
     rc = gd_tensor_contiguous(value->tensor, &whole, err);
     if (rc == GD_OK) {
-        rc = write_npy(call, whole, path, err);
+        rc = write_npy(call, whole, path, inspect_printf(call, "saving %.100s", value->label), err);
     }
     gd_tensor_unref(whole);
     if (rc != GD_OK) {

@@ -12,6 +12,7 @@ bool repl_interrupt(struct repl *repl)
 {
     const struct gd_session *session = repl->debugger->current;
 
+    repl->stopped_known = gd_progress_current(repl->debugger, &repl->stopped_at);
     gd_progress_stop_all(repl->debugger);
     if (repl->waiting) {
         repl->debugger->interrupted = true;

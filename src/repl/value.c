@@ -2,10 +2,12 @@
 #include "repl/value.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/cache.h"
 #include "repl/inspect.h"
+#include "repl/work.h"
 
 /* Above this many bytes `print` shows statistics alone, unless told otherwise. */
 #define SHOW_MAX (256u << 20)
@@ -104,17 +106,39 @@ int value_declared(struct command_call *call, const struct value *value, enum gd
     return rc;
 }
 
-static void add_statistics(struct value *value)
+/* Without statistics where the dtype has none; GD_EINTR is the only error. */
+static int add_statistics(struct command_call *call, struct value *value, struct gd_err *err)
 {
-    if (!value->tensor || gd_stats_compute(value->tensor, NULL, NULL, &value->stats, NULL) != 0) {
-        return;
-    }
     const struct gd_stats *stats = &value->stats;
-    value->has_stats = true;
-    if (stats->count > 1 && stats->max > stats->min && !gd_dtype_is_complex(value->dtype)) {
-        value->has_histogram = gd_stats_histogram(value->tensor, stats->min, stats->max, VALUE_BINS,
-                                                  value->histogram, NULL) == GD_OK;
+    char what[160];
+    if (!value->tensor) {
+        return GD_OK;
     }
+    snprintf(what, sizeof(what), "statistics of %.100s", value->label);
+    int rc = repl_stats_compute(call, what, value->tensor, NULL, &value->stats, err);
+    value->has_stats = rc == GD_OK;
+    if (rc == GD_OK && stats->count > 1 && stats->max > stats->min &&
+        !gd_dtype_is_complex(value->dtype)) {
+        snprintf(what, sizeof(what), "histogram of %.100s", value->label);
+        rc = repl_stats_histogram(call, what, value->tensor, stats->min, stats->max, VALUE_BINS,
+                                  value->histogram, err);
+        value->has_histogram = rc == GD_OK;
+    }
+    return rc == GD_EINTR ? rc : GD_OK;
+}
+
+/* A value that came: what it is, and its statistics. Its tensor is dropped when that is
+ * interrupted. */
+static int take_value(struct command_call *call, struct value *value, struct gd_err *err)
+{
+    value->dtype = value->tensor->dtype;
+    value->shape = value->tensor->shape;
+    int rc = add_statistics(call, value, err);
+    if (rc != GD_OK) {
+        gd_tensor_unref(value->tensor);
+        value->tensor = NULL;
+    }
+    return rc;
 }
 
 /* Asks the trainer to keep the previous value of this node from now on, and rewords the error. */
@@ -184,14 +208,18 @@ static int fetch_difference(struct command_call *call, struct value *value, stru
         rc = value_subtract(cur, prev, &diff, err);
     }
     if (rc == GD_OK) {
-        value->has_change = gd_stats_compute(cur, prev, NULL, &value->change, NULL) == GD_OK;
-        value->has_change_count = value->has_change;
+        rc = repl_stats_compute(call, "statistics of the difference", cur, prev, &value->change,
+                                err);
+        value->has_change = value->has_change_count = rc == GD_OK;
         value->tensor = diff;
-        value->dtype = diff->dtype;
-        value->shape = diff->shape;
         value->step = step;
         value->prev_step = prev_step;
-        add_statistics(value);
+        if (rc == GD_EINTR) {
+            gd_tensor_unref(diff);
+            value->tensor = NULL;
+        } else {
+            rc = take_value(call, value, err);
+        }
     }
     gd_tensor_unref(prev);
     gd_tensor_unref(cur);
@@ -225,11 +253,8 @@ static int fetch_for_show(struct command_call *call, struct value *value, struct
     int rc = fetch_one(call, value, iter, &tensor, &step, err);
     if (rc == GD_OK) {
         value->tensor = tensor;
-        value->dtype = tensor->dtype;
-        value->shape = tensor->shape;
         value->step = step;
-        add_statistics(value);
-        return GD_OK;
+        return take_value(call, value, err);
     }
     bool may_have_stats = rc == GD_ELIMIT || !gd_session_is_live(call->session);
     if (whole && may_have_stats && fetch_stats(call, value, NULL) == GD_OK) {
@@ -247,8 +272,7 @@ int value_fetch(struct command_call *call, struct value *value, enum value_need 
             return gd_fail(err, GD_EINVAL, "%s is a value that was kept: it has no previous one",
                            value->label);
         }
-        add_statistics(value);
-        return GD_OK;
+        return add_statistics(call, value, err);
     }
     struct value fetched = *value;
     int rc;
@@ -259,11 +283,7 @@ int value_fetch(struct command_call *call, struct value *value, enum value_need 
     } else if (need == VALUE_ELEMENTS) {
         enum gd_iter iter = value->which == VALUE_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
         rc = fetch_one(call, &fetched, iter, &fetched.tensor, &fetched.step, err);
-        if (rc == GD_OK) {
-            fetched.dtype = fetched.tensor->dtype;
-            fetched.shape = fetched.tensor->shape;
-            add_statistics(&fetched);
-        }
+        rc = rc == GD_OK ? take_value(call, &fetched, err) : rc;
     } else {
         rc = fetch_for_show(call, &fetched, err);
     }
@@ -288,7 +308,8 @@ static bool change_from_cache(struct command_call *call, struct value *value)
     } else if (gd_tensor_slice(prev, &value->arg.slice, &part, NULL) != GD_OK) {
         return false;
     }
-    bool known = gd_stats_compute(value->tensor, part, NULL, &value->change, NULL) == GD_OK;
+    bool known = repl_stats_compute(call, "statistics of the change", value->tensor, part,
+                                    &value->change, NULL) == GD_OK;
     value->has_change_count = known;
     gd_tensor_unref(part);
     return known;

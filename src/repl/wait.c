@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
+#include "engine/cache.h"
 #include "repl/repl_impl.h"
+#include "repl/work.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seco
     int rc = GD_OK;
 
     repl->waiting = true;
+    repl->stopped_known = false;
     while (!done(ctx)) {
         if (repl->debugger->interrupted || repl->quit || repl->left) {
             repl->debugger->interrupted = false;
@@ -122,7 +125,10 @@ static int wait_answer(struct command_call *call, struct answer *answer, struct 
     int rc = repl_wait(call->repl, answer_done, answer, -1);
     if (rc != GD_OK) {
         answer->abandoned = true;
-        return gd_fail(err, rc, "interrupted while waiting for the trainer's answer");
+        return rc == GD_EINTR
+                   ? repl_interrupted(call->repl,
+                                      "interrupted while waiting for the trainer's answer", err)
+                   : gd_fail(err, rc, "waiting for the trainer's answer was given up");
     }
     if (answer->code != GD_OK) {
         rc = answer->code;
@@ -171,12 +177,81 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
     return rc;
 }
 
+/* Against the value of the step before, where we have it. */
+static int compute_here(struct command_call *call, const struct gd_tensor_ref *ref,
+                        struct gd_tensor *tensor, struct gd_stats *ret, struct gd_err *err)
+{
+    struct gd_tensor_ref before = *ref;
+    struct gd_tensor *prev = NULL;
+    char what[160];
+
+    before.iter = GD_PREVIOUS;
+    if (ref->iter == GD_CURRENT) {
+        prev = gd_cache_get(call->session->cache, &before, NULL);
+    }
+    if (prev != NULL &&
+        (prev->dtype != tensor->dtype || !gd_shape_equal(&prev->shape, &tensor->shape))) {
+        prev = NULL;
+    }
+    gd_tensor_ref(tensor); /* the cache may lose both meanwhile */
+    prev = prev != NULL ? gd_tensor_ref(prev) : NULL;
+    repl_work_name(what, sizeof(what), "statistics of", call->session, ref);
+    int rc = repl_stats_compute(call, what, tensor, prev, ret, err);
+    gd_tensor_unref(prev);
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+/* Of who leaves statistics to us: fetched as a value, and computed where Ctrl-C is heard. */
+static int stats_here(struct command_call *call, const struct gd_tensor_ref *ref,
+                      enum gd_dtype *dtype, struct gd_shape *shape, struct gd_stats *ret,
+                      int64_t *step, struct gd_err *err)
+{
+    struct gd_session *session = call->session;
+    struct gd_tensor *tensor = NULL;
+    int64_t of = -1;
+    int rc = repl_fetch(call, ref, NULL, &tensor, &of, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    uint64_t sequence = session->stop.sequence;
+    rc = compute_here(call, ref, tensor, ret, err);
+    if (rc == GD_OK) {
+        *dtype = tensor->dtype;
+        *shape = tensor->shape;
+        if (session->stop.sequence == sequence && session->state != GD_RUNNING) {
+            gd_cache_put_stats(session->cache, ref, *dtype, shape, ret, of);
+        }
+        if (step != NULL) {
+            *step = of;
+        }
+    }
+    gd_tensor_unref(tensor);
+    return rc;
+}
+
+static bool is_computed_here(const struct gd_session *session, const struct gd_tensor_ref *ref)
+{
+    const struct gd_target *target = session->target;
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    int64_t step;
+
+    return (target == NULL || (target->capabilities & GD_CAN_STATS) == 0) &&
+           !(session->state != GD_RUNNING &&
+             gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step));
+}
+
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err)
 {
     int rc = need_session(call, err);
     if (rc != GD_OK) {
         return rc;
+    }
+    if (is_computed_here(call->session, ref)) {
+        return stats_here(call, ref, dtype, shape, ret, step, err);
     }
     struct answer *answer = calloc(1, sizeof(*answer));
     if (answer == NULL) {

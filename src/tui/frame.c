@@ -7,7 +7,6 @@
  */
 #include "tui/tui_impl.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,12 +24,6 @@ static bool is_behind(void)
 {
     int waiting = 0;
     return ioctl(STDOUT_FILENO, TIOCOUTQ, &waiting) == 0 && waiting > 0;
-}
-
-static bool takes_output(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) != 0; /* also when it is gone: then nothing blocks */
 }
 
 static void draw_now(struct tui *tui)
@@ -64,10 +57,15 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     if (tui_progress_moves(tui)) {
         tui_changed(tui);
     }
+    double now = ev_time();
+    if (!draw_send(tui->draw)) { /* the picture before is still on its way */
+        tui->slow_until = now + SLOW_SECONDS;
+        draw_later(tui, RETRY_SECONDS);
+        return;
+    }
     if (!tui->dirty) {
         return;
     }
-    double now = ev_time();
     double since = now - tui->drawn_at;
     if (!tui->dirty_now && is_behind()) {
         tui->slow_until = now + SLOW_SECONDS;
@@ -75,10 +73,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     double least = now < tui->slow_until && tui->slow_until < now + 2 * SLOW_SECONDS
                        ? SLOW_FRAME
                        : FRAME_SECONDS;
-    if (!takes_output()) {
-        tui->slow_until = now + SLOW_SECONDS;
-        draw_later(tui, RETRY_SECONDS);
-    } else if (tui->dirty_now || since >= least || since < 0) {
+    if (tui->dirty_now || since >= least || since < 0) {
         draw_now(tui);
     } else {
         draw_later(tui, least - since);

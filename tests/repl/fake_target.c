@@ -197,6 +197,9 @@ static void pump(void *ctx, double max_seconds)
     struct fake_answer *answers = fake->answers;
     (void)max_seconds;
     fake->clock += 0.5;
+    if (fake->patience > 0 && --fake->patience == 0) {
+        repl_interrupt(fake->repl);
+    }
     if (!fake->never_answer) {
         fake->answers = NULL;
         while (answers) {
@@ -229,7 +232,10 @@ static void pump(void *ctx, double max_seconds)
 
 static double now(void *ctx)
 {
-    return ((struct fake *)ctx)->clock;
+    struct fake *fake = ctx;
+
+    fake->clock += fake->tick;
+    return fake->clock;
 }
 
 static int fake_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,

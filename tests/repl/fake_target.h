@@ -27,6 +27,8 @@ struct fake {
     struct gd_target *target; /* NULL after it ended */
     struct gd_buf out;        /* everything written since the last fake_run, errors included */
     double clock;             /* seconds since the epoch */
+    double tick;              /* by which it goes on at every look */
+    int patience;             /* pumps until Ctrl-C; 0: for ever */
     bool answer_at_once;
     bool never_answer;  /* requests stay open: what Ctrl-C is for */
     bool no_statistics; /* the target has no stats operation */

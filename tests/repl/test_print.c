@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/progress.h"
 #include "repl/net.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = false};
@@ -309,6 +310,73 @@ static void print_can_be_interrupted(void **state)
     net_expect_part(net, "print loss/Mean-op9", "2.25\n");
 }
 
+/* 24 MiB of zeros whose last element is 1: work that is done in pieces. */
+static void set_large(struct net *net)
+{
+    static const struct gd_shape shape = {.rank = 2, .dim = {6, 1 << 20}};
+    size_t count = (size_t)6 << 20;
+    float *data = calloc(count, sizeof(*data));
+    assert_non_null(data);
+    data[count - 1] = 1;
+    fake_set(&net->fake, net->weight, 0, GD_CURRENT, GD_FLOAT32, &shape, data);
+    free(data);
+    net->fake.tick = 1;
+}
+
+static void long_work_can_be_interrupted(void **state)
+{
+    static const struct {
+        const char *line;
+        int pumps; /* one is that of the answer, then one a piece */
+        const char *said;
+    } work[] = {
+        {"stats net/fc1.weight", 2, "interrupted after 4.0 of 24.0 MiB"},
+        {"stats net/fc1.weight", 3, "interrupted after 12.0 of 24.0 MiB"}, /* kept meanwhile */
+        {"print net/fc1.weight", 2, "interrupted after 8.0 of 24.0 MiB"},
+        {"print net/fc1.weight", 7, "interrupted after 4.0 of 24.0 MiB"}, /* the histogram */
+        {"find nonzero net/fc1.weight", 13, "interrupted after 1.0 of 24.0 MiB"},
+    };
+    struct net *net = *state;
+    struct gd_progress_info info;
+    int rc = 0;
+
+    net->fake.target->capabilities &= ~(unsigned)GD_CAN_STATS;
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++) {
+        set_large(net);
+        net->fake.patience = work[i].pumps;
+        const char *said = fake_run(&net->fake, work[i].line, &rc);
+        assert_int_equal(rc, GD_EINTR);
+        assert_non_null(strstr(said, work[i].said));
+        assert_false(gd_progress_current(net->fake.debugger, &info));
+    }
+    net_expect_part(net, "find nonzero net/fc1.weight", "  [5, 1048575]  1");
+    net_expect_part(net, "stats net/fc1.weight", "6,291,456");
+    net_expect_part(net, "find max net/fc1.weight", "1 of 6,291,456 elements");
+}
+
+static void an_interrupted_save_leaves_no_file(void **state)
+{
+    struct net *net = *state;
+    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], part[80], line[160];
+    int rc = 0;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/w.npy", dir);
+    snprintf(part, sizeof(part), "%s.part", path);
+    snprintf(line, sizeof(line), "save net/fc1.weight %s", path);
+    set_large(net);
+    for (int pumps = 1; rc != GD_OK || pumps == 1; pumps++) { /* wherever it is */
+        net->fake.patience = pumps;
+        fake_run(&net->fake, line, &rc);
+        assert_true(rc == GD_OK || rc == GD_EINTR);
+        assert_int_equal(access(path, F_OK), rc == GD_OK ? 0 : -1);
+        assert_int_equal(access(part, F_OK), -1);
+        assert_true(pumps < 1000);
+    }
+    unlink(path);
+    rmdir(dir);
+}
+
 static void print_json(void **state)
 {
     cJSON *record = net_record(*state, "print net/fc1.weight");
@@ -527,6 +595,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(print_escapes_names, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_can_be_interrupted, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(long_work_can_be_interrupted, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(an_interrupted_save_leaves_no_file, setup_text, teardown),
         cmocka_unit_test_setup_teardown(print_json, setup_json, teardown),
         cmocka_unit_test_setup_teardown(print_json_is_bounded, setup_json, teardown),
         cmocka_unit_test_setup_teardown(examine_goes_on_across_rows, setup_text, teardown),

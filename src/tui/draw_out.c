@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE 1
+#include "tui/draw_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct draw_out {
+    FILE *file;   /* curses writes to it; its descriptor leads to the terminal or to `caught` */
+    int caught;   /* memory */
+    int terminal; /* of its own, for it must not wait, and stdout is shared; -1: none */
+    bool catches;
+    char *waiting; /* caught before, and not sent yet */
+    size_t at, len, room;
+};
+
+/* The terminal once more, by its name; -1: it cannot be had. */
+static int open_terminal(void)
+{
+    struct stat wanted, got;
+    char name[256];
+
+    if (ttyname_r(STDOUT_FILENO, name, sizeof(name)) != 0 || fstat(STDOUT_FILENO, &wanted) != 0) {
+        return -1;
+    }
+    int fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 && (fstat(fd, &got) != 0 || got.st_rdev != wanted.st_rdev)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+int draw_out_open(struct draw_out **ret, struct gd_err *err)
+{
+    struct draw_out *out = calloc(1, sizeof(*out));
+    int fd = out != NULL ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+
+    if (fd >= 0) {
+        out->file = fdopen(fd, "w");
+    }
+    if (out == NULL || out->file == NULL) {
+        int rc = gd_fail_errno(err, GD_EIO, "cannot take the terminal");
+        close_fd(fd);
+        free(out);
+        return rc;
+    }
+    out->caught = memfd_create("gradb-screen", MFD_CLOEXEC);
+    out->terminal = out->caught >= 0 ? open_terminal() : -1;
+    *ret = out;
+    return GD_OK;
+}
+
+void draw_out_close(struct draw_out *out)
+{
+    if (out == NULL) {
+        return;
+    }
+    fclose(out->file);
+    close_fd(out->caught);
+    close_fd(out->terminal);
+    free(out->waiting);
+    free(out);
+}
+
+FILE *draw_out_file(struct draw_out *out)
+{
+    return out->file;
+}
+
+void draw_out_catch(struct draw_out *out)
+{
+    if (out->terminal >= 0 && !out->catches) {
+        out->catches = dup3(out->caught, fileno(out->file), O_CLOEXEC) >= 0;
+    }
+}
+
+/* Takes what curses wrote since the last time. */
+static void collect(struct draw_out *out)
+{
+    off_t written = lseek(out->caught, 0, SEEK_CUR);
+
+    if (written <= 0) {
+        return;
+    }
+    if (out->len + (size_t)written > out->room) {
+        size_t room = (out->len + (size_t)written) * 2;
+        char *more = realloc(out->waiting, room);
+        if (more == NULL) {
+            return; /* it stays where it is */
+        }
+        out->waiting = more;
+        out->room = room;
+    }
+    ssize_t got = pread(out->caught, out->waiting + out->len, (size_t)written, 0);
+    out->len += got > 0 ? (size_t)got : 0;
+    if (lseek(out->caught, 0, SEEK_SET) != 0 || ftruncate(out->caught, 0) != 0) {
+        out->len = out->at; /* it would come twice */
+    }
+}
+
+bool draw_out_send(struct draw_out *out)
+{
+    if (!out->catches) {
+        struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+        return poll(&fd, 1, 0) != 0; /* also when it is gone: then nothing waits */
+    }
+    collect(out);
+    while (out->at < out->len) {
+        ssize_t sent = write(out->terminal, out->waiting + out->at, out->len - out->at);
+        if (sent < 0 && errno == EAGAIN) {
+            return false;
+        }
+        if (sent < 0 && errno != EINTR) {
+            break; /* it is gone */
+        }
+        out->at += sent > 0 ? (size_t)sent : 0;
+    }
+    out->at = out->len = 0;
+    return true;
+}
+
+void draw_out_release(struct draw_out *out)
+{
+    struct pollfd fd = {.fd = out->terminal, .events = POLLOUT};
+
+    if (!out->catches) {
+        return;
+    }
+    while (!draw_out_send(out) && (poll(&fd, 1, -1) >= 0 || errno == EINTR)) {
+    }
+    out->catches = dup3(STDOUT_FILENO, fileno(out->file), O_CLOEXEC) < 0;
+}

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Long work, a terminal that takes nothing, floods of hits and none: how far it is, Ctrl-C, and what goes on.
+
+The trainer is played here: it sends as much of a value as a test wants, so that what the bar says is known."""
+import contextlib
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "e2e")]
+import harness  # noqa: E402
+import test_protocol as protocol  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+pb = protocol.pb
+MIB = 1 << 20
+ROWS = 64  # of one MiB each
+
+
+class Slow(protocol.Trainer):
+    """A trainer whose net/large takes 64 MiB, and that sends them piece by piece."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.fetch = None
+        self.sent = 0
+
+    def start(self):
+        self.hello()
+        self.hear("welcome")
+        nodes = [pb.Node(id=1, name="net/large", type="Parameter", kind=pb.KIND_WEIGHT,
+                         outputs=[pb.Output(dtype=pb.FLOAT32, shape=[ROWS, MIB // 4])]),
+                 pb.Node(id=2, name="net/small", type="Parameter", kind=pb.KIND_WEIGHT,
+                         outputs=[pb.Output(dtype=pb.FLOAT32, shape=[3, 4])])]
+        self.say(graph=pb.GraphChunk(graph="net", nodes=nodes, commit=True))
+        self.stand()
+
+    def begin(self):
+        """The next Fetch, which must be of the large tensor, gets its first answer."""
+        self.fetch = self.hear("fetch")
+        self.sent = 0
+        self.say(tensor_begin=pb.TensorBegin(request=self.fetch.request, dtype=pb.FLOAT32, shape=[ROWS, MIB // 4],
+                                             bytes=ROWS * MIB, step=1))
+
+    def send(self, rows):
+        for _ in range(rows):
+            self.say(tensor_data=pb.TensorData(request=self.fetch.request, offset=self.sent * MIB, data=bytes(MIB)))
+            self.sent += 1
+
+
+@contextlib.contextmanager
+def slow_session(**options):
+    """gradb on a terminal, and a slow trainer that stands."""
+    with Terminal(program=False, **options) as t:
+        t.expect(r"listening on 127\.0\.0\.1:\d+|Listening on 127\.0\.0\.1:\d+")
+        port = int(re.search(r"istening on 127\.0\.0\.1:(\d+)", t.text()).group(1))
+        trainer = Slow(port)
+        try:
+            trainer.start()
+            t.expect(r"step 1\b")
+            yield t, trainer
+        finally:
+            trainer.close()
+
+
+class LongWork(unittest.TestCase):
+    SCREENS = ({"options": ("--tui",)}, {"options": ("--no-tui",)},
+               {"options": ("--tui",), "env": {"LC_ALL": "C"}, "term": "vt100"})
+
+    def each(self):
+        for options in self.SCREENS:
+            with self.subTest(options), slow_session(**options) as (t, trainer):
+                yield t, trainer
+
+    def small_value(self, t, trainer):
+        """The session still works: another value comes and is shown."""
+        t.send("print net/small[2]\r")
+        trainer.answer_fetch(protocol.WEIGHT)
+        t.expect(r"\[ *8\.? +9\.? +10\.? +11\.? *\]")
+
+    def test_a_bar_while_a_value_comes(self):
+        for t, trainer in self.each():
+            t.send("print net/large[63, -1]\r")
+            trainer.begin()
+            trainer.send(12)
+            t.expect(r"fetching large:0 .*\[.*\].* 12\.0 of 64\.0 MiB  \d")
+            trainer.send(20)
+            t.expect(r" 32\.0 of 64\.0 MiB")
+            trainer.send(32)
+            t.expect(r"net/large:0\[63, -1\].* = 0|= net/large:0\[63, -1\]")
+            t.expect_not("fetching")
+            self.small_value(t, trainer)
+
+    def test_ctrl_c_stops_a_fetch(self):
+        for t, trainer in self.each():
+            t.send("print net/large[0, 0]\r")
+            trainer.begin()
+            trainer.send(12)
+            t.expect(r" 12\.0 of 64\.0 MiB")
+            t.send("\x03")
+            t.expect(r"interrupted after 12\.0 of 64\.0 MiB")
+            t.expect_not("fetching")
+            stale = trainer.fetch.request
+            trainer.send(1)  # then it is told that the rest is not wanted
+            self.assertEqual(trainer.hear("cancel").request, stale)
+            self.small_value(t, trainer)
+            t.send("print net/large[0, 0]\r")
+            trainer.begin()
+            trainer.send(64)
+            t.expect(r"\$2 = |= net/large:0\[0, 0\]")
+
+    def test_ctrl_c_stops_statistics(self):
+        for t, trainer in self.each():
+            t.send("stats net/large\r")  # by a trainer that leaves them to us
+            trainer.begin()
+            trainer.send(5)
+            t.expect(r"fetching large:0 .* 5\.0 of 64\.0 MiB")
+            t.send("\x03")
+            t.expect(r"interrupted after 5\.0 of 64\.0 MiB")
+            self.small_value(t, trainer)
+
+    def test_ctrl_c_stops_an_export(self):
+        """Into a pipe that is read slowly."""
+        for t, trainer in self.each():
+            path = t.home.name + "/large.npy"
+            os.mkfifo(path + ".part")
+            t.send(f"save net/large {path}\r")
+            trainer.begin()
+            trainer.send(64)
+            with open(path + ".part", "rb") as pipe:
+                got, end = 0, time.monotonic() + harness.DEADLINE
+                while "saving net/large" not in t.text():
+                    got += len(pipe.read(MIB // 4)) if got < 40 * MIB else 0
+                    t.read(0.02)
+                    self.assertLess(time.monotonic(), end, t.text())
+                t.send("\x03")
+                drain = threading.Thread(target=pipe.read)
+                drain.start()
+                t.expect(r"interrupted after \d+\.0 of 64\.0 MiB")
+                drain.join()
+            self.assertFalse(os.path.exists(path))
+            self.assertFalse(os.path.exists(path + ".part"))
+            self.small_value(t, trainer)
+
+    def test_nothing_where_no_terminal_is(self):
+        with harness.Gradb("-nx") as gradb:
+            gradb.send("info target")
+            trainer = Slow(int(gradb.expect(r"127\.0\.0\.1:(\d+)").group(1)))
+            self.addCleanup(trainer.close)
+            trainer.start()
+            gradb.expect("step 1")
+            gradb.send("print net/large[0, 0]")
+            trainer.begin()
+            trainer.send(32)
+            threading.Event().wait(1)  # longer than it takes until a bar would be shown
+            trainer.send(32)
+            line = gradb.expect(r".").string
+            self.assertIn("net/large:0[0, 0]", line)
+
+
+def fill(slave):
+    """Sends NULs, which no terminal shows, until it takes no more."""
+    fd = os.open(os.ttyname(slave), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        while True:
+            os.write(fd, bytes(4096))
+    except BlockingIOError:
+        pass
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(fd, bytes(1))
+    os.close(fd)
+
+
+class Stuck(unittest.TestCase):
+    def connected(self, t):
+        t.expect(r"no trainer is connected")
+        return re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+
+    def test_the_training_goes_on(self):
+        """Also where the terminal takes a little: less than a picture."""
+        for room in (0, 1, 3000):
+            with self.subTest(room=room), Terminal(rows=60, cols=200, program=False) as t:
+                with t.trainer(self.connected(t), "--steps", "200") as trainer:
+                    t.expect(r"^ gradb .*step 0  stopped")
+                    t.send("trace TL max_gt=-1e9 on all\r")
+                    t.expect(r"Trace 1: TL")
+                    fill(t.slave)
+                    if room:
+                        os.read(t.master, room)
+                    t.send("\x0ccontinue\r")
+                    trainer.wait(harness.DEADLINE)  # nobody reads the screen meanwhile
+                t.expect(r"^ gradb .*  finished")
+                t.command("echo still there", r"^still there$")
+                t.send("\x0c")
+                t.expect(r"graph: \d+ nodes")
+
+    def test_keys_are_heard(self):
+        with Terminal(program=False) as t:
+            with t.trainer(self.connected(t)):
+                t.expect(r"^ gradb .*step 0  stopped")
+                t.send("continue\r")
+                t.expect(r"running")
+                fill(t.slave)
+                t.send("\x0c\x0c\x03")  # stops the training
+                t.expect(r"^ gradb .*stopped")
+
+
+class Idle(unittest.TestCase):
+    def test_nothing_is_sent_when_nothing_changes(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.wait("a screen that stands still", t.is_quiet)
+            mark = len(t.raw)
+            for _ in range(4):
+                t.read(0.5)
+            self.assertEqual(t.raw[mark:], b"")
+
+
+if __name__ == "__main__":
+    harness.main()
