@@ -56,7 +56,7 @@ static void show(struct resident_view *view)
     }
     if (view->draw == NULL && !view->no_panes) {
         bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-        view->no_panes = draw_open(utf8, &view->draw, &err) != GD_OK;
+        view->no_panes = draw_open(utf8, true, &view->draw, &err) != GD_OK;
     }
     if (view->draw != NULL) {
         draw_set_theme(view->draw, DRAW_THEME_DARK, plain ? 0 : 256);
