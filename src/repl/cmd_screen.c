@@ -68,9 +68,10 @@ static int run_winheight(struct command_call *call, struct gd_err *err)
         return screen->height(call->repl->screen_ctx, 0, err);
     }
     bool by = sign == '+' || sign == '-';
-    rc = arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, err);
-    if (rc != GD_OK) {
-        return rc;
+    if (arg_count(by ? word + 1 : word, 0, MAX_HEIGHT, &rows, NULL) != GD_OK) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.40s\" is no height: a number up to %d, +N, -N or usual is one", word,
+                       MAX_HEIGHT);
     }
     if (by) {
         int now = screen->height_now(call->repl->screen_ctx);

@@ -80,6 +80,14 @@ class Batch(unittest.TestCase):
                                       "there is\n")
         self.assertNotIn("never", done.stdout)
 
+    def test_recommended_watchpoints_are_neither_asked_about_nor_set(self):
+        program = " ".join(trainer("--steps", "5"))
+        for how in ("ask", "on"):
+            done = gradb("--batch", "-ex", f"set recommend {how}", "-ex", program, "-ex", "info watchpoints")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotIn("recommend", done.stdout)
+            self.assertIn("No watchpoints.", done.stdout)
+
     def test_commands_and_files_run_in_the_order_given(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "two.gdb")
@@ -487,6 +495,19 @@ class Terminal(unittest.TestCase):
             self.expect(r"\(y or n\) ")
             self.type("y\r")
             self.expect(r"was ended\.\r\n(?s:.*)\(gradb\) ")
+
+    def test_recommend_on_sets_them_without_a_question(self):
+        self.start("-q", *trainer("--steps", "50"), recommend="on")
+        match = self.expect(r"first step\.\r\n(?s:.*)\(gradb\) ")
+        self.assertNotIn("(y or n)", match.group())
+        self.assertRegex(match.group(), r"Watchpoint \d: TO on all: \d+ nodes")
+        self.type("recommend yes\r")
+        self.expect(r"All that is recommended is set already\.")
+
+    def test_recommend_off_says_nothing(self):
+        self.start("-q", *trainer("--steps", "50"), recommend="off")
+        match = self.expect(r"first step\.\r\n(?s:.*)\(gradb\) ")
+        self.assertNotIn("recommend", match.group())
 
     def test_nobody_is_asked_where_watchpoints_are_set(self):
         self.start("-q", "-ex", "watch TO on all", *trainer("--steps", "50"), recommend="ask")

@@ -15,6 +15,7 @@ TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1",
 ELSEWHERE = ("run -- python train.py --epochs 3", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
              "| info settings | less")
 FAIL_HERE = {
+    "disconnect": "state",  # no terminal
     "rank 2": "not_found",  # there is one process
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
     "watch weight_initialization": "state",  # before the first step only

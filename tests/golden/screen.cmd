@@ -14,6 +14,7 @@ bind C-x t layout tensor
 bind -p graph Z watch NAN on %n
 bind C-x y -
 bind
+info session
 help connect
 help screen
 help keys

@@ -1,0 +1,2 @@
+# trainer: none
+focus diagram

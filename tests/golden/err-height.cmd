@@ -1,0 +1,2 @@
+# trainer: none
+winheight tall

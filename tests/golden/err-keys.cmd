@@ -1,0 +1,2 @@
+# trainer: none
+bind F99 continue

@@ -1,0 +1,2 @@
+# trainer: none
+set theme pink
