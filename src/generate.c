@@ -24,6 +24,9 @@ static void bash_option(const struct program_option *option)
     printf(" %s%s", option->name, option->joined ? "=" : "");
 }
 
+/* For the three of them: the names that `attach` takes. */
+#define NAMES "gradb sessions 2>/dev/null | awk '$2 ~ /^[0-9]+$/ {print $1}'"
+
 static void make_bash(void)
 {
     printf("# bash completion for gradb; made by gradb --generate bash\n"
@@ -36,6 +39,10 @@ static void make_bash(void)
            "        fi\n"
            "        if [[ ${COMP_WORDS[i]} == open ]]; then\n"
            "            COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+           "            return\n"
+           "        fi\n"
+           "        if [[ ${COMP_WORDS[i]} == attach && $cur != -* ]]; then\n"
+           "            COMPREPLY=($(compgen -W \"$(" NAMES ")\" -- \"$cur\"))\n"
            "            return\n"
            "        fi\n"
            "    done\n"
@@ -109,13 +116,18 @@ static void make_zsh(void)
            "    _normal\n"
            "  elif [[ $words[1] == open ]]; then\n"
            "    _files\n"
+           "  elif [[ $words[1] == attach ]]; then\n"
+           "    local -a names=(${(f)\"$(" NAMES ")\"})\n"
+           "    compadd -a names\n"
            "  fi\n"
            "}\n"
            "_arguments -S \\\n");
     each_option(zsh_option);
     printf(
         "  '1:mode:((run\\:\"start a training program\" listen\\:\"wait for training processes\" "
-        "open\\:\"look at a training that is over\" demo\\:\"debug the example\"))' \\\n"
+        "open\\:\"look at a training that is over\" demo\\:\"debug the example\" sessions\\:\"list "
+        "the gradbs that are there\" "
+        "attach\\:\"take one of them over\"))' \\\n"
         "  '*::arguments:_gradb_rest'\n");
 }
 
@@ -146,7 +158,9 @@ static void make_fish(void)
     static const char *const modes[][2] = {{"run", "start a training program"},
                                            {"listen", "wait for training processes"},
                                            {"open", "look at a training that is over"},
-                                           {"demo", "debug the example"}};
+                                           {"demo", "debug the example"},
+                                           {"sessions", "list the gradbs that are there"},
+                                           {"attach", "take one of them over"}};
 
     printf("# fish completion for gradb; made by gradb --generate fish\n"
            "complete -c gradb -f\n");
@@ -155,6 +169,11 @@ static void make_fish(void)
                modes[i][1]);
     }
     printf("complete -c gradb -n '__fish_seen_subcommand_from run open' -F\n");
+    printf("complete -c gradb -n '__fish_seen_subcommand_from attach' -a \"(");
+    for (const char *p = NAMES; *p != '\0'; p++) { /* inside double quotes */
+        printf("%s%c", *p == '$' ? "\\" : "", *p);
+    }
+    printf(")\"\n");
     each_option(fish_option);
 }
 
@@ -184,6 +203,7 @@ static void put_roff(const char *text)
 static void put_help(const char *help)
 {
     bool example = false;
+    bool begun = false;
 
     while (help != NULL && *help != '\0') {
         size_t len = strcspn(help, "\n");
@@ -197,11 +217,15 @@ static void put_help(const char *help)
         if (len == 0) {
             puts(".PP");
         } else {
+            if (begun && strncmp(help, "Example", 7) == 0) {
+                puts(".PP");
+            }
             snprintf(line, sizeof(line), "%.*s", (int)(len - (indented ? 2 : 0)),
                      help + (indented ? 2 : 0));
             put_roff(line);
             putchar('\n');
         }
+        begun = len > 0;
         help += len + (help[len] == '\n' ? 1 : 0);
     }
     if (example) {
@@ -281,7 +305,8 @@ static void make_man(void)
         ".B gradb\n"
         "[\\fIOPTION\\fR]... [\\fBrun \\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]... | "
         "\\fBlisten\\fR "
-        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIFILE\\fR | \\fBdemo\\fR]\n"
+        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIFILE\\fR | \\fBdemo\\fR | \\fBsessions\\fR | "
+        "\\fBattach\\fR [\\fINAME\\fR]]\n"
         ".SH DESCRIPTION\n"
         "gradb stops a live training run at a step or at a single operator and shows the graph, "
         "the "
@@ -291,6 +316,10 @@ static void make_man(void)
         "programs "
         "with a gradb agent.\n"
         "What it records of a training can be looked at when that is over (\\fBopen\\fR).\n"
+        ".PP\n"
+        "A gradb on a terminal does not end when that terminal is lost: it goes on serving its "
+        "trainers as the setting on\\-hangup says. \\fBsessions\\fR lists those that are there, "
+        "\\fBattach\\fR takes one over to this terminal.\n"
         ".SH OPTIONS");
     each_option(man_option);
     puts(".SH COMMANDS\n"
@@ -327,6 +356,8 @@ static void make_man(void)
          ".TP\n.I ~/.local/state/gradb/history-*.gdhist\nStatistics of watched tensors over the "
          "last "
          "steps; the newest eight are kept.\n"
+         ".TP\n.I $XDG_RUNTIME_DIR/gradb/*.sock\nWhere \\fBattach\\fR finds the gradbs that have "
+         "a terminal or outlived it.\n"
          ".SH SEE ALSO\n"
          ".BR gdb (1)");
 }

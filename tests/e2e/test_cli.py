@@ -715,6 +715,8 @@ class Generated(unittest.TestCase):
             self.skipTest("no man here")
         self.assertEqual(done.stderr, "")
         self.assertIn("run-to NODE", done.stdout)
+        self.assertRegex(done.stdout, r"attach \[NAME\]")
+        self.assertRegex(done.stdout, r"\n +Examples:\n")
 
     def test_bash_completion_works(self):
         script = harness.run_gradb("--generate", "bash").stdout
@@ -726,7 +728,7 @@ class Generated(unittest.TestCase):
     def test_the_others_name_every_option(self):
         for shell in ("zsh", "fish"):
             text = harness.run_gradb("--generate", shell).stdout
-            for word in ("batch", "listen", "json", "color"):
+            for word in ("batch", "listen", "json", "color", "sessions", "attach"):
                 self.assertIn(word, text)
         commands = json.loads(harness.run_gradb("--generate", "json-commands").stdout)
         self.assertIn("step", [command["name"] for command in commands])
