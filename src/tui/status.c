@@ -40,13 +40,17 @@ static void add(struct status *status, int priority, const char *format, ...)
 
 /* ---- how fast it trains ---- */
 
-/* While it runs, scalars tell how far it is. */
+/* While it runs, scalars and hits tell how far it is: a flood of hits may keep scalars waiting. */
 static int64_t step_of(const struct gd_session *session)
 {
     int64_t step = session->stop.step;
 
     for (int i = 0; i < session->scalar_count; i++) {
         step = session->scalar[i].step > step ? session->scalar[i].step : step;
+    }
+    if (session->hit_count > 0) {
+        const struct gd_hit *last = &session->hits[session->hit_count - 1];
+        step = last->step > step ? last->step : step;
     }
     return step;
 }

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -164,36 +163,38 @@ class LongWork(unittest.TestCase):
             self.assertIn("net/large:0[0, 0]", line)
 
 
-def fill(slave):
-    """Sends NULs, which no terminal shows, until it takes no more."""
-    fd = os.open(os.ttyname(slave), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        while True:
-            os.write(fd, bytes(4096))
-    except BlockingIOError:
-        pass
+def fill(t, room):
+    """Sends NULs, which no terminal shows, until the terminal takes no more than about `room` bytes."""
+    fd = os.open(os.ttyname(t.slave), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    full = 0
     with contextlib.suppress(BlockingIOError):
         while True:
-            os.write(fd, bytes(1))
+            full += os.write(fd, bytes(1024))
+    if room:
+        left = full
+        while left > 0:
+            left -= len(os.read(t.master, left))
+        sent = 0
+        while sent < full - room:
+            sent += os.write(fd, bytes(min(1024, full - room - sent)))
     os.close(fd)
 
 
 class Stuck(unittest.TestCase):
     def connected(self, t):
-        t.expect(r"no trainer is connected")
+        t.expect(r"listening on 127\.0\.0\.1:\d+")
         return re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
 
     def test_the_training_goes_on(self):
         """Also where the terminal takes a little: less than a picture."""
-        for room in (0, 1, 3000):
+        for room in (0, 1000, 3000):
             with self.subTest(room=room), Terminal(rows=60, cols=200, program=False) as t:
                 with t.trainer(self.connected(t), "--steps", "200") as trainer:
                     t.expect(r"^ gradb .*step 0  stopped")
                     t.send("trace TL max_gt=-1e9 on all\r")
                     t.expect(r"Trace 1: TL")
-                    fill(t.slave)
-                    if room:
-                        os.read(t.master, room)
+                    t.wait("a screen that stands still", t.is_quiet)
+                    fill(t, room)
                     t.send("\x0ccontinue\r")
                     trainer.wait(harness.DEADLINE)  # nobody reads the screen meanwhile
                 t.expect(r"^ gradb .*  finished")
@@ -207,9 +208,46 @@ class Stuck(unittest.TestCase):
                 t.expect(r"^ gradb .*step 0  stopped")
                 t.send("continue\r")
                 t.expect(r"running")
-                fill(t.slave)
+                fill(t, 1000)
                 t.send("\x0c\x0c\x03")  # stops the training
                 t.expect(r"^ gradb .*stopped")
+
+
+class Flood(unittest.TestCase):
+    """Every node of a trainer that runs freely reports after each of its steps: thousands of hits a second."""
+
+    def pictures(self, t, count):
+        """Waits for so many; the seconds that they took. Between two of them the terminal is quiet for a moment."""
+        begin, quiet = time.monotonic(), False
+        while count > 0:
+            mark = len(t.raw)
+            t.read(0.02)
+            count -= quiet and len(t.raw) > mark
+            quiet = len(t.raw) == mark
+            self.assertLess(time.monotonic() - begin, harness.DEADLINE, "there is no moment between the pictures")
+        return time.monotonic() - begin
+
+    def test_hits_faster_than_a_person_reads(self):
+        with Terminal(rows=30, cols=100, rc="set recommend off\nset max-hits 1000\n") as t:
+            t.expect_ready()
+            t.command("trace TL max_gt=-1e9 on all", r"Trace 1")
+            t.send("layout watch\rfocus console\rcontinue &\r")
+            t.expect(r"running")
+            t.expect(r"hits.*, older ones gone")
+            typed = ""
+            for letter in "echo this was heard":
+                t.send(letter)
+                typed += letter
+                t.wait("what was typed", lambda: "(gradb) " + typed.rstrip() in t.text())
+            t.send("\r")
+            t.expect(r"^this was heard$")
+            self.assertGreater(self.pictures(t, 30), 30 / 15)  # ten a second, and some room for the machine
+            t.send("interrupt\r")
+            t.expect(r"  stopped")
+            t.command(f"info hits > {t.home.name}/hits", r"^\(gradb\) $|^\(gradb\)$")
+            said = pathlib.Path(t.home.name, "hits")
+            harness.wait_for("the hits", lambda: said.exists() and "#" in said.read_text())
+            self.assertRegex(said.read_text(), r"(?m)^[\d,]+ older ones are not kept \(set max-hits\)$")
 
 
 class Idle(unittest.TestCase):
