@@ -311,6 +311,9 @@ static void on_table_key(struct tui *tui, int key)
 
 static void on_key(struct tui *tui, int key)
 {
+    if (tui_paste_key(tui, key)) {
+        return;
+    }
     if (key == DRAW_KEY_MOUSE) {
         tui_mouse(tui);
         return;
@@ -363,6 +366,7 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
 
     (void)loop;
     (void)events;
+    tui_paste_stop(tui);
     if (tui->question != NULL) {
         tui->answer = 'n';
     } else if (!tui->executing) { /* a command that waits is interrupted by who owns the signal */
@@ -624,6 +628,7 @@ static void terminal_give(struct tui *tui)
     repl_set_ask(tui->repl, NULL, NULL);
     repl_set_lend(tui->repl, NULL, NULL);
     tui_prompt_stop(tui);
+    tui_paste_stop(tui);
     tui_guard_disarm();
     tui_form_close(tui);
     draw_close(tui->draw);
@@ -641,7 +646,7 @@ static int terminal_take(struct tui *tui, struct gd_err *err)
     watchers_init(tui);
     tui_frames_take_signals(tui); /* before curses would take them */
     tui_guard_save();
-    int rc = draw_open(tui->utf8, &tui->draw, err);
+    int rc = draw_open(tui->utf8, tui->debugger->settings.altscreen, &tui->draw, err);
     if (rc != GD_OK) {
         tui_frames_stop(tui);
         return rc;
@@ -736,7 +741,8 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     tui->dirty = tui->dirty_now = true;
     run(tui);
     terminal_give(tui);
-    if (repl_has_left(repl) && !repl_wants_quit(repl)) {
+    bool lost = tui->ended && repl_is_resident(repl); /* its SIGHUP is on its way */
+    if ((repl_has_left(repl) || lost) && !repl_wants_quit(repl)) {
         keep(tui);
     } else {
         tui_destroy(tui);

@@ -246,7 +246,7 @@ class Gone(Exception):
 class FakeMindSpore(threading.Thread):
     def __init__(self, port, version="2.0.0", backend="GPU", steps=3, graphs=None, device=0,
                  host="127.0.0.1", heartbeat=None, mindrt=True, send_version=None, break_tensor=None,
-                 send_graphs=True, introduce=True, done=True, partial=False, alternate=False):
+                 send_graphs=True, introduce=True, done=True, partial=False, alternate=False, patience=None):
         super().__init__(daemon=True)
         self.version = tuple(int(part) for part in version.split(".")[:3])
         self.spelled = send_version if send_version is not None else {
@@ -259,7 +259,10 @@ class FakeMindSpore(threading.Thread):
         self.send_graphs, self.introduce, self.done = send_graphs, introduce, done
         self.partial = partial  # Ascend: only what is watched is held
         self.alternate = alternate  # each step runs one graph, the next step the next one
-        self.channel = grpc.insecure_channel(f"{host}:{port}", options=[
+        # patience: seconds for which the server may not stir while the process waits; then it ends itself
+        alive = [("grpc.keepalive_time_ms", 1000), ("grpc.keepalive_timeout_ms", patience * 1000),
+                 ("grpc.http2.max_pings_without_data", 0)] if patience else []
+        self.channel = grpc.insecure_channel(f"{host}:{port}", options=alive + [
             ("grpc.max_send_message_length", -1), ("grpc.enable_http_proxy", 0),
             ("grpc.use_local_subchannel_pool", 1)])
         self.cur_step, self.cur_node, self.completed = 0, "", 0
