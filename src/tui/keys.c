@@ -18,6 +18,7 @@
 #define ALL       ((1u << TUI_PANE_COUNT) - 1)
 #define LISTS     (ALL & ~CONSOLE)
 #define TREE      BIT(TUI_TREE)
+#define NODE      BIT(TUI_NODE)
 #define TENSOR    BIT(TUI_TENSOR)
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
@@ -64,6 +65,7 @@ const struct tui_key tui_keys[] = {
     {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "another axis as the columns"},
     {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers, or a heat map of what is shown"},
     {0, '\r', "Enter", LISTS, false, TUI_OPEN, NULL, "open, jump to, follow"},
+    {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL, "back the way Enter led; Backspace, too"},
     {0, ' ', "Space", LISTS, false, TUI_MARK, NULL, "open or fold; switch on or off"},
     {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope"},
     {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, ""},
@@ -340,6 +342,7 @@ static enum key_group group_of(const struct tui_key *key)
     case TUI_FOLD:
     case TUI_UNFOLD:
     case TUI_OPEN:
+    case TUI_RETURN:
     case TUI_MARK:
     case TUI_BACK:
     case TUI_NEW:

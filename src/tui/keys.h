@@ -43,6 +43,7 @@ enum tui_request {
     TUI_UNFOLD,
     TUI_OPEN,   /* Enter: open, jump, follow */
     TUI_MARK,   /* Space */
+    TUI_RETURN, /* C-o: where Enter led away from */
     TUI_BACK,   /* q, Escape: a level back; never quits */
     TUI_SEARCH, /* '/': the pane's own search, typed in its last line */
     TUI_NEXT_MATCH,

@@ -297,26 +297,79 @@ static void move_up(struct node_view *view)
     view->list.cursor = at;
 }
 
+/* ---- the way back ---- */
+
+/* Numbers of nodes mean something in one graph alone. */
+static void places_settle(struct node_view *view, const struct gd_session *session)
+{
+    if (view->places.session != session || view->places.generation != session->graph_generation) {
+        view->places.session = session;
+        view->places.generation = session->graph_generation;
+        view->places.count = 0;
+    }
+}
+
+static void places_add(struct node_view *view, const struct gd_session *session, gd_node_id node)
+{
+    places_settle(view, session);
+    if (view->places.count == NODE_PLACES) {
+        view->places.count--;
+        memmove(view->places.node, view->places.node + 1,
+                view->places.count * sizeof(view->places.node[0]));
+    }
+    view->places.node[view->places.count++] = node;
+}
+
+static void select_node(struct tui *tui, const struct gd_session *session, gd_node_id node)
+{
+    struct gd_buf line = GD_BUF_INIT(1 << 16);
+
+    gd_buf_puts(&line, "node ");
+    tui_add_name(&line, gd_graph_name(session->graph, node));
+    tui_run_line(tui, gd_buf_text(&line));
+    gd_buf_deinit(&line);
+    tui_tree_show(tui, node); /* also when it is the current one already, and the cursor was not */
+}
+
+static void go_back(struct tui *tui)
+{
+    struct node_view *view = view_of(tui);
+    struct gd_session *session = tui->tree.session;
+
+    if (session == NULL || tui->executing) {
+        return;
+    }
+    places_settle(view, session);
+    while (view->places.count > 0) {
+        gd_node_id node = view->places.node[--view->places.count];
+        if (node != view->node) {
+            select_node(tui, session, node);
+            return;
+        }
+    }
+}
+
 /* Enter: the node at the other end of an edge, or the hit, becomes the current one. */
 static void follow(struct tui *tui)
 {
     struct gd_session *session = tui->tree.session;
-    const struct node_item *item = selected(view_of(tui));
-    struct gd_buf line = GD_BUF_INIT(1 << 16);
+    struct node_view *view = view_of(tui);
+    const struct node_item *item = selected(view);
+    char line[48];
 
     if (item == NULL || session == NULL || tui->executing || item->node == GD_NO_NODE) {
         return;
     }
-    gd_node_id node = item->node;
     if (item->kind == NODE_HIT) {
-        gd_buf_printf(&line, "hit %llu", (unsigned long long)item->number);
-    } else {
-        gd_buf_puts(&line, "node ");
-        tui_add_name(&line, gd_graph_name(session->graph, node));
+        snprintf(line, sizeof(line), "hit %llu", (unsigned long long)item->number);
+        tui_run_line(tui, line);
+        tui_tree_show(tui, item->node);
+        return;
     }
-    tui_run_line(tui, gd_buf_text(&line));
-    gd_buf_deinit(&line);
-    tui_tree_show(tui, node); /* also when it is the current one already, and the cursor was not */
+    if (view->node != GD_NO_NODE && view->node != item->node) {
+        places_add(view, session, view->node);
+    }
+    select_node(tui, session, item->node);
 }
 
 static void node_request(struct tui *tui, enum tui_request request)
@@ -330,6 +383,7 @@ static void node_request(struct tui *tui, enum tui_request request)
     case TUI_UP: move_up(view); break;
     case TUI_DOWN: move_down(view); break;
     case TUI_OPEN: follow(tui); break;
+    case TUI_RETURN: go_back(tui); break;
     case TUI_BACK: view->list.pattern[0] = '\0'; break;
     default: tui_list_request(&view->list, &list_ops, tui, request); break;
     }
@@ -337,7 +391,14 @@ static void node_request(struct tui *tui, enum tui_request request)
 
 static bool node_key(struct tui *tui, int key)
 {
-    return tui_list_key(&view_of(tui)->list, &list_ops, tui, key);
+    if (tui_list_key(&view_of(tui)->list, &list_ops, tui, key)) {
+        return true;
+    }
+    bool back = key == DRAW_KEY_BACKSPACE || key == 0x7f; /* as the terminal calls it */
+    if (back) {
+        go_back(tui);
+    }
+    return back;
 }
 
 static bool node_has_search(struct tui *tui)

@@ -29,6 +29,8 @@ struct node_line {  /* one row; an item that is long has several */
     enum draw_style style;
 };
 
+#define NODE_PLACES 64 /* kept of the way that was gone */
+
 struct node_view {
     struct tui_list list;
     struct gd_buf text;
@@ -40,6 +42,12 @@ struct node_view {
     gd_node_id node;   /* whose cursor it is */
     gd_scope_id scope; /* likewise */
     const struct gd_session *session;
+    struct { /* where Enter led away from, the latest last */
+        gd_node_id node[NODE_PLACES];
+        size_t count;
+        const struct gd_session *session; /* only compared; whose nodes they are */
+        uint64_t generation;
+    } places;
     struct { /* hits of this stop at the node, counted when one is new */
         uint64_t seen, sequence;
         gd_node_id node;

@@ -7,7 +7,7 @@ import numpy as np
 
 import harness
 from terminal import Terminal
-from value_trainer import DTYPES, Value, value_trainer
+from value_trainer import DTYPES, Value, pb, value_trainer
 
 HEAD = re.compile(r"  \[([\d, ]*)\] = (.*?) *(?:│.*)?$", re.MULTILINE)
 BIG = 10000  # rows and columns of a tensor of 100 million elements
@@ -204,6 +204,81 @@ class HeatMap(unittest.TestCase):
                 t.expect("heat by rank")
                 t.send("tensor -heat off\r")
                 t.expect("nan +inf +-inf$")
+
+
+class NodePane(unittest.TestCase):
+    LONG = "very/" * 40 + "long"
+
+    def nodes(self):
+        """Behind the trainer's two."""
+        out = [pb.Output(dtype=pb.FLOAT32, shape=[4])]
+        return [pb.Node(id=3, name="wide", type="Concat", order=3, outputs=out,
+                        inputs=[pb.Input(node=1)] * 1000,
+                        attrs=[pb.Attr(name="axis", value="0"), pb.Attr(name="note", value="a\x1b[31mb")]),
+                pb.Node(id=4, name="sink", type="Print", order=4, inputs=[pb.Input(node=3)]),
+                pb.Node(id=5, name=self.LONG, type="Relu", order=5, outputs=out, inputs=[pb.Input(node=1)]),
+                pb.Node(id=6, name="\u5c64/e\u0301/x\u202ey", type="Relu", order=6, outputs=out,
+                        inputs=[pb.Input(node=1)])]
+
+    def at(self, t, node):
+        """The node is selected, and the node pane has the focus."""
+        t.send(f"node {node}\rfocus node\r")
+        t.wait("the node pane to have the focus", lambda: t.screen.cursor.hidden)
+
+    def test_follow_and_back(self):
+        values = {"w": Value(np.linspace(0, 1, 4, dtype=np.float32)), "v": None}
+        with ValueTerminal(cols=100, rows=30) as t, value_trainer(t, values, self.nodes()):
+            self.at(t, "sink")
+            t.expect(r"│type Print, ")
+            t.expect(r"│inputs")
+            t.send("/wide\r\r")
+            t.expect(r"│type Concat, ")
+            t.expect(r"axis=0 note=a\\x1b\[31mb")
+            t.expect(r"│inputs")
+            t.send("/w:0\r\r")
+            t.expect(r"│type Made, .*number 1 in order")
+            t.expect(r":0 float32 \(4,\) .*min=0 ")
+            t.send("\x0f")
+            t.expect(r"│type Concat, ")
+            t.send("\x7f")
+            t.expect(r"│type Print, ")
+            t.send("\x0f\x7f")  # nowhere to go: nothing happens
+            t.console()
+            t.command("node wide", r"│type Concat, ")
+
+    def test_a_thousand_inputs(self):
+        with ValueTerminal(cols=100, rows=30) as t, \
+                value_trainer(t, {"w": Value(np.ones(4, np.float32)), "v": None}, self.nodes()):
+            self.at(t, "wide")
+            t.expect(r"│type Concat, ")
+            t.send("G")
+            t.expect(r"sink \(of :0\)")
+            t.send("/800 more\r")
+            t.expect(r"and 800 more: see info node")
+
+    def test_what_is_not_there(self):
+        with ValueTerminal(cols=100, rows=30) as t, value_trainer(t, {"w": None, "v": None}, self.nodes()):
+            self.at(t, "w")
+            t.expect(r":0 float32 \(2,\) \(the value was not kept\)")
+            t.console()
+            t.command("node sink", r"│type Print, ")
+            t.expect_not(r"│outputs")
+
+    def test_names(self):
+        """Long ones are folded, wide characters take two columns, what could move text is spelt out."""
+        for charset in ("C.UTF-8", "C"):
+            with self.subTest(charset=charset), ValueTerminal(cols=100, rows=30, env={"LC_ALL": charset}) as t, \
+                    value_trainer(t, {"w": Value(np.ones(4, np.float32)), "v": None}, self.nodes()):
+                self.at(t, self.LONG)
+                t.expect(r"type Relu, .*number 5")
+                t.console()
+                t.command("graph-no-such", r"error")
+                t.send("layout graph\r")
+                t.expect(r"\\u\{202e\}|\?|x")
+                if charset == "C":
+                    self.assertEqual({byte for byte in t.raw if byte > 0x7e}, set())
+                else:
+                    t.expect("\u5c64")
 
 
 if __name__ == "__main__":
