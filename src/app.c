@@ -16,6 +16,7 @@
 #include "repl/line.h"
 #include "repl/repl.h"
 #include "resident.h"
+#include "tui/guard.h"
 #include "tui/tui.h"
 
 #define STATUS_FAILED      1
@@ -79,6 +80,18 @@ static void start_signal(struct app *app, ev_signal *watcher,
     watcher->data = app;
     ev_signal_start(app->loop, watcher);
     ev_unref(app->loop); /* signals alone keep nothing alive */
+}
+
+/* A Ctrl-C too many does not leave half done what is left to do: it is short. */
+static void signals_block(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 static void stop_signal(struct app *app, ev_signal *watcher)
@@ -201,6 +214,9 @@ static bool next_terminal(struct app *app)
 static void run_terminals(struct app *app, bool panes)
 {
     do {
+        if (app->terminal) {
+            tui_guard_begin();
+        }
         if (!panes) {
             resident_replay(app->resident, wants_color(app->options));
             repl_run_prompt(app->repl); /* until the end, or until panes are wanted */
@@ -210,13 +226,14 @@ static void run_terminals(struct app *app, bool panes)
             panes = true;
             if (tui_run(app->loop, app->repl, &err) != GD_OK) {
                 fprintf(stderr, "error: %s\n", err.text);
-                return;
+                break;
             }
         }
         while (!repl_wants_quit(app->repl) && app->resident != NULL && !repl_has_left(app->repl)) {
             ev_run(app->loop, EVRUN_ONCE); /* the SIGHUP that a front end's end announced */
         }
     } while (!repl_wants_quit(app->repl) && app->resident != NULL && next_terminal(app));
+    tui_guard_end();
     tui_forget();
 }
 
@@ -296,6 +313,7 @@ int app_run(const struct app_options *options)
         }
         status = run_front_end(&app);
         repl_end(app.repl);
+        signals_block();
         stop_signal(&app, &app.interrupt);
         stop_signal(&app, &app.terminate);
         stop_signal(&app, &app.hangup);

@@ -27,6 +27,7 @@ struct line {
     ev_io input;
     ev_signal winch;
     ev_signal cont;
+    ev_signal suspend;
     struct gd_buf pending; /* bytes of a pipe that are no line yet */
     char *answer;          /* what was typed to a question; NULL while it is asked */
     /* paging */
@@ -74,7 +75,7 @@ void line_history_load(struct repl *repl)
     char path[4096];
 
     using_history();
-    clear_history(); /* panes and prompt may take turns */
+    rl_clear_history(); /* panes and prompt may take turns */
     stifle_history(repl->debugger->settings.history_size);
     if (history_path(path, sizeof(path))) {
         read_history(path);
@@ -315,6 +316,51 @@ static bool line_ask(void *ctx, const char *question)
     }
 }
 
+/* ---- readline between two prompts ---- */
+
+/* readline's own C-g jumps out to where its caller stood. With keys that were pushed back that
+ * place may have returned already, and the jump ends in ruins: so it is done without a jump. */
+static int stop_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    rl_ding();
+    rl_clear_message();
+    rl_clear_pending_input();
+    rl_deactivate_mark();
+    rl_numeric_arg = 1;
+    rl_explicit_arg = 0;
+    rl_last_func = NULL;
+    return 0;
+}
+
+void line_take_abort_keys(void)
+{
+    const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
+
+    rl_initialize(); /* what the user binds is bound now */
+    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+        char **keys = rl_invoking_keyseqs_in_map(rl_abort, maps[i]);
+        for (char **key = keys; key != NULL && *key != NULL; key++) {
+            rl_bind_keyseq_in_map(*key, stop_key, maps[i]);
+            free(*key);
+        }
+        free(keys);
+    }
+}
+
+void line_put_away(void)
+{
+    rl_callback_sigcleanup();
+    HIST_ENTRY *entry = current_history();
+    if (entry != NULL) {
+        entry->data = NULL; /* an older end of the list of changes that is freed below */
+    }
+    rl_initialize(); /* an empty line at the end of the history */
+    rl_free_undo_list();
+    rl_callback_handler_remove();
+}
+
 /* ---- the terminal ---- */
 
 static void on_line(char *text);
@@ -328,8 +374,7 @@ static void show_prompt(struct line *line)
 static void hide_prompt(struct line *line)
 {
     if (line->at_prompt) {
-        rl_callback_sigcleanup(); /* what began with this prompt ends with it */
-        rl_callback_handler_remove();
+        line_put_away();
         line->at_prompt = false;
     }
 }
@@ -366,6 +411,27 @@ static void execute(struct line *line, const char *text)
     }
 }
 
+/* Several were pasted: the prompt shows each before what it does. */
+static void execute_lines(struct line *line, char *text)
+{
+    char *rest = text;
+    bool first = true;
+
+    for (char *one = strsep(&rest, "\n"); one != NULL; one = strsep(&rest, "\n")) {
+        if (line->repl->quit || line->left || line->repl->left) {
+            return;
+        }
+        if (!first) {
+            const char *prompt = repl_prompt(line->repl);
+            write_all(STDOUT_FILENO, prompt, strlen(prompt));
+            write_all(STDOUT_FILENO, one, strlen(one));
+            write_all(STDOUT_FILENO, "\n", 1);
+        }
+        first = false;
+        execute(line, one);
+    }
+}
+
 /* End of input: as gdb, on a line of its own, with the question that quit asks. */
 static void end_of_input(struct line *line)
 {
@@ -392,7 +458,7 @@ static void on_line(char *text)
     if (text == NULL) {
         end_of_input(line);
     } else {
-        execute(line, text);
+        execute_lines(line, text);
     }
     free(text);
     if (line->left || line->repl->left) {
@@ -451,10 +517,27 @@ static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
 
     (void)loop;
     (void)events;
+    take_width(line);
     if (line->at_prompt) { /* the shell had the terminal meanwhile */
+        rl_deprep_terminal();
         rl_prep_terminal(1);
+        rl_resize_terminal();
         rl_forced_update_display();
     }
+}
+
+/* Ctrl-Z: the shell gets the terminal as it was. */
+static void on_suspend(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct line *line = watcher->data;
+
+    (void)events;
+    ev_signal_stop(loop, watcher); /* the signal does what it usually does again */
+    if (line->at_prompt) {
+        rl_deprep_terminal();
+    }
+    raise(SIGTSTP); /* on_cont does the rest */
+    ev_signal_start(loop, watcher);
 }
 
 void line_interrupt(struct repl *repl)
@@ -465,9 +548,6 @@ void line_interrupt(struct repl *repl)
         return;
     }
     hide_prompt(line);
-    rl_callback_sigcleanup(); /* a search or a key of several bytes was under way */
-    rl_free_line_state();
-    rl_replace_line("", 0);
     write_all(STDOUT_FILENO, "^C\n", 3);
     if (repl->body.kind != BODY_NONE) {
         repl_body_drop(repl);
@@ -574,6 +654,7 @@ static void start_terminal(struct line *line)
     rl_completion_query_items = 200;
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
+    line_take_abort_keys();
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);
@@ -584,6 +665,9 @@ static void start_terminal(struct line *line)
     ev_signal_init(&line->cont, on_cont, SIGCONT);
     line->cont.data = line;
     ev_signal_start(repl->loop, &line->cont);
+    ev_signal_init(&line->suspend, on_suspend, SIGTSTP);
+    line->suspend.data = line;
+    ev_signal_start(repl->loop, &line->suspend);
     repl_set_ask(repl, line_ask, line);
     repl->asks_in_line = true;
     repl_offer_at_prompt(repl);
@@ -596,6 +680,7 @@ static void end_terminal(struct line *line)
     line_history_save(line->repl);
     ev_signal_stop(line->repl->loop, &line->winch);
     ev_signal_stop(line->repl->loop, &line->cont);
+    ev_signal_stop(line->repl->loop, &line->suspend);
     repl_set_ask(line->repl, NULL, NULL);
     line->repl->asks_in_line = false;
 }

@@ -13,6 +13,12 @@ void line_interrupt(struct repl *repl);
 /* Ends repl_run_prompt without ending the session. From a key of readline's. */
 void line_leave(struct repl *repl);
 
+/* Before the first prompt: the keys that give up what is under way do so without a jump. */
+void line_take_abort_keys(void);
+/* Ends readline's prompt with all that was under way at it: a search, a count, a line of the
+ * history that was changed. The next prompt begins with nothing. */
+void line_put_away(void);
+
 /* For a front end that shows readline's line itself (the panes). */
 void line_history_load(struct repl *repl); /* readline's list from the file */
 void line_history_save(struct repl *repl);

@@ -11,9 +11,13 @@
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT, SIGTERM, SIGHUP};
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
 
+static const char prompt_restore[] = "\033[?2004l"; /* bracketed paste, which readline turns on */
+
 static struct {
     struct termios termios;
     bool have_termios;
+    bool installed;
+    bool at_prompt; /* between tui_guard_begin and tui_guard_end */
     char restore[256];
     size_t restore_len;
     struct sigaction before[FATAL_COUNT];
@@ -39,6 +43,9 @@ static void restore_and_raise(int number)
 void tui_guard_save(void)
 {
     guard.have_termios = tcgetattr(STDIN_FILENO, &guard.termios) == 0;
+    if (guard.installed) {
+        return;
+    }
     for (size_t i = 0; i < FATAL_COUNT; i++) {
         sigaction(fatal[i], NULL, &guard.before[i]);
     }
@@ -51,24 +58,48 @@ static bool is_fault(int number)
     return number != SIGTERM && number != SIGHUP && number != SIGQUIT;
 }
 
-void tui_guard_arm(const char *restore)
+static void install(void)
 {
-    size_t len = strlen(restore);
-    guard.restore_len = len < sizeof(guard.restore) ? len : sizeof(guard.restore);
-    memcpy(guard.restore, restore, guard.restore_len);
-    for (size_t i = 0; i < FATAL_COUNT; i++) {
+    for (size_t i = 0; i < FATAL_COUNT && !guard.installed; i++) {
         struct sigaction action = {.sa_handler = restore_and_raise};
         sigfillset(&action.sa_mask);
         if (is_fault(fatal[i]) || guard.before[i].sa_handler == SIG_DFL) {
             sigaction(fatal[i], &action, NULL);
         }
     }
+    guard.installed = true;
+}
+
+void tui_guard_arm(const char *restore)
+{
+    size_t len = strlen(restore);
+    guard.restore_len = len < sizeof(guard.restore) ? len : sizeof(guard.restore);
+    memcpy(guard.restore, restore, guard.restore_len);
+    install();
 }
 
 void tui_guard_disarm(void)
 {
-    for (size_t i = 0; i < FATAL_COUNT; i++) {
+    if (guard.at_prompt) {
+        tui_guard_arm(prompt_restore);
+        return;
+    }
+    for (size_t i = 0; i < FATAL_COUNT && guard.installed; i++) {
         sigaction(fatal[i], &guard.before[i], NULL);
     }
+    guard.installed = false;
     guard.restore_len = 0;
+}
+
+void tui_guard_begin(void)
+{
+    tui_guard_save();
+    guard.at_prompt = true;
+    tui_guard_arm(prompt_restore);
+}
+
+void tui_guard_end(void)
+{
+    guard.at_prompt = false;
+    tui_guard_disarm();
 }

@@ -13,6 +13,11 @@ struct draw;
 void tui_guard_save(void);
 /* After draw_open: `restore` (copied) is written to stdout when a fatal signal comes. */
 void tui_guard_arm(const char *restore);
-void tui_guard_disarm(void); /* hands the signals back */
+void tui_guard_disarm(void); /* hands the signals back, or to the prompt's guard */
+
+/* Around all that a terminal is used for: the prompt changes its settings, too. Again for another
+ * terminal on stdin. */
+void tui_guard_begin(void);
+void tui_guard_end(void);
 
 #endif

@@ -57,9 +57,12 @@ static void on_line(char *text)
         tui_run_line(active, "quit"); /* C-d on an empty line, as in gdb */
         return;
     }
-    if (!tui_offer_line(active, text)) {
-        line_remember(active->repl, text);
-        tui_run_line(active, text);
+    char *rest = text; /* several lines may have been pasted */
+    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
+        if (!tui_offer_line(active, line)) {
+            line_remember(active->repl, line);
+            tui_run_line(active, line);
+        }
     }
     free(text);
 }
@@ -107,9 +110,8 @@ static int leave_key(int count, int key)
 
 /* ---- ours ---- */
 
-static void install(struct tui *tui)
+static void install(void)
 {
-    (void)tui;
     rl_callback_handler_install("", on_line);
 }
 
@@ -136,14 +138,14 @@ void tui_prompt_start(struct tui *tui)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     take_hooks(true);
+    line_take_abort_keys();
     line_history_load(tui->repl);
-    install(tui);
+    install();
 }
 
 void tui_prompt_stop(struct tui *tui)
 {
-    rl_callback_sigcleanup(); /* what began with this prompt ends with it */
-    rl_callback_handler_remove();
+    line_put_away();
     line_history_save(tui->repl);
     take_hooks(false);
     active = NULL;
@@ -151,9 +153,19 @@ void tui_prompt_stop(struct tui *tui)
 
 void tui_prompt_clear(struct tui *tui)
 {
-    rl_free_line_state();
-    rl_callback_sigcleanup();
-    rl_replace_line("", 0);
+    line_put_away();
+    install();
+    tui->meta = false;
+    tui_changed(tui);
+}
+
+/* Into the line, however many lines it is: Enter runs them. */
+void tui_prompt_paste(struct tui *tui, const char *text)
+{
+    rl_callback_sigcleanup(); /* no search goes on in it */
+    tui->meta = false;
+    tui->console.back = 0;
+    rl_insert_text(text);
     tui_changed(tui);
 }
 
@@ -249,8 +261,7 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
 
 void tui_prompt_plain(struct tui *tui)
 {
-    rl_callback_sigcleanup(); /* what began with this prompt ends with it */
-    rl_callback_handler_remove();
+    line_put_away();
     line_history_save(tui->repl);
     take_hooks(false);
     rl_catch_signals = 0;

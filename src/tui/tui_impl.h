@@ -162,6 +162,8 @@ struct tui {
     /* input for readline, and lines that it finished */
     unsigned char typed[64];
     size_t typed_len, typed_at;
+    bool pasting; /* what comes was not typed */
+    struct gd_buf pasted;
     bool meta;    /* Escape was typed: it belongs to the next key */
     char **queue; /* lines to run, oldest first */
     size_t queue_count;
@@ -215,6 +217,10 @@ void tui_frames_start(struct tui *tui);
 void tui_frames_stop(struct tui *tui);
 void tui_take_size(struct tui *tui); /* the terminal's size may be another one */
 
+/* paste.c: text that was pasted is never taken for keys. True: the key was part of it. */
+bool tui_paste_key(struct tui *tui, int key);
+void tui_paste_stop(struct tui *tui); /* the rest of it does not come */
+
 /* mouse.c */
 void tui_mouse_follow(struct tui *tui); /* as `set mouse` says */
 void tui_mouse(struct tui *tui);        /* behind DRAW_KEY_MOUSE */
@@ -264,6 +270,7 @@ void tui_prompt_start(struct tui *tui);
 void tui_prompt_stop(struct tui *tui);
 void tui_prompt_key(struct tui *tui, int key);
 void tui_prompt_clear(struct tui *tui);
+void tui_prompt_paste(struct tui *tui, const char *text);
 /* The line as it stands; *cursor is the column within the prompt and the line together. */
 void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused);
 /* readline on the real terminal until C-x a or quit. */

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Text that was pasted. A line of it may be full of letters that are keys of the lists, so it is
+ * gathered to its end and put into the prompt, or into the field of a form, and nothing of it runs
+ * before somebody has seen it and typed Enter.
+ */
+#include <limits.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "tui/tui_impl.h"
+
+#define MOST ((size_t)1 << 20) /* bytes; what is beyond them is dropped */
+
+/* Line ends come as carriage returns; other control characters have no business in a line. */
+static void gather(struct tui *tui, int key)
+{
+    char bytes[MB_LEN_MAX];
+    mbstate_t state = {0};
+
+    if (key == '\r') {
+        key = '\n';
+    }
+    if ((key < ' ' && key != '\n' && key != '\t') || key == 0x7f || key >= DRAW_KEY_UP) {
+        return;
+    }
+    size_t len = wcrtomb(bytes, (wchar_t)key, &state);
+    if (len != (size_t)-1) {
+        gd_buf_add(&tui->pasted, bytes, len);
+    }
+}
+
+/* A field is one line: the first of them. */
+static void into_form(struct tui *tui, const char *text)
+{
+    mbstate_t state = {0};
+    wchar_t wide;
+
+    for (size_t len; *text != '\0' && *text != '\n'; text += len) {
+        len = mbrtowc(&wide, text, strlen(text), &state);
+        if (len == 0 || len > MB_LEN_MAX) {
+            return;
+        }
+        if (wide >= L' ') {
+            tui_form_key(tui, (int)wide);
+        }
+    }
+}
+
+static void paste(struct tui *tui)
+{
+    const char *text = gd_buf_text(&tui->pasted);
+
+    if (tui->question != NULL || tui->help) {
+        return; /* neither is answered by a paste */
+    }
+    if (tui->form != NULL) {
+        into_form(tui, text);
+    } else {
+        tui->prefix = 0;
+        tui_focus(tui, TUI_CONSOLE);
+        tui_prompt_paste(tui, text);
+    }
+}
+
+bool tui_paste_key(struct tui *tui, int key)
+{
+    if (key == DRAW_KEY_PASTE) {
+        tui_paste_stop(tui);
+        gd_buf_init(&tui->pasted, MOST);
+        tui->pasting = true;
+    } else if (key == DRAW_KEY_PASTE_END) {
+        if (tui->pasting) {
+            paste(tui);
+        }
+        tui_paste_stop(tui);
+    } else if (tui->pasting) {
+        gather(tui, key);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void tui_paste_stop(struct tui *tui)
+{
+    gd_buf_deinit(&tui->pasted);
+    tui->pasting = false;
+}

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""However the program ends or stops, in the panes and at the prompt, the terminal is as it was: its settings, the
+screen, the cursor, the keypad, bracketed paste, the mouse. And what is pasted never runs as keys."""
+import os
+import re
+import signal
+import termios
+import unittest
+
+import harness
+from terminal import NEXT_PANE, PLAIN, Terminal
+
+SHELL = ("sh", "-c", 'set -m; "$@"; echo "shell $?"; stty size; read -r line; fg; echo "shell $?"; read -r line', "sh")
+RC = "set recommend off\nset confirm off\nset mouse on\n"
+PASTE = "\x1b[200~%s\x1b[201~"
+
+
+def modes(raw):
+    """What the private modes are at the end: {number: set}."""
+    found = {}
+    for numbers, way in re.findall(rb"\x1b\[\?([0-9;]+)([hl])", raw):
+        for number in numbers.split(b";"):
+            found[int(number)] = way == b"h"
+    return found
+
+
+class Case(unittest.TestCase):
+    def check_restored(self, t, settings=True):
+        now = modes(t.raw)
+        for number in (1, 47, 1047, 1049, 1000, 1002, 1003, 1006, 2004):
+            self.assertFalse(now.get(number, False), f"mode {number} is still on: {t.raw[-400:]!r}")
+        self.assertTrue(now.get(25, True), "the cursor is hidden")
+        keypads = re.findall(rb"\x1b[=>]", t.raw)
+        self.assertIn(keypads[-1:], ([], [b"\x1b>"]), "the keypad sends sequences")
+        if settings:
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+
+    def open(self, panes, **more):
+        t = Terminal(term="xterm-256color", rc=RC, program=False, options=("--tui",) if panes else ("--no-tui",), **more)
+        return t
+
+    def ready(self, t, panes):
+        if panes:
+            t.expect_raw(b"no trainer")
+            t.expect_raw(b"\x1b[?2004h")
+            t.expect_raw(b"1000h")
+        t.expect_raw(b"gradb)")
+        self.assertNotEqual(termios.tcgetattr(t.slave), t.before)
+
+
+class Ends(Case):
+    def check(self, end, statuses, **more):
+        """statuses: those it may end with; None any but 0."""
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes, **more) as t:
+                self.ready(t, panes)
+                end(t)
+                status = t.wait_exit()
+                if statuses is None:
+                    self.assertNotEqual(status, 0)
+                else:
+                    self.assertIn(status, statuses)
+                self.check_restored(t)
+
+    def check_signal(self, number, statuses):
+        self.check(lambda t: os.kill(t.process.pid, number), statuses)
+
+    def test_quit(self):
+        self.check(lambda t: t.send("quit\r"), (0,))
+
+    def test_end_of_input(self):
+        self.check(lambda t: t.send("\x04"), (0,))
+
+    def test_quit_in_a_file(self):
+        def source(t):
+            path = os.path.join(t.home.name, "quit.gradb")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("echo before\nquit\necho behind\n")
+            t.send(f"source {path}\r")
+
+        self.check(source, (0,))
+
+    def test_interrupt_then_quit(self):
+        def interrupt(t):
+            t.send("half a line\x12half")  # a search of the history is open, too
+            t.expect_raw(b"i-search")
+            t.send("\x03")
+            mark = len(t.raw)
+            t.send("echo all of $(it)\r")
+            t.expect_raw(b"all of", mark)
+            t.send("quit\r")
+
+        self.check(interrupt, (0,))
+
+    def test_terminate(self):
+        self.check_signal(signal.SIGTERM, (128 + signal.SIGTERM,))
+
+    def test_fault(self):
+        self.check_signal(signal.SIGSEGV, None)
+
+    def test_bus_error(self):
+        self.check_signal(signal.SIGBUS, None)
+
+    def test_abort(self):  # a failed assertion ends in it
+        self.check_signal(signal.SIGABRT, None)
+
+    def test_illegal(self):
+        self.check_signal(signal.SIGILL, None)
+
+    def test_quit_key(self):
+        self.check_signal(signal.SIGQUIT, (-signal.SIGQUIT,))
+
+
+class Stops(Case):
+    """Ctrl-Z gives the terminal to the shell, fg takes it back."""
+
+    def check(self, panes, resized):
+        with self.open(panes, start=SHELL) as t:
+            self.ready(t, panes)
+            t.send("half")
+            t.expect_raw(b"half")
+            mark = len(t.raw)
+            t.send("\x1a")
+            t.expect_raw(b"shell ", mark)
+            self.assertRegex(t.raw[mark:], rb"shell (146|148|20)")
+            self.check_restored(t)
+            if resized:
+                t.resize(31, 97)
+            mark = len(t.raw)
+            t.send("\n")
+            if panes:
+                t.expect_raw(b"\x1b[?1049h", mark)
+                t.expect_raw(b"1000h", mark)
+            t.expect_raw(b"\x1b[?2004h", mark)
+            t.expect_raw(b"half", mark)
+            if resized and panes:
+                t.wait("the status in row 31", lambda: "gradb" in t.screen.display[30])
+            t.send("\x15echo again\r")
+            t.expect_raw(b"again", mark)
+            mark = len(t.raw)
+            t.send("quit\r")
+            t.expect_raw(b"shell 0", mark)
+            self.check_restored(t)
+
+    def test_panes(self):
+        self.check(True, False)
+
+    def test_panes_resized(self):
+        self.check(True, True)
+
+    def test_prompt(self):
+        self.check(False, False)
+
+    def test_prompt_resized(self):
+        self.check(False, True)
+
+
+class Paste(Case):
+    def test_lists_take_no_paste_for_keys(self):
+        with Terminal(term="xterm-256color", rc=RC) as t:
+            t.expect_raw(b"gradb)")
+            t.expect_raw(b"stopped")
+            t.send(NEXT_PANE)
+            mark = len(t.raw)
+            t.send(PASTE % "csdq?\x18aecho one\recho two")
+            t.expect_raw(b"csdq?aecho one", mark)  # all of it is in the prompt, and nothing ran
+            self.assertNotIn(b"Continuing", t.raw)
+            t.send("\x03")
+            mark = len(t.raw)
+            t.send(PASTE % "echo wo\u00e4rd\recho and more")
+            t.expect_raw("echo wo\u00e4rd".encode(), mark)
+            mark = len(t.raw)
+            t.send("\r")
+            t.expect(r"^and more$")
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+    def test_broken_off(self):
+        """A paste whose end never comes is ended by Ctrl-C."""
+        with self.open(True) as t:
+            self.ready(t, True)
+            t.send("\x1b[200~quit\r")
+            self.assertTrue(t.is_quiet() or t.process.poll() is None)
+            t.send("\x03")
+            mark = len(t.raw)
+            t.send("echo keys again\r")
+            t.expect_raw(b"keys again", mark)
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+
+    def test_prompt(self):
+        with self.open(False) as t:
+            self.ready(t, False)
+            t.expect_raw(b"\x1b[?2004h")
+            mark = len(t.raw)
+            t.send(PASTE % "echo o\\\\ne\necho two" + "\r")
+            t.expect_raw(b"\r\ntwo", mark)
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+
+class Prompt(Case):
+    def test_giving_up_what_was_pushed_back(self):
+        """Keys that readline pushes back, ended by C-g, at the prompt and in the panes."""
+        keys = ["\x12", "\x12a", "\x1b3", "\x1b3\x1b-", "\x18", "\x1b", "\x12\x1b", "\x12\x18", "\x12ab\x1b3", "\x15abc\x1b2",
+                "\x1bp", "\x1bpab", "\x16", "\x1d", "\x12a\x1b[", "\x1b3\x18("]
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes) as t:
+                self.ready(t, panes)
+                for first in keys:
+                    for last in ("\x07", "\x18\x07", "\x1b\x07", "\x03", PLAIN + PLAIN):
+                        t.send(first + last)
+                t.send("\x03\x07\x15")
+                mark = len(t.raw)
+                t.send("echo sti" + "ll here\r")
+                t.expect_raw(b"still here", mark)
+                t.send("\x15quit\r")
+                self.assertEqual(t.wait_exit(), 0)
+                self.check_restored(t)
+
+    def test_no_terminal_type(self):
+        with Terminal(term="", rc=RC, program=False) as t:
+            t.expect(r"No panes: this terminal cannot show them")
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.assertNotIn(b"\x1b[?1049h", t.raw)
+
+    def test_dumb_terminal(self):
+        with Terminal(term="dumb", rc=RC, program=False) as t:
+            t.expect(r"No panes: this terminal cannot show them")
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.assertNotIn(b"\x1b[?", t.raw)
+
+
+if __name__ == "__main__":
+    harness.main()
