@@ -11,6 +11,7 @@
 #include <wchar.h>
 
 #include "tui/draw_out.h"
+#include "tui/one_screen.h"
 #include "tui/style.h"
 #include "tui/tape.h"
 #include "tui/text.h"
@@ -19,10 +20,17 @@
 
 #define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
 
+/* Bracketed paste: the terminal marks what is pasted, so that it cannot be taken for keys. */
+#define PASTE_ON    "\033[?2004h"
+#define PASTE_OFF   "\033[?2004l"
+#define PASTE_BEGIN (KEY_MAX + 101) /* numbers of our own, which no terminal's keys have */
+#define PASTE_END   (KEY_MAX + 102)
+
 struct draw {
     SCREEN *screen;
     struct draw_out *out;
     bool utf8;
+    bool second_screen; /* of the terminal: the pictures stand on it */
     bool has_started; /* the terminal's colours were looked at */
     int colors;       /* that it has: 0, 8, 16 or 256 */
     bool direct;      /* it takes red, green and blue instead of a number */
@@ -66,6 +74,7 @@ static void make_restore(struct draw *draw, bool with_mouse)
     char *mouse = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
 
     draw->restore[0] = '\0';
+    restore_add(draw, PASTE_OFF);
     if (with_mouse) { /* what curses itself sends */
         restore_add(draw, mouse != NULL ? tparm(mouse, 0L) : "\033[?1000l");
     }
@@ -145,7 +154,14 @@ void draw_set_theme(struct draw *draw, enum draw_theme theme, int most)
 
 /* ---- start and end ---- */
 
-int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
+/* What curses knows nothing of. */
+static void say(const char *text)
+{
+    ssize_t written = write(STDOUT_FILENO, text, strlen(text));
+    (void)written; /* a terminal that is gone needs nothing any more */
+}
+
+int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err)
 {
     struct draw *draw = calloc(1, sizeof(*draw));
 
@@ -153,6 +169,7 @@ int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     draw->utf8 = utf8;
+    draw->second_screen = second_screen;
     int rc = draw_out_open(&draw->out, err);
     if (rc != GD_OK) {
         free(draw);
@@ -165,12 +182,18 @@ int draw_open(bool utf8, struct draw **ret, struct gd_err *err)
         return gd_fail(err, GD_EUNSUPPORTED, "the terminal's type is not known here");
     }
     set_term(draw->screen);
+    if (!second_screen) {
+        one_screen_start(LINES);
+    }
     cbreak();
     noecho();
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_DELAY);
+    define_key("\033[200~", PASTE_BEGIN);
+    define_key("\033[201~", PASTE_END);
+    say(PASTE_ON);
     for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
         draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
     }
@@ -194,12 +217,17 @@ void draw_leave(struct draw *draw)
 {
     tape_close();
     draw_out_release(draw->out);
+    say(PASTE_OFF);
     curs_set(1);
     endwin();
+    if (!draw->second_screen) {
+        say("\n"); /* below the last picture */
+    }
 }
 
 void draw_enter(struct draw *draw)
 {
+    say(PASTE_ON);
     draw_resize(draw);
     draw_forget(draw);
 }
@@ -338,6 +366,8 @@ static int special_key(int key)
     case KEY_BTAB: return DRAW_KEY_BACKTAB;
     case KEY_ENTER: return '\r';
     case KEY_MOUSE: return DRAW_KEY_MOUSE;
+    case PASTE_BEGIN: return DRAW_KEY_PASTE;
+    case PASTE_END: return DRAW_KEY_PASTE_END;
     default: break;
     }
     return key >= KEY_F(1) && key <= KEY_F(12) ? DRAW_KEY_F1 + key - KEY_F(1) : DRAW_KEY_OTHER;

@@ -38,8 +38,9 @@ struct draw_rect {
 };
 
 /* Takes the terminal on stdin and stdout; without colours until draw_set_theme. GD_EUNSUPPORTED:
- * none, or of an unknown type; GD_ENOMEM. */
-int draw_open(bool utf8, struct draw **ret, struct gd_err *err);
+ * none, or of an unknown type; GD_ENOMEM. Without the second screen the pictures stand on the one
+ * that scrolls, and the last one stays there. */
+int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err);
 /* Colours by the terminal's count of them, at most `most` (0: none; DRAW_ALL_COLORS: as many as it
  * has): 256 or true colours for heat maps, else the 8 or 16 named ones; without colour bold, dim,
  * reverse and underline alone. Cheap when nothing changed. */
@@ -88,7 +89,9 @@ enum draw_key_code {
     DRAW_KEY_F1, /* ... F12 */
     DRAW_KEY_F12 = DRAW_KEY_F1 + 11,
     DRAW_KEY_OTHER,
-    DRAW_KEY_MOUSE, /* draw_mouse says what */
+    DRAW_KEY_MOUSE,     /* draw_mouse says what */
+    DRAW_KEY_PASTE,     /* what follows was pasted, not typed, */
+    DRAW_KEY_PASTE_END, /* up to here */
 };
 /* The next key that was typed; -1 when there is none now. */
 int draw_key(struct draw *draw);
