@@ -648,6 +648,25 @@ class Terminal(unittest.TestCase):
         self.type("quit\r")
         self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
 
+    def panes_until_quit(self, altscreen):
+        """What the terminal gets from the panes' last picture on."""
+        self.start("-q", "--tui", "-ex", f"set altscreen {altscreen}")
+        self.expect("no trainer is connected")
+        self.expect(r"gradb\) ")
+        self.type("quit\r")
+        with self.assertRaisesRegex(AssertionError, "the terminal closed"):
+            self.expect(r"(?!)")  # all that comes
+        self.assertEqual(self.process.wait(timeout=harness.DEADLINE), 0)
+        return self.seen
+
+    def test_the_panes_leave_the_second_screen(self):
+        self.assertIn("\x1b[?1049l", self.panes_until_quit("on"))
+
+    def test_without_a_second_screen_the_last_picture_stays(self):
+        end = self.panes_until_quit("off")
+        self.assertNotIn("\x1b[?1049l", end)
+        self.assertNotIn("\x1b[2J", end)
+
     def test_the_key_of_the_panes_at_the_first_prompt(self):
         self.start("-q")
         for key in ("\x18a", "\x18\x01"):
