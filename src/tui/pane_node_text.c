@@ -48,11 +48,11 @@ static bool item_add(struct node_view *view, const struct node_item *item)
     return true;
 }
 
-/* How much of a text goes into one row: up to a blank when one is near, but never within the bars
- * of a histogram, in which blanks are bars, too. */
+/* How much of a text goes into one row: up to a blank when one is near, else up to the end of a
+ * scope, but never within the bars of a histogram, in which blanks are bars, too. */
 static size_t cut_at(const char *text, size_t len, bool has_bars)
 {
-    size_t cut = len;
+    size_t cut = len, scope = 0;
     bool inside = false;
 
     if (text[len] == '\0') {
@@ -62,9 +62,11 @@ static size_t cut_at(const char *text, size_t len, bool has_bars)
         inside = has_bars && text[i] == '|' ? !inside : inside;
         if (text[i] == ' ' && !inside && i > len / 4) {
             cut = i;
+        } else if (i < len && text[i] == '/' && !inside && i > len / 4) {
+            scope = i + 1;
         }
     }
-    return cut;
+    return cut == len && scope > 0 && text[len] != ' ' ? scope : cut;
 }
 
 /* The text from `at` on, which has just been put into view->text, as one item of as many rows as it
