@@ -222,8 +222,8 @@ static char *read_answer(struct line *line)
     line->repl->waiting = true;
     void (*pause)(void *, bool) = line->repl->pause_input;
     line->repl->pause_input = NULL;
-    while (line->answer == NULL && !line->ended && !line->repl->quit &&
-           !line->repl->left && !line->repl->debugger->interrupted) {
+    while (line->answer == NULL && !line->ended && !line->repl->quit && !line->repl->left &&
+           !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
     line->repl->pause_input = pause;
@@ -318,8 +318,9 @@ static bool line_ask(void *ctx, const char *question)
 
 /* ---- readline between two prompts ---- */
 
-/* readline's own C-g jumps out to where its caller stood. With keys that were pushed back that
- * place may have returned already, and the jump ends in ruins: so it is done without a jump. */
+/* Where readline gives up it jumps out to where its caller stood. With keys that were pushed back
+ * that place may have returned already, and the jump ends in ruins: so the keys that may give up
+ * do it without a jump. */
 static int stop_key(int count, int key)
 {
     (void)count;
@@ -334,18 +335,55 @@ static int stop_key(int count, int key)
     return 0;
 }
 
+static bool has_macro; /* readline's last keyboard macro is there */
+
+static int macro_begin_key(int count, int key)
+{
+    if (RL_ISSTATE(RL_STATE_MACRODEF)) {
+        return stop_key(count, key);
+    }
+    rl_explicit_arg = 0; /* with one, readline would go on from the last macro */
+    return rl_start_kbd_macro(1, key);
+}
+
+static int macro_end_key(int count, int key)
+{
+    if (!RL_ISSTATE(RL_STATE_MACRODEF)) {
+        return stop_key(count, key);
+    }
+    has_macro = true;
+    return rl_end_kbd_macro(1, key);
+}
+
+static int macro_call_key(int count, int key)
+{
+    if (!has_macro || RL_ISSTATE(RL_STATE_MACRODEF | RL_STATE_MACROINPUT)) {
+        return stop_key(count, key);
+    }
+    return rl_call_last_kbd_macro(count, key);
+}
+
+static void rebind(rl_command_func_t *from, rl_command_func_t *to, Keymap map)
+{
+    char **keys = rl_invoking_keyseqs_in_map(from, map);
+
+    for (char **key = keys; key != NULL && *key != NULL; key++) {
+        rl_bind_keyseq_in_map(*key, to, map);
+        free(*key);
+    }
+    free(keys);
+}
+
 void line_take_abort_keys(void)
 {
     const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
 
     rl_initialize(); /* what the user binds is bound now */
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-        char **keys = rl_invoking_keyseqs_in_map(rl_abort, maps[i]);
-        for (char **key = keys; key != NULL && *key != NULL; key++) {
-            rl_bind_keyseq_in_map(*key, stop_key, maps[i]);
-            free(*key);
-        }
-        free(keys);
+        rebind(rl_abort, stop_key, maps[i]);
+        rebind(rl_start_kbd_macro, macro_begin_key, maps[i]);
+        rebind(rl_end_kbd_macro, macro_end_key, maps[i]);
+        rebind(rl_call_last_kbd_macro, macro_call_key, maps[i]);
     }
 }
 

@@ -84,7 +84,9 @@ class Ends(Case):
         def interrupt(t):
             t.send("half a line\x12half")  # a search of the history is open, too
             t.expect_raw(b"i-search")
+            mark = len(t.raw)
             t.send("\x03")
+            t.expect_raw(b"gradb)", mark)
             mark = len(t.raw)
             t.send("echo all of $(it)\r")
             t.expect_raw(b"all of", mark)
@@ -166,12 +168,13 @@ class Paste(Case):
             t.expect_raw(b"csdq?aecho one", mark)  # all of it is in the prompt, and nothing ran
             self.assertNotIn(b"Continuing", t.raw)
             t.send("\x03")
+            t.expect_not("csdq")  # the signal may come behind what is typed next
             mark = len(t.raw)
             t.send(PASTE % "echo wo\u00e4rd\recho and more")
             t.expect_raw("echo wo\u00e4rd".encode(), mark)
             mark = len(t.raw)
             t.send("\r")
-            t.expect(r"^and more$")
+            t.expect(r"^and more")  # pyte leaves some of the row below behind it
             t.send("quit\r")
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
@@ -180,9 +183,11 @@ class Paste(Case):
         """A paste whose end never comes is ended by Ctrl-C."""
         with self.open(True) as t:
             self.ready(t, True)
+            t.send("half a line")
+            t.expect("half a line")
             t.send("\x1b[200~quit\r")
-            self.assertTrue(t.is_quiet() or t.process.poll() is None)
             t.send("\x03")
+            t.expect_not("half a line")  # nor is it gone by a quit: what follows is answered
             mark = len(t.raw)
             t.send("echo keys again\r")
             t.expect_raw(b"keys again", mark)
@@ -205,7 +210,8 @@ class Prompt(Case):
     def test_giving_up_what_was_pushed_back(self):
         """Keys that readline pushes back, ended by C-g, at the prompt and in the panes."""
         keys = ["\x12", "\x12a", "\x1b3", "\x1b3\x1b-", "\x18", "\x1b", "\x12\x1b", "\x12\x18", "\x12ab\x1b3", "\x15abc\x1b2",
-                "\x1bp", "\x1bpab", "\x16", "\x1d", "\x12a\x1b[", "\x1b3\x18("]
+                "\x1bp", "\x1bpab", "\x16", "\x1d", "\x12a\x1b[", "\x1b3\x18(", "\x12ab\x18)", "\x12\x18)",
+                "\x12\x18e"]
         for panes in (True, False):
             with self.subTest(panes=panes), self.open(panes) as t:
                 self.ready(t, panes)
