@@ -377,9 +377,10 @@ const struct command cmd_shell_table[] = {
      .group = "support",
      .usage = "disconnect",
      .summary = "Leave this terminal; the session stays, and so does what runs",
-     .help = "The shell has the terminal again, and gradb goes on serving its trainers: what runs\n"
-             "runs on. \"gradb attach\" comes back from any terminal. A terminal that is lost does\n"
-             "as \"set on-hangup\" says.\n  disconnect\n",
+     .help =
+         "The shell has the terminal again, and gradb goes on serving its trainers: what runs\n"
+         "runs on. \"gradb attach\" comes back from any terminal. A terminal that is lost does\n"
+         "as \"set on-hangup\" says.\n  disconnect\n",
      .flags = CMD_IN_TUI,
      .run = cmd_disconnect},
     {.name = "shell",
