@@ -72,9 +72,9 @@ struct command_call {
 struct command {
     const char *name;    /* "info" or, in a sub table, "graph" */
     const char *aliases; /* blank-separated exact short forms that win over prefixes: "c cont fg" */
-    const char *group; /* "running", "breakpoints", "data", "graph", "status", "files", "screen",
-                          "support" */
-    const char *usage; /* "step [N]" */
+    const char *group;   /* "running", "breakpoints", "data", "graph", "status", "files", "screen",
+                            "support" */
+    const char *usage;   /* "step [N]" */
     const char *summary; /* one line, no full stop */
     const char *help;    /* paragraphs; examples indented by two */
     enum command_arg args[COMMAND_MAX_ARGS];
