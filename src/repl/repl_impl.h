@@ -94,10 +94,10 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
-    bool left; /* the terminal is to be left */
+    bool left;                                  /* the terminal is to be left */
     const struct repl_residence_ops *residence; /* NULL: it ends with its terminal */
     void *residence_ctx;
-    bool let_go; /* what `run` started is not killed at the end */
+    bool let_go;         /* what `run` started is not killed at the end */
     bool prompt_wish;    /* `tui disable` was typed */
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */
