@@ -55,11 +55,12 @@ void draw_size(const struct draw *draw, int *rows, int *cols);
 bool draw_utf8(const struct draw *draw);
 /* What puts a terminal back when nobody can call draw_close any more; valid until draw_close. */
 const char *draw_restore_text(const struct draw *draw);
-/* The same for the terminal that TERM names, when another process drew on it. "" it is not known. */
+/* The same for the terminal that TERM names, when another process drew on it. "" it is not known.
+ */
 void draw_restore_foreign(char *out, size_t size);
 
-void draw_begin(struct draw *draw);  /* an empty picture */
-void draw_end(struct draw *draw);    /* shows it, as far as the terminal takes it now */
+void draw_begin(struct draw *draw); /* an empty picture */
+void draw_end(struct draw *draw);   /* shows it, as far as the terminal takes it now */
 /* Gives the terminal more of it; true: the picture is out, and the next one may be drawn. */
 bool draw_send(struct draw *draw);
 void draw_forget(struct draw *draw); /* the next picture is sent whole */
