@@ -31,9 +31,9 @@ struct draw {
     struct draw_out *out;
     bool utf8;
     bool second_screen; /* of the terminal: the pictures stand on it */
-    bool has_started; /* the terminal's colours were looked at */
-    int colors;       /* that it has: 0, 8, 16 or 256 */
-    bool direct;      /* it takes red, green and blue instead of a number */
+    bool has_started;   /* the terminal's colours were looked at */
+    int colors;         /* that it has: 0, 8, 16 or 256 */
+    bool direct;        /* it takes red, green and blue instead of a number */
     enum draw_theme theme;
     int most_colors;
     attr_t attr[DRAW_STYLE_COUNT];
