@@ -4,8 +4,8 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <stdio.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,16 +17,11 @@
 #define MAX_QUEUE 100 /* lines typed ahead */
 
 const struct tui_pane_ops *const tui_panes[TUI_PANE_COUNT] = {
-    [TUI_TREE] = &tui_tree_pane,
-    [TUI_NODE] = &tui_node_pane,
-    [TUI_CONSOLE] = &tui_console_pane,
-    [TUI_TENSOR] = &tui_tensor_pane,
-    [TUI_WATCH] = &tui_watch_pane,
-    [TUI_HITS] = &tui_hits_pane,
-    [TUI_HISTORY] = &tui_history_pane,
-    [TUI_LOG] = &tui_log_pane,
-    [TUI_STACK] = &tui_stack_pane,
-    [TUI_SOURCE] = &tui_source_pane,
+    [TUI_TREE] = &tui_tree_pane,       [TUI_NODE] = &tui_node_pane,
+    [TUI_CONSOLE] = &tui_console_pane, [TUI_TENSOR] = &tui_tensor_pane,
+    [TUI_WATCH] = &tui_watch_pane,     [TUI_HITS] = &tui_hits_pane,
+    [TUI_HISTORY] = &tui_history_pane, [TUI_LOG] = &tui_log_pane,
+    [TUI_STACK] = &tui_stack_pane,     [TUI_SOURCE] = &tui_source_pane,
 };
 
 void *tui_state(struct tui *tui, enum tui_pane_id pane)
