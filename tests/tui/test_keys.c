@@ -17,7 +17,8 @@ static void keys_are_found(void **state)
     for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
         assert_int_not_equal(k->panes, 0);
         for (unsigned pane = 0; pane < TUI_PANE_COUNT; pane++) {
-            const struct tui_key *found = tui_key_find(k->prefix, k->key, (enum tui_pane_id)pane, k->single);
+            const struct tui_key *found =
+                tui_key_find(k->prefix, k->key, (enum tui_pane_id)pane, k->single);
             if ((k->panes & 1u << pane) != 0) {
                 assert_ptr_equal(found, k); /* and no other entry hides it */
             }
