@@ -181,8 +181,8 @@ class Paste(Case):
 
     def test_broken_off(self):
         """A paste whose end never comes is ended by Ctrl-C."""
-        with self.open(True) as t:
-            self.ready(t, True)
+        with Terminal(rc=RC, program=False) as t:
+            t.expect(r"^\(gradb\)")
             t.send("half a line")
             t.expect("half a line")
             t.send("\x1b[200~quit\r")
