@@ -116,6 +116,19 @@ static int wait_first_stop(struct command_call *call, struct gd_session *session
     return rc;
 }
 
+/* At the prompt a person wants to go on from here; the panes show it all as long as nobody came. */
+static void tell_how_to_connect(struct command_call *call, const char *address)
+{
+    const struct repl *repl = call->repl;
+    struct gd_buf text = GD_BUF_INIT(16384);
+
+    if (repl->options.interactive && !out_is_json(call->out) && repl->lend == NULL) {
+        repl_connect_short(address, call->debugger->settings.token, out_width(call->out), &text);
+        out_printf(call->out, "%s", gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+}
+
 static int run_listen(struct command_call *call, struct gd_err *err)
 {
     const char *address = wanted_address(call->repl);
@@ -137,6 +150,7 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     cJSON_AddStringToObject(out_record(call->out, "listen"), "address",
                             address != NULL ? address : "");
     if (!call->repl->options.batch) {
+        tell_how_to_connect(call, address);
         return GD_OK;
     }
     out_flush(call->out);

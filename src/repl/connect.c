@@ -59,58 +59,116 @@ static bool is_any(const char *host)
 }
 
 static void add_agent(struct connect_text *text, const char *host, const char *port,
-                      const char *token)
+                      const char *token, const char *program)
 {
     char line[512];
 
-    snprintf(line, sizeof(line), "GRADB_ADDRESS=%s:%s %s%s%spython3 train.py", host, port,
-             token[0] != '\0' ? "GRADB_TOKEN=" : "", token, token[0] != '\0' ? " " : "");
+    snprintf(line, sizeof(line), "GRADB_ADDRESS=%s:%s %s%s%s%s", host, port,
+             token[0] != '\0' ? "GRADB_TOKEN=" : "", token, token[0] != '\0' ? " " : "", program);
     add_shell(text, line);
+}
+
+static void add_mindspore(struct connect_text *text, const char *host, const char *port)
+{
+    char line[512];
+
+    snprintf(line, sizeof(line),
+             "ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=%s MS_DEBUGGER_PORT=%s python3 train.py", host,
+             port);
+    add_shell(text, line);
+}
+
+static bool is_loopback(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0 ||
+           strcmp(host, "localhost") == 0;
+}
+
+/* From elsewhere: through a tunnel to a loopback address, else by this host's name or address. */
+static void add_other_hosts(struct connect_text *text, const char *host, const char *port,
+                            const char *token)
+{
+    char here[256] = "this-host";
+    char line[512];
+
+    if (is_any(host)) {
+        if (gethostname(here, sizeof(here)) == 0) {
+            here[sizeof(here) - 1] = '\0';
+        }
+        add_sentence(text, "On another host:");
+        add_agent(text, here, port, token, "python3 train.py");
+    } else if (is_loopback(host)) {
+        add_sentence(text, "On another host the same, after this was typed here:");
+        snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
+        add_shell(text, line);
+    } else {
+        add_sentence(text, "On another host the same; where a firewall is between, type here:");
+        snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
+        add_shell(text, line);
+        add_sentence(text, "and there:");
+        add_agent(text, "127.0.0.1", port, token, "python3 train.py");
+    }
+}
+
+/* Where a program on this host finds us. */
+static const char *near_host(const char *host)
+{
+    return is_any(host) ? "127.0.0.1" : host;
 }
 
 static void add_lines(struct connect_text *text, const char *host, const char *port,
                       const char *token)
 {
-    char here[256] = "this-host";
-    char line[512];
-    bool any = is_any(host);
-
-    if (gethostname(here, sizeof(here)) == 0) {
-        here[sizeof(here) - 1] = '\0';
-    }
-    host = any ? "127.0.0.1" : host;
-    add_sentence(text, "PyTorch, C or another trainer with gradb's agent:");
-    add_agent(text, host, port, token);
+    add_sentence(text, "PyTorch:");
+    add_agent(text, near_host(host), port, token, "python3 train.py");
+    add_sentence(text, "A trainer in C, or another one, with libgradb:");
+    add_agent(text, near_host(host), port, token, "./train");
     add_sentence(text, "MindSpore 1.x:");
-    snprintf(line, sizeof(line),
-             "ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=%s MS_DEBUGGER_PORT=%s python3 train.py", host,
-             port);
-    add_shell(text, line);
-    if (any) {
-        add_sentence(text, "On another host:");
-        add_agent(text, here, port, token);
-    } else {
-        add_sentence(text, "On another host the same, after this was typed here:");
-        snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
-        add_shell(text, line);
+    add_mindspore(text, near_host(host), port);
+    add_other_hosts(text, host, port, token);
+}
+
+/* "[::1]:50051" is cut at its last colon; false: there is none. */
+static bool split(const char *address, char *host, size_t size, const char **port)
+{
+    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+
+    if (colon == NULL) {
+        return false;
     }
+    snprintf(host, size, "%.*s", (int)(colon - address), address);
+    *port = colon + 1;
+    return true;
 }
 
 void repl_connect_text(const char *address, const char *token, int width, struct gd_buf *out)
 {
     struct connect_text text = {.out = out, .width = width < MIN_WIDTH ? MIN_WIDTH : width};
-    const char *colon = address != NULL ? strrchr(address, ':') : NULL;
+    const char *port;
     char host[128];
 
-    if (colon == NULL) {
+    if (split(address, host, sizeof(host), &port)) {
+        add_lines(&text, host, port, token);
+    } else {
         add_sentence(&text, "gradb does not listen: no training process can connect. In gradb:");
         add_shell(&text, "listen");
-    } else {
-        snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
-        add_lines(&text, host, colon + 1, token);
     }
-    add_sentence(&text, "Or gradb starts the training itself. In gradb:");
+    add_sentence(&text, "Or gradb starts the training itself, here or from the shell:");
     add_shell(&text, "run -- python3 train.py");
+    add_shell(&text, "gradb run -- python3 train.py");
+}
+
+void repl_connect_short(const char *address, const char *token, int width, struct gd_buf *out)
+{
+    struct connect_text text = {.out = out, .width = width < MIN_WIDTH ? MIN_WIDTH : width};
+    const char *port;
+    char host[128];
+
+    if (split(address, host, sizeof(host), &port)) {
+        add_sentence(&text, "A trainer connects with one of these (help connect tells more):");
+        add_agent(&text, near_host(host), port, token, "python3 train.py");
+        add_mindspore(&text, near_host(host), port);
+    }
 }
 
 /* One line of text each, without the indentation. */

@@ -120,6 +120,8 @@ struct repl_screen_ops {
  * listen), in lines of at most `width` columns. For `help connect`, `listen` and the panes. */
 struct gd_buf;
 void repl_connect_text(const char *address, const char *token, int width, struct gd_buf *out);
+/* The lines for a program on this host alone. */
+void repl_connect_short(const char *address, const char *token, int width, struct gd_buf *out);
 
 /* All but refresh and keys work without panes, too: what is wished then holds when they open. main
  * sets the table at the start (ctx NULL), the panes set it

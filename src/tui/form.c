@@ -113,7 +113,15 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     int label = LABEL_COLS(cols);
     int room = cols - label - 1;
 
-    draw_text(tui->draw, row, col, label - 1, here ? DRAW_BOLD : DRAW_PLAIN, field->label);
+    bool wrong = form->fault[0] != '\0' && index == form->fault_field;
+    draw_text(tui->draw, row, col, label - 1,
+              wrong  ? DRAW_ERROR
+              : here ? DRAW_BOLD
+                     : DRAW_PLAIN,
+              field->label);
+    if (wrong) { /* not by colour alone */
+        draw_text(tui->draw, row, col + label - 1, 1, DRAW_ERROR, "!");
+    }
     int at = col + label;
     if (field->choices != NULL && !field->open) {
         draw_choice(tui, field, row, at, room, here);
@@ -183,6 +191,20 @@ void tui_form_draw(struct tui *tui)
 
 /* ---- keys ---- */
 
+/* What is typed is judged at once; what is not there yet is no fault before Enter. */
+static void check(struct tui_form *form)
+{
+    struct gd_err err = {.code = GD_OK};
+    size_t field = form->cursor;
+
+    if (form->ops->check != NULL && form->ops->check(form->ctx, form, &field, &err) != GD_OK &&
+        field < form->count &&
+        form->field[field].text[strspn(form->field[field].text, " \t")] != '\0') {
+        snprintf(form->fault, sizeof(form->fault), "%.255s", err.text);
+        form->fault_field = field;
+    }
+}
+
 static void changed(struct tui_form *form)
 {
     form->fault[0] = '\0';
@@ -190,6 +212,9 @@ static void changed(struct tui_form *form)
         snprintf(form->fault, sizeof(form->fault), "out of memory");
     }
     form->cursor = form->cursor < form->count ? form->cursor : form->count - 1;
+    if (form->fault[0] == '\0') {
+        check(form);
+    }
 }
 
 static void choose(struct tui_form *form, int by)
@@ -273,6 +298,7 @@ static void submit(struct tui *tui)
     if (form->ops->command(form->ctx, form, &line, &field, &err) != GD_OK) {
         snprintf(form->fault, sizeof(form->fault), "%.255s", err.text);
         form->cursor = field < form->count ? field : form->cursor;
+        form->fault_field = form->cursor;
     } else {
         tui_run_line(tui, gd_buf_text(&line));
         tui_form_close(tui);

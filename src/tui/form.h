@@ -28,6 +28,9 @@ struct form_ops {
     const char *title;
     /* A field changed (a condition was chosen): the fields may be made anew. */
     int (*changed)(void *ctx, struct tui_form *form, size_t field);
+    /* Whether what is filled in is right, after each key: GD_EINVAL with err->text for the field in
+     * *field. NULL: only the command line tells. */
+    int (*check)(void *ctx, struct tui_form *form, size_t *field, struct gd_err *err);
     /* The command line; GD_EINVAL with err->text for the field in *field. */
     int (*command)(void *ctx, struct tui_form *form, struct gd_buf *out, size_t *field,
                    struct gd_err *err);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tui/found.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define WORD_BITS 64
+#include "engine/regex_size.h"
+
+#define WORD_BITS   64
+#define MAX_REGEXES 4    /* of one filter */
+#define PART        1000 /* nodes that are matched at once */
 
 struct tui_found {
     const struct gd_graph *graph;
@@ -14,6 +19,9 @@ struct tui_found {
     uint32_t *below; /* of scopes */
     uint32_t scope_limit;
     uint32_t count;
+    regex_t regex[MAX_REGEXES]; /* that the names have to match, too */
+    int regexes;
+    gd_node_id next; /* the first that was not matched yet */
 };
 
 static size_t words_of(uint32_t nodes)
@@ -44,6 +52,9 @@ uint32_t tui_found_below(const struct tui_found *found, gd_scope_id scope)
 void tui_found_free(struct tui_found *found)
 {
     if (found != NULL) {
+        for (int i = 0; i < found->regexes; i++) {
+            regfree(&found->regex[i]);
+        }
         free(found->bits);
         free(found->below);
         free(found);
@@ -232,10 +243,78 @@ static int finish(struct tui_found *found, int rc, struct tui_found **ret)
         tui_found_free(found);
         return rc;
     }
-    count_below(found);
+    if (found->regexes == 0) {
+        count_below(found);
+    }
     *ret = found;
     return GD_OK;
 }
+
+/* ---- regular expressions ------------------------------------------------------------------- */
+
+/* "/text/"; the second slash may be missing: it is still being typed. */
+static int add_regex(struct tui_found *found, const char *word, struct gd_err *err)
+{
+    char text[256], what[80];
+    size_t len = strlen(word + 1);
+
+    len -= len > 0 && word[len] == '/' ? 1 : 0;
+    if (found->regexes == MAX_REGEXES || len >= sizeof(text)) {
+        return gd_fail(err, GD_EINVAL, "at most %d expressions of %zu bytes", MAX_REGEXES,
+                       sizeof(text) - 1);
+    }
+    memcpy(text, word + 1, len);
+    text[len] = '\0';
+    if (gd_regex_is_too_large(text)) {
+        return gd_fail(err, GD_EINVAL, "this expression is too large");
+    }
+    regex_t *regex = &found->regex[found->regexes];
+    int rc = regcomp(regex, text, REG_EXTENDED | REG_NOSUB | REG_ICASE);
+    if (rc != 0) {
+        regerror(rc, regex, what, sizeof(what));
+        return gd_fail(err, GD_EINVAL, "not a regular expression: %s", what);
+    }
+    found->regexes++;
+    return GD_OK;
+}
+
+static bool fits(const struct tui_found *found, const char *name)
+{
+    for (int i = 0; i < found->regexes; i++) {
+        if (regexec(&found->regex[i], name, 0, NULL, 0) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tui_found_work(struct tui_found *found)
+{
+    int matched = 0;
+
+    if (found->regexes == 0) {
+        return false;
+    }
+    for (; found->next < found->node_limit && matched < PART; found->next++) {
+        uint64_t *word = &found->bits[found->next / WORD_BITS];
+        uint64_t bit = (uint64_t)1 << (found->next % WORD_BITS);
+        if ((*word & bit) == 0) {
+            continue;
+        }
+        matched++;
+        *word &= fits(found, gd_graph_name(found->graph, found->next)) ? ~(uint64_t)0 : ~bit;
+    }
+    if (found->next < found->node_limit) {
+        return true;
+    }
+    for (; found->regexes > 0; found->regexes--) {
+        regfree(&found->regex[found->regexes - 1]);
+    }
+    count_below(found);
+    return false;
+}
+
+/* ---- what a filter's words say ------------------------------------------------------------- */
 
 int tui_found_filter(const struct gd_graph *graph, const char *words, struct tui_found **ret,
                      struct gd_err *err)
@@ -253,6 +332,10 @@ int tui_found_filter(const struct gd_graph *graph, const char *words, struct tui
     }
     for (char *word = strtok_r(copy, " \t", &rest); word != NULL && rc == GD_OK;
          word = strtok_r(NULL, " \t", &rest)) {
+        if (word[0] == '/') {
+            rc = add_regex(found, word, err);
+            continue;
+        }
         rc = narrow(found, word, first, false, err);
         first = false;
     }

@@ -45,6 +45,18 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
     }
 }
 
+bool tui_list_click(struct tui_list *list, int row)
+{
+    size_t at = row >= list->above ? list->top + (size_t)(row - list->above) : list->count;
+
+    if (at >= list->count || row - list->above >= list->rows) {
+        return false;
+    }
+    bool was_there = at == list->cursor;
+    list->cursor = at;
+    return was_there;
+}
+
 /* ---- searching ---- */
 
 static bool matches(const struct tui_list *list, const struct tui_list_ops *ops, void *ctx,

@@ -18,6 +18,7 @@ struct tui_list {
     size_t count; /* set by the pane before each call */
     size_t cursor, top;
     int rows;         /* when it was drawn last */
+    int above;        /* rows of the pane above the list, for clicks */
     char pattern[64]; /* of the search; "" none */
     bool typing;      /* the pattern is being typed */
 };
@@ -34,6 +35,8 @@ void tui_list_draw(struct tui *tui, struct tui_list *list, const struct tui_list
 /* Moving and searching; true: that was one. */
 bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, void *ctx,
                       enum tui_request request);
+/* A click on a row of the pane: the cursor goes there. true: it was there before. */
+bool tui_list_click(struct tui_list *list, int row);
 /* While a pattern is typed all keys go here; true: taken. */
 bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key);
 void tui_list_settle(struct tui_list *list); /* cursor and top fit the count again */

@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* With `set mouse on`: a click gives a pane the focus, the wheel scrolls the one below it. */
+/*
+ * With `set mouse on`: a click gives a pane the focus and moves its cursor, a click on the row of
+ * the cursor (so the second of a double click, too) opens what is there, the wheel scrolls the pane
+ * below it. Without, the terminal is asked for nothing and selects text as ever.
+ */
 #include "tui/tui_impl.h"
 
-#define WHEEL_LINES 3
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/guard.h"
+
+#define WHEEL_LINES    3
+#define DOUBLE_SECONDS 0.4 /* a click so soon behind one at the same place is its other half */
 
 void tui_mouse_follow(struct tui *tui)
 {
     bool wanted = tui->debugger->settings.mouse;
+    const char *type = getenv("TERM");
+    char text[160];
 
-    if (wanted != tui->mouse) {
-        tui->mouse = wanted;
-        draw_set_mouse(tui->draw, wanted);
+    if (wanted == tui->mouse) {
+        return;
     }
+    tui->mouse = wanted;
+    if (!draw_set_mouse(tui->draw, wanted)) {
+        snprintf(text, sizeof(text), "the terminal's type %.60s has no mouse that is known here",
+                 type != NULL ? type : "");
+        tui_console_add(tui, DRAW_ERROR, text, strlen(text));
+    }
+    tui_guard_arm(draw_restore_text(tui->draw)); /* a fault must switch it off, too */
 }
 
 static bool holds(const struct draw_rect *rect, int row, int col)
@@ -20,45 +39,92 @@ static bool holds(const struct draw_rect *rect, int row, int col)
            col < rect->col + rect->cols;
 }
 
-static void on_pane(struct tui *tui, const struct layout_place *place,
-                    const struct draw_mouse *mouse)
+/* The second half of a double click whose first opened something: it must not close it again. */
+static bool is_second_half(struct tui *tui, const struct draw_mouse *mouse)
+{
+    const struct tui_click *last = &tui->clicked;
+    double since = ev_time() - last->at;
+
+    return since >= 0 && since < DOUBLE_SECONDS && last->row == mouse->row &&
+           last->col == mouse->col;
+}
+
+static void click(struct tui *tui, const struct layout_place *place, const struct draw_mouse *mouse)
 {
     const struct tui_pane_ops *pane = tui_panes[place->pane];
-    enum tui_request up = place->pane == TUI_CONSOLE ? TUI_PAGE_UP : TUI_UP;
-    enum tui_request down = place->pane == TUI_CONSOLE ? TUI_PAGE_DOWN : TUI_DOWN;
+    int row = mouse->row - place->rect.row - 1; /* below the title */
+    bool had_focus = tui->focus == place->pane;
 
-    if (mouse->button == DRAW_MOUSE_CLICK) {
-        tui_focus(tui, place->pane);
-        int row = mouse->row - place->rect.row - 1;
-        if (pane->click != NULL && row >= 0) {
-            pane->click(tui, row, mouse->col - place->rect.col);
+    tui_focus(tui, place->pane);
+    if (pane->click == NULL || row < 0) {
+        return;
+    }
+    bool opens = pane->click(tui, row, mouse->col - place->rect.col) && had_focus;
+    if (opens && !is_second_half(tui, mouse)) {
+        tui->clicked = (struct tui_click){mouse->row, mouse->col, ev_time()};
+        pane->request(tui, TUI_OPEN);
+    }
+}
+
+static void wheel(struct tui *tui, enum tui_pane_id id, bool up)
+{
+    const struct tui_pane_ops *pane = tui_panes[id];
+    bool pages = id == TUI_CONSOLE; /* it has no lines to go to */
+
+    for (int i = 0; pane->request != NULL && i < (pages ? 1 : WHEEL_LINES); i++) {
+        if (pages) {
+            pane->request(tui, up ? TUI_PAGE_UP : TUI_PAGE_DOWN);
+        } else {
+            pane->request(tui, up ? TUI_UP : TUI_DOWN);
+        }
+    }
+}
+
+static void on_panes(struct tui *tui, const struct draw_mouse *mouse)
+{
+    struct layout_place place[LAYOUT_MAX_PLACES];
+    int count = tui_places(tui, place);
+
+    for (int i = 0; i < count; i++) {
+        if (!holds(&place[i].rect, mouse->row, mouse->col) || tui_panes[place[i].pane] == NULL) {
+            continue;
+        }
+        if (mouse->button == DRAW_MOUSE_CLICK) {
+            click(tui, &place[i], mouse);
+        } else {
+            wheel(tui, place[i].pane, mouse->button == DRAW_MOUSE_UP);
         }
         return;
     }
-    for (int i = 0; pane->request != NULL && i < (place->pane == TUI_CONSOLE ? 1 : WHEEL_LINES);
-         i++) {
-        pane->request(tui, mouse->button == DRAW_MOUSE_UP ? up : down);
+}
+
+static void on_waiting(struct tui *tui, const struct draw_mouse *mouse)
+{
+    enum tui_pane_id pane = tui_waiting_pane(tui, mouse->row);
+
+    if (mouse->button == DRAW_MOUSE_CLICK) {
+        tui_focus(tui, pane);
+    } else if (pane == TUI_CONSOLE) {
+        wheel(tui, pane, mouse->button == DRAW_MOUSE_UP);
     }
 }
 
 void tui_mouse(struct tui *tui)
 {
-    struct layout_place place[LAYOUT_MAX_PLACES];
     struct draw_mouse mouse;
-    int count = tui_places(tui, place);
 
-    if (!draw_mouse(tui->draw, &mouse) || tui->form != NULL || tui->small) {
+    /* A form and a question want a key. */
+    if (!draw_mouse(tui->draw, &mouse) || tui->form != NULL || tui->question != NULL ||
+        tui->small) {
         return;
     }
     if (tui->help) {
         tui_help_scroll(tui, mouse.button == DRAW_MOUSE_UP     ? TUI_UP
                              : mouse.button == DRAW_MOUSE_DOWN ? TUI_DOWN
                                                                : TUI_NOTHING);
-        return;
-    }
-    for (int i = 0; i < count; i++) {
-        if (holds(&place[i].rect, mouse.row, mouse.col) && tui_panes[place[i].pane] != NULL) {
-            on_pane(tui, &place[i], &mouse);
-        }
+    } else if (tui_waiting_covers(tui)) {
+        on_waiting(tui, &mouse);
+    } else {
+        on_panes(tui, &mouse);
     }
 }

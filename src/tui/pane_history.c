@@ -410,6 +410,12 @@ static void destroy(struct tui *tui, void *of)
     free(of);
 }
 
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
 const struct tui_pane_ops tui_history_pane = {
     .name = "history",
     .create = create,
@@ -420,4 +426,5 @@ const struct tui_pane_ops tui_history_pane = {
     .request = request,
     .has_search = has_search,
     .key = key,
+    .click = click,
 };

@@ -548,6 +548,12 @@ static void destroy(struct tui *tui, void *of)
     free(pane);
 }
 
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
 const struct tui_pane_ops tui_hits_pane = {
     .name = "hits",
     .create = create,
@@ -559,4 +565,5 @@ const struct tui_pane_ops tui_hits_pane = {
     .has_search = has_search,
     .key = key,
     .word = word,
+    .click = click,
 };

@@ -139,6 +139,17 @@ static void destroy(struct tui *tui, void *of)
     free(of);
 }
 
+/* A click shows where one is: the pane follows the end again from the last line on. */
+static bool click(struct tui *tui, int row, int col)
+{
+    struct log_pane *pane = state(tui);
+
+    (void)col;
+    tui_list_click(&pane->list, row);
+    follow(pane);
+    return false;
+}
+
 const struct tui_pane_ops tui_log_pane = {
     .name = "log",
     .create = create,
@@ -149,4 +160,5 @@ const struct tui_pane_ops tui_log_pane = {
     .request = request,
     .has_search = has_search,
     .key = key,
+    .click = click,
 };

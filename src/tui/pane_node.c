@@ -406,6 +406,16 @@ static bool node_has_search(struct tui *tui)
     return view_of(tui)->list.pattern[0] != '\0';
 }
 
+static bool node_click(struct tui *tui, int row, int col)
+{
+    struct node_view *view = view_of(tui);
+    const struct node_item *before = selected(view);
+
+    (void)col;
+    bool was_there = tui_list_click(&view->list, row);
+    return was_there || (before != NULL && selected(view) == before);
+}
+
 static bool breakpoint_word(struct tui *tui, struct gd_session *session, gd_node_id node,
                             struct gd_buf *out)
 {
@@ -466,4 +476,5 @@ const struct tui_pane_ops tui_node_pane = {.name = "node",
                                            .has_search = node_has_search,
                                            .key = node_key,
                                            .word = node_word,
+                                           .click = node_click,
                                            .title = node_title};

@@ -255,6 +255,12 @@ static void destroy(struct tui *tui, void *of)
     free(pane);
 }
 
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
 const struct tui_pane_ops tui_source_pane = {
     .name = "source",
     .create = create,
@@ -265,4 +271,5 @@ const struct tui_pane_ops tui_source_pane = {
     .request = request,
     .has_search = has_search,
     .key = key,
+    .click = click,
 };

@@ -464,6 +464,12 @@ static void destroy(struct tui *tui, void *of)
     free(pane);
 }
 
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(list_of(state(tui)), row);
+}
+
 const struct tui_pane_ops tui_stack_pane = {
     .name = "stack",
     .create = create,
@@ -475,4 +481,5 @@ const struct tui_pane_ops tui_stack_pane = {
     .has_search = has_search,
     .key = key,
     .word = word,
+    .click = click,
 };

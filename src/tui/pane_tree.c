@@ -363,6 +363,26 @@ static bool tree_word(struct tui *tui, char which, struct gd_buf *out)
     return at != NULL;
 }
 
+static bool tree_click(struct tui *tui, int row, int col)
+{
+    struct tree_pane *pane = pane_of(tui);
+    struct tui_tree_pos pos = pane->top;
+
+    (void)col;
+    if (!pane->any || row >= pane->rows) {
+        return false;
+    }
+    tui_tree_settle(pane->tree, &pos);
+    for (; row > 0; row--) {
+        if (!tui_tree_next(pane->tree, &pos)) {
+            return false; /* below the last row */
+        }
+    }
+    bool was_there = same_pos(&pos, &pane->cursor);
+    pane->cursor = pos;
+    return was_there;
+}
+
 static bool tree_has_search(struct tui *tui)
 {
     return pane_of(tui)->search.text[0] != '\0';
@@ -391,4 +411,5 @@ const struct tui_pane_ops tui_tree_pane = {.name = "graph",
                                            .has_search = tree_has_search,
                                            .key = tree_find_key,
                                            .title = tree_title,
-                                           .word = tree_word};
+                                           .word = tree_word,
+                                           .click = tree_click};

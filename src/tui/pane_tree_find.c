@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CTRL(c) ((c)&0x1f)
-#define ESCAPE  0x1b
+#define CTRL(c)      ((c)&0x1f)
+#define ESCAPE       0x1b
+#define WORK_SECONDS 0.03 /* of a filter, in one picture */
 
 static struct tree_line *typed_line(struct tree_pane *pane)
 {
@@ -47,25 +48,13 @@ static void go_back_to(struct tree_pane *pane, bool had, const struct tui_tree_r
     }
 }
 
-static void apply_filter(struct tui *tui)
+static void show_filtered(struct tui *tui, struct tui_found *found)
 {
     struct tree_pane *pane = &tui->tree;
     struct tree_line *line = &pane->filter;
-    struct tui_found *found = NULL;
     struct tui_tree_row row;
-    struct gd_err err = {.code = GD_OK};
     bool had = tui_cursor_row(tui, &row);
 
-    line->stale = false;
-    line->why[0] = '\0';
-    if (graph_of(pane) == NULL) {
-        return;
-    }
-    if (line->text[strspn(line->text, " ")] != '\0' &&
-        tui_found_filter(graph_of(pane), line->text, &found, &err) != GD_OK) {
-        snprintf(line->why, sizeof(line->why), "%.95s", err.text);
-        return; /* what was shown stays, so that a word can be typed to its end */
-    }
     if (!had && pane->from.label != NULL) {
         row = pane->from;
         had = true;
@@ -75,6 +64,52 @@ static void apply_filter(struct tui *tui)
     line->in = found;
     pane->search.stale = true;
     go_back_to(pane, had, &row);
+}
+
+static void drop_next(struct tree_line *line)
+{
+    tui_found_free(line->next);
+    line->next = NULL;
+}
+
+static void apply_filter(struct tui *tui)
+{
+    struct tree_pane *pane = &tui->tree;
+    struct tree_line *line = &pane->filter;
+    struct gd_err err = {.code = GD_OK};
+
+    drop_next(line);
+    line->stale = false;
+    line->why[0] = '\0';
+    if (graph_of(pane) == NULL) {
+        return;
+    }
+    if (line->text[strspn(line->text, " ")] == '\0') {
+        show_filtered(tui, NULL);
+    } else if (tui_found_filter(graph_of(pane), line->text, &line->next, &err) != GD_OK) {
+        snprintf(line->why, sizeof(line->why), "%.95s", err.text);
+        line->next = NULL; /* what was shown stays, so that a word can be typed to its end */
+    }
+}
+
+/* A part of the graph at a time: keys are answered in between. */
+static void work_on_filter(struct tui *tui)
+{
+    struct tree_line *line = &tui->tree.filter;
+    struct tui_found *found = line->next;
+
+    if (found == NULL) {
+        return;
+    }
+    double end = ev_time() + WORK_SECONDS;
+    while (tui_found_work(found)) {
+        if (ev_time() >= end) {
+            tui_changed(tui); /* the rest with the next pictures */
+            return;
+        }
+    }
+    line->next = NULL;
+    show_filtered(tui, found);
 }
 
 static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, bool itself,
@@ -117,6 +152,7 @@ void tree_find_apply(struct tui *tui)
     if (tui->tree.filter.stale) {
         apply_filter(tui);
     }
+    work_on_filter(tui);
     if (tui->tree.search.stale) {
         apply_search(&tui->tree);
     }
@@ -127,6 +163,7 @@ void tree_find_again(struct tree_pane *pane)
     struct tree_line *lines[] = {&pane->filter, &pane->search};
 
     for (int i = 0; i < 2; i++) {
+        drop_next(lines[i]);
         tui_found_free(lines[i]->in);
         lines[i]->in = NULL;
         lines[i]->stale = lines[i]->text[0] != '\0';
@@ -276,11 +313,13 @@ void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
 
     if (line->why[0] != '\0') {
         snprintf(result, sizeof(result), "%s", line->why);
+    } else if (line->next != NULL) {
+        snprintf(result, sizeof(result), "looking ...");
     } else if (line->in != NULL) {
         uint32_t count = tui_found_count(line->in);
         snprintf(result, sizeof(result), "%u %s", count, count == 1 ? "node" : "nodes");
     } else if (line == &pane->filter) {
-        snprintf(result, sizeof(result), "name type:T kind:K graph:G");
+        snprintf(result, sizeof(result), "name /re/ type:T kind:K graph:G");
     }
     draw_fill(tui->draw, row, col, cols, DRAW_PLAIN);
     int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, line == &pane->filter ? "=" : "/");

@@ -456,7 +456,8 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
         return;
     }
     struct draw_rect foot = tui_detail_take(&rows);
-    if (rows.rows > 2) {
+    pane->list.above = rows.rows > 2 ? 1 : 0;
+    if (pane->list.above > 0) {
         draw_header(tui, &rows);
         rows.row++;
         rows.rows--;
@@ -607,6 +608,12 @@ static void destroy(struct tui *tui, void *of)
     free(pane);
 }
 
+static bool click(struct tui *tui, int row, int col)
+{
+    (void)col;
+    return tui_list_click(&state(tui)->list, row);
+}
+
 const struct tui_pane_ops tui_watch_pane = {
     .name = "watch",
     .create = create,
@@ -618,4 +625,5 @@ const struct tui_pane_ops tui_watch_pane = {
     .has_search = has_search,
     .key = key,
     .word = word,
+    .click = click,
 };

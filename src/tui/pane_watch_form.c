@@ -526,19 +526,30 @@ static int put_edit(const struct watch_form *form, struct tui_form *of, struct g
     return out->len > empty ? GD_OK : gd_fail(err, GD_EINVAL, "nothing was changed: Esc leaves");
 }
 
+static int take_all(const struct watch_form *form, struct tui_form *of, struct given *given,
+                    size_t *field, struct gd_err *err)
+{
+    int rc = form->condition == NULL
+                 ? check_expression(of, form->params, "the expression", field, err)
+                 : take_params(form, of, given, field, err);
+
+    return rc == GD_OK ? check_rest(form, of, field, err) : rc;
+}
+
+static int check(void *ctx, struct tui_form *of, size_t *field, struct gd_err *err)
+{
+    struct given given = {.count = 0};
+    return take_all(ctx, of, &given, field, err);
+}
+
 static int command(void *ctx, struct tui_form *of, struct gd_buf *out, size_t *field,
                    struct gd_err *err)
 {
     struct watch_form *form = ctx;
     struct given given = {.count = 0};
     size_t here = *field;
-    int rc = form->condition == NULL
-                 ? check_expression(of, form->params, "the expression", field, err)
-                 : take_params(form, of, &given, field, err);
+    int rc = take_all(form, of, &given, field, err);
 
-    if (rc == GD_OK) {
-        rc = check_rest(form, of, field, err);
-    }
     if (rc != GD_OK) {
         return rc;
     }
@@ -585,8 +596,11 @@ int tui_watch_form(struct tui *tui, int number, struct gd_err *err)
         snprintf(form->title, sizeof(form->title), " watchpoint %d: %s ", number,
                  watch->condition != NULL ? watch->condition->id : "an expression");
     }
-    form->ops = (struct form_ops){
-        .title = form->title, .changed = changed, .command = command, .destroy = destroy};
+    form->ops = (struct form_ops){.title = form->title,
+                                  .changed = changed,
+                                  .check = check,
+                                  .command = command,
+                                  .destroy = destroy};
     if (make_choices(form) != GD_OK) {
         destroy(form);
         return gd_fail(err, GD_ENOMEM, "out of memory for a form");

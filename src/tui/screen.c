@@ -95,7 +95,7 @@ static void draw_usual(struct tui *tui, int rows, int cols)
 {
     if (tui->help) {
         tui_help_draw(tui, rows - 1, cols);
-    } else if (tui->debugger->current == NULL) {
+    } else if (tui_waiting_covers(tui)) {
         tui_waiting_draw(tui, rows - 1, cols);
     } else {
         draw_panes(tui);

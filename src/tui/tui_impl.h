@@ -46,8 +46,9 @@ struct tui_pane_ops {
     bool (*key)(struct tui *tui, int key);
     /* The word of a key's command: 'n', 't', 'b', 'w', 'h' (keys.h); false: there is none. */
     bool (*word)(struct tui *tui, char which, struct gd_buf *out);
-    /* A click into it, counted from the pane's upper left corner below the title (set mouse on). */
-    void (*click)(struct tui *tui, int row, int col);
+    /* A click into it, counted from the pane's upper left corner below the title (set mouse on):
+     * the cursor goes there. true: it was there before, and another click opens what is there. */
+    bool (*click)(struct tui *tui, int row, int col);
 };
 extern const struct tui_pane_ops tui_tree_pane, tui_node_pane, tui_console_pane, tui_watch_pane,
     tui_hits_pane, tui_stack_pane, tui_source_pane, tui_tensor_pane, tui_history_pane, tui_log_pane;
@@ -58,9 +59,10 @@ void *tui_state(struct tui *tui, enum tui_pane_id pane);
 struct tree_line { /* a search or a filter, and how far it is */
     char text[128];
     bool typing;
-    bool stale;           /* text, or the graph, is not what was looked up */
-    struct tui_found *in; /* NULL: none */
-    char why[96];         /* it was not looked up; "" it was */
+    bool stale;             /* text, or the graph, is not what was looked up */
+    struct tui_found *in;   /* NULL: none */
+    struct tui_found *next; /* takes its place when it is complete; NULL: none */
+    char why[96];           /* it was not looked up; "" it was */
 };
 
 struct tree_pane {
@@ -129,6 +131,12 @@ struct tui_rate { /* of the training, while it runs */
     double steps_per_second; /* 0: not known yet */
 };
 
+struct tui_click { /* the last one that opened something: the other half of a double click is none
+                    */
+    int row, col;
+    double at;
+};
+
 struct tui {
     struct ev_loop *loop;
     struct repl *repl;
@@ -147,6 +155,7 @@ struct tui {
     bool small;                /* the screen is too small for panes */
     enum tui_pane_id focus_of; /* before it became so */
     bool mouse;
+    struct tui_click clicked;
     size_t offers; /* recommended watchpoints, while the question stands; 0: it does not */
     bool help;     /* the list of keys covers the panes */
     int help_first;
@@ -235,7 +244,11 @@ void tui_status_update(struct tui *tui);
 void tui_status_draw(struct tui *tui, int row, int cols);
 
 /* waiting.c: while no trainer is there; the question about recommended watchpoints. */
+/* The panes that are about a graph give way to it; what else a hand chose is shown (the log says
+ * why a program has not come). */
+bool tui_waiting_covers(const struct tui *tui);
 void tui_waiting_draw(struct tui *tui, int rows, int cols);
+enum tui_pane_id tui_waiting_pane(struct tui *tui, int row); /* what gets the focus there */
 void tui_offer_update(struct tui *tui);
 void tui_offer_draw(struct tui *tui, int row, int col, int cols);
 void tui_offer_answer(struct tui *tui, bool yes);
@@ -251,7 +264,8 @@ void tui_help_scroll(struct tui *tui, enum tui_request request);
 void tui_tree_update(struct tui *tui);
 gd_node_id tui_cursor_node(struct tui *tui); /* GD_NO_NODE on a scope, or without a graph */
 bool tui_cursor_row(struct tui *tui, struct tui_tree_row *ret);
-void tui_tree_show(struct tui *tui, gd_node_id node); /* the cursor on it; ends a filter that hides it */
+void tui_tree_show(struct tui *tui,
+                   gd_node_id node); /* the cursor on it; ends a filter that hides it */
 
 /* pane_node.c */
 void tui_node_update(struct tui *tui); /* asks for statistics that are missing */

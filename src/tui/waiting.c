@@ -54,20 +54,31 @@ static void draw_title(struct tui *tui, int row, int cols, const char *title, bo
     draw_text(tui->draw, row, 1, cols - 2, focused ? DRAW_REVERSE : DRAW_BOLD, title);
 }
 
-void tui_waiting_draw(struct tui *tui, int rows, int cols)
+/* The console gives up the rows that the text lacks, but for four of its own. Returns the rows of
+ * the text with its title. */
+static int rows_of_text(struct tui *tui, const char *text, int rows, int cols)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
-    struct gd_buf text = GD_BUF_INIT(16384);
-    bool console = tui->focus == TUI_CONSOLE;
     int count = layout_places(LAYOUT_GRAPH, tui->focus, tui->one_pane, tui->console_rows, rows,
                               cols, place);
+    bool console = tui->focus == TUI_CONSOLE;
     int upper = count > 1 ? place[count - 1].rect.row : console ? 0 : rows;
+    int wanted = lines_of(text) + 1;
+
+    if (upper == 0 || upper == rows || upper >= wanted) {
+        return upper;
+    }
+    int most = rows - 4 > upper ? rows - 4 : upper;
+    return wanted < most ? wanted : most;
+}
+
+void tui_waiting_draw(struct tui *tui, int rows, int cols)
+{
+    struct gd_buf text = GD_BUF_INIT(16384);
+    bool console = tui->focus == TUI_CONSOLE;
 
     connect_text(tui, cols - 1, &text);
-    int lines = lines_of(gd_buf_text(&text)) + 1;
-    if (upper > 0 && upper < lines && upper < rows) { /* the console gives what is missing */
-        upper = lines < rows - 4 ? lines : rows - 4 > upper ? rows - 4 : upper;
-    }
+    int upper = rows_of_text(tui, gd_buf_text(&text), rows, cols);
     if (upper > 0) {
         draw_title(tui, 0, cols, " no trainer is connected: what to type so that one does ",
                    !console);
@@ -78,6 +89,24 @@ void tui_waiting_draw(struct tui *tui, int rows, int cols)
         draw_console(tui, &(struct draw_rect){upper + 1, 0, rows - upper - 1, cols});
     }
     gd_buf_deinit(&text);
+}
+
+bool tui_waiting_covers(const struct tui *tui)
+{
+    return tui->debugger->current == NULL &&
+           (tui->focus == TUI_CONSOLE || tui->focus == TUI_TREE || tui->focus == TUI_NODE);
+}
+
+enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)
+{
+    struct gd_buf text = GD_BUF_INIT(16384);
+    int rows, cols;
+
+    draw_size(tui->draw, &rows, &cols);
+    connect_text(tui, cols - 1, &text);
+    int upper = rows_of_text(tui, gd_buf_text(&text), rows - 1, cols);
+    gd_buf_deinit(&text);
+    return row < upper ? TUI_TREE : TUI_CONSOLE;
 }
 
 /* ---- the recommended watchpoints ---- */

@@ -50,7 +50,7 @@ class Tree(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.send(NEXT_PANE + "=")
-            t.expect(r"^= +name type:T kind:K graph:G *│")
+            t.expect(r"^= +name /re/ type:T kind:K graph:G *│")
             t.send("type:matmul")
             t.expect(r"^=type:matmul +\d+ nodes")
             t.expect(r"^ +MatMul-op4")

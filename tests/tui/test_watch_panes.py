@@ -68,7 +68,7 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"^ +abs_mean_gt +- 0 or more$")
             t.expect(r"^ +on +gradients")
             t.send(DOWN + DOWN + "x")
-            t.expect(r"^ +max_gt +x$")
+            t.expect(r"^ +max_gt +!  x$")
             t.send("\r")
             t.expect(r'max_gt: "x" is no number; any number would be right')
             t.send(BACKSPACE + "0.001\r")
@@ -137,7 +137,7 @@ class WatchPanes(unittest.TestCase):
             t.send(LEFT)  # the last one
             t.expect(r"condition +< an expression >")
             t.send(DOWN + "max > \r")
-            t.expect(r"^ +expression +max >$")
+            t.expect(r"^ +expression +!  max >$")
             t.expect(r"column|expected")
             t.send("1e9\r")
             t.expect(r"^\(gradb\) watch 'max > 1e9'")
