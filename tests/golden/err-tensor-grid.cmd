@@ -1,0 +1,2 @@
+# trainer: none
+tensor -to 3,17
