@@ -30,8 +30,7 @@ WORDS = (
     (r" +(\d+%|-)(?=[│|]| *$)", " COST"),
 )
 # Of what a watchpoint costs nothing is kept, wherever it was folded.
-COST = re.compile(r", \d+%( of)?( the)?( cost)?( \([\d.e+-]+ ms\))?(?= *[│|])|"
-                  r"^((of )?the )?cost \([\d.e+-]+ ms\)(?= *[│|])|^\([\d.e+-]+ ms\)(?= *[│|])", re.MULTILINE)
+COST = re.compile(r"(?<=hits), [^│|\n]*?(?= *[│|])|^[\w%. (]*ms\)(?= *[│|])", re.MULTILINE)
 
 
 def form_of(lines):
