@@ -374,6 +374,18 @@ static void rebind(rl_command_func_t *from, rl_command_func_t *to, Keymap map)
     free(keys);
 }
 
+/* A sequence that means nothing: readline gives up as with C-g. */
+static void bind_unbound(Keymap map)
+{
+    for (int key = 0; key < ANYOTHERKEY; key++) {
+        if (map[key].type == ISKMAP && map[key].function != NULL) {
+            bind_unbound((Keymap)map[key].function); /* so readline keeps it */
+        } else if (map[key].type == ISFUNC && map[key].function == NULL) {
+            map[key].function = stop_key;
+        }
+    }
+}
+
 void line_take_abort_keys(void)
 {
     const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
@@ -384,6 +396,7 @@ void line_take_abort_keys(void)
         rebind(rl_start_kbd_macro, macro_begin_key, maps[i]);
         rebind(rl_end_kbd_macro, macro_end_key, maps[i]);
         rebind(rl_call_last_kbd_macro, macro_call_key, maps[i]);
+        bind_unbound(maps[i]);
     }
 }
 
