@@ -6,10 +6,7 @@ files anew: read them before they are committed."""
 import difflib
 import itertools
 import os
-import pathlib
 import re
-import subprocess
-import tempfile
 import termios
 import unittest
 
@@ -233,17 +230,6 @@ class Journey(unittest.TestCase):
 
     def test_vt100(self):
         self.check("80x24-ascii", 24, 80, ASCII, term="vt100", down="\x1bOB")
-
-    def test_in_tmux(self):
-        with tempfile.TemporaryDirectory(prefix="gradb-tmux-") as folder:
-            conf = pathlib.Path(folder, "conf")
-            conf.write_text("set -g status off\nset -s escape-time 0\nset -g default-terminal screen\n")
-            tmux = ("tmux", "-S", folder + "/socket", "-f", str(conf))
-            try:
-                self.check("80x24", 24, 80, {"TMUX": ""}, start=(*tmux, "new-session"))
-            finally:
-                subprocess.run([*tmux, "kill-server"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, check=False)
 
 
 if __name__ == "__main__":
