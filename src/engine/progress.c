@@ -48,6 +48,13 @@ void gd_progress_at(struct gd_progress *progress, uint64_t done)
     }
 }
 
+void gd_progress_of(struct gd_progress *progress, uint64_t total)
+{
+    if (progress != NULL) {
+        progress->total = total;
+    }
+}
+
 void gd_progress_end(struct gd_progress *progress)
 {
     if (progress == NULL) {

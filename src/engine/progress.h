@@ -18,6 +18,7 @@ struct gd_progress;
 struct gd_progress *gd_progress_begin(struct gd_debugger *debugger, const char *what,
                                       const char *unit, uint64_t total);
 void gd_progress_at(struct gd_progress *progress, uint64_t done);
+void gd_progress_of(struct gd_progress *progress, uint64_t total); /* known by now */
 void gd_progress_end(struct gd_progress *progress);
 /* Stopping: Ctrl-C marks all that run; who works looks, and gives up with GD_EINTR. */
 bool gd_progress_is_stopped(const struct gd_progress *progress);

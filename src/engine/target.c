@@ -206,6 +206,15 @@ int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
                                                           : target->ops->checkpoint(target, err);
 }
 
+int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
+{
+    if (!target->ops->take_graphs) {
+        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+    }
+    return need_live(target, "take in a graph", err) ? GD_ESTATE
+                                                     : target->ops->take_graphs(target, err);
+}
+
 int gd_target_detach(struct gd_target *target, struct gd_err *err)
 {
     if (!target->ops->detach) {

@@ -147,6 +147,9 @@ struct gd_target_ops {
     int (*watch_costs)(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
                        struct gd_err *err);
     int (*checkpoint)(struct gd_target *target, struct gd_err *err); /* ask the trainer to save */
+    /* Graphs whose taking in was interrupted are taken in after all, while the loop runs.
+     * GD_ENODATA: there are none. */
+    int (*take_graphs)(struct gd_target *target, struct gd_err *err);
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
     /* Facts of the target for `info target`, one call per fact. */
@@ -182,6 +185,7 @@ int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *p
 int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
                           struct gd_err *err);
 int gd_target_checkpoint(struct gd_target *target, struct gd_err *err);
+int gd_target_take_graphs(struct gd_target *target, struct gd_err *err);
 int gd_target_detach(struct gd_target *target, struct gd_err *err);
 int gd_target_kill(struct gd_target *target, struct gd_err *err);
 

@@ -7,213 +7,19 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "engine/buf.h"
+#include "proto/ms_graph_impl.h"
 #include "proto/ms_value.h"
-#include "proto/pbread.h"
 
 #define MAX_SLOTS UINT16_MAX
-#define NO_ITEM   UINT32_MAX
-
-struct span {
-    const uint8_t *data;
-    size_t len;
-};
-
-enum item_kind { ITEM_NODE, ITEM_PARAMETER, ITEM_CONSTANT };
-
-/* An operator, a parameter or a constant, as the bytes hold it. Items are numbered over all three:
- * inputs are resolved to these numbers first, and to node ids when all nodes exist. */
-struct item {
-    const uint8_t *data;
-    uint32_t len;
-    uint32_t name_at, name_len; /* inside data: found once, however often the name is compared */
-    gd_node_id node;            /* GD_NO_NODE until added */
-    uint8_t kind;
-    bool is_slot;  /* a constant that can choose an element of a tuple: */
-    uint16_t slot; /* this one */
-};
-
-struct use { /* where a parameter or constant is used first */
-    struct span scope;
-    bool backward;
-};
-
-struct load {
-    struct gd_graph *graph;
-    struct item *items;
-    uint32_t count, cap;
-    uint32_t *table; /* open addressing: item number + 1, 0 is free */
-    uint32_t table_mask;
-    uint32_t seed;
-    bool dense; /* node i is called i + 1, as every release does it: no table needed for nodes */
-    uint32_t *inputs; /* all resolved inputs, operator after operator */
-    size_t input_count, input_cap;
-    struct use *first_use; /* of parameters and constants */
-    struct gd_output *outputs;
-    uint32_t output_cap;
-    struct gd_attr *attrs;
-    size_t *attr_at; /* pairs of offsets into text */
-    uint32_t attr_cap;
-    struct gd_buf text; /* the strings of the node at hand */
-    struct gd_ms_graph_info info;
-};
-
-/* ---- the index: what is there, and how inputs call it -------------------------------------- */
-
-static struct span string_field(const uint8_t *data, size_t len, uint32_t number, bool *bad)
-{
-    struct gd_pb reader = gd_pb_init(data, len);
-    struct gd_pb_field field;
-    struct span found = {NULL, 0};
-    while (gd_pb_next(&reader, &field))
-        if (field.number == number && field.wire == GD_PB_BYTES)
-            found = (struct span){field.data, field.len};
-    if (reader.bad)
-        *bad = true;
-    return found;
-}
-
-/* NodeProto.name is field 2, the others' name or key is field 1. */
-static bool find_name(struct item *item)
-{
-    bool bad = false;
-    struct span name = string_field(item->data, item->len, item->kind == ITEM_NODE ? 2 : 1, &bad);
-    item->name_at = name.len ? (uint32_t)(name.data - item->data) : 0;
-    item->name_len = (uint32_t)name.len;
-    return !bad;
-}
-
-static struct span item_name(const struct item *item)
-{
-    return (struct span){item->data + item->name_at, item->name_len};
-}
-
-static bool is_number(const struct span *name, uint32_t number)
-{
-    size_t at = name->len;
-    while (at > 0 && number > 0 && name->data[at - 1] == '0' + number % 10) {
-        number /= 10;
-        at--;
-    }
-    return at == 0 && number == 0 && name->len > 0;
-}
-
-static int add_item(struct load *load, const struct gd_pb_field *field, enum item_kind kind,
-                    struct gd_err *err)
-{
-    if (load->count == GD_MS_MAX_NODES)
-        return gd_fail(err, GD_ELIMIT, "the graph has more than %u nodes", GD_MS_MAX_NODES);
-    if (field->len > UINT32_MAX)
-        return gd_fail(err, GD_ELIMIT, "one node of the graph is larger than 4 GiB");
-    if (load->count == load->cap) {
-        uint32_t cap = load->cap ? load->cap * 2 : 1024;
-        struct item *items = realloc(load->items, cap * sizeof *items);
-        if (!items)
-            return gd_fail(err, GD_ENOMEM, "out of memory for the graph's %u nodes", cap);
-        load->items = items;
-        load->cap = cap;
-    }
-    load->items[load->count++] = (struct item){.data = field->data,
-                                               .len = (uint32_t)field->len,
-                                               .kind = (uint8_t)kind,
-                                               .node = GD_NO_NODE};
-    return GD_OK;
-}
-
-/* One kind at a time, so that operators come first and the dense numbering can be seen. */
-static int collect(struct load *load, const uint8_t *data, size_t len, uint32_t number,
-                   enum item_kind kind, struct gd_err *err)
-{
-    struct gd_pb reader = gd_pb_init(data, len);
-    struct gd_pb_field field;
-    while (gd_pb_next(&reader, &field)) {
-        if (field.number != number || field.wire != GD_PB_BYTES)
-            continue;
-        int rc = add_item(load, &field, kind, err);
-        if (rc)
-            return rc;
-        struct item *item = &load->items[load->count - 1];
-        if (!find_name(item))
-            return gd_fail(err, GD_EPROTO, "the graph's bytes are broken in node number %u",
-                           load->count);
-        struct span name = item_name(item);
-        if (kind == ITEM_NODE && load->dense && !is_number(&name, load->count))
-            load->dense = false;
-    }
-    if (reader.bad)
-        return gd_fail(err, GD_EPROTO, "the bytes are no graph: broken at byte %zu of %zu",
-                       (size_t)(reader.at - data), len);
-    return GD_OK;
-}
-
-static uint32_t hash_name(const struct load *load, const struct span *name)
-{
-    uint64_t hash = load->seed ^ 0x9e3779b97f4a7c15ull;
-    for (size_t i = 0; i < name->len; i++)
-        hash = (hash ^ name->data[i]) * 0x100000001b3ull;
-    hash ^= hash >> 32;
-    return (uint32_t)(hash * 0xd6e8feb86659fd93ull >> 32);
-}
-
-/* The slot of the table that holds the name, or the free one where it belongs. */
-static uint32_t *table_slot(const struct load *load, const struct span *name)
-{
-    for (uint32_t at = hash_name(load, name) & load->table_mask;;
-         at = (at + 1) & load->table_mask) {
-        uint32_t *slot = &load->table[at];
-        if (!*slot)
-            return slot;
-        struct span other = item_name(&load->items[*slot - 1]);
-        if (other.len == name->len && memcmp(other.data, name->data, name->len) == 0)
-            return slot;
-    }
-}
-
-static int build_table(struct load *load, struct gd_err *err)
-{
-    uint32_t first = load->dense ? load->info.nodes : 0;
-    uint32_t size = 64;
-    while (size / 2 < load->count - first)
-        size *= 2;
-    load->table = calloc(size, sizeof *load->table);
-    if (!load->table)
-        return gd_fail(err, GD_ENOMEM, "out of memory for the names of %u nodes", load->count);
-    load->table_mask = size - 1;
-    for (uint32_t i = first; i < load->count; i++) {
-        struct span name = item_name(&load->items[i]);
-        if (!name.len)
-            continue;
-        uint32_t *slot = table_slot(load, &name);
-        if (!*slot) /* the first of two with one name wins */
-            *slot = i + 1;
-    }
-    return GD_OK;
-}
-
-static uint32_t find_item(const struct load *load, const struct span *name)
-{
-    if (load->dense && name->len && name->len <= 9 && name->data[0] != '0') {
-        uint32_t number = 0;
-        size_t i = 0;
-        for (; i < name->len && name->data[i] >= '0' && name->data[i] <= '9'; i++)
-            number = number * 10 + (uint32_t)(name->data[i] - '0');
-        if (i == name->len && number && number <= load->info.nodes)
-            return number - 1;
-    }
-    if (!name->len)
-        return NO_ITEM;
-    uint32_t found = *table_slot(load, name);
-    return found ? found - 1 : NO_ITEM;
-}
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
 struct node_parts {
-    struct span name, type, scope, full_name, source, output_type;
+    struct ms_span name, type, scope, full_name, source, output_type;
     uint32_t attr_count;
 };
 
-static bool split_node(const struct item *item, struct node_parts *ret)
+static bool split_node(const struct ms_item *item, struct node_parts *ret)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
@@ -221,7 +27,7 @@ static bool split_node(const struct item *item, struct node_parts *ret)
     while (gd_pb_next(&reader, &field)) {
         if (field.wire != GD_PB_BYTES)
             continue;
-        struct span span = {field.data, field.len};
+        struct ms_span span = {field.data, field.len};
         switch (field.number) {
         case 2: ret->name = span; break;
         case 3: ret->type = span; break;
@@ -237,7 +43,7 @@ static bool split_node(const struct item *item, struct node_parts *ret)
 }
 
 /* Appends a string of the node at hand and returns its offset: the buffer may move. */
-static size_t keep(struct load *load, const struct span *span)
+static size_t keep(struct gd_ms_graph_load *load, const struct ms_span *span)
 {
     size_t at = load->text.len;
     gd_buf_add(&load->text, span->data, span->len);
@@ -245,7 +51,7 @@ static size_t keep(struct load *load, const struct span *span)
     return at;
 }
 
-static bool ends_in_bracket_tag(const struct span *name)
+static bool ends_in_bracket_tag(const struct ms_span *name)
 {
     static const char *const tags[] = {"[:image]",           "[:scalar]",    "[:graph]",
                                        "[:optimized_graph]", "[:histogram]", "[:tensor]",
@@ -263,19 +69,19 @@ static bool ends_in_bracket_tag(const struct span *name)
 
 /* What operators are shown as: their full name, unless that is empty or one of those that many
  * operators share; then a name is made of scope, type and number. */
-static size_t keep_shown_name(struct load *load, const struct node_parts *parts)
+static size_t keep_shown_name(struct gd_ms_graph_load *load, const struct node_parts *parts)
 {
-    static const struct span load_type = {(const uint8_t *)"Load", 4};
+    static const struct ms_span load_type = {(const uint8_t *)"Load", 4};
     bool shared = parts->type.len == load_type.len &&
                   memcmp(parts->type.data, load_type.data, load_type.len) == 0;
     if (parts->full_name.len && !shared && !ends_in_bracket_tag(&parts->full_name))
         return keep(load, &parts->full_name);
 
-    struct span id = parts->name;
+    struct ms_span id = parts->name;
     for (size_t i = id.len; i > 0; i--) {
         bool after_op = i >= 2 && id.data[i - 2] == 'o' && id.data[i - 1] == 'p';
         if (id.data[i - 1] == '/' || after_op) {
-            id = (struct span){id.data + i, id.len - i};
+            id = (struct ms_span){id.data + i, id.len - i};
             break;
         }
     }
@@ -292,16 +98,17 @@ static size_t keep_shown_name(struct load *load, const struct node_parts *parts)
 }
 
 /* Keeps name and value of one AttributeProto; false when it is broken or too long to show. */
-static bool keep_attribute(struct load *load, const struct gd_pb_field *attr, size_t at[2])
+static bool keep_attribute(struct gd_ms_graph_load *load, const struct gd_pb_field *attr,
+                           size_t at[2])
 {
     struct gd_pb reader = gd_pb_init(attr->data, attr->len);
     struct gd_pb_field field;
-    struct span name = {NULL, 0}, value = {NULL, 0};
+    struct ms_span name = {NULL, 0}, value = {NULL, 0};
     while (gd_pb_next(&reader, &field)) {
         if (field.number == 1 && field.wire == GD_PB_BYTES)
-            name = (struct span){field.data, field.len};
+            name = (struct ms_span){field.data, field.len};
         else if (field.number == 2 && field.wire == GD_PB_BYTES)
-            value = (struct span){field.data, field.len};
+            value = (struct ms_span){field.data, field.len};
     }
     struct gd_buf text = GD_BUF_INIT(GD_MS_MAX_ATTRIBUTE);
     bool good = !reader.bad && gd_ms_value_text(value.data, value.len, &text);
@@ -310,14 +117,14 @@ static bool keep_attribute(struct load *load, const struct gd_pb_field *attr, si
     good = good && !text.failed && name.len && name.len <= GD_MS_MAX_ATTRIBUTE;
     if (good) {
         at[0] = keep(load, &name);
-        struct span shown = {(const uint8_t *)gd_buf_text(&text), text.len};
+        struct ms_span shown = {(const uint8_t *)gd_buf_text(&text), text.len};
         at[1] = keep(load, &shown);
     }
     gd_buf_deinit(&text);
     return good;
 }
 
-static int reserve_attrs(struct load *load, uint32_t count, struct gd_err *err)
+static int reserve_attrs(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
 {
     if (count <= load->attr_cap)
         return GD_OK;
@@ -333,7 +140,7 @@ static int reserve_attrs(struct load *load, uint32_t count, struct gd_err *err)
     return GD_OK;
 }
 
-static uint32_t keep_attributes(struct load *load, const struct item *item)
+static uint32_t keep_attributes(struct gd_ms_graph_load *load, const struct ms_item *item)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
@@ -346,7 +153,7 @@ static uint32_t keep_attributes(struct load *load, const struct item *item)
     return count;
 }
 
-static int read_outputs(struct load *load, const struct span *type, uint32_t *ret,
+static int read_outputs(struct gd_ms_graph_load *load, const struct ms_span *type, uint32_t *ret,
                         struct gd_err *err)
 {
     for (;;) {
@@ -369,7 +176,7 @@ static int read_outputs(struct load *load, const struct span *type, uint32_t *re
 }
 
 /* Adds under another name when the name is taken; wire_name keeps what the client calls it. */
-static int add_node(struct load *load, struct gd_node_desc *desc, gd_node_id *ret,
+static int add_node(struct gd_ms_graph_load *load, struct gd_node_desc *desc, gd_node_id *ret,
                     struct gd_err *err)
 {
     struct gd_err local;
@@ -391,7 +198,7 @@ static int add_node(struct load *load, struct gd_node_desc *desc, gd_node_id *re
     return rc;
 }
 
-static bool is_backward(const struct span *scope)
+static bool is_backward(const struct ms_span *scope)
 {
     static const char word[] = "optimizer-";
     if (scope->len >= 9 && strncasecmp((const char *)scope->data, "gradients", 9) == 0)
@@ -402,7 +209,7 @@ static bool is_backward(const struct span *scope)
     return false;
 }
 
-static int push_input(struct load *load, uint32_t found, struct gd_err *err)
+static int push_input(struct gd_ms_graph_load *load, uint32_t found, struct gd_err *err)
 {
     if (load->input_count == load->input_cap) {
         size_t cap = load->input_cap ? load->input_cap * 2 : 4096;
@@ -417,36 +224,36 @@ static int push_input(struct load *load, uint32_t found, struct gd_err *err)
 }
 
 /* Resolves the operands, and gives parameters and constants among them a place to be shown. */
-static int resolve_inputs(struct load *load, const struct item *item, const struct span *scope,
-                          struct gd_err *err)
+static int resolve_inputs(struct gd_ms_graph_load *load, const struct ms_item *item,
+                          const struct ms_span *scope, struct gd_err *err)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
-    struct use here = {{NULL, 0}, false};
+    struct ms_use here = {{NULL, 0}, false};
     while (gd_pb_next(&reader, &field)) {
         if (field.number != 1 || field.wire != GD_PB_BYTES)
             continue;
         bool bad = false;
-        struct span name = string_field(field.data, field.len, 1, &bad);
+        struct ms_span name = ms_string_field(field.data, field.len, 1, &bad);
         load->info.broken += bad;
-        uint32_t found = bad ? NO_ITEM : find_item(load, &name);
+        uint32_t found = bad ? MS_NO_ITEM : ms_graph_find_item(load, &name);
         int rc = push_input(load, found, err);
         if (rc)
             return rc;
-        if (found == NO_ITEM || found < load->info.nodes)
+        if (found == MS_NO_ITEM || found < load->info.nodes)
             continue;
         if (!here.scope.data) {
-            here.scope = scope->data ? *scope : (struct span){(const uint8_t *)"", 0};
+            here.scope = scope->data ? *scope : (struct ms_span){(const uint8_t *)"", 0};
             here.backward = is_backward(scope);
         }
-        struct use *first = &load->first_use[found - load->info.nodes];
+        struct ms_use *first = &load->first_use[found - load->info.nodes];
         if (!first->scope.data || (first->backward && !here.backward))
             *first = here;
     }
     return GD_OK;
 }
 
-static int add_operator(struct load *load, struct item *item, struct gd_err *err)
+static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, struct gd_err *err)
 {
     struct node_parts parts;
     uint32_t output_count = 0;
@@ -494,7 +301,7 @@ static int add_operator(struct load *load, struct item *item, struct gd_err *err
 
 /* The client stores tensors under names in which every '/' became "--", and looks them up by what
  * follows the last '/' of the name it is given: so the last component must be spelled that way. */
-static size_t keep_stored_name(struct load *load, const struct span *name)
+static size_t keep_stored_name(struct gd_ms_graph_load *load, const struct ms_span *name)
 {
     size_t at = load->text.len;
     for (size_t i = 0; i < name->len; i++)
@@ -506,9 +313,9 @@ static size_t keep_stored_name(struct load *load, const struct span *name)
     return at;
 }
 
-static size_t keep_placed_name(struct load *load, uint32_t number, size_t stored)
+static size_t keep_placed_name(struct gd_ms_graph_load *load, uint32_t number, size_t stored)
 {
-    const struct span *scope = &load->first_use[number - load->info.nodes].scope;
+    const struct ms_span *scope = &load->first_use[number - load->info.nodes].scope;
     size_t len = strlen(gd_buf_text(&load->text) + stored);
     size_t at = load->text.len;
     gd_buf_reserve(&load->text, scope->len + len + 2);
@@ -521,10 +328,10 @@ static size_t keep_placed_name(struct load *load, uint32_t number, size_t stored
     return at;
 }
 
-static int add_placed(struct load *load, uint32_t number, size_t stored, struct gd_node_desc *desc,
-                      size_t value, struct gd_err *err)
+static int add_placed(struct gd_ms_graph_load *load, uint32_t number, size_t stored,
+                      struct gd_node_desc *desc, size_t value, struct gd_err *err)
 {
-    struct item *item = &load->items[number];
+    struct ms_item *item = &load->items[number];
     size_t placed = keep_placed_name(load, number, stored);
     if (load->text.failed)
         return gd_fail(err, GD_ENOMEM, "out of memory for the strings of a node");
@@ -545,12 +352,12 @@ static int add_placed(struct load *load, uint32_t number, size_t stored, struct 
     return add_node(load, desc, &item->node, err);
 }
 
-static int add_parameter(struct load *load, uint32_t number, struct gd_err *err)
+static int add_parameter(struct gd_ms_graph_load *load, uint32_t number, struct gd_err *err)
 {
-    struct item *item = &load->items[number];
+    struct ms_item *item = &load->items[number];
     bool bad = false;
-    struct span name = string_field(item->data, item->len, 1, &bad);
-    struct span type = string_field(item->data, item->len, 2, &bad);
+    struct ms_span name = ms_string_field(item->data, item->len, 1, &bad);
+    struct ms_span type = ms_string_field(item->data, item->len, 2, &bad);
     uint32_t outputs = 0;
     int rc = read_outputs(load, &type, &outputs, err);
     if (rc)
@@ -564,16 +371,16 @@ static int add_parameter(struct load *load, uint32_t number, struct gd_err *err)
     return add_placed(load, number, stored, &desc, 0, err);
 }
 
-static int add_constant(struct load *load, uint32_t number, struct gd_err *err)
+static int add_constant(struct gd_ms_graph_load *load, uint32_t number, struct gd_err *err)
 {
-    struct item *item = &load->items[number];
+    struct ms_item *item = &load->items[number];
     bool bad = false, is_int = false;
     int64_t integer = 0;
-    struct span key = string_field(item->data, item->len, 1, &bad);
-    struct span value = string_field(item->data, item->len, 2, &bad);
-    struct span full_name = string_field(item->data, item->len, 3, &bad);
+    struct ms_span key = ms_string_field(item->data, item->len, 1, &bad);
+    struct ms_span value = ms_string_field(item->data, item->len, 2, &bad);
+    struct ms_span full_name = ms_string_field(item->data, item->len, 3, &bad);
     uint32_t outputs;
-    int rc = read_outputs(load, &(struct span){NULL, 0}, &outputs, err); /* makes room for one */
+    int rc = read_outputs(load, &(struct ms_span){NULL, 0}, &outputs, err); /* makes room for one */
     if (rc)
         return rc;
     bool good = gd_ms_value_output(value.data, value.len, &load->outputs[0], &is_int, &integer);
@@ -585,7 +392,7 @@ static int add_constant(struct load *load, uint32_t number, struct gd_err *err)
     good = gd_ms_value_text(value.data, value.len, &shown) && good && !bad;
     size_t value_at = 0;
     if (good && !shown.failed && shown.len) {
-        struct span span = {(const uint8_t *)shown.data, shown.len};
+        struct ms_span span = {(const uint8_t *)shown.data, shown.len};
         value_at = keep(load, &span);
     }
     gd_buf_deinit(&shown);
@@ -604,17 +411,18 @@ static bool has_type(const struct gd_node_info *node, const char *type)
 
 /* Slots are not on the wire: the element that a TupleGetItem takes is its second, constant operand.
  */
-static void give_slot(const struct load *load, const uint32_t *found, struct gd_edge *edges)
+static void give_slot(const struct gd_ms_graph_load *load, const uint32_t *found,
+                      struct gd_edge *edges)
 {
-    if (found[1] == NO_ITEM || load->items[found[1]].kind != ITEM_CONSTANT)
+    if (found[1] == MS_NO_ITEM || load->items[found[1]].kind != MS_ITEM_CONSTANT)
         return;
-    const struct item *item = &load->items[found[1]];
+    const struct ms_item *item = &load->items[found[1]];
     if (item->is_slot)
         edges[0].slot = item->slot;
 }
 
-static uint32_t read_edges(const struct load *load, const struct item *item, const uint32_t *found,
-                           struct gd_edge *edges)
+static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_item *item,
+                           const uint32_t *found, struct gd_edge *edges)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
@@ -628,13 +436,13 @@ static uint32_t read_edges(const struct load *load, const struct item *item, con
         while (gd_pb_next(&input, &part))
             if (part.number == 2 && part.wire == GD_PB_VARINT)
                 control = part.value == 1;
-        gd_node_id node = found[count] == NO_ITEM ? GD_NO_NODE : load->items[found[count]].node;
+        gd_node_id node = found[count] == MS_NO_ITEM ? GD_NO_NODE : load->items[found[count]].node;
         edges[count++] = (struct gd_edge){node, 0, control};
     }
     return count;
 }
 
-static uint32_t count_inputs(const struct item *item)
+static uint32_t count_inputs(const struct ms_item *item)
 {
     struct gd_pb reader = gd_pb_init(item->data, item->len);
     struct gd_pb_field field;
@@ -644,40 +452,38 @@ static uint32_t count_inputs(const struct item *item)
     return count;
 }
 
-static int connect_all(struct load *load, struct gd_err *err)
+static int reserve_edges(struct gd_ms_graph_load *load, uint32_t count, struct gd_err *err)
 {
-    struct gd_edge *edges = NULL;
-    uint32_t cap = 0;
-    size_t at = 0;
-    int rc = GD_OK;
-    for (uint32_t i = 0; i < load->info.nodes && !rc; i++) {
-        const struct item *item = &load->items[i];
-        uint32_t count = count_inputs(item);
-        if (count > cap) {
-            struct gd_edge *more = realloc(edges, count * sizeof *edges);
-            if (!more) {
-                rc = gd_fail(err, GD_ENOMEM, "out of memory for %u edges of a node", count);
-                break;
-            }
-            edges = more;
-            cap = count;
-        }
-        struct gd_node_info info;
-        if (count && gd_graph_node(load->graph, item->node, &info)) {
-            read_edges(load, item, load->inputs + at, edges);
-            if (count >= 2 && has_type(&info, "TupleGetItem"))
-                give_slot(load, load->inputs + at, edges);
-            rc = gd_graph_connect(load->graph, item->node, edges, count, err);
-        }
-        at += count;
+    if (count <= load->edge_cap)
+        return GD_OK;
+    struct gd_edge *more = realloc(load->edges, count * sizeof *more);
+    if (!more)
+        return gd_fail(err, GD_ENOMEM, "out of memory for %u edges of a node", count);
+    load->edges = more;
+    load->edge_cap = count;
+    return GD_OK;
+}
+
+static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item *item,
+                            struct gd_err *err)
+{
+    uint32_t count = count_inputs(item);
+    const uint32_t *found = load->inputs + load->next_input;
+    struct gd_node_info info;
+    int rc = reserve_edges(load, count, err);
+    if (!rc && count && gd_graph_node(load->graph, item->node, &info)) {
+        read_edges(load, item, found, load->edges);
+        if (count >= 2 && has_type(&info, "TupleGetItem"))
+            give_slot(load, found, load->edges);
+        rc = gd_graph_connect(load->graph, item->node, load->edges, count, err);
     }
-    free(edges);
+    load->next_input += count;
     return rc;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static void copy_text(char *out, size_t size, const struct span *span)
+static void copy_text(char *out, size_t size, const struct ms_span *span)
 {
     size_t len = span->len < size ? span->len : size - 1;
     if (len)
@@ -685,46 +491,67 @@ static void copy_text(char *out, size_t size, const struct span *span)
     out[len] = '\0';
 }
 
-/* Checks every level that is read later, before the graph is touched. */
-static int index_items(struct load *load, const uint8_t *data, size_t len, struct gd_err *err)
+enum phase { NODES, PARAMETERS, CONSTANTS, OPEN, ADD, CONNECT, COMMIT, DONE };
+
+static int next_phase(struct gd_ms_graph_load *load)
 {
-    bool bad = false;
-    struct span name = string_field(data, len, 2, &bad);
-    struct span root = string_field(data, len, 6, &bad);
-    copy_text(load->info.name, sizeof load->info.name, &name);
-    copy_text(load->info.root_name, sizeof load->info.root_name, &root);
-    load->dense = true;
-    int rc = collect(load, data, len, 1, ITEM_NODE, err);
-    load->info.nodes = load->count;
-    if (!rc)
-        rc = collect(load, data, len, 3, ITEM_PARAMETER, err);
-    load->info.parameters = load->count - load->info.nodes;
-    if (!rc)
-        rc = collect(load, data, len, 5, ITEM_CONSTANT, err);
-    load->info.constants = load->count - load->info.nodes - load->info.parameters;
-    if (rc)
-        return rc;
+    load->reader = gd_pb_init(load->data, load->len);
+    load->next = 0;
+    load->phase++;
+    return GD_OK;
+}
+
+static int collect(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
+{
+    static const uint32_t field[] = {1, 3, 5};
+    bool more;
+    uint32_t kind = (uint32_t)load->phase;
+    uint32_t *const count[] = {&load->info.nodes, &load->info.parameters, &load->info.constants};
+    uint32_t before = load->count;
+    int rc = ms_graph_collect(load, field[kind], (enum ms_item_kind)kind, most, &more, err);
+    *count[kind] += load->count - before;
+    return rc || more ? rc : next_phase(load);
+}
+
+/* All that arrived is good as far as it was looked at: now the graph is touched. */
+static int open_subgraph(struct gd_ms_graph_load *load, struct gd_err *err)
+{
     load->first_use =
         calloc((size_t)load->info.parameters + load->info.constants + 1, sizeof *load->first_use);
     if (!load->first_use)
         return gd_fail(err, GD_ENOMEM, "out of memory for %u parameters", load->info.parameters);
-    return build_table(load, err);
+    int rc = ms_graph_build_table(load, err);
+    if (!rc)
+        rc = gd_graph_subgraph(load->graph, load->info.name, true, &load->info.subgraph, err);
+    return rc ? rc : next_phase(load);
 }
 
-static int add_all(struct load *load, struct gd_err *err)
+static int add_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
 {
-    int rc = gd_graph_subgraph(load->graph, load->info.name, true, &load->info.subgraph, err);
-    uint32_t i = 0;
-    for (; i < load->info.nodes && !rc; i++)
-        rc = add_operator(load, &load->items[i], err);
-    for (; i < load->info.nodes + load->info.parameters && !rc; i++)
-        rc = add_parameter(load, i, err);
-    for (; i < load->count && !rc; i++)
-        rc = add_constant(load, i, err);
-    if (!rc)
-        rc = connect_all(load, err);
-    int committed = gd_graph_commit(load->graph, rc ? NULL : err);
-    return rc ? rc : committed;
+    int rc = GD_OK;
+    for (; most && load->next < load->count && !rc; most--, load->next++) {
+        uint32_t i = load->next;
+        switch ((enum ms_item_kind)load->items[i].kind) {
+        case MS_ITEM_NODE: rc = add_operator(load, &load->items[i], err); break;
+        case MS_ITEM_PARAMETER: rc = add_parameter(load, i, err); break;
+        case MS_ITEM_CONSTANT: rc = add_constant(load, i, err); break;
+        }
+    }
+    return rc || load->next < load->count ? rc : next_phase(load);
+}
+
+static int connect_some(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *err)
+{
+    int rc = GD_OK;
+    for (; most && load->next < load->info.nodes && !rc; most--, load->next++)
+        rc = connect_operator(load, &load->items[load->next], err);
+    return rc || load->next < load->info.nodes ? rc : next_phase(load);
+}
+
+static int commit(struct gd_ms_graph_load *load, struct gd_err *err)
+{
+    int rc = gd_graph_commit(load->graph, err);
+    return rc ? rc : next_phase(load);
 }
 
 bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
@@ -734,32 +561,105 @@ bool gd_ms_graph_is_whole(const uint8_t *data, size_t len)
     while (gd_pb_next(&reader, &field)) {
         bool bad = false;
         if (field.number == 1 && field.wire == GD_PB_BYTES)
-            string_field(field.data, field.len, 2, &bad);
+            ms_string_field(field.data, field.len, 2, &bad);
         if (bad)
             return false;
     }
     return !reader.bad;
 }
 
+int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,
+                      struct gd_ms_graph_load **ret, struct gd_err *err)
+{
+    struct gd_ms_graph_load *load = calloc(1, sizeof *load);
+    bool bad = false;
+    if (!load)
+        return gd_fail(err, GD_ENOMEM, "out of memory for a graph");
+    *load = (struct gd_ms_graph_load){.graph = graph, .data = data, .len = len, .dense = true};
+    gd_buf_init(&load->text, len + (1u << 20));
+    if (getrandom(&load->seed, sizeof load->seed, GRND_NONBLOCK) < 0)
+        load->seed = 1;
+    struct ms_span name = ms_string_field(data, len, 2, &bad);
+    struct ms_span root = ms_string_field(data, len, 6, &bad);
+    copy_text(load->info.name, sizeof load->info.name, &name);
+    copy_text(load->info.root_name, sizeof load->info.root_name, &root);
+    load->reader = gd_pb_init(data, len);
+    *ret = load;
+    return GD_OK;
+}
+
+int gd_ms_graph_step(struct gd_ms_graph_load *load, uint32_t most, bool *done, struct gd_err *err)
+{
+    int rc = GD_OK;
+    switch ((enum phase)load->phase) {
+    case NODES:
+    case PARAMETERS:
+    case CONSTANTS: rc = collect(load, most, err); break;
+    case OPEN: rc = open_subgraph(load, err); break;
+    case ADD: rc = add_some(load, most, err); break;
+    case CONNECT: rc = connect_some(load, most, err); break;
+    case COMMIT: rc = commit(load, err); break;
+    case DONE: break;
+    }
+    if (rc && load->phase > OPEN && load->phase < COMMIT)
+        gd_graph_commit(load->graph, NULL); /* what was added stays */
+    *done = load->phase == DONE;
+    return rc;
+}
+
+int gd_ms_graph_drop(struct gd_ms_graph_load *load, struct gd_err *err)
+{
+    if (load->phase <= OPEN)
+        return GD_OK;
+    int rc = gd_graph_subgraph(load->graph, load->info.name, true, NULL, err);
+    return rc ? rc : gd_graph_commit(load->graph, err);
+}
+
+const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *load)
+{
+    return &load->info;
+}
+
+/* An operator is half done when it is added, and done when it is connected, too. */
+void gd_ms_graph_at(const struct gd_ms_graph_load *load, uint64_t *done, uint64_t *total)
+{
+    uint64_t half = 0;
+    if (load->phase == ADD)
+        half = load->next < load->info.nodes ? load->next : load->info.nodes;
+    else if (load->phase > ADD)
+        half = load->info.nodes + (load->phase == CONNECT ? load->next : load->info.nodes);
+    *done = half / 2;
+    *total = load->phase > NODES ? load->info.nodes : 0;
+}
+
+void gd_ms_graph_end(struct gd_ms_graph_load *load)
+{
+    if (!load)
+        return;
+    free(load->items);
+    free(load->table);
+    free(load->inputs);
+    free(load->first_use);
+    free(load->outputs);
+    free(load->attrs);
+    free(load->attr_at);
+    free(load->edges);
+    gd_buf_deinit(&load->text);
+    free(load);
+}
+
 int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
                      struct gd_ms_graph_info *ret, struct gd_err *err)
 {
-    struct load load = {.graph = graph};
-    gd_buf_init(&load.text, len + (1u << 20));
-    if (getrandom(&load.seed, sizeof load.seed, GRND_NONBLOCK) < 0)
-        load.seed = 1;
-    int rc = index_items(&load, data, len, err);
+    struct gd_ms_graph_load *load;
+    bool done = false;
+    int rc = gd_ms_graph_begin(graph, data, len, &load, err);
+    if (rc)
+        return rc;
+    while (!rc && !done)
+        rc = gd_ms_graph_step(load, UINT32_MAX, &done, err);
     if (!rc)
-        rc = add_all(&load, err);
-    if (!rc)
-        *ret = load.info;
-    free(load.items);
-    free(load.table);
-    free(load.inputs);
-    free(load.first_use);
-    free(load.outputs);
-    free(load.attrs);
-    free(load.attr_at);
-    gd_buf_deinit(&load.text);
+        *ret = load->info;
+    gd_ms_graph_end(load);
     return rc;
 }

@@ -37,6 +37,22 @@ bool gd_ms_graph_is_whole(const uint8_t *data, size_t len);
 int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
                      struct gd_ms_graph_info *ret, struct gd_err *err);
 
+/*
+ * The same in pieces. `data` must stay until gd_ms_graph_end, which frees and is due in any case;
+ * an error of a step ends it, as that of gd_ms_graph_load does. A step does about so many nodes,
+ * but the last one, which commits, is one piece.
+ */
+struct gd_ms_graph_load;
+int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,
+                      struct gd_ms_graph_load **ret, struct gd_err *err);
+int gd_ms_graph_step(struct gd_ms_graph_load *load, uint32_t nodes, bool *done, struct gd_err *err);
+/* Gives it up half done: its subgraph is left without nodes. */
+int gd_ms_graph_drop(struct gd_ms_graph_load *load, struct gd_err *err);
+/* Operators that are in, of so many (0: not known yet). */
+void gd_ms_graph_at(const struct gd_ms_graph_load *load, uint64_t *done, uint64_t *total);
+const struct gd_ms_graph_info *gd_ms_graph_info(const struct gd_ms_graph_load *load);
+void gd_ms_graph_end(struct gd_ms_graph_load *load); /* NULL is fine */
+
 /* The element type of a wire number; GD_DT_NONE for those without elements and unknown ones. */
 enum gd_dtype gd_ms_dtype(int64_t wire);
 

@@ -16,6 +16,7 @@
 
 #include "engine/progress.h"
 #include "proto/ms_graph.h"
+#include "proto/ms_ingest.h"
 #include "proto/ms_target.h"
 #include "proto/ms_tensor.h"
 
@@ -32,6 +33,8 @@ struct ms_process { /* one training process behind a connection */
     struct ms_conn *conn;
     char device[64];                  /* device_name up to the colon; "" when it was not told yet */
     struct gd_ms_target *target;      /* NULL: ended or detached */
+    struct ms_ingest *ingest;         /* of its graphs; NULL before the first */
+    struct ms_call *late;             /* calls that wait until its graphs are in; oldest first */
     bool detached;                    /* trains on; its WaitCMDs are answered at once */
     int32_t delete_next, delete_last; /* watchpoints of a detached process, still to be deleted */
 };
@@ -46,6 +49,10 @@ struct ms_conn {
 };
 
 struct ms_call {
+    struct gd_grpc_call *call;
+    struct ms_call *next_late;
+    struct ms_process *late_at;           /* in whose list it is; NULL: in none */
+    struct gd_ms_metadata *late_metadata; /* of a WaitCMD that is late */
     struct gd_ms_service *service;
     struct ms_conn *conn;
     struct gd_ms_target *waiting; /* WaitCMD: the target that holds it */
@@ -91,10 +98,19 @@ static struct ms_conn *conn_of(struct gd_ms_service *service, struct gd_grpc_con
     return mine;
 }
 
+static void drop_ingest(struct ms_process *process)
+{
+    ms_ingest_destroy(process->ingest);
+    process->ingest = NULL;
+}
+
+/* What a process sent before it died is worth to be looked at. */
 static void free_processes(struct ms_conn *conn)
 {
     while (conn->processes) {
         struct ms_process *process = conn->processes;
+        ms_ingest_finish(process->ingest);
+        drop_ingest(process);
         conn->processes = process->next;
         if (process->target)
             gd_ms_target_on_closed(process->target);
@@ -116,13 +132,18 @@ static void conn_closed(struct gd_grpc_conn *conn, void *ctx)
     free(mine);
 }
 
+static void answer_late(struct ms_process *process);
+
 static void target_gone(void *owner, bool detached, int32_t last_id)
 {
     struct ms_process *process = owner;
     process->target = NULL;
+    drop_ingest(process);
     process->detached = detached;
     process->delete_next = 1;
     process->delete_last = last_id;
+    if (detached)
+        answer_late(process);
 }
 
 static void reply_to_wait(void *call, const void *data, size_t len)
@@ -135,7 +156,13 @@ static void reply_to_wait(void *call, const void *data, size_t len)
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "the answer could not be sent");
 }
 
-static const struct gd_ms_io target_io = {reply_to_wait, target_gone};
+static int take_graphs(void *owner, struct gd_err *err)
+{
+    struct ms_process *process = owner;
+    return ms_ingest_again(process->ingest, err);
+}
+
+static const struct gd_ms_io target_io = {reply_to_wait, target_gone, take_graphs};
 
 /* Puts the process of that device in front; a new one when there is none. NULL: no memory, or too
  * many. */
@@ -197,11 +224,13 @@ static struct gd_ms_target *asked_target(const struct ms_call *call, size_t *byt
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-static struct ms_call *make_call(struct gd_ms_service *service, struct ms_conn *conn)
+static struct ms_call *make_call(struct gd_ms_service *service, struct ms_conn *conn,
+                                 struct gd_grpc_call *call)
 {
     struct ms_call *mine = conn ? calloc(1, sizeof *mine) : NULL;
     if (!mine)
         return NULL;
+    mine->call = call;
     mine->service = service;
     mine->conn = conn;
     uint64_t max = service->debugger->settings.max_graph;
@@ -225,7 +254,7 @@ static void open_call(struct gd_grpc_call *call, void *ctx)
                        "gradb takes MindSpore processes from its own host only");
         return;
     }
-    struct ms_call *data = make_call(service, mine);
+    struct ms_call *data = make_call(service, mine, call);
     gd_grpc_call_set_data(call, data);
     if (!data)
         gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
@@ -237,6 +266,30 @@ static void end_progress(struct ms_call *mine)
     mine->progress = NULL;
 }
 
+/* A call of a process whose graphs are still being taken in: it is answered when they are in. */
+static void come_late(struct ms_call *mine, struct ms_process *process)
+{
+    struct ms_call **link = &process->late;
+    while (*link)
+        link = &(*link)->next_late;
+    *link = mine;
+    mine->late_at = process;
+}
+
+static void leave_late(struct ms_call *mine)
+{
+    if (mine->late_at) {
+        struct ms_call **link = &mine->late_at->late;
+        while (*link != mine)
+            link = &(*link)->next_late;
+        *link = mine->next_late;
+    }
+    mine->next_late = NULL;
+    mine->late_at = NULL;
+    free(mine->late_metadata);
+    mine->late_metadata = NULL;
+}
+
 static void closed_call(struct gd_grpc_call *call)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
@@ -244,6 +297,7 @@ static void closed_call(struct gd_grpc_call *call)
         return;
     if (mine->waiting)
         gd_ms_target_on_wait_closed(mine->waiting, call);
+    leave_late(mine);
     end_progress(mine);
     gd_ms_tensor_decoder_destroy(mine->decoder);
     gd_buf_deinit(&mine->graph);
@@ -286,8 +340,12 @@ static bool check_version(struct ms_process *process, const struct gd_ms_metadat
 /* Takes the process, which is the first of its connection, out of the list. */
 static void end_process(struct ms_process *process)
 {
+    ms_ingest_finish(process->ingest);
     struct gd_ms_target *target = process->target;
     process->conn->processes = process->next;
+    while (process->late) /* of nobody any more */
+        leave_late(process->late);
+    drop_ingest(process);
     free(process);
     if (target)
         gd_ms_target_on_done(target);
@@ -340,11 +398,46 @@ static void let_go_on(struct gd_grpc_call *call, struct ms_process *process)
     gd_buf_deinit(&reply);
 }
 
+static void take_wait(struct ms_call *mine, struct ms_process *process,
+                      const struct gd_ms_metadata *metadata)
+{
+    struct gd_err err;
+    if (process->detached) {
+        let_go_on(mine->call, process);
+        return;
+    }
+    if (!process->target && !make_target(process, metadata, &err)) {
+        gd_grpc_finish(mine->call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
+        return;
+    }
+    mine->waiting = process->target;
+    gd_ms_target_on_wait(process->target, mine->call, metadata);
+}
+
+static void answer_late(struct ms_process *process)
+{
+    while (process->late && !ms_ingest_is_busy(process->ingest)) {
+        struct ms_call *mine = process->late;
+        struct gd_ms_metadata *metadata = mine->late_metadata;
+        mine->late_metadata = NULL;
+        leave_late(mine);
+        if (metadata)
+            take_wait(mine, process, metadata);
+        else
+            reply_ok(mine->call);
+        free(metadata);
+    }
+}
+
+static void graphs_are_in(void *ctx)
+{
+    answer_late(ctx);
+}
+
 static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
 {
     struct ms_call *mine = gd_grpc_call_data(call);
     struct gd_ms_metadata metadata;
-    struct gd_err err;
     if (!gd_ms_read_metadata(data, len, &metadata)) {
         refuse(call, GD_GRPC_INVALID_ARGUMENT, "WaitCMD came with bytes that are no Metadata");
         return;
@@ -354,16 +447,17 @@ static void wait_message(struct gd_grpc_call *call, const uint8_t *data, size_t 
         refuse(call, GD_GRPC_RESOURCE_EXHAUSTED, no_process);
         return;
     }
-    if (process->detached) {
-        let_go_on(call, process);
+    if (!ms_ingest_is_busy(process->ingest)) {
+        take_wait(mine, process, &metadata);
         return;
     }
-    if (!process->target && !make_target(process, &metadata, &err)) {
-        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, err.text);
+    mine->late_metadata = malloc(sizeof metadata);
+    if (!mine->late_metadata) {
+        gd_grpc_finish(call, GD_GRPC_RESOURCE_EXHAUSTED, "gradb is out of memory");
         return;
     }
-    mine->waiting = process->target;
-    gd_ms_target_on_wait(process->target, call, &metadata);
+    *mine->late_metadata = metadata;
+    come_late(mine, process);
 }
 
 static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -385,7 +479,7 @@ static void heartbeat_message(struct gd_grpc_call *call, const uint8_t *data, si
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 /* Whose graph it is: a process that sends one without a word about itself is a process, too. */
-static struct gd_ms_target *graph_target(struct ms_call *call)
+static struct ms_process *graph_process(struct ms_call *call)
 {
     if (!call->conn->processes) {
         struct gd_ms_metadata nobody = {.graph_num = 1};
@@ -394,17 +488,25 @@ static struct gd_ms_target *graph_target(struct ms_call *call)
         if (!process || !make_target(process, &nobody, &err))
             return NULL;
     }
-    return target_of(call);
+    return call->conn->processes;
 }
 
 static void take_graph(struct ms_call *call)
 {
-    struct gd_ms_target *target = graph_target(call);
+    struct ms_process *process = graph_process(call);
+    bool unwanted = gd_progress_is_stopped(call->progress);
+    struct gd_err err;
     end_progress(call);
-    if (target && call->graph.len)
-        gd_ms_target_on_graph(target, (const uint8_t *)gd_buf_text(&call->graph), call->graph.len);
-    gd_buf_deinit(&call->graph);
     call->last_piece = 0;
+    if (process && process->target && call->graph.len) {
+        struct gd_ms_service *service = call->service;
+        if (!process->ingest)
+            process->ingest = ms_ingest_create(service->loop, service->debugger, process->target,
+                                               graphs_are_in, process);
+        if (!process->ingest || ms_ingest_add(process->ingest, &call->graph, unwanted, &err))
+            warn(service, gd_grpc_conn_peer(call->conn->conn), "out of memory for a graph");
+    }
+    gd_buf_deinit(&call->graph);
 }
 
 static bool read_piece(struct gd_grpc_call *call, const uint8_t *data, size_t len,
@@ -445,8 +547,13 @@ static void graph_message(struct gd_grpc_call *call, const uint8_t *data, size_t
 
 static void graph_end(struct gd_grpc_call *call)
 {
-    take_graph(gd_grpc_call_data(call));
-    reply_ok(call);
+    struct ms_call *mine = gd_grpc_call_data(call);
+    take_graph(mine);
+    struct ms_process *process = mine->conn->processes;
+    if (process && ms_ingest_is_busy(process->ingest))
+        come_late(mine, process);
+    else
+        reply_ok(call);
 }
 
 static bool repeats_chunks(const struct ms_call *call)

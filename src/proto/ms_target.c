@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/progress.h"
 #include "proto/ms_graph.h"
 #include "proto/ms_target_impl.h"
 
@@ -255,29 +256,67 @@ void gd_ms_target_on_mismatch(struct gd_ms_target *target)
     target->mismatch = true;
 }
 
-void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, size_t len)
+int gd_ms_target_graph_begin(struct gd_ms_target *target, const uint8_t *data, size_t len,
+                             struct gd_ms_graph_load **ret, struct gd_err *err)
 {
-    struct gd_ms_graph_info info;
-    struct gd_err err;
     heard_from(target, "SendGraph");
     target->new_graph = target->phase == MS_RUNNING;
-    if (gd_ms_graph_load(target->base.session->graph, data, len, &info, &err)) {
+    return gd_ms_graph_begin(target->base.session->graph, data, len, ret, err);
+}
+
+static void tell_flaws(struct gd_ms_target *target, const struct gd_ms_graph_info *info)
+{
+    struct gd_graph_counts counts;
+    gd_graph_counts(target->base.session->graph, &counts);
+    if (info->broken || counts.missing_inputs)
+        ms_warn(target,
+                "graph %s: %" PRIu64 " inputs come from nodes that it lacks, %u details "
+                "are broken; all else was taken",
+                info->name, counts.missing_inputs, info->broken);
+}
+
+void gd_ms_target_graph_end(struct gd_ms_target *target, struct gd_ms_graph_load *load, size_t len,
+                            const struct gd_err *err)
+{
+    if (err) {
         target->failures++;
-        ms_warn(target, "a graph of %zu bytes was not taken: %s", len, err.text);
-        if (err.code == GD_EPROTO)
-            return;
+        ms_warn(target, "a graph of %zu bytes was not taken: %s", len, err->text);
     } else {
-        struct gd_graph_counts counts;
-        gd_graph_counts(target->base.session->graph, &counts);
-        if (info.broken || counts.missing_inputs)
-            ms_warn(target,
-                    "graph %s: %" PRIu64 " inputs come from nodes that it lacks, %u details "
-                    "are broken; all else was taken",
-                    info.name, counts.missing_inputs, info.broken);
+        tell_flaws(target, gd_ms_graph_info(load));
     }
+    gd_ms_graph_end(load);
+    if (err && err->code == GD_EPROTO)
+        return;
     target->got_graph = true;
     target->graphs++;
     gd_session_on_graph(target->base.session);
+}
+
+void gd_ms_target_graph_stopped(struct gd_ms_target *target, struct gd_ms_graph_load *load)
+{
+    struct gd_progress_info at = {.unit = "nodes"};
+    char amount[128];
+    struct gd_err err = {0};
+    gd_ms_graph_at(load, &at.done, &at.total);
+    gd_progress_amount(&at, amount, sizeof amount);
+    ms_warn(target, "graph %s was not taken in: interrupted after %s; `refresh graph` takes it in",
+            gd_ms_graph_info(load)->name, amount);
+    if (gd_ms_graph_drop(load, &err))
+        ms_warn(target, "%s", err.text);
+    gd_ms_graph_end(load);
+    target->got_graph = true; /* it has sent one */
+    gd_session_on_graph(target->base.session);
+}
+
+void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, size_t len)
+{
+    struct gd_ms_graph_load *load = NULL;
+    struct gd_err err;
+    bool done = false;
+    int rc = gd_ms_target_graph_begin(target, data, len, &load, &err);
+    while (!rc && !done)
+        rc = gd_ms_graph_step(load, UINT32_MAX, &done, &err);
+    gd_ms_target_graph_end(target, load, len, rc ? &err : NULL);
 }
 
 void gd_ms_target_on_heartbeat(struct gd_ms_target *target, int32_t period)
@@ -375,6 +414,14 @@ static int detach(struct gd_target *base, struct gd_err *err)
     return GD_OK;
 }
 
+static int take_graphs(struct gd_target *base, struct gd_err *err)
+{
+    struct gd_ms_target *target = from_base(base);
+    if (!target->owner || !target->io->take_graphs)
+        return gd_fail(err, GD_ESTATE, "the trainer is gone");
+    return target->io->take_graphs(target->owner, err);
+}
+
 struct facts {
     void (*fact)(void *ctx, const char *name, const char *value);
     void *ctx;
@@ -458,6 +505,7 @@ static const struct gd_target_ops ops = {
     .unwatch = ms_watch_unset,
     .watch_plan = ms_plan_set,
     .watch_costs = ms_plan_costs,
+    .take_graphs = take_graphs,
     .detach = detach,
     .kill = kill_process,
     .describe = describe,

@@ -25,6 +25,8 @@ struct gd_ms_io {
     /* The target is about to go: `detached` says that the process shall train on, and how many
      * watchpoints (ids 1 ... last_id) it may still have. */
     void (*gone)(void *owner, bool detached, int32_t last_id);
+    /* Graphs that Ctrl-C kept out shall be taken in. May be NULL. */
+    int (*take_graphs)(void *owner, struct gd_err *err);
 };
 
 /* first is the metadata that the process introduced itself with, or that of its first WaitCMD when
@@ -39,8 +41,17 @@ const struct gd_ms_version *gd_ms_target_version(const struct gd_ms_target *targ
 void gd_ms_target_on_metadata(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 /* The version was refused: no graph will come. */
 void gd_ms_target_on_mismatch(struct gd_ms_target *target);
-/* One whole GraphProto. */
+/* One whole GraphProto, at once. */
 void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, size_t len);
+/* The same in pieces: begin, steps of proto/ms_graph.h, and the end, which frees the load. err
+ * NULL: it is in. The session hears of it last. */
+struct gd_ms_graph_load;
+int gd_ms_target_graph_begin(struct gd_ms_target *target, const uint8_t *data, size_t len,
+                             struct gd_ms_graph_load **ret, struct gd_err *err);
+void gd_ms_target_graph_end(struct gd_ms_target *target, struct gd_ms_graph_load *load, size_t len,
+                            const struct gd_err *err);
+/* Instead of the end: the user did not want to wait for it. */
+void gd_ms_target_graph_stopped(struct gd_ms_target *target, struct gd_ms_graph_load *load);
 /* `call` is held until it is answered through io->reply, or said to be closed. */
 void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
                           const struct gd_ms_metadata *metadata);

@@ -24,7 +24,7 @@ static void gone(void *owner, bool detached, int32_t last_id)
     (void)last_id;
 }
 
-static const struct gd_ms_io io = {reply, gone};
+static const struct gd_ms_io io = {.reply = reply, .gone = gone};
 
 static void on_tensor(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
 {

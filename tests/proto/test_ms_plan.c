@@ -57,7 +57,7 @@ static void on_gone(void *owner, bool detached, int32_t last_id)
     (void)owner, (void)detached, (void)last_id;
 }
 
-static const struct gd_ms_io io = {on_reply, on_gone};
+static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
 
 static void on_event(void *ctx, const struct gd_event *event)
 {

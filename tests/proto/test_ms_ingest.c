@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Graphs that are taken in a little at each turn of the loop, and what Ctrl-C does to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <ev.h>
+
+#include "engine/progress.h"
+#include "pb_write.h"
+#include "proto/ms_ingest.h"
+
+#define MANY 200000 /* nodes: more than any machine takes in in one turn */
+
+static struct world {
+    struct ev_loop *loop;
+    struct gd_debugger *debugger;
+    struct gd_ms_target *target;
+    struct gd_session *session;
+    struct ms_ingest *ingest;
+    char warning[512];
+    int graphs, idle;
+} world;
+
+static void on_reply(void *held, const void *data, size_t len)
+{
+    (void)held;
+    (void)data;
+    (void)len;
+    fail_msg("nobody waits");
+}
+
+static void on_gone(void *owner, bool detached, int32_t last_id)
+{
+    (void)owner;
+    (void)detached;
+    (void)last_id;
+    ms_ingest_destroy(world.ingest);
+    world.ingest = NULL;
+}
+
+static const struct gd_ms_io io = {.reply = on_reply, .gone = on_gone};
+
+static void on_event(void *ctx, const struct gd_event *event)
+{
+    (void)ctx;
+    if (event->type == GD_EV_WARNING)
+        snprintf(world.warning, sizeof world.warning, "%s", event->text);
+    world.graphs += event->type == GD_EV_GRAPH;
+}
+
+static void on_idle(void *ctx)
+{
+    (void)ctx;
+    world.idle++;
+}
+
+static int setup(void **state)
+{
+    struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .graph_num = 1};
+    (void)state;
+    memset(&world, 0, sizeof world);
+    world.loop = ev_loop_new(EVFLAG_AUTO);
+    if (!world.loop || gd_debugger_create(&world.debugger, NULL) ||
+        gd_debugger_observe(world.debugger, on_event, NULL) ||
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL))
+        return -1;
+    world.session = gd_ms_target_session(world.target);
+    world.ingest = ms_ingest_create(world.loop, world.debugger, world.target, on_idle, NULL);
+    return world.ingest ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gd_debugger_destroy(world.debugger);
+    ms_ingest_destroy(world.ingest);
+    ev_loop_destroy(world.loop);
+    return 0;
+}
+
+static void add(const char *name, unsigned nodes, bool unwanted)
+{
+    struct gd_buf bytes = GD_BUF_INIT(1u << 28);
+    for (unsigned i = 1; i <= nodes; i++) {
+        char id[16], before[16], full[64];
+        snprintf(id, sizeof id, "%u", i);
+        snprintf(before, sizeof before, "%u", i - 1);
+        snprintf(full, sizeof full, "%s/layer%u/ReLU-op%u", name, i / 100, i);
+        struct gd_buf one =
+            pb_node(id, "ReLU", name, full, (const char *[]){i > 1 ? before : NULL, NULL});
+        pb_message(&bytes, 1, &one);
+    }
+    pb_text(&bytes, 2, name);
+    assert_false(bytes.failed);
+    assert_int_equal(ms_ingest_add(world.ingest, &bytes, unwanted, NULL), GD_OK);
+    gd_buf_deinit(&bytes);
+}
+
+static struct gd_graph_counts counts(void)
+{
+    struct gd_graph_counts counts;
+    gd_graph_counts(world.session->graph, &counts);
+    return counts;
+}
+
+static void until_idle(void)
+{
+    while (ms_ingest_is_busy(world.ingest))
+        ev_run(world.loop, EVRUN_ONCE);
+}
+
+/* Until some nodes are in, and not all. */
+static struct gd_progress_info until_half(void)
+{
+    struct gd_progress_info info = {.done = 0};
+    while (info.done == 0) {
+        ev_run(world.loop, EVRUN_ONCE);
+        assert_true(gd_progress_current(world.debugger, &info));
+    }
+    assert_true(info.done < info.total);
+    return info;
+}
+
+static void test_a_small_one_is_in_at_once(void **state)
+{
+    (void)state;
+    add("small", 3, false);
+    until_idle();
+    assert_int_equal(world.graphs, 1);
+    assert_int_equal(counts().nodes, 3);
+    assert_int_equal(counts().edges, 2);
+    assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
+}
+
+static void test_a_large_one_takes_turns(void **state)
+{
+    struct gd_progress_info info;
+    (void)state;
+    add("large", MANY, false);
+    add("small", 3, false);
+    info = until_half();
+    assert_string_equal(info.what, "taking in graph large");
+    assert_string_equal(info.unit, "nodes");
+    assert_int_equal(info.total, MANY);
+    assert_int_equal(world.graphs, 0);
+    assert_int_equal(world.idle, 0);
+    until_idle();
+    assert_int_equal(world.graphs, 2);
+    assert_int_equal(world.idle, 1);
+    assert_int_equal(counts().nodes, MANY + 3);
+    assert_int_equal(counts().edges, MANY - 1 + 2);
+    assert_false(gd_progress_current(world.debugger, &info));
+    assert_string_equal(world.warning, "");
+}
+
+static void test_ctrl_c_keeps_it_out(void **state)
+{
+    (void)state;
+    add("large", MANY, false);
+    until_half();
+    gd_progress_stop_all(world.debugger);
+    until_idle();
+    assert_int_equal(world.idle, 1);
+    assert_non_null(strstr(world.warning, "graph large was not taken in: interrupted after "));
+    assert_non_null(strstr(world.warning, " of 200000 nodes; `refresh graph` takes it in"));
+    assert_int_equal(counts().nodes, 0);
+    assert_int_equal(counts().edges, 0);
+    add("small", 3, false);
+    assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_OK);
+    until_idle();
+    assert_int_equal(counts().nodes, MANY + 3);
+    assert_int_equal(counts().edges, MANY - 1 + 2);
+    assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
+}
+
+static void test_a_later_one_of_its_name_replaces_it(void **state)
+{
+    (void)state;
+    add("main", 5, true);
+    until_idle();
+    assert_non_null(
+        strstr(world.warning, "graph main was not taken in: interrupted after 0 nodes"));
+    assert_int_equal(counts().nodes, 0);
+    add("main", 3, false);
+    until_idle();
+    assert_int_equal(ms_ingest_again(world.ingest, NULL), GD_ENODATA);
+    assert_int_equal(counts().nodes, 3);
+}
+
+static void test_the_session_ends_meanwhile(void **state)
+{
+    (void)state;
+    add("large", MANY, false);
+    until_half();
+    assert_int_equal(gd_target_detach(world.session->target, NULL), GD_OK);
+    assert_null(world.ingest);
+    assert_int_equal(world.session->state, GD_FINISHED);
+    gd_debugger_reap(world.debugger);
+}
+
+static void test_it_is_finished_on_request(void **state)
+{
+    (void)state;
+    add("large", MANY, false);
+    until_half();
+    ms_ingest_finish(world.ingest);
+    assert_int_equal(world.idle, 1);
+    assert_int_equal(counts().nodes, MANY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_small_one_is_in_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_large_one_takes_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ctrl_c_keeps_it_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_later_one_of_its_name_replaces_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_session_ends_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_it_is_finished_on_request, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
