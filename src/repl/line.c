@@ -97,82 +97,6 @@ void line_history_save(struct repl *repl)
 
 /* ---- completion ---- */
 
-/* Our word may start elsewhere than readline's: what lies between is taken off or put in front. */
-static void shift_words(char **words, const char *line, int theirs, size_t ours)
-{
-    for (char **w = words; *w != NULL; w++) {
-        size_t len = strlen(*w);
-        if (ours <= (size_t)theirs) {
-            size_t cut = (size_t)theirs - ours;
-            cut = cut < len ? cut : len;
-            memmove(*w, *w + cut, len - cut + 1);
-            continue;
-        }
-        size_t more = ours - (size_t)theirs;
-        char *longer = malloc(more + len + 1);
-        if (longer != NULL) {
-            memcpy(longer, line + theirs, more);
-            memcpy(longer + more, *w, len + 1);
-            free(*w);
-            *w = longer;
-        }
-    }
-}
-
-/* The array as readline wants it: first what all have in common. Takes words over. */
-static char **with_common_prefix(char **words)
-{
-    size_t count = 0;
-    size_t common = strlen(words[0]);
-
-    for (; words[count] != NULL; count++) {
-        size_t same = 0;
-        while (same < common && words[count][same] == words[0][same]) {
-            same++;
-        }
-        common = same;
-    }
-    char **all = calloc(count + 2, sizeof(*all));
-    if (all == NULL) {
-        return NULL;
-    }
-    all[0] = strndup(words[0], common);
-    if (count > 1) {
-        memcpy(all + 1, words, count * sizeof(*words));
-    } else {
-        free(words[0]);
-    }
-    free(words);
-    return all;
-}
-
-char **line_complete(struct repl *repl, int start, int end)
-{
-    size_t ours = 0;
-
-    rl_attempted_completion_over = 1; /* never readline's own file names */
-    rl_completion_append_character = ' ';
-    rl_completion_suppress_append = 0;
-    char **words = repl_complete(repl, rl_line_buffer, (size_t)end, &ours);
-    if (words == NULL) {
-        return NULL;
-    }
-    size_t len = strlen(words[0]);
-    if (words[1] == NULL && len > 0 && strchr("/:=", words[0][len - 1]) != NULL) {
-        rl_completion_suppress_append = 1; /* more is to come */
-    }
-    shift_words(words, rl_line_buffer, start, ours);
-    return with_common_prefix(words);
-}
-
-static char **complete_word(const char *text, int start, int end)
-{
-    (void)text;
-    return active != NULL ? line_complete(active->repl, start, end) : NULL;
-}
-
-/* ---- output ---- */
-
 static int screen_rows(void)
 {
     struct winsize size;
@@ -181,6 +105,32 @@ static int screen_rows(void)
     }
     return size.ws_row;
 }
+
+static char **complete_word(const char *text, int start, int end)
+{
+    (void)text;
+    return active != NULL ? line_complete(active->repl, start, end) : NULL;
+}
+
+static void write_matches(void *ctx, const char *row)
+{
+    (void)ctx;
+    fprintf(rl_outstream, "%s\n", row);
+}
+
+/* A screenful at most and no question: readline would wait for its answer, and the training
+ * process for us. */
+static void show_matches(char **matches, int count, int longest)
+{
+    (void)longest;
+    int width = out_width(&(struct repl_out){.repl = active->repl});
+
+    fputc('\n', rl_outstream);
+    line_match_rows(matches, count, width, screen_rows() - 3, write_matches, NULL);
+    rl_forced_update_display();
+}
+
+/* ---- output ---- */
 
 static void take_width(struct line *line)
 {
@@ -316,103 +266,43 @@ static bool line_ask(void *ctx, const char *question)
     }
 }
 
-/* ---- readline between two prompts ---- */
+/* ---- the terminal ---- */
 
-/* Where readline gives up it jumps out to where its caller stood. With keys that were pushed back
- * that place may have returned already, and the jump ends in ruins: so the keys that may give up
- * do it without a jump. */
-static int stop_key(int count, int key)
+static bool in_changes(const void *list)
 {
-    (void)count;
-    (void)key;
-    rl_ding();
-    rl_clear_message();
-    rl_clear_pending_input();
-    rl_deactivate_mark();
-    rl_numeric_arg = 1;
-    rl_explicit_arg = 0;
-    rl_last_func = NULL;
-    return 0;
-}
-
-static bool has_macro; /* readline's last keyboard macro is there */
-
-static int macro_begin_key(int count, int key)
-{
-    if (RL_ISSTATE(RL_STATE_MACRODEF)) {
-        return stop_key(count, key);
-    }
-    rl_explicit_arg = 0; /* with one, readline would go on from the last macro */
-    return rl_start_kbd_macro(1, key);
-}
-
-static int macro_end_key(int count, int key)
-{
-    if (!RL_ISSTATE(RL_STATE_MACRODEF)) {
-        return stop_key(count, key);
-    }
-    has_macro = true;
-    return rl_end_kbd_macro(1, key);
-}
-
-static int macro_call_key(int count, int key)
-{
-    if (!has_macro || RL_ISSTATE(RL_STATE_MACRODEF | RL_STATE_MACROINPUT)) {
-        return stop_key(count, key);
-    }
-    return rl_call_last_kbd_macro(count, key);
-}
-
-static void rebind(rl_command_func_t *from, rl_command_func_t *to, Keymap map)
-{
-    char **keys = rl_invoking_keyseqs_in_map(from, map);
-
-    for (char **key = keys; key != NULL && *key != NULL; key++) {
-        rl_bind_keyseq_in_map(*key, to, map);
-        free(*key);
-    }
-    free(keys);
-}
-
-/* A sequence that means nothing: readline gives up as with C-g. */
-static void bind_unbound(Keymap map)
-{
-    for (int key = 0; key < ANYOTHERKEY; key++) {
-        if (map[key].type == ISKMAP && map[key].function != NULL) {
-            bind_unbound((Keymap)map[key].function); /* so readline keeps it */
-        } else if (map[key].type == ISFUNC && map[key].function == NULL) {
-            map[key].function = stop_key;
+    for (const UNDO_LIST *u = rl_undo_list; u != NULL; u = u->next) {
+        if (u == list) {
+            return true;
         }
     }
+    return false;
 }
 
-void line_take_abort_keys(void)
+/* Lines of the history keep what was changed in them, and may share it with the line at the prompt,
+ * whose list is freed. */
+static void part_from_history(void)
 {
-    const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
+    HIST_ENTRY *current = current_history();
+    HIST_ENTRY **all = history_list();
 
-    rl_initialize(); /* what the user binds is bound now */
-    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-        rebind(rl_abort, stop_key, maps[i]);
-        rebind(rl_start_kbd_macro, macro_begin_key, maps[i]);
-        rebind(rl_end_kbd_macro, macro_end_key, maps[i]);
-        rebind(rl_call_last_kbd_macro, macro_call_key, maps[i]);
-        bind_unbound(maps[i]);
+    if (current != NULL) {
+        current->data = NULL;
+    }
+    for (; rl_undo_list != NULL && all != NULL && *all != NULL; all++) {
+        if ((*all)->data != NULL && in_changes((*all)->data)) {
+            (*all)->data = NULL;
+        }
     }
 }
 
 void line_put_away(void)
 {
     rl_callback_sigcleanup();
-    HIST_ENTRY *entry = current_history();
-    if (entry != NULL) {
-        entry->data = NULL; /* an older end of the list of changes that is freed below */
-    }
+    part_from_history();
     rl_initialize(); /* an empty line at the end of the history */
     rl_free_undo_list();
     rl_callback_handler_remove();
 }
-
-/* ---- the terminal ---- */
 
 static void on_line(char *text);
 
@@ -702,10 +592,11 @@ static void start_terminal(struct line *line)
     rl_readline_name = "gradb";
     rl_catch_signals = 0;
     rl_attempted_completion_function = complete_word;
-    rl_completion_query_items = 200;
+    rl_completion_display_matches_hook = show_matches;
+    rl_completion_query_items = -1;
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
-    line_take_abort_keys();
+    line_keys_take();
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);

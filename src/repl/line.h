@@ -13,8 +13,8 @@ void line_interrupt(struct repl *repl);
 /* Ends repl_run_prompt without ending the session. From a key of readline's. */
 void line_leave(struct repl *repl);
 
-/* Before the first prompt: the keys that give up what is under way do so without a jump. */
-void line_take_abort_keys(void);
+/* Before a prompt: no key makes readline jump out of what is under way (line_keys.c). */
+void line_keys_take(void);
 /* Ends readline's prompt with all that was under way at it: a search, a count, a line of the
  * history that was changed. The next prompt begins with nothing. */
 void line_put_away(void);
@@ -25,5 +25,10 @@ void line_history_save(struct repl *repl);
 void line_remember(struct repl *repl, const char *text); /* in readline's list and the REPL's own */
 /* What a rl_attempted_completion_function returns. */
 char **line_complete(struct repl *repl, int start, int end);
+
+/* What readline's completion found, matches[1] to matches[count], in rows of columns: at most so
+ * many rows, and one more that tells how many are left out. */
+typedef void (*line_row_fn)(void *ctx, const char *row);
+void line_match_rows(char **matches, int count, int cols, int most_rows, line_row_fn fn, void *ctx);
 
 #endif

@@ -67,31 +67,19 @@ static void on_line(char *text)
     free(text);
 }
 
+static void add_match_row(void *ctx, const char *row)
+{
+    tui_console_add(ctx, DRAW_DIM, row, strlen(row));
+}
+
 /* Candidates in columns, as a shell shows them. */
 static void show_matches(char **matches, int count, int longest)
 {
     int rows, cols;
-    struct gd_buf line = GD_BUF_INIT(65536);
 
+    (void)longest;
     draw_size(active->draw, &rows, &cols);
-    int width = longest + 2;
-    int per_line = width < cols ? cols / width : 1;
-    int most = per_line * 100;
-    for (int i = 1; i <= count && i <= most; i++) {
-        gd_buf_puts(&line, matches[i]);
-        if (i % per_line == 0 || i == count || i == most) {
-            tui_console_add(active, DRAW_DIM, gd_buf_text(&line), line.len);
-            gd_buf_clear(&line);
-        } else {
-            size_t len = strlen(matches[i]);
-            gd_buf_fill(&line, ' ', (size_t)width > len ? (size_t)width - len : 1);
-        }
-    }
-    if (count > most) {
-        gd_buf_printf(&line, "and %d more", count - most);
-        tui_console_add(active, DRAW_DIM, gd_buf_text(&line), line.len);
-    }
-    gd_buf_deinit(&line);
+    line_match_rows(matches, count, cols, 100, add_match_row, active);
 }
 
 static char **complete_word(const char *text, int start, int end)
@@ -124,7 +112,7 @@ static void take_hooks(bool panes)
     rl_prep_term_function = panes ? prepare_nothing : rl_prep_terminal;
     rl_deprep_term_function = panes ? deprepare_nothing : rl_deprep_terminal;
     rl_completion_display_matches_hook = panes ? show_matches : NULL;
-    rl_completion_query_items = panes ? -1 : 200;
+    rl_completion_query_items = -1; /* the question would wait for a key of its own */
     rl_catch_signals = 0;
     rl_catch_sigwinch = 0;
     rl_change_environment = 0;
@@ -138,7 +126,7 @@ void tui_prompt_start(struct tui *tui)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     take_hooks(true);
-    line_take_abort_keys();
+    line_keys_take();
     line_history_load(tui->repl);
     install();
 }
