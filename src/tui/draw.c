@@ -3,14 +3,17 @@
 #include "tui/draw.h"
 
 #include <curses.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "tui/draw_out.h"
+#include "tui/mouse_read.h"
 #include "tui/one_screen.h"
 #include "tui/style.h"
 #include "tui/tape.h"
@@ -18,7 +21,8 @@
 
 #include <term.h> /* last: its macros are named as one likes to name things */
 
-#define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
+#define ESCAPE_DELAY 25   /* milliseconds that an escape sequence may take to arrive */
+#define STUCK_MS     2000 /* a terminal that took nothing for so long is left as it is */
 
 /* Bracketed paste: the terminal marks what is pasted, so that it cannot be taken for keys. */
 #define PASTE_ON    "\033[?2004h"
@@ -26,9 +30,16 @@
 #define PASTE_BEGIN (KEY_MAX + 101) /* numbers of our own, which no terminal's keys have */
 #define PASTE_END   (KEY_MAX + 102)
 
+/* The mouse: what is sent when it is pressed begins with one of these. */
+#define MOUSE_NUMBERS_BEGIN "\033[<"
+#define MOUSE_BYTES_BEGIN   "\033[M"
+#define MOUSE_KEY           (KEY_MAX + 103)
+
 struct draw {
     SCREEN *screen;
     struct draw_out *out;
+    struct termios before; /* the terminal's modes */
+    bool has_before;
     bool utf8;
     bool second_screen; /* of the terminal: the pictures stand on it */
     bool has_started;   /* the terminal's colours were looked at */
@@ -41,6 +52,9 @@ struct draw {
     int cursor_row, cursor_col;
     char restore[256];
     mbstate_t typed; /* a character whose last bytes have not come yet */
+    bool mouse;      /* the terminal was asked for it */
+    struct mouse_read mouse_read;
+    struct draw_mouse pressed;
 };
 
 /* NULL: this terminal has none. */
@@ -68,15 +82,25 @@ static void restore_add(struct draw *draw, const char *text)
     draw->restore[len] = '\0';
 }
 
+/* What asks the terminal for its mouse, or not any more; it fills tparm's one buffer. */
+static const char *mouse_mode(bool on)
+{
+    char *mode = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
+
+    if (mode != NULL) {
+        return tparm(mode, on ? 1L : 0L);
+    }
+    return on ? "\033[?1000h" : "\033[?1000l";
+}
+
 static void make_restore(struct draw *draw, bool with_mouse)
 {
     static const char *const names[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
-    char *mouse = (char *)capability("XM"); /* tparm takes it so, and leaves it alone */
 
     draw->restore[0] = '\0';
     restore_add(draw, PASTE_OFF);
-    if (with_mouse) { /* what curses itself sends */
-        restore_add(draw, mouse != NULL ? tparm(mouse, 0L) : "\033[?1000l");
+    if (with_mouse) {
+        restore_add(draw, mouse_mode(false));
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         restore_add(draw, capability(names[i]));
@@ -175,6 +199,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
         free(draw);
         return rc;
     }
+    draw->has_before = tcgetattr(STDIN_FILENO, &draw->before) == 0;
     draw->screen = newterm(NULL, draw_out_file(draw->out), stdin);
     if (draw->screen == NULL) {
         draw_out_close(draw->out);
@@ -193,6 +218,8 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     set_escdelay(ESCAPE_DELAY);
     define_key("\033[200~", PASTE_BEGIN);
     define_key("\033[201~", PASTE_END);
+    define_key(MOUSE_NUMBERS_BEGIN, MOUSE_KEY);
+    define_key(MOUSE_BYTES_BEGIN, MOUSE_KEY + 1);
     say(PASTE_ON);
     for (int style = 0; style < DRAW_STYLE_COUNT; style++) {
         draw->attr[style] = style_start(draw, 0, (enum draw_style)style);
@@ -202,22 +229,34 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
     return GD_OK;
 }
 
-void draw_close(struct draw *draw)
+/* The terminal takes nothing: whoever writes to it would wait for ever. Its modes need no bytes. */
+static void give_up_terminal(const struct draw *draw)
 {
-    if (draw == NULL) {
-        return;
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (draw->has_before) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &draw->before);
     }
-    draw_leave(draw);
-    delscreen(draw->screen);
-    draw_out_close(draw->out);
-    free(draw);
+    for (int fd = STDOUT_FILENO; nowhere >= 0 && fd <= STDERR_FILENO; fd++) {
+        if (isatty(fd)) {
+            dup2(nowhere, fd);
+        }
+    }
+    if (nowhere >= 0) {
+        close(nowhere);
+    }
 }
 
-void draw_leave(struct draw *draw)
+static void leave(struct draw *draw, int most_ms)
 {
     tape_close();
-    draw_out_release(draw->out);
+    if (!draw_out_release(draw->out, most_ms)) {
+        give_up_terminal(draw);
+    }
     say(PASTE_OFF);
+    if (draw->mouse) {
+        say(mouse_mode(false));
+    }
     curs_set(1);
     endwin();
     if (!draw->second_screen) {
@@ -225,9 +264,28 @@ void draw_leave(struct draw *draw)
     }
 }
 
+void draw_close(struct draw *draw)
+{
+    if (draw == NULL) {
+        return;
+    }
+    leave(draw, STUCK_MS);
+    delscreen(draw->screen);
+    draw_out_close(draw->out);
+    free(draw);
+}
+
+void draw_leave(struct draw *draw)
+{
+    leave(draw, -1);
+}
+
 void draw_enter(struct draw *draw)
 {
     say(PASTE_ON);
+    if (draw->mouse) {
+        say(mouse_mode(true));
+    }
     draw_resize(draw);
     draw_forget(draw);
 }
@@ -365,7 +423,6 @@ static int special_key(int key)
     case KEY_BACKSPACE: return DRAW_KEY_BACKSPACE;
     case KEY_BTAB: return DRAW_KEY_BACKTAB;
     case KEY_ENTER: return '\r';
-    case KEY_MOUSE: return DRAW_KEY_MOUSE;
     case PASTE_BEGIN: return DRAW_KEY_PASTE;
     case PASTE_END: return DRAW_KEY_PASTE_END;
     default: break;
@@ -388,13 +445,37 @@ static int take_byte(struct draw *draw, char byte)
     return rc == (size_t)-2 ? -1 : (int)wide;
 }
 
+/* A byte that may be the mouse's; true: it is no key. */
+static bool take_mouse(struct draw *draw, int key, enum mouse_taken *taken)
+{
+    *taken = MOUSE_MORE;
+    if (draw->mouse_read.form != MOUSE_NO) {
+        int byte = key == KEY_BACKSPACE ? 0x7f : key; /* a column, where that key sends it */
+        *taken = mouse_read_byte(&draw->mouse_read, byte, &draw->pressed);
+        return *taken != MOUSE_BROKEN;
+    }
+    if (key != MOUSE_KEY && key != MOUSE_KEY + 1) {
+        return false;
+    }
+    mouse_read_begin(&draw->mouse_read, key == MOUSE_KEY);
+    return true;
+}
+
 /* Not get_wch: behind a byte that is no character it swallows the keys that follow. */
 int draw_key(struct draw *draw)
 {
+    enum mouse_taken taken;
+
     for (;;) {
         int key = getch();
         if (key == ERR) {
             return -1;
+        }
+        if (take_mouse(draw, key, &taken)) {
+            if (taken == MOUSE_EVENT) {
+                return DRAW_KEY_MOUSE;
+            }
+            continue;
         }
         if (key > 0xff) {
             return special_key(key);
@@ -408,34 +489,22 @@ int draw_key(struct draw *draw)
 
 /* ---- the mouse ---- */
 
-#define CLICKS (BUTTON1_PRESSED | BUTTON1_CLICKED)
-
 bool draw_set_mouse(struct draw *draw, bool on)
 {
-    mouseinterval(0); /* a press is told at once, not when it turned out to be no double click */
-    mmask_t taken = mousemask(on ? CLICKS | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
-    make_restore(draw, taken != 0);
-    return !on || taken != 0;
+    const char *begins = capability("kmous");
+    bool known = begins != NULL && (strcmp(begins, MOUSE_NUMBERS_BEGIN) == 0 ||
+                                    strcmp(begins, MOUSE_BYTES_BEGIN) == 0);
+
+    if (known && on != draw->mouse) {
+        draw->mouse = on;
+        fputs(mouse_mode(on), draw_out_file(draw->out)); /* as if curses sent it */
+        fflush(draw_out_file(draw->out));
+        make_restore(draw, on);
+    }
+    return !on || known;
 }
 
-bool draw_mouse(struct draw *draw, struct draw_mouse *ret)
+void draw_mouse(const struct draw *draw, struct draw_mouse *ret)
 {
-    MEVENT event;
-
-    (void)draw;
-    if (getmouse(&event) != OK) {
-        return false;
-    }
-    ret->row = event.y;
-    ret->col = event.x;
-    if ((event.bstate & BUTTON4_PRESSED) != 0) {
-        ret->button = DRAW_MOUSE_UP;
-    } else if ((event.bstate & BUTTON5_PRESSED) != 0) {
-        ret->button = DRAW_MOUSE_DOWN;
-    } else if ((event.bstate & CLICKS) != 0) {
-        ret->button = DRAW_MOUSE_CLICK;
-    } else {
-        return false;
-    }
-    return true;
+    *ret = draw->pressed;
 }

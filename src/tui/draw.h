@@ -46,7 +46,9 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
  * reverse and underline alone. Cheap when nothing changed. */
 #define DRAW_ALL_COLORS 256
 void draw_set_theme(struct draw *draw, enum draw_theme theme, int most);
-void draw_close(struct draw *draw); /* gives the terminal back as it was */
+/* Gives the terminal back as it was; one that takes nothing any more has its modes back alone, and
+ * nothing is written to it from then on. */
+void draw_close(struct draw *draw);
 
 void draw_leave(struct draw *draw);  /* back to the plain screen for a while */
 void draw_enter(struct draw *draw);  /* and here again */
@@ -105,7 +107,6 @@ struct draw_mouse {
     int row, col;
     enum draw_button button;
 };
-/* After DRAW_KEY_MOUSE; false: nothing that means something. */
-bool draw_mouse(struct draw *draw, struct draw_mouse *ret);
+void draw_mouse(const struct draw *draw, struct draw_mouse *ret); /* after DRAW_KEY_MOUSE */
 
 #endif

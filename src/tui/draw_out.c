@@ -132,14 +132,35 @@ bool draw_out_send(struct draw_out *out)
     return true;
 }
 
-void draw_out_release(struct draw_out *out)
+/* Nothing of what curses writes reaches the terminal any more. */
+static void give_up(struct draw_out *out)
 {
-    struct pollfd fd = {.fd = out->terminal, .events = POLLOUT};
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    if (!out->catches) {
-        return;
+    out->at = out->len = 0;
+    if (nowhere >= 0) {
+        dup3(nowhere, fileno(out->file), O_CLOEXEC);
+        close(nowhere);
     }
-    while (!draw_out_send(out) && (poll(&fd, 1, -1) >= 0 || errno == EINTR)) {
+}
+
+/* Each wait is one for the first byte: a slow terminal has all the time that it needs. */
+bool draw_out_release(struct draw_out *out, int most_ms)
+{
+    struct pollfd fd = {.fd = out->catches ? out->terminal : STDOUT_FILENO, .events = POLLOUT};
+
+    while (!draw_out_send(out)) {
+        int ready = poll(&fd, 1, most_ms);
+        if (ready == 0) {
+            give_up(out);
+            return false;
+        }
+        if (ready < 0 && errno != EINTR) {
+            break;
+        }
     }
-    out->catches = dup3(STDOUT_FILENO, fileno(out->file), O_CLOEXEC) < 0;
+    if (out->catches) {
+        out->catches = dup3(STDOUT_FILENO, fileno(out->file), O_CLOEXEC) < 0;
+    }
+    return true;
 }

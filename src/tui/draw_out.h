@@ -26,7 +26,8 @@ FILE *draw_out_file(struct draw_out *out);
 void draw_out_catch(struct draw_out *out);
 /* Gives the terminal what it takes of what was caught; true: all of it is out. */
 bool draw_out_send(struct draw_out *out);
-/* The rest goes out, whatever it takes, and curses writes to the terminal itself again. */
-void draw_out_release(struct draw_out *out);
+/* The rest goes out, and curses writes to the terminal itself again. false: it took nothing for so
+ * many milliseconds (-1: for ever); the rest is dropped, and so is what curses still writes. */
+bool draw_out_release(struct draw_out *out, int most_ms);
 
 #endif

@@ -14,6 +14,9 @@
 #define MAX_FIELDS       32
 #define LABEL_COLS(cols) ((cols) >= 60 ? 26 : (cols)*2 / 5)
 #define BORDER_ROWS      4 /* title, hint, fault, blank */
+#define ENTER_TEXT       "Enter runs it"
+#define ESCAPE_TEXT      "Esc leaves"
+#define KEYS_TEXT        ENTER_TEXT ", " ESCAPE_TEXT "; Up, Down: other fields"
 
 struct tui_form {
     const struct form_ops *ops;
@@ -153,39 +156,56 @@ static void draw_foot(struct tui *tui, int row, int col, int cols)
         draw_text(tui->draw, row, col, cols, DRAW_DIM, field->help);
     }
     draw_text(tui->draw, row + 1, col, cols, DRAW_DIM,
-              field->choices != NULL
-                  ? "Enter runs it, Esc leaves; Up, Down: other fields; Left, Right: choices"
-                  : "Enter runs it, Esc leaves; Up, Down: other fields");
+              field->choices != NULL ? KEYS_TEXT "; Left, Right: choices" : KEYS_TEXT);
 }
 
-void tui_form_draw(struct tui *tui)
+struct form_place { /* on the screen */
+    int row, col, wide;
+    int shown; /* fields; 0: there is no room */
+    int first; /* the uppermost of them */
+};
+
+static struct form_place place_of(const struct tui *tui)
 {
     const struct tui_form *form = tui->form;
     int rows, cols;
 
     draw_size(tui->draw, &rows, &cols);
+    int room = rows - 1 - BORDER_ROWS;
+    int shown = (int)form->count < room ? (int)form->count : room;
+    shown = shown > 0 ? shown : 0;
     int wide = cols < FORM_COLS ? cols : FORM_COLS;
-    int shown =
-        (int)form->count < rows - 1 - BORDER_ROWS ? (int)form->count : rows - 1 - BORDER_ROWS;
-    if (shown < 1) {
+    return (struct form_place){
+        .row = (rows - 1 - shown - BORDER_ROWS) / 2,
+        .col = (cols - wide) / 2,
+        .wide = wide,
+        .shown = shown,
+        .first = (int)form->cursor < shown ? 0 : (int)form->cursor - shown + 1,
+    };
+}
+
+void tui_form_draw(struct tui *tui)
+{
+    struct form_place at = place_of(tui);
+    int rows, cols;
+
+    draw_size(tui->draw, &rows, &cols);
+    if (at.shown < 1) {
         return;
     }
-    int first = (int)form->cursor < shown ? 0 : (int)form->cursor - shown + 1;
-    int row = (rows - 1 - shown - BORDER_ROWS) / 2;
-    int col = (cols - wide) / 2;
-    for (int i = 0; i < shown + BORDER_ROWS; i++) {
-        draw_fill(tui->draw, row + i, col, wide, DRAW_PLAIN);
+    for (int i = 0; i < at.shown + BORDER_ROWS; i++) {
+        draw_fill(tui->draw, at.row + i, at.col, at.wide, DRAW_PLAIN);
     }
-    draw_hline(tui->draw, row, col, wide);
-    draw_text(tui->draw, row, col + 2, wide - 4, DRAW_REVERSE, form->ops->title);
-    for (int i = 0; i < shown; i++) {
-        draw_field(tui, (size_t)(first + i), row + 1 + i, col + 2, wide - 4);
+    draw_hline(tui->draw, at.row, at.col, at.wide);
+    draw_text(tui->draw, at.row, at.col + 2, at.wide - 4, DRAW_REVERSE, tui->form->ops->title);
+    for (int i = 0; i < at.shown; i++) {
+        draw_field(tui, (size_t)(at.first + i), at.row + 1 + i, at.col + 2, at.wide - 4);
     }
-    draw_foot(tui, row + 1 + shown, col + 2, wide - 4);
-    draw_hline(tui->draw, row + BORDER_ROWS - 1 + shown, col, wide);
-    if (wide < cols) {
-        draw_vline(tui->draw, row + 1, col, shown + BORDER_ROWS - 2);
-        draw_vline(tui->draw, row + 1, col + wide - 1, shown + BORDER_ROWS - 2);
+    draw_foot(tui, at.row + 1 + at.shown, at.col + 2, at.wide - 4);
+    draw_hline(tui->draw, at.row + BORDER_ROWS - 1 + at.shown, at.col, at.wide);
+    if (at.wide < cols) {
+        draw_vline(tui->draw, at.row + 1, at.col, at.shown + BORDER_ROWS - 2);
+        draw_vline(tui->draw, at.row + 1, at.col + at.wide - 1, at.shown + BORDER_ROWS - 2);
     }
 }
 
@@ -329,4 +349,46 @@ bool tui_form_key(struct tui *tui, int key)
     }
     tui_changed(tui);
     return true;
+}
+
+/* ---- the mouse ---- */
+
+static void click_field(struct tui *tui, int index)
+{
+    struct tui_form *form = tui->form;
+
+    if (form->cursor != (size_t)index) {
+        form->cursor = (size_t)index;
+    } else if (form->field[index].choices != NULL) {
+        choose(form, 1);
+    }
+}
+
+/* col: from where the foot's text begins. */
+static void click_foot(struct tui *tui, int col)
+{
+    int escape = (int)sizeof(ENTER_TEXT ", ") - 1;
+
+    if (col >= 0 && col < (int)sizeof(ENTER_TEXT) - 1) {
+        submit(tui);
+    } else if (col >= escape && col < escape + (int)sizeof(ESCAPE_TEXT) - 1) {
+        tui_form_close(tui);
+    }
+}
+
+void tui_form_mouse(struct tui *tui, const struct draw_mouse *mouse)
+{
+    struct form_place at = place_of(tui);
+    int row = mouse->row - at.row - 1;
+
+    if (mouse->button != DRAW_MOUSE_CLICK) {
+        tui_form_key(tui, mouse->button == DRAW_MOUSE_UP ? DRAW_KEY_UP : DRAW_KEY_DOWN);
+    } else if (mouse->col >= at.col && mouse->col < at.col + at.wide) {
+        if (row >= 0 && row < at.shown) {
+            click_field(tui, at.first + row);
+        } else if (at.shown > 0 && row == at.shown + 1) {
+            click_foot(tui, mouse->col - at.col - 2);
+        }
+    }
+    tui_changed(tui);
 }

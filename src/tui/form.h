@@ -43,7 +43,11 @@ void tui_form_close(struct tui *tui);
 bool tui_form_is_open(const struct tui *tui);
 void tui_form_draw(struct tui *tui);
 bool tui_form_key(struct tui *tui, int key); /* all keys while it is open */
-void tui_form_clear(struct tui_form *form);  /* no fields */
+/* A click goes to a field, on the one that has the cursor to its next choice; on what the foot says
+ * of Enter and Esc it does that. The wheel goes through the fields. */
+struct draw_mouse;
+void tui_form_mouse(struct tui *tui, const struct draw_mouse *mouse);
+void tui_form_clear(struct tui_form *form); /* no fields */
 int tui_form_add(struct tui_form *form, const struct form_field *field);
 size_t tui_form_count(const struct tui_form *form);
 struct form_field *tui_form_field(struct tui_form *form, size_t index);

@@ -39,8 +39,7 @@ static bool holds(const struct draw_rect *rect, int row, int col)
            col < rect->col + rect->cols;
 }
 
-/* The second half of a double click whose first opened something: it must not close it again. */
-static bool is_second_half(struct tui *tui, const struct draw_mouse *mouse)
+static bool is_second_half(const struct tui *tui, const struct draw_mouse *mouse)
 {
     const struct tui_click *last = &tui->clicked;
     double since = ev_time() - last->at;
@@ -49,6 +48,7 @@ static bool is_second_half(struct tui *tui, const struct draw_mouse *mouse)
            last->col == mouse->col;
 }
 
+/* A double click opens once, whether its first half did already or only moved the cursor. */
 static void click(struct tui *tui, const struct layout_place *place, const struct draw_mouse *mouse)
 {
     const struct tui_pane_ops *pane = tui_panes[place->pane];
@@ -59,9 +59,8 @@ static void click(struct tui *tui, const struct layout_place *place, const struc
     if (pane->click == NULL || row < 0) {
         return;
     }
-    bool opens = pane->click(tui, row, mouse->col - place->rect.col) && had_focus;
-    if (opens && !is_second_half(tui, mouse)) {
-        tui->clicked = (struct tui_click){mouse->row, mouse->col, ev_time()};
+    if (pane->click(tui, row, mouse->col - place->rect.col) && had_focus) {
+        tui->clicked.opened = true;
         pane->request(tui, TUI_OPEN);
     }
 }
@@ -85,6 +84,12 @@ static void on_panes(struct tui *tui, const struct draw_mouse *mouse)
     struct layout_place place[LAYOUT_MAX_PLACES];
     int count = tui_places(tui, place);
 
+    if (mouse->button == DRAW_MOUSE_CLICK) {
+        if (is_second_half(tui, mouse) && tui->clicked.opened) {
+            return; /* what it opened may stand below the mouse now */
+        }
+        tui->clicked = (struct tui_click){.row = mouse->row, .col = mouse->col, .at = ev_time()};
+    }
     for (int i = 0; i < count; i++) {
         if (!holds(&place[i].rect, mouse->row, mouse->col) || tui_panes[place[i].pane] == NULL) {
             continue;
@@ -113,12 +118,13 @@ void tui_mouse(struct tui *tui)
 {
     struct draw_mouse mouse;
 
-    /* A form and a question want a key. */
-    if (!draw_mouse(tui->draw, &mouse) || tui->form != NULL || tui->question != NULL ||
-        tui->small) {
+    draw_mouse(tui->draw, &mouse);
+    if (tui->question != NULL || tui->small) { /* a question wants a key */
         return;
     }
-    if (tui->help) {
+    if (tui->form != NULL && !tui->help) {
+        tui_form_mouse(tui, &mouse);
+    } else if (tui->help) {
         tui_help_scroll(tui, mouse.button == DRAW_MOUSE_UP     ? TUI_UP
                              : mouse.button == DRAW_MOUSE_DOWN ? TUI_DOWN
                                                                : TUI_NOTHING);

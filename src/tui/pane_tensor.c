@@ -325,6 +325,22 @@ static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
     return at != NULL;
 }
 
+/* Nothing opens: the numbers are all that there is. */
+static bool tensor_click(struct tui *tui, int row, int col)
+{
+    struct tensor_pane *pane = state_of(tui);
+    int64_t index[GD_MAX_RANK];
+
+    tensor_follow(pane);
+    if (pane->has_view && tensor_count(pane) > 0 && pane->per_row > 0) {
+        memcpy(index, pane->at, sizeof(index));
+        if (tensor_place(pane, row, col, index)) {
+            memcpy(pane->at, index, sizeof(index));
+        }
+    }
+    return false;
+}
+
 /* ---- the command ---- */
 
 /* "NODE:SLOT[SLICE]": the first colon with a node in front and nothing else behind. */
@@ -406,4 +422,5 @@ const struct tui_pane_ops tui_tensor_pane = {
     .has_search = tensor_has_search,
     .key = tensor_key,
     .word = tensor_word,
+    .click = tensor_click,
 };

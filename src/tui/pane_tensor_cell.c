@@ -2,6 +2,7 @@
 /* Elements of the tensor pane: as text, as a number, against a condition. */
 #include "tui/pane_tensor_view.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,22 +109,42 @@ void tensor_cell_text(const struct tensor_cell *cell, bool full, char *out, size
     }
 }
 
+/* A typed number as the value's type holds it: 0.1 is the float32 next to it, as numpy has it. What
+ * the type cannot hold, and a difference, is compared as it is. */
+static double as_held(const struct tensor_cell *cell, double number)
+{
+    double held = number;
+
+    if (cell->less != NULL || !(fabs(number) <= FLT_MAX)) {
+        return number;
+    }
+    if (cell->dtype == GD_FLOAT32) {
+        held = (double)(float)number;
+    } else if (cell->dtype == GD_FLOAT16) {
+        held = (double)gd_half_to_float(gd_float_to_half((float)number));
+    } else if (cell->dtype == GD_BFLOAT16) {
+        held = (double)gd_bfloat16_to_float(gd_float_to_bfloat16((float)number));
+    }
+    return isfinite(held) ? held : number;
+}
+
 bool tensor_matches(const struct tensor_condition *condition, const struct tensor_cell *cell)
 {
     double value = tensor_cell_value(cell);
+    double wanted = as_held(cell, condition->value);
 
     value = condition->magnitude ? fabs(value) : value;
     switch (condition->test) {
     case TEST_NONFINITE: return tensor_cell_is_bad(cell);
     case TEST_NAN: return isnan(value);
     case TEST_INF: return isinf(value);
-    case TEST_LESS: return value < condition->value;
-    case TEST_LESS_EQUAL: return value <= condition->value;
-    case TEST_GREATER: return value > condition->value;
-    case TEST_GREATER_EQUAL: return value >= condition->value;
-    case TEST_EQUAL: return value >= condition->value && value <= condition->value;
-    case TEST_NOT_EQUAL: return !(value >= condition->value && value <= condition->value);
-    case TEST_INSIDE: return value >= condition->value && value <= condition->high;
+    case TEST_LESS: return value < wanted;
+    case TEST_LESS_EQUAL: return value <= wanted;
+    case TEST_GREATER: return value > wanted;
+    case TEST_GREATER_EQUAL: return value >= wanted;
+    case TEST_EQUAL: return value >= wanted && value <= wanted;
+    case TEST_NOT_EQUAL: return !(value >= wanted && value <= wanted);
+    case TEST_INSIDE: return value >= wanted && value <= as_held(cell, condition->high);
     }
     return false;
 }

@@ -368,6 +368,19 @@ static void draw_grid(struct tensor_pane *pane, const struct draw_rect *room, bo
     free(heat.sample);
 }
 
+bool tensor_place(const struct tensor_pane *pane, int row, int col, int64_t *index)
+{
+    int width = pane->look == TENSOR_NUMBERS ? pane->cell + 1 : HEAT_CELL;
+    int label = label_cols(pane);
+
+    row -= pane->above;
+    if (row < 0 || row >= pane->rows || col < label || width < 1) {
+        return false;
+    }
+    col = (col - label) / width;
+    return col < pane->cols && grid_index(pane, pane->top + row, pane->left + col, index);
+}
+
 /* Draws a text over at most `most` rows; returns how many it took. */
 static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, int most,
                        enum draw_style style, const char *text)
@@ -618,6 +631,7 @@ void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focuse
     const char *why = why_nothing(pane, text, sizeof(text));
 
     pane->rows = rect->rows;
+    pane->above = rect->rows; /* no grid so far */
     if (why != NULL) {
         draw_folded(tui, rect, 0, 4, DRAW_PLAIN, why);
         draw_foot(pane, rect);
@@ -643,4 +657,5 @@ void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focuse
         fit(pane, &room);
     }
     draw_grid(pane, &room, focused);
+    pane->above = head + 1; /* and the columns' heads */
 }

@@ -115,6 +115,7 @@ struct tensor_pane {
     int64_t per_row;   /* of a wrapped value */
     int rows, cols;    /* of the grid that fit */
     int cell;          /* columns of a number; 0: not known yet */
+    int above;         /* rows of the pane above the grid's elements */
     struct tensor_page page[TENSOR_PAGES];
     uint64_t clock;
     struct tensor_request *requests;
@@ -169,6 +170,8 @@ void tensor_search_step(struct tensor_pane *pane); /* asks for what it lacks */
 /* pane_tensor_draw.c */
 void tensor_draw_pane(struct tui *tui, const struct draw_rect *rect, bool focused);
 int64_t tensor_grid_rows(const struct tensor_pane *pane);
+/* The element at a place of the pane; false: there is none. */
+bool tensor_place(const struct tensor_pane *pane, int row, int col, int64_t *index);
 
 /* pane_tensor_action.c */
 void tensor_apply_wishes(struct tensor_pane *pane);

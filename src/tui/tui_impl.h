@@ -131,10 +131,10 @@ struct tui_rate { /* of the training, while it runs */
     double steps_per_second; /* 0: not known yet */
 };
 
-struct tui_click { /* the last one that opened something: the other half of a double click is none
-                    */
+struct tui_click { /* the last one: another one there soon behind it is its second half */
     int row, col;
     double at;
+    bool opened; /* something */
 };
 
 struct tui {

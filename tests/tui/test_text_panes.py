@@ -36,7 +36,7 @@ class StackPane(unittest.TestCase):
             t.expect(r"^No node is selected\.")
             t.expect(r"│No source line is selected\.")
             t.select()
-            t.expect(r"^>#0  model\.c:\d+ in network_forward")
+            t.expect(r"^>#0  model\.c:\d+ in network_f")
             t.expect(r"─ source model\.c:\d+ ─")
             t.expect(r"│=>\* +\d+ .*node_add")
             t.focus("stack")
@@ -76,7 +76,7 @@ class StackPane(unittest.TestCase):
         with TextTerminal(env={"LC_ALL": "C"}) as t:
             t.stack_layout()
             t.select()
-            t.expect(r"^>#0  model\.c:\d+ in network_forward")
+            t.expect(r"^>#0  model\.c:\d+ in network_f")
             t.expect(r"\|=>\* +\d+ ")
             t.focus("stack")
             t.send("m")
@@ -179,4 +179,4 @@ class LogPane(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()
