@@ -301,7 +301,7 @@ static ssize_t read_placed(struct gd_grpc_conn *conn, uint8_t *buffer, size_t si
 /* Reads what is there, but not for ever. */
 static void read_some(struct gd_grpc_conn *conn, uint8_t *buffer, size_t size)
 {
-    for (int turn = 0; turn < GRPC_READS_A_TURN && !conn->dead; turn++) {
+    for (int turn = 0; turn < GRPC_READS_A_TURN && !conn->dead && !conn->paused; turn++) {
         uint8_t *place = NULL;
         size_t placed;
         ssize_t n = read_placed(conn, buffer, size, &place, &placed);
@@ -334,8 +334,9 @@ static void settle(struct gd_grpc_conn *conn)
         return;
     }
     /* A peer that makes us answer and does not read is not read from either. */
-    bool pause = ev_is_active(&conn->writer) &&
-                 nghttp2_session_get_outbound_queue_size(conn->session) > GRPC_MAX_QUEUED_FRAMES;
+    bool pause = conn->paused ||
+                 (ev_is_active(&conn->writer) &&
+                  nghttp2_session_get_outbound_queue_size(conn->session) > GRPC_MAX_QUEUED_FRAMES);
     if (pause && ev_is_active(&conn->reader)) {
         ev_io_stop(conn->server->loop, &conn->reader);
     } else if (!pause && !ev_is_active(&conn->reader)) {
@@ -429,8 +430,8 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     ev_tstamp silence = ev_now(loop) - conn->last_heard;
 
     (void)revents;
-    if (has_unread(conn)) {
-        set_patience(conn, 0);
+    if (has_unread(conn) || conn->paused) {
+        set_patience(conn, conn->paused ? patience : 0);
     } else if (!conn->heard) {
         grpc_conn_fail(conn, "it did not speak HTTP/2 within %g s", patience);
     } else if (conn->ping_out && silence >= patience) {
@@ -581,6 +582,20 @@ void gd_grpc_conn_close(struct gd_grpc_conn *conn, bool now)
                               nghttp2_session_get_last_proc_stream_id(conn->session),
                               NGHTTP2_NO_ERROR, NULL, 0);
         grpc_conn_kick(conn);
+    }
+}
+
+void gd_grpc_conn_pause(struct gd_grpc_conn *conn, bool pause)
+{
+    conn->paused = pause;
+    conn->last_heard = ev_now(conn->server->loop);
+    if (conn->busy > 0 || conn->dead) {
+        return; /* settle() sees to it */
+    }
+    if (pause) {
+        ev_io_stop(conn->server->loop, &conn->reader);
+    } else {
+        ev_io_start(conn->server->loop, &conn->reader);
     }
 }
 

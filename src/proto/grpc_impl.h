@@ -79,6 +79,7 @@ struct gd_grpc_conn {
     uint64_t held;       /* bytes of half received messages */
     unsigned busy;       /* depth of this connection's functions on the stack */
     bool dead;           /* to be freed when busy ends */
+    bool paused;         /* by a service: not read from */
     bool closing;        /* GOAWAY sent: free when the last call ends */
     bool heard;          /* the peer has spoken HTTP/2 */
     bool deaf;           /* it takes no more bytes; what it sent is still read */

@@ -102,6 +102,9 @@ void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner,
 void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
 const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
 bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
+/* Nothing is read from it until it is let go on: the peer's messages wait, what was read already
+ * still comes. Its silence meanwhile is no fault. */
+void gd_grpc_conn_pause(struct gd_grpc_conn *conn, bool pause);
 /* GOAWAY and close when its streams are done; at once when `now`. */
 void gd_grpc_conn_close(struct gd_grpc_conn *conn, bool now);
 

@@ -299,8 +299,9 @@ void gd_ms_target_graph_stopped(struct gd_ms_target *target, struct gd_ms_graph_
     struct gd_err err = {0};
     gd_ms_graph_at(load, &at.done, &at.total);
     gd_progress_amount(&at, amount, sizeof amount);
-    ms_warn(target, "graph %s was not taken in: interrupted after %s; `refresh graph` takes it in",
-            gd_ms_graph_info(load)->name, amount);
+    ms_warn(target, "graph %s was not taken in: interrupted %s%s; `refresh graph` takes it in",
+            gd_ms_graph_info(load)->name, at.total ? "after " : "while it came",
+            at.total ? amount : "");
     if (gd_ms_graph_drop(load, &err))
         ms_warn(target, "%s", err.text);
     gd_ms_graph_end(load);

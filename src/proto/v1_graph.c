@@ -74,7 +74,7 @@ static int number(struct v1_target *t, gd_node_id node, struct gd_err *err)
     return code;
 }
 
-static gd_node_id gd_of(const struct v1_target *t, uint32_t wire)
+gd_node_id v1_graph_node(const struct v1_target *t, uint32_t wire)
 {
     return wire != 0 && wire <= t->wire_count ? t->gd_of_wire[wire - 1] : GD_NO_NODE;
 }
@@ -242,62 +242,12 @@ static int add_node(struct v1_target *t, const Gradb__V1__Node *m, struct gd_are
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-/* The inputs of one node: what it has, then edges [first, last) of the table. */
-static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err *err)
-{
-    struct gd_graph *graph = t->base.session->graph;
-    gd_node_id node = gd_of(t, t->edges[first].node);
-    struct gd_node_info info;
-    if (node == GD_NO_NODE || !gd_graph_node(graph, node, &info)) {
-        return GD_OK; /* its subgraph was replaced meanwhile */
-    }
-    if (info.input_count + (last - first) > UINT32_MAX / sizeof(struct gd_edge)) {
-        return gd_fail(err, GD_ELIMIT, "too many inputs for one node");
-    }
-    struct gd_edge *edges = malloc((info.input_count + (last - first)) * sizeof(*edges));
-    if (!edges) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a node's inputs");
-    }
-    uint32_t count = info.input_count;
-    if (count) {
-        memcpy(edges, info.inputs, count * sizeof(*edges));
-    }
-    for (size_t i = first; i < last; i++) {
-        const struct v1_edge *from = &t->edges[i];
-        edges[count++] = (struct gd_edge){
-            .node = gd_of(t, from->producer), .slot = from->slot, .control = from->control};
-    }
-    int code = gd_graph_connect(graph, node, edges, count, err);
-    free(edges);
-    return code;
-}
-
-static int connect_all(struct v1_target *t, struct gd_err *err)
-{
-    size_t first = 0;
-    while (first < t->edge_count) {
-        size_t last = first + 1;
-        while (last < t->edge_count && t->edges[last].node == t->edges[first].node) {
-            last++;
-        }
-        int code = connect(t, first, last, err);
-        if (code < 0) {
-            return code;
-        }
-        first = last;
-    }
-    free(t->edges);
-    t->edges = NULL;
-    t->edge_count = t->edge_capacity = 0;
-    return GD_OK;
-}
-
 static int change_outputs(struct v1_target *t, const Gradb__V1__GraphChunk *chunk,
                           struct gd_err *err)
 {
     for (size_t i = 0; i < chunk->n_new_outputs; i++) {
         const Gradb__V1__NewOutput *m = chunk->new_outputs[i];
-        gd_node_id node = gd_of(t, m->node);
+        gd_node_id node = v1_graph_node(t, m->node);
         struct gd_output output = {0};
         if (node == GD_NO_NODE || !m->output) {
             continue;
@@ -362,7 +312,7 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
                        "the graph is larger than max-graph, %llu bytes (`set max-graph`)",
                        (unsigned long long)max);
     }
-    if (!t->graph_progress) { /* how large it is, nobody says before; nothing waits for a stop */
+    if (!t->graph_progress) { /* how large it is, nobody says before */
         t->graph_progress =
             gd_progress_begin(t->service->debugger, "receiving the graph", "nodes", 0);
     }
@@ -385,14 +335,5 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     if (code < 0 || !chunk->commit) {
         return code;
     }
-    gd_progress_end(t->graph_progress);
-    t->graph_progress = NULL;
-    code = connect_all(t, err);
-    if (code == GD_OK) {
-        code = gd_graph_commit(t->base.session->graph, err);
-    }
-    if (code == GD_OK) {
-        gd_session_on_graph(t->base.session);
-    }
-    return code;
+    return v1_ingest_begin(t, err);
 }

@@ -45,6 +45,13 @@ struct gd_v1_service {
 struct v1_wire {
     int (*send)(void *ctx, const void *data, size_t len); /* GD_OK, GD_ELIMIT, GD_ELOST */
     void (*finish)(void *ctx, enum gd_grpc_code code, const char *text);
+    void (*pause)(void *ctx, bool pause); /* may be NULL: what comes is queued, however much */
+};
+
+struct v1_held { /* a message that waits until the graph is in */
+    struct v1_held *next;
+    size_t len;
+    uint8_t data[];
 };
 
 struct v1_conn {
@@ -55,6 +62,11 @@ struct v1_conn {
     char peer[128];
     bool loopback;
     bool finished; /* nothing more is said or heard */
+    bool holding;  /* messages wait: */
+    struct v1_held *held, **held_end;
+    bool half_closed; /* behind them */
+    bool draining;    /* they are being delivered ... */
+    bool closed;      /* ... and the connection went meanwhile */
     double since, last_heard, last_beat;
     double keepalive; /* as the Welcome said it */
     uint64_t beats;
@@ -72,6 +84,8 @@ void v1_conn_closed(struct v1_conn *conn); /* frees it */
 /* Ends the call with a status. */
 void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *text);
 int v1_conn_send(struct v1_conn *conn, const v1_to *message);
+/* From now on what the trainer says waits, until it is let go on: then it is delivered. */
+void v1_conn_hold(struct v1_conn *conn, bool hold);
 /* Everything of the service but the gRPC method; for gd_v1_service_create and tests. */
 int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
                       struct gd_v1_service **ret, struct gd_err *err);
@@ -120,7 +134,10 @@ struct v1_target {
     struct v1_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t graph_bytes;
-    struct gd_progress *graph_progress; /* between the first chunk and the commit */
+    struct gd_progress *graph_progress; /* from the first chunk on until it is in */
+    ev_timer ingest_turn;               /* v1_ingest.c; runs while edges are being taken in */
+    size_t edges_done;                  /* of edges */
+    bool unwanted;                      /* Ctrl-C: edges wait for `refresh graph` */
     bool has_subgraph;
     char subgraph[256];
     bool renamed_warned;
@@ -161,6 +178,19 @@ void v1_graph_free(struct v1_target *target);
 /* Dimensions of the wire as a shape; unknown (-1) ones only when `partial`. GD_EPROTO. */
 int v1_shape(size_t rank, const int64_t *dims, bool partial, struct gd_shape *ret,
              struct gd_err *err);
+
+/* The node that a wire number stands for, or GD_NO_NODE. */
+gd_node_id v1_graph_node(const struct v1_target *target, uint32_t wire);
+
+/* ---- v1_ingest.c --------------------------------------------------------------------- */
+
+void v1_ingest_init(struct v1_target *target);
+/* A commit came: edges are taken in, the graph is committed and the session hears of it; a large
+ * one while the loop runs, and what the trainer says meanwhile waits. */
+int v1_ingest_begin(struct v1_target *target, struct gd_err *err);
+void v1_ingest_finish(struct v1_target *target);                   /* now, however long it takes */
+int v1_ingest_again(struct v1_target *target, struct gd_err *err); /* gd_target_take_graphs */
+void v1_ingest_stop(struct v1_target *target);                     /* drops what is not in */
 
 /* ---- v1_value.c ---------------------------------------------------------------------- */
 

@@ -34,6 +34,10 @@ void v1_conn_finish(struct v1_conn *conn, enum gd_grpc_code code, const char *te
 {
     if (!conn->finished) {
         conn->finished = true;
+        if (conn->holding && conn->wire->pause) {
+            conn->wire->pause(conn->wire_ctx, false);
+        }
+        conn->holding = false;
         conn->wire->finish(conn->wire_ctx, code, text);
     }
 }
@@ -189,12 +193,8 @@ static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
     }
 }
 
-void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
+static void deliver(struct v1_conn *conn, const uint8_t *data, size_t len)
 {
-    if (conn->finished) {
-        return;
-    }
-    conn->last_heard = ev_now(conn->service->loop);
     if (len > max_message(conn->service)) {
         give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
                 "the trainer sent a message larger than Welcome.max_message");
@@ -213,9 +213,82 @@ void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
     gd_arena_deinit(&arena);
 }
 
+/* ---- what comes while a graph is being taken in waits -------------------------------- */
+
+static void keep(struct v1_conn *conn, const uint8_t *data, size_t len)
+{
+    struct v1_held *held = malloc(sizeof(*held) + len);
+    if (!held) {
+        give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED, "out of memory for a message");
+        return;
+    }
+    held->next = NULL;
+    held->len = len;
+    memcpy(held->data, data, len);
+    *conn->held_end = held;
+    conn->held_end = &held->next;
+}
+
+static struct v1_held *take_held(struct v1_conn *conn)
+{
+    struct v1_held *held = conn->held;
+    conn->held = held->next;
+    if (!conn->held) {
+        conn->held_end = &conn->held;
+    }
+    return held;
+}
+
+/* One of them may begin the next graph: then the others go on waiting. */
+static void drain(struct v1_conn *conn)
+{
+    conn->draining = true;
+    while (conn->held && !conn->finished && !conn->holding) {
+        struct v1_held *held = take_held(conn);
+        deliver(conn, held->data, held->len);
+        free(held);
+    }
+    conn->draining = false;
+    if (conn->closed) {
+        free(conn);
+    } else if (!conn->holding) {
+        if (conn->wire->pause) {
+            conn->wire->pause(conn->wire_ctx, false);
+        }
+        if (conn->half_closed) {
+            v1_conn_half_close(conn);
+        }
+    }
+}
+
+void v1_conn_hold(struct v1_conn *conn, bool hold)
+{
+    conn->holding = hold;
+    if (hold && conn->wire->pause) {
+        conn->wire->pause(conn->wire_ctx, true);
+    } else if (!hold && !conn->draining) {
+        drain(conn);
+    }
+}
+
+void v1_conn_message(struct v1_conn *conn, const uint8_t *data, size_t len)
+{
+    if (conn->finished) {
+        return;
+    }
+    conn->last_heard = ev_now(conn->service->loop);
+    if (conn->holding || conn->draining) {
+        keep(conn, data, len);
+    } else {
+        deliver(conn, data, len);
+    }
+}
+
 void v1_conn_half_close(struct v1_conn *conn)
 {
-    if (!conn->finished) {
+    if (conn->holding || conn->draining) {
+        conn->half_closed = true;
+    } else if (!conn->finished) {
         give_up(conn, GD_GRPC_OK, "the trainer closed the connection without a word");
     }
 }
@@ -243,6 +316,9 @@ static void check_time(struct v1_conn *conn, double now)
             v1_conn_finish(conn, GD_GRPC_DEADLINE_EXCEEDED, "no Hello came");
         }
         return;
+    }
+    if (conn->holding) {
+        conn->last_heard = now; /* it is we who do not listen */
     }
     if (keepalive > 0 && now - conn->last_heard > LOST_BEATS * keepalive) {
         give_up(conn, GD_GRPC_UNAVAILABLE, "the trainer went silent");
@@ -292,6 +368,7 @@ struct v1_conn *v1_conn_open(struct gd_v1_service *service, const struct v1_wire
     conn->loopback = loopback;
     snprintf(conn->peer, sizeof(conn->peer), "%s", peer ? peer : "");
     conn->since = conn->last_heard = conn->last_beat = ev_now(service->loop);
+    conn->held_end = &conn->held;
     conn->next = service->conns;
     if (conn->next) {
         conn->next->link = &conn->next;
@@ -315,7 +392,13 @@ void v1_conn_closed(struct v1_conn *conn)
     if (!service->conns) {
         ev_timer_stop(service->loop, &service->timer);
     }
-    free(conn);
+    while (conn->held) {
+        free(take_held(conn));
+    }
+    conn->closed = true;
+    if (!conn->draining) {
+        free(conn);
+    }
     if (target) {
         v1_target_lost(target, "the connection to the trainer broke");
     }
@@ -333,7 +416,13 @@ static void grpc_finish(void *ctx, enum gd_grpc_code code, const char *text)
     gd_grpc_finish(ctx, code, text);
 }
 
-static const struct v1_wire grpc_wire = {.send = grpc_send, .finish = grpc_finish};
+static void grpc_pause(void *ctx, bool pause)
+{
+    gd_grpc_conn_pause(gd_grpc_call_conn(ctx), pause);
+}
+
+static const struct v1_wire grpc_wire = {
+    .send = grpc_send, .finish = grpc_finish, .pause = grpc_pause};
 
 static void on_open(struct gd_grpc_call *call, void *ctx)
 {

@@ -183,6 +183,11 @@ static void drop_requests(struct v1_target *t, int code, const char *why)
     v1_watch_drop_all(t, code, why);
 }
 
+static int take_graphs(struct gd_target *base, struct gd_err *err)
+{
+    return v1_ingest_again(of(base), err);
+}
+
 /* From here on the trainer is on its own: the call ends in good order. */
 static int detach(struct gd_target *base, struct gd_err *err)
 {
@@ -195,6 +200,7 @@ static int detach(struct gd_target *base, struct gd_err *err)
     if (code < 0) {
         return code;
     }
+    v1_ingest_finish(t);
     struct v1_conn *conn = t->conn;
     t->conn = NULL;
     conn->target = NULL;
@@ -265,6 +271,7 @@ static const struct gd_target_ops v1_ops = {
     .watch_plan = v1_watch_plan,
     .watch_costs = v1_watch_costs,
     .checkpoint = checkpoint,
+    .take_graphs = take_graphs,
     .detach = detach,
     .kill = kill_training,
     .describe = describe,
@@ -282,6 +289,7 @@ static const struct gd_target_ops v1_ops_no_stats = {
     .watch_plan = v1_watch_plan,
     .watch_costs = v1_watch_costs,
     .checkpoint = checkpoint,
+    .take_graphs = take_graphs,
     .detach = detach,
     .kill = kill_training,
     .describe = describe,
@@ -329,6 +337,7 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
     }
     t->service = conn->service;
     t->requests_end = &t->requests;
+    v1_ingest_init(t);
     for (size_t i = 0; i < hello->n_capabilities; i++) {
         uint32_t bit = (uint32_t)hello->capabilities[i];
         t->capabilities |= bit < 64 ? UINT64_C(1) << bit : 0;
@@ -355,6 +364,7 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
 void v1_target_lost(struct v1_target *t, const char *why)
 {
     t->conn = NULL;
+    v1_ingest_finish(t);
     drop_requests(t, GD_ELOST, "the trainer is gone");
     gd_session_on_lost(t->base.session, why);
 }

@@ -14,6 +14,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "e2e")]
 import harness  # noqa: E402
+import fake_mindspore as fake  # noqa: E402
 import test_protocol as protocol  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -66,6 +67,121 @@ def slow_session(**options):
             yield t, trainer
         finally:
             trainer.close()
+
+
+class SlowGraph(fake.FakeMindSpore):
+    """A MindSpore process whose graph takes as many pieces as a test wants to let through."""
+
+    PIECES = 8
+
+    def __init__(self, port):
+        super().__init__(port, version="2.0.0", backend="Ascend", graphs=[fake.small_graph(padding=4 * MIB)])
+        self.allowed = threading.Semaphore(0)
+
+    def send_all_graphs(self):
+        data = fake.graph_proto(self.graphs[0], self.version)
+        size = -(-len(data) // self.PIECES)
+
+        def pieces():
+            for at in range(0, len(data), size):
+                self.allowed.acquire()
+                yield fake.pb.Chunk(buffer=data[at:at + size])
+
+        self.call("SendGraph", pieces())
+        self.note("graphs", 1)
+
+    def let(self, count):
+        for _ in range(count):
+            self.allowed.release()
+
+
+class LongGraph(unittest.TestCase):
+    """A graph of 4 MiB that comes in eight pieces."""
+    SCREENS = ({"cols": 100}, {"cols": 100, "env": {"LC_ALL": "C"}, "term": "vt100"})
+
+    @contextlib.contextmanager
+    def session(self, **options):
+        with Terminal(program=False, **options) as t:
+            t.expect(r"istening on 127\.0\.0\.1:\d+")
+            trainer = SlowGraph(int(re.search(r"istening on 127\.0\.0\.1:(\d+)", t.text()).group(1)))
+            trainer.start()
+            try:
+                trainer.let(4)
+                yield t, trainer
+            finally:
+                trainer.let(trainer.PIECES)
+                trainer.vanish()
+
+    def test_the_prompt_answers_meanwhile(self):
+        with self.session() as (t, trainer):
+            t.expect(r"receiving a graph  2\.0 MiB")
+            t.command("echo still there", r"^still there$")
+            trainer.let(4)
+            t.expect_not("receiving")
+            t.expect(r"^ gradb .*step 0  stopped")
+            t.command("info graph", r"11 nodes")
+
+    def test_ctrl_c_keeps_it_out_until_it_is_wanted(self):
+        for options in self.SCREENS:
+            with self.subTest(**options), self.session(**options) as (t, trainer):
+                t.expect(r"receiving a graph  2\.0 MiB")
+                t.send("\x03")
+                t.expect_not("receiving")
+                trainer.let(4)
+                t.expect(r"graph kernel_graph_0 was not taken in: interrupted while it came")
+                trainer.wait_note("wait")  # it goes on as if the graph were in
+                t.send("refresh graph\r")
+                t.send("info graph\r")
+                t.expect(r"11 nodes")
+                t.send("refresh graph\r")
+                t.expect(r"every graph that the trainer sent is taken in")
+                t.send("step\r")
+                trainer.wait_note("run")
+                t.expect(r"step 1\b")
+
+
+class ManyEdges(unittest.TestCase):
+    """A gradb.v1 trainer whose graph has more edges than are taken in at once."""
+    NODES = 30000
+
+    @contextlib.contextmanager
+    def session(self):
+        with Terminal(cols=100, program=False) as t:
+            t.expect(r"istening on 127\.0\.0\.1:\d+")
+            trainer = protocol.Trainer(int(re.search(r"istening on 127\.0\.0\.1:(\d+)", t.text()).group(1)))
+            try:
+                trainer.hello()
+                trainer.hear("welcome")
+                nodes = [pb.Node(id=i, name=f"net/n{i}", type="ReLU", inputs=[pb.Input(node=i - 1)] if i > 1 else [])
+                         for i in range(1, self.NODES + 1)]
+                trainer.say(graph=pb.GraphChunk(graph="net", nodes=nodes))
+                yield t, trainer
+            finally:
+                trainer.close()
+
+    def test_what_follows_the_graph_waits_for_it(self):
+        with self.session() as (t, trainer):
+            t.expect(r"receiving the graph  30000 nodes")
+            trainer.say(graph=pb.GraphChunk(graph="net", commit=True))
+            trainer.say(log=pb.Log(lines=["after the graph"]))
+            trainer.stand()
+            t.expect(r"^ gradb .*step 1 .*stopped")
+            t.expect_not("receiving|taking in")
+            t.command("info graph", r"30[ ,]?000 nodes, 29[ ,]?999 edges")
+            t.command("refresh graph", r"every graph that the trainer sent is taken in")
+
+    def test_ctrl_c_leaves_the_edges_out_until_they_are_wanted(self):
+        with self.session() as (t, trainer):
+            t.expect(r"receiving the graph  30000 nodes")
+            t.send("\x03")
+            t.expect_not("receiving")
+            trainer.say(graph=pb.GraphChunk(graph="net", commit=True))
+            trainer.stand()
+            t.expect(r"the graph's edges were not all taken in: interrupted after 0 of 29999 edges")
+            t.expect(r"^ gradb .*step 1 .*stopped")
+            t.command("info graph", r"30[ ,]?000 nodes, 0 edges")
+            t.send("refresh graph\rinfo graph\r")
+            t.expect(r"30[ ,]?000 nodes, 29[ ,]?999 edges")
 
 
 class LongWork(unittest.TestCase):
