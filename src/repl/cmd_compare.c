@@ -7,9 +7,11 @@
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/value.h"
+#include "repl/work.h"
 
 #define MAX_ROWS 1000
 #define ROWS     10
+#define PIECE    ((int64_t)1 << 16) /* elements between two looks at whether it is still wanted */
 
 /* a against b: what b was before, or should be. */
 struct sides {
@@ -97,14 +99,20 @@ static bool is_nan(const struct gd_tensor *a, const unsigned char *x)
     return isnan(magnitude(a, x));
 }
 
+static bool goes_on(struct repl_work *work, const struct sides *sides, int64_t elements)
+{
+    return (elements % PIECE != 0 && !work->stopped) ||
+           repl_work_at(work, (uint64_t)elements * gd_dtype_size(sides->a->dtype));
+}
+
 /* The largest finite change decides what is small. */
-static double largest(const struct sides *sides)
+static double largest(const struct sides *sides, struct repl_work *work)
 {
     size_t item = gd_dtype_size(sides->a->dtype);
     int64_t count = gd_tensor_count(sides->a);
     double max = 0;
 
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && goes_on(work, sides, i); i++) {
         size_t at = (size_t)i * item;
         double d = fabs(difference(sides->a, sides->a->data + at, sides->b->data + at));
 
@@ -167,8 +175,10 @@ static void count_difference(struct tally *tally, double d, uint64_t *finite)
     }
 }
 
+/* All elements twice, unless it is stopped. */
 static void compare_elements(const struct sides *sides, const struct rule *rule,
-                             struct tally *tally, struct differing *worst, size_t *worst_count)
+                             struct repl_work *work, struct tally *tally, struct differing *worst,
+                             size_t *worst_count)
 {
     size_t item = gd_dtype_size(sides->a->dtype);
     int64_t count = gd_tensor_count(sides->a);
@@ -176,9 +186,9 @@ static void compare_elements(const struct sides *sides, const struct rule *rule,
 
     *tally = (struct tally){.min = INFINITY, .max = -INFINITY};
     *worst_count = 0;
-    tally->max_abs = largest(sides);
+    tally->max_abs = largest(sides, work);
     tally->bound = rule->close ? 0 : tally->max_abs * rule->tolerance;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && goes_on(work, sides, count + i); i++) {
         const unsigned char *x = sides->a->data + (size_t)i * item;
         const unsigned char *y = sides->b->data + (size_t)i * item;
         double d = difference(sides->a, x, y);
@@ -441,16 +451,22 @@ static int show(struct command_call *call, const struct sides *sides, const stru
 {
     struct differing *worst = malloc((size_t)rule->rows * sizeof(*worst) + 1);
     struct gd_stats a, b;
+    struct repl_work work;
     struct tally tally;
     size_t count;
-    int rc = worst ? gd_stats_compute(sides->a, NULL, NULL, &a, err)
+    int rc = worst ? repl_stats_compute(call, "statistics of the first", sides->a, NULL, &a, err)
                    : gd_fail(err, GD_ENOMEM, "out of memory for a comparison");
 
     if (rc == GD_OK) {
-        rc = gd_stats_compute(sides->b, NULL, NULL, &b, err);
+        rc = repl_stats_compute(call, "statistics of the second", sides->b, NULL, &b, err);
     }
     if (rc == GD_OK) {
-        compare_elements(sides, rule, &tally, worst, &count);
+        repl_work_begin(&work, call, inspect_printf(call, "comparing %.100s", sides->a_label),
+                        2 * gd_tensor_bytes(sides->a));
+        compare_elements(sides, rule, &work, &tally, worst, &count);
+        rc = repl_work_end(&work, GD_OK, err);
+    }
+    if (rc == GD_OK) {
         if (out_is_json(call->out)) {
             add_record(call, sides, rule, &tally, worst, count, &a, &b);
         } else {

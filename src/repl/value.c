@@ -12,6 +12,8 @@
 /* Above this many bytes `print` shows statistics alone, unless told otherwise. */
 #define SHOW_MAX (256u << 20)
 
+#define SUBTRACT_PIECE ((int64_t)1 << 18) /* elements */
+
 void value_deinit(struct value *value)
 {
     gd_tensor_unref(value->tensor);
@@ -205,7 +207,7 @@ static int fetch_difference(struct command_call *call, struct value *value, stru
         rc = fetch_one(call, value, GD_CURRENT, &cur, &step, err);
     }
     if (rc == GD_OK) {
-        rc = value_subtract(cur, prev, &diff, err);
+        rc = value_subtract(call, cur, prev, &diff, err);
     }
     if (rc == GD_OK) {
         rc = repl_stats_compute(call, "statistics of the difference", cur, prev, &value->change,
@@ -402,8 +404,26 @@ static void subtract_elements(enum gd_dtype dtype, int64_t count, const unsigned
     }
 }
 
-int value_subtract(const struct gd_tensor *cur, const struct gd_tensor *prev,
-                   struct gd_tensor **ret, struct gd_err *err)
+static int subtract_all(struct command_call *call, const struct gd_tensor *x,
+                        const struct gd_tensor *y, struct gd_tensor *diff, struct gd_err *err)
+{
+    size_t size = gd_dtype_size(x->dtype), out_size = gd_dtype_size(diff->dtype);
+    int64_t count = gd_tensor_count(x);
+    unsigned char *out = gd_tensor_bytes_mut(diff);
+    struct repl_work work;
+
+    repl_work_begin(&work, call, "subtracting", gd_tensor_bytes(x));
+    for (int64_t at = 0; at < count && repl_work_at(&work, (uint64_t)at * size);
+         at += SUBTRACT_PIECE) {
+        int64_t now = count - at < SUBTRACT_PIECE ? count - at : SUBTRACT_PIECE;
+        subtract_elements(x->dtype, now, x->data + (size_t)at * size, y->data + (size_t)at * size,
+                          out + (size_t)at * out_size, out_size);
+    }
+    return repl_work_end(&work, GD_OK, err);
+}
+
+int value_subtract(struct command_call *call, const struct gd_tensor *cur,
+                   const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err)
 {
     if (cur->dtype != prev->dtype || !gd_shape_equal(&cur->shape, &prev->shape)) {
         char a[256];
@@ -424,13 +444,14 @@ int value_subtract(const struct gd_tensor *cur, const struct gd_tensor *prev,
         rc = gd_tensor_create(whole ? GD_INT64 : cur->dtype, &cur->shape, 0, &diff, err);
     }
     if (rc == GD_OK && gd_tensor_count(diff) > 0) {
-        subtract_elements(cur->dtype, gd_tensor_count(x), x->data, y->data,
-                          gd_tensor_bytes_mut(diff), gd_dtype_size(diff->dtype));
+        rc = subtract_all(call, x, y, diff, err);
     }
     gd_tensor_unref(x);
     gd_tensor_unref(y);
     if (rc == GD_OK) {
         *ret = diff;
+    } else {
+        gd_tensor_unref(diff);
     }
     return rc;
 }

@@ -86,8 +86,8 @@ cJSON *value_element_record(enum gd_dtype dtype, const unsigned char *p);
 cJSON *value_stats_record(const struct gd_stats *stats);
 
 /* cur - prev, element by element: floats in their own type, integers and bool as int64. Statistics
- * of the difference are the caller's. GD_EINVAL: shapes or types differ. */
-int value_subtract(const struct gd_tensor *cur, const struct gd_tensor *prev,
-                   struct gd_tensor **ret, struct gd_err *err);
+ * of the difference are the caller's. GD_EINVAL: shapes or types differ. GD_EINTR: Ctrl-C. */
+int value_subtract(struct command_call *call, const struct gd_tensor *cur,
+                   const struct gd_tensor *prev, struct gd_tensor **ret, struct gd_err *err);
 
 #endif

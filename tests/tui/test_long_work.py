@@ -240,6 +240,15 @@ class LongWork(unittest.TestCase):
             t.expect(r"interrupted after 5\.0 of 64\.0 MiB")
             self.small_value(t, trainer)
 
+    def test_a_comparison_in_pieces_counts_all(self):
+        with slow_session(cols=100) as (t, trainer):
+            t.send("print net/large\r")
+            trainer.begin()
+            trainer.send(64)
+            t.expect(r"\[0\. 0\. 0\. \.\.\. 0\. 0\. 0\.\]\]")
+            t.send("compare $1 $1\r")
+            t.expect(r"0 of 16,777,216 elements differ")
+
     def test_ctrl_c_stops_an_export(self):
         """Into a pipe that is read slowly."""
         for t, trainer in self.each():
