@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "resident_shell.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +40,9 @@ static void become_job(int tty)
         wake_behind_shell(tty, group, self);
     } else if (child > 0) {
         raise(SIGSTOP);
+        /* Dead and not waited for it would still hold our group, and no session could begin. */
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        }
     }
 }
 
