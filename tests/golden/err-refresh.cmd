@@ -1,0 +1,2 @@
+# No graph was interrupted.
+refresh graph
