@@ -166,7 +166,7 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
         draw_row(tui, rect, 0, DRAW_MARK, gd_buf_text(&line));
     }
     gd_buf_deinit(&line);
-    draw_row(tui, rect, 2, DRAW_DIM, "The file is not on this machine:");
+    draw_row(tui, rect, 2, DRAW_DIM, "The rest of the file is not to be had here:");
     draw_row(tui, rect, 3, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
 }
 

@@ -250,6 +250,9 @@ class TensorPane(unittest.TestCase):
             t.send("N")
             t.expect_at(there[-1])
             t.expect(r"from the end again")
+            same = weight[tuple(numpy.argwhere(weight < -limit)[0])]
+            t.send(f"/={same}\r")  # the shortest text of the float32, which is no such float64
+            t.expect_at(tuple(numpy.argwhere(weight == same)[0]))
             t.send("/>1e9\r")
             t.expect(r"no element is >1e9")
             t.send("/nan\r")
