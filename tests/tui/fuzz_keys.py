@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Random keys and random sizes against the real program on a terminal, with a training process: it does
-not crash, and gives the terminal back however it is ended.
+"""Random keys, pasted text, clicks and sizes against the real program on terminals of several kinds, with a training
+process or the record of one: it does not crash, and gives the terminal back however it is ended.
 
-GRADB_FUZZ_SECONDS: how long all of it takes. GRADB_FUZZ_SEED: the run to repeat; each run says its own."""
+GRADB_FUZZ_SECONDS: how long all of it takes. GRADB_FUZZ_SEED: the run to repeat; each run says its own.
+GRADB_FUZZ_KIND: "TERM CODESET live|record", for one kind of terminal only."""
 import os
 import random
 import select
 import signal
+import tempfile
 import termios
 import time
 import unittest
@@ -20,13 +22,23 @@ SEED = int(os.environ.get("GRADB_FUZZ_SEED", "0")) or random.SystemRandom().rand
 KEYS = (["\x18o", "\x18p", "\x181", "\x182", "\x18s", "\x18a", "\x18\x01", "\x0c", "\t", "\x1b[Z", "\x1b", "\x1b\x1b"]
         + [f"\x1b[{c}" for c in "ABCDHF"] + [f"\x1b[{n}~" for n in range(1, 25)] + list("jkgGnN/?=+-[]yxMmaeqpbdiulw<> ")
         + ["\r", "\x7f", "\x02", "\x06", "\x15", "\x04\x08", "\x0e", "\x10", "\x12", "\x03"])
-LINES = ["next", "step", "node 3", "break MatMul", "watch nan all", "watch tensor_too_large where type:MatMul param=1",
-         "info hits", "layout graph", "layout tensor", "layout watch", "layout stack", "layout split", "focus next",
-         "focus prev", "winheight 5", "winheight 0", "set theme light", "set theme safe", "set theme dark",
-         "set colors 8", "set colors 16", "set colors auto", "set mouse on", "set mouse off", "help", "help keys",
-         "print head.weight", "tensor head.weight", "why loss", "bind F2 next", "refresh", "continue", "detach"]
+LINES = ["next", "step", "node 3", "break MatMul", "watch nan all",
+         "watch tensor_too_large where type:MatMul param=1", "info hits", "layout graph", "layout tensor",
+         "layout watch", "layout stack", "layout split", "focus next", "focus prev", "winheight 5", "winheight 0",
+         "set theme light", "set theme safe", "set theme dark", "set colors 8", "set colors 16", "set colors auto",
+         "set mouse on", "set mouse off", "help", "help keys", "print head.weight", "tensor head.weight",
+         "info history", "display loss", "undisplay 1", "focus tensor", "focus hits", "focus history", "focus source",
+         "focus log", "set altscreen off", "why loss", "bind F2 next", "refresh", "continue", "detach"]
 LETTERS = "abc XYZ019$%*[]():,.\"'\\/äΩ漢́\u200d\x00\x7f"
-SIZES = [(24, 80), (30, 100), (60, 200), (10, 40), (9, 39), (1, 1), (2, 7), (43, 132), (3, 200), (80, 20)]
+TERMS = ("xterm-256color", "vt100", "linux", "xterm", "screen-256color")
+KIND = os.environ.get("GRADB_FUZZ_KIND", "")
+EDITS = ["\x12", "\x13", "\x07", "\x1b3", "\x1b-", "\x19", "\x1by", "\x0b", "\x17", "\x1b\x7f", "\x1bd", "\x1f",
+         "\x18(", "\x18)", "\x18e", "\x18\x15", "\x14", "\x1bt", "\x1bu", "\x1bl", "\x1bc", "\x1b?", "\x1b*", "\t\t",
+         "\x1bp", "\x1bn", "\x16", "\x1d", "\x1b\x1d", "\x1b.", "\x1b\x19", "\x1b<", "\x1b>", "\x1br", "\x1b#",
+         "\x18\x12", "\x18\x18", "\x00", "\x1b\x0a", "\x0a", "a", "wa", "info ", " ", "3", "\x7f", "\x01", "\x05",
+         "\x1b", "\x1b[", "\x1bO"]
+SIZES = [(24, 80), (30, 100), (60, 200), (10, 40), (9, 39), (1, 1), (2, 7), (43, 132), (3, 200), (80, 20), (200, 500),
+         (10, 39), (9, 40)]
 
 
 class Fuzz(unittest.TestCase):
@@ -35,15 +47,35 @@ class Fuzz(unittest.TestCase):
 
     def some_keys(self):
         kind = self.random.random()
-        if kind < 0.75:
+        if kind < 0.70:
             return "".join(self.random.choices(KEYS, k=self.random.randint(1, 8))).encode()
-        if kind < 0.88:
+        if kind < 0.74:
+            return self.some_edit()
+        if kind < 0.78:
+            return self.some_paste()
+        if kind < 0.82:
+            return self.some_click()
+        if kind < 0.90:
             # C-u empties the line; at a list the letters are keys as others.
             return ("\x15" + self.random.choice(LINES) + "\r").encode()
         if kind < 0.97:
             return "".join(self.random.choices(LETTERS, k=self.random.randint(1, 12))).encode()
         # C-z and C-\\ suspend and kill any program: not without a shell behind it.
         return self.random.randbytes(self.random.randint(1, 12)).translate(None, b"\x1a\x1c")
+
+    def some_edit(self):
+        """What readline has of its own: searches, counts, keyboard macros, cutting and putting back, vi's keys."""
+        return "".join(self.random.choices(EDITS, k=self.random.randint(1, 10))).encode()
+
+    def some_paste(self):
+        text = "".join(self.random.choices(LETTERS + "\r\n\t\x1b", k=self.random.randint(0, 200)))
+        end = "\x1b[201~" if self.random.random() < 0.9 else "\x03"
+        return f"\x1b[200~{text}{end}".encode()
+
+    def some_click(self):
+        button = self.random.choice([0, 0, 1, 2, 32, 35, 64, 65, 4, 128])
+        row, column = self.random.randint(0, 210), self.random.randint(0, 510)
+        return f"\x1b[<{button};{column};{row}{self.random.choice('Mm')}".encode()
 
     def feed(self, terminal, data):
         """What the program writes meanwhile is read, so that neither waits for the other."""
@@ -73,14 +105,41 @@ class Fuzz(unittest.TestCase):
         while terminal.process.poll() is None:
             if select.select([terminal.master], [], [], 0.05)[0]:
                 self.take(terminal)
-            self.assertLess(time.monotonic(), deadline, f"seed {SEED}: it does not end")
+            self.assertLess(time.monotonic(), deadline, f"seed {SEED}: it does not end: {terminal.raw[-3000:]!r}")
         while select.select([terminal.master], [], [], 0.1)[0]:
             self.take(terminal)
         return terminal.process.returncode
 
+    def record(self):
+        """What gradb wrote of a few steps."""
+        folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "record.gdhist")
+        lines = [f"set history-file {path}", "trace -step 'max > 1e30' on weights", "step 5"]
+        program = [harness.CHARLM, "--layers", "1", "--width", "16", "--heads", "2", "--context", "16", "--batch", "2",
+                   "--threads", "1", "--steps", "1000"]
+        wanted = [part for line in lines for part in ("-ex", line)]
+        done = harness.run_gradb("-nx", "-q", "--batch", *wanted, "run", "--", *map(str, program))
+        self.assertTrue(os.path.exists(path), done.stdout + done.stderr)
+        return path
+
+    def terminal(self):
+        kind = KIND.split() or [self.random.choice(TERMS), self.random.choice(("UTF-8", "ASCII")),
+                                self.random.choice(("live", "live", "record"))]
+        mouse, editing = self.random.choice(("on", "off")), self.random.choice(("emacs", "emacs", "vi"))
+        print(f"# seed {SEED}: {' '.join(kind)}, mouse {mouse}, {editing}", flush=True)
+        more = {"look_at": self.record()} if kind[2] == "record" else {}
+        folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
+        self.addCleanup(folder.cleanup)
+        inputrc = os.path.join(folder.name, "inputrc")
+        with open(inputrc, "w", encoding="utf-8") as file:
+            file.write(f"set editing-mode {editing}\n")
+        env = {"INPUTRC": inputrc, "LC_ALL": "C" if kind[1] == "ASCII" else "C.UTF-8"}
+        return Terminal(term=kind[0], rc=f"set recommend off\nset confirm off\nset mouse {mouse}\n", env=env, **more)
+
     def check(self, seconds, end_it, statuses):
-        with Terminal(term="xterm-256color", rc="set recommend off\nset confirm off\n") as t:
-            t.expect_ready()
+        with self.terminal() as t:
+            t.expect_raw(b"gradb")
             self.play(t, time.monotonic() + seconds)
             if t.process.poll() is None:
                 end_it(t)
@@ -92,13 +151,13 @@ class Fuzz(unittest.TestCase):
             self.assertEqual(termios.tcgetattr(t.slave), t.before, f"seed {SEED}: the terminal is not as it was")
 
     def test_terminated(self):
-        print(f"# seed {SEED}", flush=True)
         self.check(SECONDS / 2, lambda t: t.process.send_signal(signal.SIGTERM), (0, 128 + signal.SIGTERM))
 
     def test_quit(self):
         def leave(terminal):
             terminal._set_size(24, 80)
-            for _ in range(200):  # whatever is open, running or asked: this leads out of it
+            end = time.monotonic() + harness.DEADLINE
+            while time.monotonic() < end:  # whatever is open, running or asked: this leads out of it
                 if terminal.process.poll() is not None:
                     return
                 self.feed(terminal, b"\x03\x1b\x1bqq\x18a\x03\x15quit\ry")

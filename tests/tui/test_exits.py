@@ -4,6 +4,7 @@ screen, the cursor, the keypad, bracketed paste, the mouse. And what is pasted n
 import os
 import re
 import signal
+import tempfile
 import termios
 import unittest
 
@@ -11,7 +12,7 @@ import harness
 from terminal import NEXT_PANE, PLAIN, Terminal
 
 SHELL = ("sh", "-c", 'set -m; "$@"; echo "shell $?"; stty size; read -r line; fg; echo "shell $?"; read -r line', "sh")
-RC = "set recommend off\nset confirm off\nset mouse on\n"
+RC = "set recommend off\nset confirm off\nset mouse on\nset on-hangup detach\n"
 PASTE = "\x1b[200~%s\x1b[201~"
 
 
@@ -111,6 +112,20 @@ class Ends(Case):
 
     def test_quit_key(self):
         self.check_signal(signal.SIGQUIT, (-signal.SIGQUIT,))
+
+    def test_hangup(self):  # and nothing to stay for
+        self.check_signal(signal.SIGHUP, (0, 128 + signal.SIGHUP))
+
+    def test_terminal_closed(self):
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes) as t:
+                self.ready(t, panes)
+                t.send("half a line")
+                t.expect_raw(b"half a line")
+                os.close(t.master)
+                os.close(t.slave)
+                t.master, t.slave = os.openpty()  # for those who close them later
+                self.assertIn(t.process.wait(timeout=harness.DEADLINE), (0, 128 + signal.SIGHUP))
 
 
 class Stops(Case):
@@ -225,6 +240,91 @@ class Prompt(Case):
                 t.send("\x15quit\r")
                 self.assertEqual(t.wait_exit(), 0)
                 self.check_restored(t)
+
+    def test_putting_back_behind_a_search(self):
+        """The search pushes back what ends it, and where nothing was cut or put back the next key gives up."""
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes) as t:
+                self.ready(t, panes)
+                t.send("echo one\r")
+                for first in ("", "\x12o", "\x12", "\x1b2"):
+                    for last in ("\x1by", "\x19", "\x19\x1by", "\x18\x1by"):
+                        t.send(first + last)
+                t.send("\x18(\x1b3\x1by\x18)\x18e\x18(\x12o\x1by\x19\x18)\x18e\x18e")
+                self.still_here(t)
+
+    def still_here(self, t):
+        t.send("\x03")
+        t.send("\x07\x15")
+        mark = len(t.raw)
+        t.send("echo sti" + "ll here\r")
+        t.expect_raw(b"still here", mark)
+        t.send("\x15quit\r")
+        self.assertEqual(t.wait_exit(), 0)
+        self.check_restored(t)
+
+    def with_keys(self, text):
+        """The environment in which readline reads these lines."""
+        folder = tempfile.TemporaryDirectory(prefix="gradb-inputrc-")
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "inputrc")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return {"INPUTRC": path}
+
+    def test_keys_of_inputrc(self):
+        """What gives up there, in the file of the user and when that is read again."""
+        text = ('"\\C-x\\C-y": yank\n"\\C-x\\C-p": yank-pop\n"\\C-xq": abort\n'
+                '"\\C-xm": "\\C-ro\\C-xq\\C-x\\C-p\\C-xz"\n')
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes, env=self.with_keys(text)) as t:
+                self.ready(t, panes)
+                for _ in range(2):
+                    t.send("\x18\x19\x18\x10\x18q\x18m\x12\x18m\x1b3\x18m")
+                    t.send("\x18\x12")  # the file again
+                self.still_here(t)
+
+    def test_keys_of_vi(self):
+        """Escape and a key right behind it are two keys."""
+        for panes in (True, False):
+            with self.subTest(panes=panes), self.open(panes, env=self.with_keys("set editing-mode vi\n")) as t:
+                self.ready(t, panes)
+                mark = len(t.raw)
+                t.send("echo one twx\x1bx")
+                t.send("ao\r")
+                t.expect_raw(b"one two", mark)  # what is typed was drawn in parts
+                t.send("\x1bp\x1bP\x1b3p\x1b\x07dda")
+                self.still_here(t)
+
+    def test_many_candidates(self):
+        """More than a screen holds: they are listed without a question, in which nobody would hear the trainer."""
+        with Terminal(rows=10, term="xterm-256color", rc=RC, options=("--no-tui",)) as t:
+            t.expect_raw(b"Stopped")
+            t.expect_raw(b"gradb)")
+            mark = len(t.raw)
+            t.send("\t\t")
+            t.expect_raw(b" more: type more of it", mark)
+            t.send("step\r")
+            t.expect_raw(b"step 1", mark)
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
+    def test_escape_alone(self):
+        """It takes effect though no key follows it."""
+        with Terminal(rc=RC) as t:
+            t.expect_ready()
+            t.send(NEXT_PANE + "?")
+            t.expect(r"go to the next pane")
+            t.send("\x1b")
+            t.expect_not(r"go to the next pane")
+
+    def test_terminal_type_unset(self):
+        with Terminal(start=("env", "-u", "TERM"), rc=RC, program=False) as t:
+            t.expect(r"No panes: this terminal cannot show them")
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.assertNotIn(b"\x1b[?1049h", t.raw)
 
     def test_no_terminal_type(self):
         with Terminal(term="", rc=RC, program=False) as t:
