@@ -6,6 +6,7 @@
 #include "repl/repl_impl.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,9 @@ struct line {
     ev_signal winch;
     ev_signal cont;
     ev_signal suspend;
+    bool pasting; /* bytes of the terminal are text, not keys */
+    struct gd_buf pasted;
+    size_t paste_matched;  /* bytes of the mark that ends it */
     struct gd_buf pending; /* bytes of a pipe that are no line yet */
     char *answer;          /* what was typed to a question; NULL while it is asked */
     /* paging */
@@ -413,13 +417,84 @@ static void read_plain(struct line *line)
     line->answer = strdup(bytes);
 }
 
+/* ---- pasting ---- */
+
+#define MOST_PASTED ((size_t)1 << 20) /* what is beyond is dropped */
+
+static void paste_stop(struct line *line)
+{
+    line->pasting = false;
+    line->paste_matched = 0;
+    gd_buf_deinit(&line->pasted);
+}
+
+void line_paste_begin(void)
+{
+    if (active != NULL && active->at_prompt) {
+        paste_stop(active);
+        gd_buf_init(&active->pasted, MOST_PASTED);
+        active->pasting = true;
+    }
+}
+
+/* The text stands at the cursor as if it had been typed, with nothing in it taken for a key. */
+static void paste_insert(struct line *line)
+{
+    char *text = strdup(gd_buf_text(&line->pasted));
+
+    paste_stop(line);
+    if (text == NULL) {
+        return;
+    }
+    for (char *p = text; *p != '\0'; p++) {
+        *p = *p == '\r' ? '\n' : *p;
+    }
+    rl_insert_text(text);
+    rl_redisplay();
+    free(text);
+}
+
+/* Takes a byte; what may be the beginning of the end is kept out of the text until it is known. */
+static bool paste_ends(struct line *line, char byte)
+{
+    static const char end[] = "\033[201~";
+
+    if (byte != end[line->paste_matched]) {
+        gd_buf_add(&line->pasted, end, line->paste_matched);
+        line->paste_matched = 0;
+    }
+    if (byte == end[line->paste_matched]) {
+        line->paste_matched++;
+    } else {
+        gd_buf_add(&line->pasted, &byte, 1);
+    }
+    return end[line->paste_matched] == '\0';
+}
+
+/* One byte at a time: what follows the end of the paste is for readline. */
+static void read_pasted(struct line *line)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char byte;
+
+    while (line->pasting && poll(&input, 1, 0) == 1) {
+        if (read(STDIN_FILENO, &byte, 1) != 1) {
+            paste_stop(line); /* readline finds the end of input, too */
+        } else if (paste_ends(line, byte)) {
+            paste_insert(line);
+        }
+    }
+}
+
 static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
 {
     struct line *line = io->data;
 
     (void)loop;
     (void)events;
-    if (line->at_prompt) {
+    if (line->at_prompt && line->pasting) {
+        read_pasted(line);
+    } else if (line->at_prompt) {
         rl_callback_read_char();
     } else {
         read_plain(line);
@@ -474,6 +549,7 @@ void line_interrupt(struct repl *repl)
     if (line == NULL || !line->terminal || !line->at_prompt) {
         return;
     }
+    paste_stop(line);
     hide_prompt(line);
     write_all(STDOUT_FILENO, "^C\n", 3);
     if (repl->body.kind != BODY_NONE) {
@@ -640,6 +716,7 @@ int repl_run_prompt(struct repl *repl)
     repl_set_writer(repl, NULL, NULL);
     active = NULL;
     gd_buf_deinit(&line.pending);
+    gd_buf_deinit(&line.pasted);
     free(line.answer);
     return GD_OK;
 }

@@ -15,6 +15,8 @@ void line_leave(struct repl *repl);
 
 /* Before a prompt: no key makes readline jump out of what is under way (line_keys.c). */
 void line_keys_take(void);
+/* From a key of readline's: what the terminal sends is pasted text, until it says otherwise. */
+void line_paste_begin(void);
 /* Ends readline's prompt with all that was under way at it: a search, a count, a line of the
  * history that was changed. The next prompt begins with nothing. */
 void line_put_away(void);

@@ -102,6 +102,15 @@ static int read_again_key(int count, int key)
     return rc;
 }
 
+/* readline's own reads on until the paste ends, and the training process would wait for us. */
+static int paste_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    line_paste_begin();
+    return 0;
+}
+
 static rl_command_func_t *instead_of(rl_command_func_t *function)
 {
     const struct {
@@ -116,6 +125,7 @@ static rl_command_func_t *instead_of(rl_command_func_t *function)
         {rl_named_function("vi-yank-pop"), vi_yank_pop_key},
         {rl_named_function("execute-named-command"), stop_key}, /* calls any, by its own name */
         {rl_re_read_init_file, read_again_key},
+        {rl_bracketed_paste_begin, paste_key},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -220,6 +220,23 @@ class Paste(Case):
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
 
+    def test_prompt_broken_off(self):
+        """A paste whose end never comes holds up nothing: Ctrl-C ends it, and so does the end of gradb."""
+        with self.open(False) as t:
+            self.ready(t, False)
+            mark = len(t.raw)
+            t.send("\x1b[200~some \x1b[2 text\r")
+            t.send("\x03")
+            t.expect_raw(b"^C", mark)  # the signal may come behind what is typed next
+            mark = len(t.raw)
+            t.send("echo keys again\r")
+            t.expect_raw(b"\r\nkeys again", mark)
+            self.assertNotIn(b"some", t.raw[mark:])
+            t.send("\x1b[200~never ended")
+            t.process.terminate()
+            t.wait_exit()
+            self.check_restored(t)
+
 
 class Prompt(Case):
     def test_giving_up_what_was_pushed_back(self):
