@@ -230,7 +230,7 @@ class Paste(Case):
             t.expect_raw(b"^C", mark)  # the signal may come behind what is typed next
             mark = len(t.raw)
             t.send("echo keys again\r")
-            t.expect_raw(b"\r\nkeys again", mark)
+            t.expect(r"^keys again")
             self.assertNotIn(b"some", t.raw[mark:])
             t.send("\x1b[200~never ended")
             t.process.terminate()
