@@ -37,7 +37,7 @@ extern "C" {
 #endif
 
 #define GRADB_VERSION_MAJOR 1 /* of this interface; GRADB_API functions are only ever added */
-#define GRADB_VERSION_MINOR 0
+#define GRADB_VERSION_MINOR 1
 #define GRADB_MAX_RANK      32
 
 /* `armed` is the only public word: not 0 while the debugger wants to hear of every node. It may
@@ -107,6 +107,7 @@ typedef struct gradb_frame { /* innermost first */
     const char *file;
     int line;
     const char *function;
+    bool library; /* of a framework: shown on request only */
 } gradb_frame;
 
 typedef struct gradb_node_info { /* everything is copied */
@@ -134,7 +135,69 @@ typedef struct gradb_options {
     int world_size;      /* 0 means 1 */
     const char *address; /* GRADB_ADDRESS or the default when NULL */
     const char *token;   /* GRADB_TOKEN when NULL */
+    const struct gradb_source *source; /* copied; NULL: every value is bound or told */
 } gradb_options;
+
+/* ---- what an eager framework adds --------------------------------------------------------------
+ * There nothing has a place of its own: outputs live as long as somebody refers to them, parameters
+ * move, values lie on a device. Instead of telling all places all the time, the program is asked
+ * when the debugger wants to look. */
+
+/* The figures of gradb.v1's Stats and Difference, by the names and with the meaning they have there. */
+typedef struct gradb_stats {
+    uint64_t count, nan, pos_inf, neg_inf, zero, neg_zero, positive, negative, denormal;
+    double min, max, mean, abs_mean, sum_sq, std;
+    uint64_t in_range[16];
+    bool has_previous; /* what follows is known */
+    double mean_abs_delta, max_abs_delta, mean_abs_previous, dot, sum_sq_previous, mean_delta,
+        sum_sq_delta;
+    uint64_t mismatch, unpaired;
+    uint64_t *histogram; /* of the caller: one place per bin, to be filled; NULL: none wanted */
+} gradb_stats;
+
+typedef struct gradb_stats_wanted {
+    int range_count; /* 0 ... 16 */
+    double range_lo[16], range_hi[16]; /* both ends inside */
+    bool against_previous, equal_nan;
+    double rtol, atol;
+    unsigned bins; /* 0: no histogram */
+    double bins_lo, bins_hi;
+} gradb_stats_wanted;
+
+typedef enum gradb_answer {
+    GRADB_OK = 0,
+    GRADB_NO_VALUE,    /* not computed yet, gone, not kept */
+    GRADB_UNSUPPORTED, /* sparse, quantised, ... */
+    GRADB_FAILED
+} gradb_answer;
+
+#define GRADB_WHY 160 /* bytes of a reason, with its NUL */
+
+/*
+ * Asked on the training thread inside a function of libgradb, or on libgradb's own thread while the
+ * training thread stands in one; never twice at a time. Any slot may be NULL.
+ */
+typedef struct gradb_source {
+    void *ctx;
+    /* Where the value of a slot that is not bound lies now, in host memory; *step: whose value it is,
+     * -1 unknown. It stays readable until `release`. A value on a device is copied by this call. */
+    gradb_answer (*locate)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                           gradb_tensor *ret, int64_t *step, char why[GRADB_WHY]);
+    /* Nothing that `locate` has told is read any more. */
+    void (*release)(void *ctx);
+    /* Statistics computed where the value lies. GRADB_UNSUPPORTED: locate it, libgradb computes. */
+    gradb_answer (*stats)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                          const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
+                          char why[GRADB_WHY]);
+    /* The nodes whose value at the end of each step shall be kept for the next one by the source
+     * (libgradb keeps those whose slots are bound). Replaces the set. */
+    void (*keep)(void *ctx, const gradb_node *nodes, size_t count);
+    /* A request in words that only the program can carry out: `name` says what ("overflow",
+     * "rerun", "timing", ...), `args` how. *reply: text, JSON where the caller wants it; valid until
+     * the next call. `node` 0: none. */
+    gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
+                            const char **reply, char why[GRADB_WHY]);
+} gradb_source;
 
 /* NULL when GRADB_DISABLE is set or memory is short: go on without. options may be NULL. */
 GRADB_API gradb *gradb_open(const gradb_options *options);
@@ -177,7 +240,8 @@ static inline void gradb_did(gradb *g, gradb_node node)
     }
 }
 /* The same for values that do not outlive the call, one tensor per slot: an eager framework's.
- * They are copied when the debugger wants to look at them later. */
+ * They are copied when the debugger wants to look at them later. A tensor with data NULL lies
+ * elsewhere: the source is asked for it. */
 GRADB_API void gradb_did_with_slow(gradb *g, gradb_node node, const gradb_tensor *outputs,
                                    size_t count);
 static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor *outputs,
@@ -189,6 +253,28 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 }
 /* Stops here and shows `why`, when a debugger is connected. */
 GRADB_API void gradb_stop(gradb *g, const char *why);
+
+/* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out. */
+enum { GRADB_WANT_RUN = 1, GRADB_WANT_VALUE = 2 };
+GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
+/* Publishes, and waits until the debugger has taken in all that was published and what it now wants of
+ * it is known here: after this a new node's first run is watched. False: no debugger is there. */
+GRADB_API bool gradb_sync(gradb *g);
+/* Something worth knowing: kind "skipped-step", "loss-scale", "graph-changed", "warning". */
+GRADB_API void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node);
+
+/* Where the time of the step that ends went, in seconds; negative: not known. */
+typedef struct gradb_op_time {
+    gradb_node node;
+    uint32_t calls;
+    double seconds;
+} gradb_op_time;
+typedef struct gradb_times {
+    double total, data, forward, backward, optimizer, gap;
+    const gradb_op_time *ops; /* the slowest, where they were measured */
+    size_t op_count;
+} gradb_times;
+GRADB_API void gradb_timing(gradb *g, const gradb_times *times);
 
 /* Named values of the step: "loss", "lr", "epoch", "batch". */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);
