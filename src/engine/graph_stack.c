@@ -70,7 +70,7 @@ static bool same_frames(const struct graph_stack *have, const struct gd_frame *f
         const struct gd_frame *a = &have->frames[i];
         const struct gd_frame *b = &frames[i];
 
-        if (a->line != b->line || a->is_title != b->is_title ||
+        if (a->line != b->line || a->is_title != b->is_title || a->library != b->library ||
             strcmp(a->file, text_of(b->file)) != 0 ||
             strcmp(a->function, text_of(b->function)) != 0 ||
             strcmp(a->code, text_of(b->code)) != 0) {
@@ -93,6 +93,7 @@ static int copy_frame(struct gd_graph *graph, struct gd_frame *out, const struct
     }
     out->line = in->line;
     out->is_title = in->is_title;
+    out->library = in->library;
     return rc;
 }
 

@@ -190,8 +190,8 @@ void gd_session_on_running(struct gd_session *session);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
-/* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear of
- * it, and a `catch` of that kind stops the run. */
+/* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear
+ * of it, and a `catch` of that kind stops the run. */
 void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
                          int64_t step, gd_node_id node);
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);

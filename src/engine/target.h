@@ -133,7 +133,9 @@ struct gd_target_ops {
     int (*interrupt)(struct gd_target *target, struct gd_err *err);
     /* Stop at the end of this step, or of the first one after it that is not over yet. */
     int (*interrupt_at)(struct gd_target *target, int64_t step, struct gd_err *err);
-    /* Something that only the training program knows how to do: "overflow", "rerun", ... */
+    /* Something that only the training program knows how to do: "overflow", "rerun", ...; args is
+     * not NULL, node may be GD_NO_NODE. Only while stopped; one that runs on is answered with
+     * GD_ESTATE. */
     int (*command)(struct gd_target *target, const char *name, const char *args, gd_node_id node,
                    gd_command_fn fn, void *ctx, struct gd_err *err);
     /* Replaces the set of nodes whose completion stops the run. */
@@ -176,8 +178,8 @@ struct gd_target {
 int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int gd_target_interrupt(struct gd_target *target, struct gd_err *err);
 int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err);
-int gd_target_command(struct gd_target *target, const char *name, const char *args,
-                      gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err);
+int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                      gd_command_fn fn, void *ctx, struct gd_err *err);
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err);
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,

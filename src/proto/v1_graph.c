@@ -140,6 +140,7 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
         frames[i].line = from->line;
         frames[i].function = from->function;
         frames[i].code = from->code;
+        frames[i].library = from->library;
     }
     desc->frames = frames;
     desc->frame_count = (uint32_t)m->n_frames;
@@ -350,6 +351,20 @@ static int add_nodes(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, st
     return code;
 }
 
+/* Whoever observes the session has set by now what it wants of the new nodes: that went into the
+ * same stream before this. */
+static void say_seen(struct v1_target *t, uint64_t sequence)
+{
+    Gradb__V1__GraphSeen m = GRADB__V1__GRAPH_SEEN__INIT;
+    m.sequence = sequence;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN;
+    to.graph_seen = &m;
+    if (sequence) {
+        v1_target_send(t, &to, NULL);
+    }
+}
+
 int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size_t len,
                    struct gd_err *err)
 {
@@ -384,6 +399,7 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     }
     if (code == GD_OK) {
         gd_session_on_graph(t->base.session);
+        say_seen(t, chunk->sequence);
     }
     return code;
 }
