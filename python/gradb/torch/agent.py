@@ -59,6 +59,7 @@ class Agent:
             raise RuntimeError("gradb_open refused")
         self._armed = ctypes.c_int.from_address(self.handle)
         self.graph = Graph(library, self.handle, self.live)
+        self._parameters = []   # (parameter, name) in order
         self._pending = []      # (node, tensors) of new nodes, in order
         self._recorded = False  # a whole step was looked at on this connection
         self._wants_record = False
@@ -86,6 +87,10 @@ class Agent:
         self.library.gradb_publish(self.handle)
         self.library.gradb_wait(self.handle, seconds)
         self._begin_step()
+
+    def connected(self):
+        """Whether a debugger is there."""
+        return not self.dead and bool(self.library.gradb_is_connected(self.handle))
 
     def close(self, why=""):
         """Takes the hooks off and says goodbye."""
@@ -168,6 +173,22 @@ class Agent:
                 self.live.lasts(node.id, _holder(buffer))
         self.library.gradb_publish(self.handle)
 
+    @guarded
+    def discover(self, optimizer):
+        """Finds the modules that the optimizer trains in the variables of the user's frames."""
+        wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        for frame in stack.user_frames():
+            for names in (frame.f_locals, frame.f_globals):
+                for name, module in list(names.items()):
+                    if (isinstance(module, torch.nn.Module) and name != "self"
+                            and any(id(parameter) in wanted for parameter in module.parameters())
+                            and self.modules.name_of(module) is None):
+                        self.modules.add_root(module, name)
+
+    def use_optimizer(self, optimizer):
+        """The steps of this optimizer are the training's."""
+        self._main_optimizer = optimizer
+
     def _add_parameter(self, parameter, name):
         known = self.graph.producer(parameter)
         if known is not None:
@@ -178,13 +199,17 @@ class Agent:
             return None
         self.graph.produced(parameter, node.id, 0, lasting=True)
         self.live.lasts(node.id, _holder(parameter))
-        if parameter.requires_grad:
-            gradient = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient",
-                                      phase=_lib.BACKWARD, outputs=(_shape_of(parameter),),
-                                      inputs=((node.id, 0),))
-            if gradient is not None:
-                self.live.lasts(gradient.id, _grad_holder(parameter))
+        self._parameters.append((parameter, name))
         return node
+
+    def _add_gradient(self, parameter, name, inputs=()):
+        """The node of a parameter's gradient: made when a backward pass gets there, so that it has its place
+        in the order of execution."""
+        gradient = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
+                                  outputs=(_shape_of(parameter),), inputs=inputs)
+        if gradient is not None:
+            self.live.lasts(gradient.id, _grad_holder(parameter))
+        return gradient
 
     # ---- operators ----
 
@@ -309,7 +334,11 @@ class Agent:
 
     @guarded
     def backward_ended(self):
-        """The pass is over."""
+        """The pass is over. Parameters that it did not reach have a gradient's node, too: one without value."""
+        if self.looking:
+            for parameter, name in self._parameters:
+                if parameter.requires_grad:
+                    self._add_gradient(parameter, name)
         self.flush()
 
     @guarded
@@ -344,8 +373,11 @@ class Agent:
 
     def _gradient_ran(self, own):
         made = self.graph.producer(own.variable)
-        node = made and self.graph.nodes.get(self.graph.by_id[made[0]].name + ".grad")
-        if node and own.variable.grad is not None:
+        if made is None or own.variable.grad is None:
+            return
+        node = self._add_gradient(own.variable, self.graph.by_id[made[0]].name,
+                                  [(step.node.id, slot) for step, slot in own.incoming if step.node])
+        if node:
             self._ran(node, (own.variable.grad,))
 
     # ---- optimizers and steps ----
