@@ -26,7 +26,7 @@ def attach(model=None, optimizer=None, name="model", wait=_WAIT_SECONDS):
     if model is not None:
         _agent.modules.add_root(model, name)
     if optimizer is not None:
-        _agent.use_optimizer(optimizer)
+        _agent.steps.use(optimizer)
     if fresh:
         _agent.wait(wait)
     return _agent.connected()

@@ -36,6 +36,10 @@ class Step:
         self.incoming = []  # (Step, slot) whose results are its inputs
         self.node = None    # once it has run
 
+    def inputs(self):
+        """(node number, slot) pairs of those that ran before it."""
+        return [(step.node.id, slot) for step, slot in self.incoming if step.node is not None]
+
 
 class _Engine:
     """Stands in for torch.autograd.Variable._execution_engine."""
@@ -81,7 +85,7 @@ class Backward:
         """Before a pass: puts hooks on what it will run, when somebody looks. Returns what ends it."""
         agent = self._agent
         handles = []
-        if agent.backward_begins(tensors):
+        if agent.steps.backward_begins():
             try:
                 self._hook_all(tensors, handles)
             except Exception as error:
@@ -90,7 +94,7 @@ class Backward:
         def finish():
             for handle in handles:
                 handle.remove()
-            agent.backward_ended()
+            agent.steps.backward_ended()
         return finish
 
     def _hook_all(self, tensors, handles):
@@ -113,8 +117,8 @@ class Backward:
             handles.append(grad_fn.register_hook(self._hook(own)))
 
     def _hook(self, own):
-        ran = self._agent.backward_ran
+        ran = self._agent.telling.backward_ran
 
-        def hook(grad_inputs, grad_outputs):
-            ran(own, grad_inputs, grad_outputs)
+        def hook(grad_inputs, _):
+            ran(own, grad_inputs)
         return hook

@@ -42,10 +42,9 @@ class _Origin:
 class Graph:
     """Node table, ordinals of the running step, and producers of tensors."""
 
-    def __init__(self, library, handle, values):
+    def __init__(self, library, handle):
         self._library = library
         self._handle = handle
-        self._values = values
         self.nodes = {}     # name -> Node
         self.by_id = {}     # number -> Node
         self._ordinals = {}  # (scope, operator) -> how often in this step

@@ -15,8 +15,8 @@ _compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or 
 class Modules:
     """Installed once; `path()` is the scope of what runs in this thread."""
 
-    def __init__(self, on_root):
-        self._on_root = on_root  # (module, name): a root was seen for the first time
+    def __init__(self, agent):
+        self._agent = agent
         self._local = threading.local()
         self._names = {}  # id(module) -> (module, path); the module is held by its root's entry below
         self._roots = {}  # name -> module
@@ -39,12 +39,13 @@ class Modules:
     def install(self):
         """Wraps nn.Module.__call__."""
         original = torch.nn.Module.__call__
-        local = self._local
+        local, look_if_asked = self._local, self._agent.look_if_asked
 
         def __call__(module, *args, **kwargs):
             if _compiling():
                 return original(module, *args, **kwargs)
             before = getattr(local, "path", "")
+            look_if_asked()
             try:
                 local.path = self._enter(module, before)
             except Exception:  # names are a service: the module runs without
@@ -64,7 +65,7 @@ class Modules:
         self._wrapper = None
 
     def add_root(self, module, name):
-        """Names a module and all below it. Parameters of it become nodes by on_root."""
+        """Names a module and all below it; its parameters become nodes."""
         base, count = name, 1
         while name in self._roots:
             if self._roots[name] is module:
@@ -76,7 +77,7 @@ class Modules:
             known = self._names.get(id(child))
             if known is None or known[0] is not child:
                 self._names[id(child)] = (child, name + "/" + path.replace(".", "/") if path else name)
-        self._on_root(module, name)
+        self._agent.telling.add_module(module, name)
         return name
 
     def _enter(self, module, before):

@@ -70,16 +70,15 @@ class OperatorMode(TorchFunctionMode):
             name = None
         if name is None:
             return func(*args, **kwargs)
-        before = self._agent.before_operator(args, kwargs)
+        telling = self._agent.telling
+        before = telling.before_operator(args, kwargs)
         try:
             result = func(*args, **kwargs)
         except Exception as error:
-            self._agent.operator_raised(name, args, kwargs, error, before)
+            telling.operator_raised(name, error, before)
             raise
-        if name == "setitem":  # writes its first argument and returns nothing
-            self._agent.operator_ran(name, args, kwargs, args[0], before)
-        else:
-            self._agent.operator_ran(name, args, kwargs, result, before)
+        # an assignment to elements writes its first argument and returns nothing
+        telling.operator_ran(name, args[0] if name == "setitem" else result, before)
         return result
 
 

@@ -69,10 +69,10 @@ class Optimizers:
         self._wrapped = []
 
     def _before(self, optimizer):
-        self._agent.optimizer_begins(optimizer)
+        self._agent.steps.optimizer_begins(optimizer)
 
     def _after(self, optimizer):
-        self._agent.optimizer_ended(optimizer)
+        self._agent.steps.optimizer_ended(optimizer)
 
 
 def _subclasses(kind):

@@ -76,15 +76,30 @@ def describe(tensor, data=True):
     return _lib.Tensor(number, rank, shape, strides, address)
 
 
+def shape_of(tensor):
+    """Its struct without address; None when it cannot be read."""
+    try:
+        return describe(tensor, data=False)
+    except NoValue:
+        return None
+
+
+def told(tensor):
+    """For gradb_did_with: a tensor without address is asked for when it is wanted, so that its reason is told."""
+    try:
+        if tensor is not None:
+            return describe(tensor)
+    except NoValue:
+        pass
+    return _lib.Tensor(_lib.FLOAT32, 0, None, None, None)
+
+
 class Live:
     """Weak references to the outputs of the step's nodes, and the holders of what lasts."""
 
     def __init__(self):
         self._outputs = {}  # node number -> (step, (reference and version per slot))
         self._lasting = {}  # node number -> function that gives the tensor, or None when there is none
-
-    def begin_step(self):
-        """Outputs of the step that is over stay findable while they live."""
 
     def ran(self, number, step, tensors):
         """Its outputs of this step: a tensor or None per slot."""
