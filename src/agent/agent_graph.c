@@ -120,6 +120,7 @@ static bool copy_attrs(struct agent *a, const gradb_node_info *info, struct agen
         frames[i].file = gd_arena_strdup(&a->arena, from->file ? from->file : "");
         frames[i].function = gd_arena_strdup(&a->arena, from->function ? from->function : "");
         frames[i].line = from->line;
+        frames[i].library = from->library;
         if (!frames[i].file || !frames[i].function) {
             return false;
         }
@@ -222,7 +223,7 @@ gradb_node gradb_add_node(gradb *g, const gradb_node_info *info)
     if (!agent_usable(a)) {
         return 0;
     }
-    pthread_mutex_lock(&a->lock);
+    agent_table_lock(a);
     gradb_node id = add_node(a, info);
     pthread_mutex_unlock(&a->lock);
     return id;
@@ -249,7 +250,7 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
     if (!agent_usable(a) || !inputs || count == 0) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
+    agent_table_lock(a);
     if (!agent_node_at(a, node) || count > UINT32_MAX / 2 || !late_grow(a, count)) {
         agent_set_error(a, "gradb_add_inputs: node %u was not added, or out of memory", node);
     } else {
@@ -260,13 +261,8 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
     pthread_mutex_unlock(&a->lock);
 }
 
-void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor)
+void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_tensor *tensor)
 {
-    struct agent *a = agent_of(g);
-    if (!agent_usable(a)) {
-        return;
-    }
-    pthread_mutex_lock(&a->lock);
     struct agent_node *n = agent_node_at(a, node);
     if (!n || slot >= n->slot_count) {
         agent_set_error(a, "gradb_bind: node %u has no slot %u", node, slot);
@@ -282,6 +278,18 @@ void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *te
             a->outputs_new = true;
         }
     }
+}
+
+void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    agent_table_lock(a);
+    agent_bind(a, node, slot, tensor);
+    const struct agent_node *n = agent_node_at(a, node);
+    a->keep_stale = a->keep_stale || (n && n->flags & (NODE_KEEP | NODE_KEEP_WATCH));
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -381,6 +389,7 @@ static void encode_notes(struct chunk *chunk, const struct agent_node *node, Gra
         frames[i].file = text(node->frames[i].file);
         frames[i].function = text(node->frames[i].function);
         frames[i].line = node->frames[i].line > 0 ? (uint32_t)node->frames[i].line : 0;
+        frames[i].library = node->frames[i].library;
         m->frames[m->n_frames++] = &frames[i];
     }
 }
@@ -429,7 +438,7 @@ static void chunk_nodes(struct chunk *chunk, struct agent *a, struct agent_graph
         Gradb__V1__Node *node = encode_node(chunk, a, cursor->next_node);
         if (node) {
             m->nodes[m->n_nodes++] = node;
-            a->nodes[cursor->next_node].flags &= (uint8_t)~NODE_OUTPUT_NEW;
+            a->nodes[cursor->next_node].flags &= (uint16_t)~NODE_OUTPUT_NEW;
             cursor->next_node++;
         }
     }
@@ -478,7 +487,7 @@ static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
                 return;
             }
             node->flags &=
-                (uint8_t)~NODE_OUTPUT_NEW; /* absurdly wide: tensors tell by themselves */
+                (uint16_t)~NODE_OUTPUT_NEW; /* absurdly wide: tensors tell by themselves */
             continue;
         }
         for (uint32_t slot = 0; slot < node->slot_count; slot++) {
@@ -492,7 +501,7 @@ static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
             output->output = encode_output(chunk, &node->slots[slot]);
             m->new_outputs[m->n_new_outputs++] = output;
         }
-        node->flags &= (uint8_t)~NODE_OUTPUT_NEW;
+        node->flags &= (uint16_t)~NODE_OUTPUT_NEW;
     }
     a->outputs_new = chunk->failed;
 }
@@ -501,8 +510,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
                       size_t *len)
 {
     *ret = NULL;
+    bool sync = a->sync_wanted > cursor->sync;
     if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
-        !cursor->uncommitted && !(a->outputs_new && a->stopped)) {
+        !cursor->uncommitted && !sync && !(a->outputs_new && a->stopped)) {
         return GD_OK;
     }
     struct chunk chunk = {0};
@@ -518,7 +528,10 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     }
     bool any = graph.n_nodes || graph.n_more_inputs || graph.n_new_outputs;
     bool done = nodes_done && next.next_late >= a->late_published;
-    graph.commit = done && (any || next.uncommitted);
+    graph.commit = done && (any || next.uncommitted || sync);
+    if (graph.commit && sync) {
+        graph.sequence = next.sync = a->sync_wanted;
+    }
     int code = GD_OK;
     if (chunk.failed) {
         code = GD_ENOMEM;

@@ -132,9 +132,9 @@ typedef struct gradb_options {
     const char *program; /* the process's name when NULL */
     const char *graph;   /* name of the graph; "main" when NULL */
     int rank;
-    int world_size;      /* 0 means 1 */
-    const char *address; /* GRADB_ADDRESS or the default when NULL */
-    const char *token;   /* GRADB_TOKEN when NULL */
+    int world_size;                    /* 0 means 1 */
+    const char *address;               /* GRADB_ADDRESS or the default when NULL */
+    const char *token;                 /* GRADB_TOKEN when NULL */
     const struct gradb_source *source; /* copied; NULL: every value is bound or told */
 } gradb_options;
 
@@ -143,7 +143,8 @@ typedef struct gradb_options {
  * move, values lie on a device. Instead of telling all places all the time, the program is asked
  * when the debugger wants to look. */
 
-/* The figures of gradb.v1's Stats and Difference, by the names and with the meaning they have there. */
+/* The figures of gradb.v1's Stats and Difference, by the names and with the meaning they have
+ * there. */
 typedef struct gradb_stats {
     uint64_t count, nan, pos_inf, neg_inf, zero, neg_zero, positive, negative, denormal;
     double min, max, mean, abs_mean, sum_sq, std;
@@ -156,7 +157,7 @@ typedef struct gradb_stats {
 } gradb_stats;
 
 typedef struct gradb_stats_wanted {
-    int range_count; /* 0 ... 16 */
+    int range_count;                   /* 0 ... 16 */
     double range_lo[16], range_hi[16]; /* both ends inside */
     bool against_previous, equal_nan;
     double rtol, atol;
@@ -179,8 +180,9 @@ typedef enum gradb_answer {
  */
 typedef struct gradb_source {
     void *ctx;
-    /* Where the value of a slot that is not bound lies now, in host memory; *step: whose value it is,
-     * -1 unknown. It stays readable until `release`. A value on a device is copied by this call. */
+    /* Where the value of a slot that is not bound lies now, in host memory; *step: whose value it
+     * is, -1 unknown. It stays readable until `release`. A value on a device is copied by this
+     * call. */
     gradb_answer (*locate)(void *ctx, gradb_node node, unsigned slot, bool previous,
                            gradb_tensor *ret, int64_t *step, char why[GRADB_WHY]);
     /* Nothing that `locate` has told is read any more. */
@@ -193,8 +195,8 @@ typedef struct gradb_source {
      * (libgradb keeps those whose slots are bound). Replaces the set. */
     void (*keep)(void *ctx, const gradb_node *nodes, size_t count);
     /* A request in words that only the program can carry out: `name` says what ("overflow",
-     * "rerun", "timing", ...), `args` how. *reply: text, JSON where the caller wants it; valid until
-     * the next call. `node` 0: none. */
+     * "rerun", "timing", ...), `args` how. *reply: text, JSON where the caller wants it; valid
+     * until the next call. `node` 0: none. */
     gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
                             const char **reply, char why[GRADB_WHY]);
 } gradb_source;
@@ -257,8 +259,9 @@ GRADB_API void gradb_stop(gradb *g, const char *why);
 /* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out. */
 enum { GRADB_WANT_RUN = 1, GRADB_WANT_VALUE = 2 };
 GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
-/* Publishes, and waits until the debugger has taken in all that was published and what it now wants of
- * it is known here: after this a new node's first run is watched. False: no debugger is there. */
+/* Publishes, and waits until the debugger has taken in all that was published and what it now wants
+ * of it is known here: after this a new node's first run is watched. False: no debugger is there.
+ */
 GRADB_API bool gradb_sync(gradb *g);
 /* Something worth knowing: kind "skipped-step", "loss-scale", "graph-changed", "warning". */
 GRADB_API void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node);

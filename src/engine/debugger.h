@@ -20,11 +20,11 @@ enum gd_event_type {
     GD_EV_SCALAR,
     GD_EV_LOG,     /* text: a line of the trainer's output */
     GD_EV_WARNING, /* text: a sentence for the user */
-    GD_EV_EVENT,   /* note: something worth knowing happened in the training */
     GD_EV_FINISHED,
     GD_EV_LOST,
     GD_EV_SELECTED,    /* another session became current */
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
+    GD_EV_EVENT,       /* note: something worth knowing happened in the training */
 };
 struct gd_note {
     const char *kind; /* "skipped-step", "loss-scale", "graph-changed", "warning", ... */
