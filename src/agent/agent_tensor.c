@@ -57,11 +57,11 @@ static int64_t parameter_step(const struct agent *a)
 int64_t agent_guess_step(const struct agent *a, uint32_t id, bool previous)
 {
     const struct agent_node *node = &a->nodes[id];
-    int64_t step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
-    if (previous) {
-        return step > 0 ? step - 1 : -1;
+    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed) - 1;
+    if (!previous) {
+        step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
     }
-    return step > 0 || node->phase == 0 ? step : -1;
+    return step > 0 || (!previous && node->phase == 0) ? step : -1;
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
