@@ -365,6 +365,13 @@ static void leave_child(const struct eager *e)
     }
 }
 
+static void wait_at_gate(struct eager *e, int64_t step)
+{
+    while (!atomic_load(&e->end) && atomic_load(&e->gate) && step > atomic_load(&e->gate)) {
+        UNLOCKED(e, sched_yield());
+    }
+}
+
 static void *train(void *arg)
 {
     struct eager *e = arg;
@@ -393,6 +400,7 @@ static void *train(void *arg)
         add_parameter(e);
     }
     for (int64_t step = 1; !atomic_load(&e->end) && (e->steps == 0 || step <= e->steps); step++) {
+        wait_at_gate(e, step);
         run_step(e, step);
         leave_child(e);
         atomic_store(&e->step, step);

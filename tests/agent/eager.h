@@ -53,7 +53,8 @@ struct eager {
     int64_t nan_step;
     /* what it says of itself */
     gradb *agent;
-    atomic_int odd; /* enum eager_odd */
+    atomic_int odd;       /* enum eager_odd */
+    _Atomic int64_t gate; /* not 0: it waits before the step after this one */
     atomic_int end, done;
     _Atomic int64_t step; /* the last one done */
     atomic_int waited;    /* what gradb_wait said, plus 1 */
