@@ -324,6 +324,7 @@ static void drop_covers(struct gd_watching *w)
 static int update_covers(struct gd_watching *w, struct gd_err *err)
 {
     bool grown = w->generation != w->session->graph_generation;
+    w->growing = grown && w->generation && w->session->state == GD_RUNNING;
     size_t total = 0, count = 0;
     drop_covers(w);
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next)
