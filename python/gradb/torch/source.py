@@ -4,7 +4,7 @@ statistics, which values to keep for the next step, and commands in words."""
 import ctypes
 
 from .. import _lib
-from . import values
+from . import commands, values
 
 
 class Source:
@@ -16,6 +16,8 @@ class Source:
         self.struct = _lib.Source()
         self.struct.locate = _lib.LOCATE(self._locate)
         self.struct.release = _lib.RELEASE(self._release)
+        self.struct.command = _lib.COMMAND(self._command)
+        self._reply = None  # bytes that libgradb reads until the next command
 
     def pointer(self):
         """For gradb_open's options."""
@@ -39,6 +41,23 @@ class Source:
     def _release(self, _ctx):
         self._held.clear()
 
+    def _command(self, _ctx, name, args, number, reply, why):
+        return _answer(why, self._run_command, name, args, number, reply)
+
+    def _run_command(self, name, args, number, reply):
+        agent = self.agent
+        looking, agent.looking = agent.looking, False
+        try:
+            text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
+        finally:
+            agent.looking = looking and not agent.dead
+        self._reply = _lib.text(text)
+        reply[0] = self._reply
+
+
+def _text(data):
+    return (data or b"").decode("utf-8", "replace")
+
 
 def _answer(why, function, *args):
     """Calls it; a reason for having no answer goes into `why`. One of enum gradb_answer."""
@@ -48,6 +67,9 @@ def _answer(why, function, *args):
     except values.NoValue as error:
         _lib.say_why(why, str(error))
         return error.answer
+    except commands.CommandError as error:
+        _lib.say_why(why, str(error))
+        return _lib.FAILED
     except Exception as error:  # goes to the debugger, not into the training
         _lib.say_why(why, "%s: %s" % (type(error).__name__, error))
         return _lib.FAILED
