@@ -191,7 +191,8 @@ static bool start_locks(struct agent *a)
         return false;
     }
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    bool ok = pthread_mutex_init(&a->lock, NULL) == 0 && pthread_cond_init(&a->go, &attr) == 0;
+    a->has_lock = pthread_mutex_init(&a->lock, NULL) == 0;
+    bool ok = a->has_lock && pthread_cond_init(&a->go, &attr) == 0;
     pthread_condattr_destroy(&attr);
     return ok;
 }
@@ -239,6 +240,10 @@ void agent_free(struct agent *a)
     if (a->wake[0] >= 0) {
         close(a->wake[0]);
         close(a->wake[1]);
+    }
+    if (a->has_lock) {
+        pthread_mutex_destroy(&a->lock);
+        pthread_cond_destroy(&a->go);
     }
     free(a);
 }
@@ -297,8 +302,6 @@ void gradb_close(gradb *g, const char *why)
     pthread_mutex_unlock(&a->lock);
     if (done) {
         pthread_join(thread, NULL);
-        pthread_mutex_destroy(&a->lock);
-        pthread_cond_destroy(&a->go);
         agent_free(a);
     } else {
         pthread_detach(thread);

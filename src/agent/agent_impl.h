@@ -164,6 +164,7 @@ struct agent {
     pthread_mutex_t lock;
     /* stopped, verdict_for, sync_seen, the ask, the turn or the link changed: who waits looks */
     pthread_cond_t go;
+    bool has_lock;
     pthread_t thread;
     int wake[2];      /* a pipe: a byte wakes the I/O thread */
     bool thread_done; /* the I/O thread is past its last use of the agent */

@@ -108,8 +108,11 @@ void agent_ask_post(struct agent *a, agent_to *message)
 
 void agent_ask_end(struct agent *a)
 {
+    if (!a->ask) {
+        return;
+    }
     pthread_mutex_lock(&a->lock);
-    if (a->ask && a->ask->state == ASK_DONE) {
+    if (a->ask->state == ASK_DONE) {
         agent_ask_free(a);
         pthread_cond_broadcast(&a->go); /* to release */
     }
@@ -118,7 +121,7 @@ void agent_ask_end(struct agent *a)
 
 static bool is_wanted(const struct agent_ask *ask)
 {
-    return ask && ask->state != ASK_NONE && !ask->dropped;
+    return ask->state != ASK_NONE && !ask->dropped;
 }
 
 static void drop(struct agent *a)
@@ -133,6 +136,9 @@ static void drop(struct agent *a)
 
 bool agent_ask_drop(struct agent *a, uint64_t *request)
 {
+    if (!a->ask) {
+        return false;
+    }
     pthread_mutex_lock(&a->lock);
     bool wanted = is_wanted(a->ask);
     if (wanted) {
@@ -145,6 +151,9 @@ bool agent_ask_drop(struct agent *a, uint64_t *request)
 
 void agent_ask_cancel(struct agent *a, uint64_t request)
 {
+    if (!a->ask) {
+        return;
+    }
     pthread_mutex_lock(&a->lock);
     if (is_wanted(a->ask) && agent_request_id(a->ask->message) == request) {
         drop(a);
