@@ -7,6 +7,7 @@
 
 #include "repl/command.h"
 
+extern const struct command cmd_agent_table[];
 extern const struct command cmd_break_table[];
 extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];

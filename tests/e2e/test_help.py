@@ -17,6 +17,8 @@ ELSEWHERE = ("run -- python train.py --epochs 3", "listen", "listen 0.0.0.0:5005
 FAIL_HERE = {
     "rank 2": "not_found",  # there is one process
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
+    "agent": "unsupported",  # charlm has no commands of its own
+    "agent memory": "unsupported",
     "watch weight_initialization": "state",  # before the first step only
 }
 BODIES = ("define", "commands", "document")
