@@ -9,8 +9,16 @@
  * back at any time. libgradb never exits, prints, raises a signal or installs a handler; on a fault
  * of its own it disarms itself and says why in gradb_error().
  *
- * Threads: one training thread calls these functions; the network runs in a thread of libgradb's
- * own. Every function accepts a NULL handle and does nothing.
+ * Threads: the functions are for the thread that trains. That need not be the same one all the
+ * time: where an engine runs hooks on threads of its own while the thread that started it waits,
+ * those may call. When several come at once they go one after the other, and while one of them
+ * stands the others wait; only, no node may be told of while another thread adds nodes.
+ * gradb_scalar, gradb_log, gradb_event, gradb_timing, gradb_error, gradb_wants and
+ * gradb_is_connected may be called from any thread at any time. The network runs in a thread of
+ * libgradb's own. Hold no lock that the source (struct gradb_source) needs when you call a function
+ * in which the training may stand.
+ *
+ * Every function accepts a NULL handle and does nothing.
  *
  * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
  * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL), GRADB_THREADS (that compute
@@ -175,24 +183,32 @@ typedef enum gradb_answer {
 #define GRADB_WHY 160 /* bytes of a reason, with its NUL */
 
 /*
- * Asked on the training thread inside a function of libgradb, or on libgradb's own thread while the
- * training thread stands in one; never twice at a time. Any slot may be NULL.
+ * Asked on the thread that is inside a function of libgradb, the one that stands while the training
+ * stands; never twice at a time, and with no lock of libgradb held. Any slot may be NULL.
+ *
+ * A source may call libgradb: to say something (gradb_scalar, gradb_log, gradb_event), to add,
+ * publish or bind nodes, to ask (gradb_wants, gradb_error). What the training calls as it goes
+ * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_sync, gradb_wait, gradb_close) does
+ * nothing there. It must not leave by longjmp or an exception.
  */
 typedef struct gradb_source {
     void *ctx;
     /* Where the value of a slot that is not bound lies now, in host memory; *step: whose value it
-     * is, -1 unknown. It stays readable until `release`. A value on a device is copied by this
-     * call. */
+     * is, -1 unknown. The value stays readable until `release`, shape and strides until the next
+     * call. A value on a device is copied by this call. Not asked for a slot whose value of this
+     * step was copied when its node had run. */
     gradb_answer (*locate)(void *ctx, gradb_node node, unsigned slot, bool previous,
                            gradb_tensor *ret, int64_t *step, char why[GRADB_WHY]);
     /* Nothing that `locate` has told is read any more. */
     void (*release)(void *ctx);
-    /* Statistics computed where the value lies. GRADB_UNSUPPORTED: locate it, libgradb computes. */
+    /* Statistics computed where the value lies; *ret is zero but for `histogram`, *what gets type
+     * and shape. GRADB_UNSUPPORTED: locate it, libgradb computes. */
     gradb_answer (*stats)(void *ctx, gradb_node node, unsigned slot, bool previous,
                           const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
                           char why[GRADB_WHY]);
     /* The nodes whose value at the end of each step shall be kept for the next one by the source
-     * (libgradb keeps those whose slots are bound). Replaces the set. */
+     * (libgradb keeps those whose slots are bound). Replaces the set. Called at a stop, at a step's
+     * begin or end, and in gradb_sync; values are kept after gradb_step_end. */
     void (*keep)(void *ctx, const gradb_node *nodes, size_t count);
     /* A request in words that only the program can carry out: `name` says what ("overflow",
      * "rerun", "timing", ...), `args` how. *reply: text, JSON where the caller wants it; valid
@@ -256,7 +272,8 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 /* Stops here and shows `why`, when a debugger is connected. */
 GRADB_API void gradb_stop(gradb *g, const char *why);
 
-/* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out. */
+/* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out by a
+ * program that has a source. */
 enum { GRADB_WANT_RUN = 1, GRADB_WANT_VALUE = 2 };
 GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
 /* Publishes, and waits until the debugger has taken in all that was published and what it now wants
