@@ -6,6 +6,7 @@ While nobody asks, what runs is the wrapper of modules, the hook of optimizers, 
 and whenever the debugger wants to hear of nodes.
 """
 import atexit
+import contextlib
 import ctypes
 import os
 import sys
@@ -16,9 +17,12 @@ import torch
 
 from .. import _lib
 from . import backward, modules, ops, optim, stack, values
+from .events import Events
+from .scaler import Scaler
 from .source import Source
 from .steps import Steps
 from .telling import Telling
+from .timing import Timing
 
 
 class Agent:
@@ -37,15 +41,19 @@ class Agent:
         if not self.handle:
             raise RuntimeError("gradb_open refused: GRADB_DISABLE is set, or memory is short")
         self._armed = ctypes.c_int.from_address(self.handle)
+        self._wanted = False    # operators are to be looked at, but for moments of our own
         self._recorded = False  # a whole step was looked at on this connection
         self._records = False   # this one is
         self._mode = ops.OperatorMode(self)
         self._mode_on = False
         self.telling = Telling(self)
+        self.timing = Timing(self)
+        self.scaler = Scaler(self)
+        self.events = Events(self)
         self.steps = Steps(self)
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
-        self._optimizers = optim.Optimizers(self)
+        self.optimizers = optim.Optimizers(self)
 
     def _options(self, program):
         options = _lib.Options()
@@ -64,7 +72,9 @@ class Agent:
         """Puts the cheap hooks on."""
         self.modules.install()
         self._backward.install()
-        self._optimizers.install()
+        self.optimizers.install()
+        self.scaler.install()
+        self.events.loader.install()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self._exits)
 
@@ -82,7 +92,9 @@ class Agent:
         """Takes the hooks off and says goodbye."""
         self.look(False)
         self.dead = True
-        self._optimizers.remove()
+        self.events.loader.remove()
+        self.scaler.remove()
+        self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()
         handle, self.handle = self.handle, None
@@ -122,7 +134,7 @@ class Agent:
         if not connected:
             self._recorded = False
         self._records = connected and not self._recorded
-        self.look(connected and (self._records or self._armed.value != 0))
+        self.look(connected and (self._records or self._armed.value != 0 or self.timing.on))
 
     def step_ends(self):
         """The step's last node has run."""
@@ -138,13 +150,34 @@ class Agent:
             self._mode_on = not ops.pop(self._mode)
         elif on:
             self._mode.on = True
-        self.looking = on
+        self.looking = self._wanted = on
+
+    def look_again(self):
+        """After a moment of our own: operators are the program's again."""
+        self.looking = self._wanted and not self.dead
+
+    @contextlib.contextmanager
+    def unseen(self):
+        """A moment of our own: the operators inside are not the program's."""
+        before, self.looking = self.looking, False
+        try:
+            yield
+        finally:
+            if before:
+                self.look_again()
 
     def look_if_asked(self):
-        """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look."""
+        """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
+        the training can be heard of: at each module, backward pass, optimizer and batch."""
         if self._armed.value and not self.looking and not self.dead and threading.get_ident() == self._thread:
             self.look(True)
         return self.looking
+
+    def module_called(self):
+        """A module is called; it may be where a forward pass begins."""
+        if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:
+            self.steps.forward_begins()
+        return self.look_if_asked()
 
     def discover(self, optimizer):
         """Finds the modules that the optimizer trains in the variables of the user's frames."""

@@ -52,7 +52,7 @@ class _Engine:
         return getattr(self._engine, name)
 
     def run_backward(self, tensors, *args, **kwargs):
-        finish = self._backward.begin(tensors)
+        finish = self._backward.begin(tensors, args, kwargs)
         try:
             return self._engine.run_backward(tensors, *args, **kwargs)
         finally:
@@ -81,11 +81,12 @@ class Backward:
             variable._execution_engine = self._original
         self._engine = None
 
-    def begin(self, tensors):
-        """Before a pass: puts hooks on what it will run, when somebody looks. Returns what ends it."""
+    def begin(self, tensors, args, kwargs):
+        """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks. Returns what ends it."""
         agent = self._agent
         handles = []
-        if agent.steps.backward_begins():
+        accumulates = kwargs.get("accumulate_grad", True)
+        if agent.steps.backward_begins(tensors, args[0] if args else None, accumulates):
             try:
                 self._hook_all(tensors, handles)
             except Exception as error:
@@ -94,7 +95,7 @@ class Backward:
         def finish():
             for handle in handles:
                 handle.remove()
-            agent.steps.backward_ended()
+            agent.steps.backward_ended(accumulates)
         return finish
 
     def _hook_all(self, tensors, handles):

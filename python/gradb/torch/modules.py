@@ -39,13 +39,13 @@ class Modules:
     def install(self):
         """Wraps nn.Module.__call__."""
         original = torch.nn.Module.__call__
-        local, look_if_asked = self._local, self._agent.look_if_asked
+        local, module_called = self._local, self._agent.module_called
 
         def __call__(module, *args, **kwargs):
             if _compiling():
                 return original(module, *args, **kwargs)
             before = getattr(local, "path", "")
-            look_if_asked()
+            module_called()
             try:
                 local.path = self._enter(module, before)
             except Exception:  # names are a service: the module runs without

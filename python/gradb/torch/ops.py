@@ -72,11 +72,15 @@ class OperatorMode(TorchFunctionMode):
             return func(*args, **kwargs)
         telling = self._agent.telling
         before = telling.before_operator(args, kwargs)
+        timing = self._agent.timing
+        began = timing.now() if timing.on else 0.0
         try:
             result = func(*args, **kwargs)
         except Exception as error:
             telling.operator_raised(name, error, before)
             raise
+        if timing.on:
+            timing.took(timing.now() - began)
         # an assignment to elements writes its first argument and returns nothing
         telling.operator_ran(name, args[0] if name == "setitem" else result, before)
         return result

@@ -79,13 +79,13 @@ class Telling:
             return
         agent.looking = False
         try:
-            if not agent.steps.operator_begins():
+            if not agent.steps.operator_begins(outputs):
                 return
             node = self._operator_node(name, before, outputs)
             if node is not None:
                 self.ran(node, outputs)
         finally:
-            agent.looking = not agent.dead
+            agent.look_again()
 
     def _operator_node(self, name, before, outputs):
         scope = self.agent.modules.path()
@@ -147,12 +147,14 @@ class Telling:
         """The hook of a grad_fn (backward.Step): its results are grad_inputs."""
         agent = self.agent
         looking, agent.looking = agent.looking, False
+        agent.timing.hook_begins()
         try:
             if own.variable is not None:
                 self._gradient_ran(own)
             else:
                 self._backward_node_ran(own, grad_inputs)
         finally:
+            agent.timing.hook_ended()
             agent.looking = looking and not agent.dead
 
     def _backward_node_ran(self, own, grad_inputs):
@@ -190,9 +192,12 @@ class Telling:
     def ran(self, node, tensors):
         """A node has run with these outputs (a tensor or None per slot)."""
         self.agent.live.ran(node.id, self.agent.steps.step, tensors)
+        if self.agent.timing.on:
+            self.agent.timing.ran(node.id)
         if self.graph.grown or self._pending:
             self._pending.append((node, tensors))
-            if len(self._pending) >= _BATCH:
+            # a node that the debugger does not know yet is only wanted when each one is: somebody steps
+            if len(self._pending) >= _BATCH or self.agent.library.gradb_wants(self.agent.handle, node.id):
                 self.flush()
             return
         self._tell(node, tensors)
@@ -201,7 +206,7 @@ class Telling:
         """Shows new nodes to the debugger, then tells of those that ran."""
         if self.graph.grown:
             self.graph.grown = False
-            self.agent.library.gradb_sync(self.agent.handle)
+            self.agent.timing.apart(self.agent.library.gradb_sync, self.agent.handle)
         pending, self._pending = self._pending, []
         for node, tensors in pending:
             self._tell(node, tensors)
@@ -211,9 +216,9 @@ class Telling:
         wants = library.gradb_wants(handle, node.id)
         if wants & _lib.WANT_VALUE:
             array = (_lib.Tensor * len(tensors))(*[values.told(tensor) for tensor in tensors])
-            library.gradb_did_with_slow(handle, node.id, array, len(tensors))
+            self.agent.timing.apart(library.gradb_did_with_slow, handle, node.id, array, len(tensors))
         elif wants:
-            library.gradb_did_slow(handle, node.id)
+            self.agent.timing.apart(library.gradb_did_slow, handle, node.id)
 
 
 def _kind(outputs):
