@@ -425,7 +425,7 @@ void gradb_step_begin(gradb *g, int64_t step)
     POKE(a->step, step);
     POKE(a->in_step, 1);
     POKE(a->phase, 0U);
-    a->last_node = 0;
+    POKE(a->last_node, 0);
 }
 
 struct keeping {
@@ -504,7 +504,7 @@ static void phase_begins(struct agent *a, uint32_t phase)
         if (a->run.phase == 0) {
             a->run.phase = phase;
         } else if (phase != a->run.phase) {
-            agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, a->last_node, false, "", 0);
+            agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, PEEK(a->last_node), false, "", 0);
         }
     }
     POKE(a->phase, phase);
@@ -556,8 +556,8 @@ static void node_did(struct agent *a, gradb_node id)
         phase_begins(a, node->phase);
         node = &a->nodes[id];
     }
-    a->passes[id].ran_step = PEEK(a->step);
-    a->last_node = id;
+    POKE(a->passes[id].ran_step, PEEK(a->step));
+    POKE(a->last_node, id);
     if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
         return; /* that was the stop of this place */
     }
@@ -581,8 +581,8 @@ static bool pass_by(struct agent *a, gradb_node id)
     if (pass->phase != 0 && PEEK(a->in_step)) {
         POKE(a->phase, (unsigned)pass->phase);
     }
-    pass->ran_step = PEEK(a->step);
-    a->last_node = id;
+    POKE(pass->ran_step, PEEK(a->step));
+    POKE(a->last_node, id);
     return true;
 }
 
@@ -638,8 +638,8 @@ void gradb_stop(gradb *g, const char *why)
     }
     if (a->link == LINK_UP) {
         bool inside = PEEK(a->in_step) != 0;
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? a->last_node : 0, !inside,
-                    why, 0);
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? PEEK(a->last_node) : 0,
+                    !inside, why, 0);
     }
     agent_turn_end(a);
 }

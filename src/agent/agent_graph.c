@@ -87,9 +87,18 @@ static bool nodes_grow(struct agent *a)
         return false;
     }
     a->nodes = more;
-    struct agent_pass *passes = realloc(a->passes, capacity * sizeof(*passes));
+    struct agent_pass *passes = calloc(capacity, sizeof(*passes));
     if (!passes) {
         return false;
+    }
+    for (uint32_t id = 0; id < a->node_count; id++) {
+        struct agent_pass *from = &a->passes[id]; /* a hook may be writing it: that run is lost */
+        passes[id].phase = from->phase;
+        atomic_init(&passes[id].marked, atomic_load(&from->marked));
+        atomic_init(&passes[id].ran_step, atomic_load(&from->ran_step));
+    }
+    if (a->passes) {
+        a->old_passes[a->old_pass_count++] = a->passes;
     }
     a->passes = passes;
     a->node_capacity = capacity;
@@ -213,7 +222,9 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
         agent_set_error(a, "gradb_add_node: out of memory at %.100s", info->name);
         return 0;
     }
-    a->passes[a->node_count] = (struct agent_pass){.phase = node->phase};
+    struct agent_pass *pass = &a->passes[a->node_count];
+    memset(pass, 0, sizeof(*pass));
+    pass->phase = node->phase;
     return a->node_count++;
 }
 
@@ -313,6 +324,9 @@ void agent_graph_free(struct agent *a)
     }
     free(a->nodes);
     free(a->passes);
+    while (a->old_pass_count > 0) {
+        free(a->old_passes[--a->old_pass_count]);
+    }
     free(a->late);
     gd_arena_deinit(&a->arena);
 }

@@ -107,9 +107,9 @@ struct agent_node {
 /* What is touched whenever a node runs, apart from the rest: a graph may have many nodes, and few
  * that anybody looks at. */
 struct agent_pass {
-    int64_t ran_step;    /* the last step in which it was seen to run; 0 never seen */
-    uint8_t phase;       /* of the node */
-    atomic_uchar marked; /* enum agent_mark; read without the lock */
+    _Atomic int64_t ran_step; /* the last step in which it was seen to run; 0 never seen */
+    uint8_t phase;            /* of the node */
+    atomic_uchar marked;      /* enum agent_mark; read without the lock */
 };
 
 struct agent_late_input { /* from gradb_add_inputs */
@@ -191,15 +191,17 @@ struct agent {
 
     /* the graph; strings live in the arena */
     struct gd_arena arena;
-    struct agent_node *nodes;  /* nodes[0] is not used */
-    struct agent_pass *passes; /* by id, too */
-    uint32_t node_count;       /* with nodes[0]: the next id */
+    struct agent_node *nodes;          /* nodes[0] is not used */
+    struct agent_pass *_Atomic passes; /* by id, too; the hooks read it without the lock */
+    struct agent_pass *old_passes[32]; /* tables that were outgrown: a hook may be reading one */
+    unsigned old_pass_count;
+    _Atomic uint32_t node_count; /* with nodes[0]: the next id */
     uint32_t node_capacity;
     uint32_t published; /* ids below this may be sent */
     struct agent_late_input *late;
     size_t late_count, late_capacity, late_published;
-    bool outputs_new;     /* some node has NODE_OUTPUT_NEW */
-    gradb_node last_node; /* that ran in this step; 0 none known */
+    bool outputs_new;             /* some node has NODE_OUTPUT_NEW */
+    _Atomic gradb_node last_node; /* that ran in this step; 0 none known */
 
     /* control */
     enum agent_link link;

@@ -8,6 +8,7 @@
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
+#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 
@@ -18,7 +19,7 @@ static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
     /* A program with a source may leave out what nobody wants: see gradb_wants. */
     bool told =
         !a->source.locate || atomic_load_explicit(&a->passes[id].marked, memory_order_relaxed);
-    return told && a->sees_nodes && step >= a->seen_from && a->last_node != 0;
+    return told && a->sees_nodes && step >= a->seen_from && PEEK(a->last_node) != 0;
 }
 
 /* At a stop inside a step, the place of the last node that ran tells the rest: what comes before it
@@ -26,16 +27,16 @@ static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
  * tell". */
 static int64_t value_step(const struct agent *a, uint32_t id, const struct agent_node *node)
 {
-    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
-    bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
-    uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
-    int64_t guess = step - 1, ran_step = a->passes[id].ran_step;
+    int64_t step = PEEK(a->step);
+    bool inside = PEEK(a->in_step) != 0;
+    uint32_t phase = PEEK(a->phase);
+    int64_t guess = step - 1, ran_step = PEEK(a->passes[id].ran_step);
+    gradb_node last = PEEK(a->last_node);
     if (is_seen(a, id, step)) {
         guess = ran_step >= a->seen_from ? ran_step : a->seen_from - 1;
-    } else if (!inside || ran_step == step ||
-               (a->last_node ? id <= a->last_node : node->phase < phase)) {
+    } else if (!inside || ran_step == step || (last ? id <= last : node->phase < phase)) {
         guess = step;
-    } else if (!a->last_node && phase != 0 && node->phase == phase) {
+    } else if (!last && phase != 0 && node->phase == phase) {
         return -1;
     }
     if (guess < node->first_step) {
@@ -48,16 +49,16 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
  * optimizer. */
 static int64_t parameter_step(const struct agent *a)
 {
-    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
-    bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
-    uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
+    int64_t step = PEEK(a->step);
+    bool inside = PEEK(a->in_step) != 0;
+    uint32_t phase = PEEK(a->phase);
     return inside && phase < GRADB_OPTIMIZER ? step - 1 : step;
 }
 
 int64_t agent_guess_step(const struct agent *a, uint32_t id, bool previous)
 {
     const struct agent_node *node = &a->nodes[id];
-    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed) - 1;
+    int64_t step = PEEK(a->step) - 1;
     if (!previous) {
         step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
     }

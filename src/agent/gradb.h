@@ -12,11 +12,10 @@
  * Threads: the functions are for the thread that trains. That need not be the same one all the
  * time: where an engine runs hooks on threads of its own while the thread that started it waits,
  * those may call. When several come at once they go one after the other, and while one of them
- * stands the others wait; only, no node may be told of while another thread adds nodes.
- * gradb_scalar, gradb_log, gradb_event, gradb_timing, gradb_error, gradb_wants and
- * gradb_is_connected may be called from any thread at any time. The network runs in a thread of
- * libgradb's own. Hold no lock that the source (struct gradb_source) needs when you call a function
- * in which the training may stand.
+ * stands the others wait. gradb_scalar, gradb_log, gradb_event, gradb_timing, gradb_error,
+ * gradb_wants and gradb_is_connected wait for nobody. Only gradb_close must be the last call. The
+ * network runs in a thread of libgradb's own. Hold no lock that the source (struct gradb_source)
+ * needs when you call a function in which the training may stand.
  *
  * Every function accepts a NULL handle and does nothing.
  *
