@@ -12,11 +12,12 @@ import os
 import sys
 import threading
 import traceback
+import weakref
 
 import torch
 
 from .. import _lib
-from . import backward, modules, ops, optim, stack, values
+from . import backward, modules, ops, optim, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -33,6 +34,7 @@ class Agent:
         self.agent = self
         self.dead = False
         self.looking = False
+        self.in_backward = False
         self.live = values.Live()
         self.source = Source(self)
         self._pid = os.getpid()
@@ -45,7 +47,6 @@ class Agent:
         self._recorded = False  # a whole step was looked at on this connection
         self._records = False   # this one is
         self._mode = ops.OperatorMode(self)
-        self._mode_on = False
         self.telling = Telling(self)
         self.timing = Timing(self)
         self.scaler = Scaler(self)
@@ -61,8 +62,7 @@ class Agent:
         options.framework_version = _lib.text(torch.__version__)
         options.device = _lib.text(_device_name())
         options.program = _lib.text(program or " ".join(sys.argv))
-        options.rank = _number("RANK", 0)
-        options.world_size = _number("WORLD_SIZE", 1)
+        options.rank, options.world_size = _rank_and_size()
         options.source = self.source.pointer()
         return options
 
@@ -75,7 +75,7 @@ class Agent:
         self.optimizers.install()
         self.scaler.install()
         self.events.loader.install()
-        os.register_at_fork(after_in_child=self._forked)
+        os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
 
     def wait(self, seconds):
@@ -90,6 +90,7 @@ class Agent:
 
     def close(self, why=""):
         """Takes the hooks off and says goodbye."""
+        atexit.unregister(self._exits)
         self.look(False)
         self.dead = True
         self.events.loader.remove()
@@ -134,22 +135,22 @@ class Agent:
         if not connected:
             self._recorded = False
         self._records = connected and not self._recorded
-        self.look(connected and (self._records or self._armed.value != 0 or self.timing.on))
+        looks = bool(connected and (self._records or self._armed.value != 0 or self.timing.on))
+        self.telling.begin_step(self.steps.step, looks)
+        self.look(looks)
 
     def step_ends(self):
         """The step's last node has run."""
         if self._records:
             self._recorded = True
+        self.telling.end_step()
 
     def look(self, on):
         """Operators are told of from now on, or not."""
-        if on and not self._mode_on:
-            self._mode_on = True
+        if on:
             ops.push(self._mode)
-        elif not on and self._mode_on:
-            self._mode_on = not ops.pop(self._mode)
-        elif on:
-            self._mode.on = True
+        elif self._wanted:
+            ops.pop(self._mode)
         self.looking = self._wanted = on
 
     def look_again(self):
@@ -166,6 +167,26 @@ class Agent:
             if before:
                 self.look_again()
 
+    @contextlib.contextmanager
+    def hidden(self):
+        """A moment of the program's in which operators must not be intercepted at all."""
+        before, self.looking = self.looking, False
+        ops.pop(self._mode)
+        try:
+            yield
+        finally:
+            if before and self._wanted and not self.dead:
+                ops.push(self._mode)
+                self.looking = True
+
+    def mode_for_backward(self):
+        """Operators are looked at inside a backward pass, too. Returns what undoes it, or None."""
+        return ops.again(self._mode) if self._wanted else None
+
+    def armed(self):
+        """Whether the debugger wants to hear of nodes."""
+        return self._armed.value != 0
+
     def look_if_asked(self):
         """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
         the training can be heard of: at each module, backward pass, optimizer and batch."""
@@ -180,15 +201,25 @@ class Agent:
         return self.look_if_asked()
 
     def discover(self, optimizer):
-        """Finds the modules that the optimizer trains in the variables of the user's frames."""
-        wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        for frame in stack.user_frames():
-            for names in (frame.f_locals, frame.f_globals):
-                for name, module in list(names.items()):
-                    if (isinstance(module, torch.nn.Module) and name != "self"
-                            and any(id(parameter) in wanted for parameter in module.parameters())
-                            and self.modules.name_of(module) is None):
-                        self.modules.add_root(module, name)
+        """Names what the optimizer trains by the variables of the user's frames."""
+        self.modules.discover(optimizer)
+
+
+def _forked_of(agent):
+    """What os.register_at_fork is given, which can never be taken back: it must not keep the agent."""
+    def forked():
+        if agent() is not None:
+            agent()._forked()
+    return forked
+
+
+def _rank_and_size():
+    """Of torch.distributed where it is initialised, as in a process of torch.multiprocessing.spawn; else of the
+    environment."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return _number("RANK", 0), _number("WORLD_SIZE", 1)
 
 
 def _number(name, default):

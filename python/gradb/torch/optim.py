@@ -177,9 +177,9 @@ class Optimizers:
     def _weight(self, parameter):
         """The node of a parameter, also of one that no known module has."""
         telling = self.agent.telling
-        made = telling.graph.producer(parameter)
-        if made is not None:
-            return telling.graph.by_id[made[0]]
+        known = telling.graph.holder(parameter)
+        if known is not None:
+            return known
         base = name = modules.variable_of(parameter) or "parameter"
         count = 0
         while name in telling.graph.nodes:

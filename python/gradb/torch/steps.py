@@ -86,7 +86,6 @@ class Steps:
         self._due = False
         self.forward = False
         self.phase = _lib.NO_PHASE
-        agent.telling.graph.begin_step()
         agent.timing.apart(agent.library.gradb_step_begin, agent.handle, self.step)
         agent.step_began()
 
