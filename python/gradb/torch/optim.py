@@ -132,6 +132,12 @@ class Optimizers:
         """Those of all optimizers that are there, in order of appearance."""
         return [name for name, reference in self._names.items() if reference() is not None]
 
+    def owners(self):
+        """id(parameter) -> id of the optimizer that steps it."""
+        optimizers = [reference() for reference in self._names.values()]
+        return {id(parameter): id(optimizer) for optimizer in optimizers if optimizer is not None
+                for parameter in _parameters(optimizer)}
+
     @staticmethod
     def shares(first, second):
         """Whether two optimizers have a parameter in common."""

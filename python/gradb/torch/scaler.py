@@ -15,6 +15,12 @@ try:
 except AttributeError:  # before 2.3
     _KIND = torch.cuda.amp.GradScaler
 
+try:
+    from torch.amp.grad_scaler import OptState as _OptState
+except ImportError:  # before 2.3
+    from torch.cuda.amp.grad_scaler import OptState as _OptState
+
+_READY = _OptState.READY
 _MAX_KEPT = 8  # scaled losses of which the unscaled one is known
 
 
@@ -26,6 +32,8 @@ class Scaler:
         self.stepping = None
         self._wrapped = []   # (name, original, wrapper)
         self._kept = []      # (weak reference to a scaled loss, the loss)
+        self._scaling = weakref.WeakKeyDictionary()  # scaler -> its scale, from scale() to update()
+        self._owners = {}    # id(parameter) -> id(optimizer), as of the last scale()
         self._scales = weakref.WeakKeyDictionary()  # scaler -> its scale when it was looked at last
 
     def install(self):
@@ -46,7 +54,7 @@ class Scaler:
     def _make_scale(self, original):
         def scale(scaler, outputs):
             result = original(scaler, outputs)
-            self._scaled(outputs, result)
+            self._scaled(scaler, outputs, result)
             return result
         return scale
 
@@ -72,7 +80,11 @@ class Scaler:
     # ---- the loss ----
 
     @guarded
-    def _scaled(self, outputs, result):
+    def _scaled(self, scaler, outputs, result):
+        if scaler.is_enabled() and self.agent.connected():
+            with self.agent.unseen():
+                self._scaling[scaler] = self.agent.live.scale = self._known_scale(scaler)
+            self._owners = self.agent.optimizers.owners()
         if isinstance(outputs, torch.Tensor) and result is not outputs and self.agent.connected():
             with self.agent.unseen():
                 self._kept.append((weakref.ref(result), outputs.detach()))
@@ -84,6 +96,20 @@ class Scaler:
             if reference() is loss:
                 return original
         return loss
+
+    def scale_of(self, parameter):
+        """What the gradient of a parameter is multiplied by now; 1.0 when by nothing."""
+        for scaler, scale in self._scaling.items():
+            state = scaler._per_optimizer_states.get(self._owners.get(id(parameter)))
+            if state is None or state["stage"] is _READY:
+                return scale
+        return 1.0
+
+    def _known_scale(self, scaler):
+        """Its scale, read from the device only when it may have changed."""
+        if scaler not in self._scales:
+            self._scales[scaler] = scaler.get_scale()
+        return self._scales[scaler]
 
     # ---- steps ----
 
@@ -112,6 +138,8 @@ class Scaler:
     @guarded
     def _updated(self, scaler):
         self._kept.clear()
+        self._scaling.pop(scaler, None)
+        self.agent.live.scale = 1.0
         if self.agent.connected():
             with self.agent.unseen():
                 scale = scaler.get_scale()
@@ -120,4 +148,6 @@ class Scaler:
             self.agent.events.note("loss_scale", scale)
             if before is not None and before != scale:
                 self.agent.events.happened("loss-scale", "%g -> %g" % (before, scale))
+        else:
+            self._scales.pop(scaler, None)
         self.agent.steps.scaler_updated()

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: MIT
 """What the debugger asks for while the training stands (struct gradb_source): where a value lies, its
-statistics, which values to keep for the next step, and commands in words."""
+statistics, which values to keep for the next step, and commands in words.
+
+Values in host memory are read where they are. Of those on a device the statistics are computed there, and
+what is fetched comes through pinned memory. Gradients that a GradScaler has scaled are shown as they lie
+there; their statistics, and so all conditions, are those of the gradients without the scale.
+"""
 import ctypes
 
+import torch
+
 from .. import _lib
-from . import commands, values
+from . import commands, cuda, keep, values
+
+_KINDS_SCALED = (_lib.GRADIENT,)
 
 
 class Source:
@@ -12,28 +21,52 @@ class Source:
 
     def __init__(self, agent):
         self.agent = agent
-        self._held = []  # tensors that libgradb reads now
+        self.kept = keep.Kept(agent)
+        self._held = []      # tensors that libgradb reads now
+        self._form = ()      # shape that libgradb reads now
+        self._reply = None   # bytes that libgradb reads until the next command
         self.struct = _lib.Source()
         self.struct.locate = _lib.LOCATE(self._locate)
         self.struct.release = _lib.RELEASE(self._release)
+        self.struct.stats = _lib.STATS(self._stats)
+        self.struct.keep = _lib.KEEP(self._keep)
         self.struct.command = _lib.COMMAND(self._command)
-        self._reply = None  # bytes that libgradb reads until the next command
 
     def pointer(self):
         """For gradb_open's options."""
         return ctypes.pointer(self.struct)
 
-    def _locate(self, _ctx, number, slot, previous, ret, step, why):
-        return _answer(why, self._find, number, slot, previous, ret, step)
+    # ---- values ----
 
-    def _find(self, number, slot, previous, ret, step):
+    def find(self, number, slot, previous=False):
+        """(readable tensor, step, scale) of a node's value. NoValue."""
         if previous:
-            raise values.NoValue("its value of the step before was not kept")
-        tensor, when = self.agent.live.find(number, slot)
-        tensor = tensor.detach()
-        values.check(tensor)
+            return self.kept.find(number, slot)
+        tensor, step = self.agent.live.find(number, slot)
+        return values.readable(tensor), step, self.scale_of(number)
+
+    def scale_of(self, number):
+        """What the gradients of a node are multiplied by; 1.0 for all others."""
+        live = self.agent.live
+        leaf = live.leaf(number)
+        if leaf is not None:
+            return self.agent.scaler.scale_of(leaf)
+        node = self.agent.telling.graph.by_id.get(number)
+        return live.run_scale(number) if node is not None and node.kind in _KINDS_SCALED else 1.0
+
+    def told(self, node, tensors):
+        """The structs for gradb_did_with. Scaled gradients are asked for, so that their statistics are ours."""
+        if node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
+            return [values.NOT_TOLD] * len(tensors)
+        return [values.told(tensor) for tensor in tensors]
+
+    def _locate(self, _ctx, number, slot, previous, ret, step, why):
+        return self._answer(why, self._put_value, number, slot, previous, ret, step)
+
+    def _put_value(self, number, slot, previous, ret, step):
+        tensor, when, _ = self.find(number, slot, previous)
         if tensor.device.type != "cpu":
-            tensor = tensor.cpu()
+            tensor = cuda.to_host(tensor)
         ret[0] = values.describe(tensor)
         step[0] = when
         self._held.append(tensor)
@@ -41,35 +74,122 @@ class Source:
     def _release(self, _ctx):
         self._held.clear()
 
+    # ---- statistics ----
+
+    def _stats(self, _ctx, number, slot, previous, wanted, ret, what, why):
+        return self._answer(why, self._put_stats, number, slot, previous, wanted[0], ret[0], what)
+
+    def _put_stats(self, number, slot, previous, wanted, ret, what):
+        tensor, _, scale = self.find(number, slot, previous)
+        before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
+        if tensor.device.type != "cuda" and scale == 1.0 and before_scale == 1.0:
+            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
+        record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
+        _fill(ret, record)
+        shape, strides, dtype, rank, _ = self._form = values.geometry(tensor)
+        what[0] = _lib.Tensor(dtype, rank, shape, strides, None)
+
+    def _before(self, number, slot, tensor):
+        """The value of the step before and its scale, when it can be compared; (None, 1.0)."""
+        try:
+            before, _, scale = self.kept.find(number, slot)
+        except values.NoValue:
+            return None, 1.0
+        same = before.shape == tensor.shape and before.dtype == tensor.dtype and before.device == tensor.device
+        return (before, scale) if same else (None, 1.0)
+
+    # ---- keeping ----
+
+    def _keep(self, _ctx, nodes, count):
+        try:
+            self.kept.keep(nodes[i] for i in range(count))
+        except Exception as error:
+            self.agent.fault(error)
+
+    # ---- commands ----
+
     def _command(self, _ctx, name, args, number, reply, why):
-        return _answer(why, self._run_command, name, args, number, reply)
+        return self._answer(why, self._run_command, name, args, number, reply)
 
     def _run_command(self, name, args, number, reply):
         agent = self.agent
-        looking, agent.looking = agent.looking, False
-        try:
-            text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
-        finally:
-            agent.looking = looking and not agent.dead
+        text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
         self._reply = _lib.text(text)
         reply[0] = self._reply
+
+    # ---- answering ----
+
+    def _answer(self, why, function, *args):
+        """Calls it; a reason for having no answer goes into `why`. One of enum gradb_answer."""
+        agent = self.agent
+        looking, agent.looking = agent.looking, False
+        try:
+            with values.aside():
+                function(*args)
+            return _lib.OK
+        except values.NoValue as error:
+            _lib.say_why(why, str(error))
+            return error.answer
+        except commands.CommandError as error:
+            _lib.say_why(why, str(error))
+            return _lib.FAILED
+        except Exception as error:  # goes to the debugger, not into the training
+            _lib.say_why(why, "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]))
+            return _lib.FAILED
+        finally:
+            agent.looking = looking and not agent.dead
 
 
 def _text(data):
     return (data or b"").decode("utf-8", "replace")
 
 
-def _answer(why, function, *args):
-    """Calls it; a reason for having no answer goes into `why`. One of enum gradb_answer."""
-    try:
-        function(*args)
-        return _lib.OK
-    except values.NoValue as error:
-        _lib.say_why(why, str(error))
-        return error.answer
-    except commands.CommandError as error:
-        _lib.say_why(why, str(error))
-        return _lib.FAILED
-    except Exception as error:  # goes to the debugger, not into the training
-        _lib.say_why(why, "%s: %s" % (type(error).__name__, error))
-        return _lib.FAILED
+def _wanted(given):
+    """struct gradb_stats_wanted as cuda.Wanted."""
+    ranges = [(given.range_lo[i], given.range_hi[i]) for i in range(given.range_count)]
+    bins = (given.bins_lo, given.bins_hi, given.bins) if given.bins else None
+    return cuda.Wanted(ranges, given.rtol, given.atol, given.equal_nan, bins)
+
+
+def _fill(ret, record):
+    """A Record into struct gradb_stats."""
+    for name, value in record.items():
+        if name == "in_range":
+            for i, count in enumerate(value):
+                ret.in_range[i] = count
+        elif name == "histogram":
+            for i, count in enumerate(value or ()):
+                ret.histogram[i] = count
+        else:
+            setattr(ret, name, value)
+
+
+# ---- commands about values ----
+
+def _memory(agent, _args, _node):
+    kept = [{"device": device, "tensors": count, "bytes": size}
+            for device, (count, size) in sorted(agent.source.kept.memory().items())]
+    now, before, lasting = agent.live.counts()
+    reply = {"kept for the next step": kept,
+             "referred to": {"outputs": now, "outputs of the step before": before, "lasting": lasting}}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        reply["cuda"] = [{"device": "cuda:%d" % i, "allocated": torch.cuda.memory_allocated(i),
+                          "reserved": torch.cuda.memory_reserved(i), "peak": torch.cuda.max_memory_allocated(i)}
+                         for i in range(torch.cuda.device_count())]
+    return reply
+
+
+def _scale(agent, args, node):
+    if node is None and not args:
+        return {"scale": agent.live.scale}
+    node, _ = commands.node_of(agent, args, node)
+    tensor, step, scale = agent.source.find(node.id, 0)
+    names = ("count", "nan", "pos_inf", "neg_inf", "min", "max", "mean", "abs_mean", "std")
+    raw, true = cuda.device_stats(tensor), cuda.device_stats(tensor, scale=scale)
+    return {"node": node.name, "step": step, "scale": scale, "as it lies there": {name: raw[name] for name in names},
+            "without the scale": {name: true[name] for name in names}}
+
+
+commands.register("memory", _memory, "what is held for the debugger, and the devices' memory")
+commands.register("scale", _scale, "what GradScaler multiplies gradients by; a gradient with it and without",
+                  "[NODE]")

@@ -100,6 +100,7 @@ class Steps:
         agent.events.step_ended(told)
         agent.step_ends()
         agent.timing.apart(agent.library.gradb_step_end, agent.handle)
+        agent.source.kept.step_ended(self.step)
         if agent.library.gradb_wants_checkpoint(agent.handle):
             checkpoint.save(agent)
         self.step += 1
