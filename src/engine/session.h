@@ -129,6 +129,7 @@ struct gd_hit {
     const struct gd_condition *kind; /* NULL: an expression, or told by a process with no more than
                                         the wire number */
     char expression[96];             /* of the watchpoint, when kind is NULL; else "" */
+    char event[16];                  /* of a catchpoint: what it stands for; else "" */
     bool traced;                     /* the watchpoint only reports */
     bool is_scalar;                  /* node_name is the name of a number of the training */
     int64_t step;

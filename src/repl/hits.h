@@ -20,7 +20,9 @@ size_t *hits_in_order(const struct gd_session *session, int watchpoint, size_t *
 /* What fired: the hit's own, else by the watchpoint's number; NULL for an expression and where it
  * is not known any more. */
 const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit);
-/* "tensor_overflow (TO)", "max > 3", "watchpoint 2": in the arena. */
+/* "watchpoint", "trace", "catchpoint" */
+const char *hits_noun(const struct gd_hit *hit);
+/* "tensor_overflow (TO)", "max > 3", "watchpoint 2", of a catchpoint "lr": in the arena. */
 const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 /* "Default/x:0", "loss": where, not made safe. */
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);
