@@ -1,50 +1,56 @@
 # SPDX-License-Identifier: MIT
-"""Waits for torch to be imported, then for the process to begin to train."""
-import importlib.util
+"""Waits for torch to be imported; then gradb.torch waits for the process to begin to train.
+
+Every Python process under `gradb run` comes by here: the training itself, but launchers, DataLoader workers and
+compilers' helpers as well. None of those trains, so none is attached; for them this is the whole cost.
+"""
 import sys
 
 
 class _Finder:
-    """First on sys.meta_path until torch comes: lets the others find it and hears when it was run."""
+    """First on sys.meta_path until the module has run: lets the others find it, and hears when it has. Those who
+    only ask whether there is such a module get the spec as well, and change nothing."""
 
     def __init__(self, name, then):
         self._name = name
         self._then = then
 
     def find_spec(self, name, path=None, target=None):
+        """The spec of the one module, with a loader that tells of its end; None for all others."""
         if name != self._name:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
-            return spec
-        run, then = spec.loader.exec_module, self._then
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None) if finder is not self else None
+            spec = find(name, path, target) if find is not None else None
+            if spec is not None:
+                self._listen(spec.loader)
+                return spec
+        return None
+
+    def _listen(self, loader):
+        run = getattr(loader, "exec_module", None)
+        if run is None:
+            return
 
         def exec_module(module):
             run(module)
-            then()
-        spec.loader.exec_module = exec_module
-        return spec
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._then()
+        loader.exec_module = exec_module
 
 
-def _is_helper():
-    """Whether this is a process that multiprocessing started for its own ends."""
-    return any(argument in ("--multiprocessing-fork", "-c") and "resource_tracker" in " ".join(sys.orig_argv)
-               for argument in sys.orig_argv) if hasattr(sys, "orig_argv") else False
+def _torch_is_here():
+    try:
+        from gradb.torch import first
+        first.watch()
+    except Exception as error:  # never into the user's import
+        print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
 
 
 def arm():
-    """From now on an import of torch makes this process one that a debugger can see."""
-    if _is_helper():
-        return
-
-    def then():
-        try:
-            import gradb.torch
-            gradb.torch.attach_when_training()
-        except Exception as error:  # never into the user's import
-            print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
+    """From now on a training with torch in this process is one that a debugger can see."""
     if "torch" in sys.modules:
-        then()
+        _torch_is_here()
     else:
-        sys.meta_path.insert(0, _Finder("torch", then))
+        sys.meta_path.insert(0, _Finder("torch", _torch_is_here))

@@ -12,7 +12,7 @@ DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
 TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1", "--threads", "1", "--steps", "100000"]
 
 # Examples that leave this host, this process or this run; and those that cannot succeed here, with why.
-ELSEWHERE = ("run -- python train.py --epochs 3", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
+ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-node 2 train.py", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
              "| info settings | less")
 FAIL_HERE = {
     "rank 2": "not_found",  # there is one process

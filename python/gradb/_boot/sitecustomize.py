@@ -1,35 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""On PYTHONPATH under `gradb run`: arms an import hook for torch, and runs the sitecustomize that it hides."""
-import importlib.machinery
+"""On PYTHONPATH under `gradb run`: every Python that is started there runs this first.
+
+It arms the hook that waits for torch, takes its folder off sys.path again, and runs the sitecustomize that it
+hides, whose errors stay that one's own. Also read by interpreters that gradb's package is too new for (Python 2
+among them), which are left alone.
+"""
 import os
 import sys
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
 
-
-def _chain():
-    """Runs the sitecustomize that would have been found without this one."""
-    others = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
-    if spec is not None and spec.loader is not None:
-        source = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(source)
-
-
-def _arm():
-    package = os.path.dirname(os.path.dirname(_HERE))
-    if package not in sys.path:
-        sys.path.append(package)
-    from gradb import _hook
+def _arm(here):
+    package = os.path.dirname(os.path.dirname(here))
+    sys.path.insert(0, package)
+    try:
+        from gradb import _hook
+    finally:
+        sys.path.remove(package)
     _hook.arm()
 
 
-try:
-    if os.environ.get("GRADB_ADDRESS") and os.environ.get("GRADB_DISABLE", "0") in ("", "0"):
-        _arm()
-except Exception as error:  # the program runs without us
-    print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
+def _begin():
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    if sys.version_info < (3, 8) or not os.environ.get("GRADB_ADDRESS"):
+        return
+    if os.environ.get("GRADB_DISABLE", "0") not in ("", "0"):
+        return
+    try:
+        _arm(here)
+    except Exception as error:  # the program runs without us
+        sys.stderr.write("gradb: PyTorch will not be seen: %s\n" % error)
 
-import importlib.util  # noqa: E402  (needed by _chain; late so that nothing fails before the hook is armed)
 
+def _chain():
+    """Imports the sitecustomize that would have been found without this one."""
+    own = sys.modules.pop(__name__)
+    try:
+        __import__(__name__)
+    except ImportError as error:
+        if getattr(error, "name", __name__) != __name__ or __name__ not in str(error):
+            raise
+    finally:
+        sys.modules.setdefault(__name__, own)
+
+
+_begin()
 _chain()
