@@ -181,6 +181,30 @@ const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, u
     return stack->frames;
 }
 
+bool gd_frame_is_library(const struct gd_frame *frame)
+{
+    return frame->library || strstr(frame->file, "site-packages") ||
+           strstr(frame->file, "dist-packages");
+}
+
+const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frames = gd_graph_stack(graph, node, &count);
+    const struct gd_frame *found = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (frames[i].is_title || frames[i].file[0] == '\0') {
+            continue;
+        }
+        if (!gd_frame_is_library(&frames[i])) {
+            return &frames[i];
+        }
+        found = found ? found : &frames[i];
+    }
+    return found;
+}
+
 /* `path` ends in `file`, and what is before it ends a directory. */
 static bool file_matches(const char *path, const char *file, size_t file_len)
 {

@@ -214,7 +214,7 @@ static void add_frames(struct gd_session *session, gd_node_id node, struct gd_bu
         const char *slash = strrchr(frame->file, '/');
         if (frame->is_title || frame->file[0] == '\0') {
             gd_buf_printf(out, "  %s\n", frame->code);
-        } else {
+        } else if (!gd_frame_is_library(frame) || frame == gd_graph_place(session->graph, node)) {
             gd_buf_printf(out, "  %s:%u %s\n", slash != NULL ? slash + 1 : frame->file, frame->line,
                           frame->function);
         }
