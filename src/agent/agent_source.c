@@ -61,8 +61,8 @@ static bool has_copy(const struct agent *a, const struct agent_slot *slot,
 bool agent_asks(const struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration)
 {
     const struct agent_node *node = agent_node_at(a, id);
-    return a->source.locate && node && slot < node->slot_count && !node->slots[slot].bound &&
-           !has_copy(a, &node->slots[slot], iteration);
+    return (a->source.locate || a->source.stats) && node && slot < node->slot_count &&
+           !node->slots[slot].bound && !has_copy(a, &node->slots[slot], iteration);
 }
 
 /* Strides must not lead further than an address can. */
@@ -127,6 +127,10 @@ static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous
     gradb_tensor tensor = {.rank = 0};
     char why[GRADB_WHY] = "";
     int64_t step = -1;
+    if (!a->source.locate) {
+        snprintf(text, TEXT, "the training program tells statistics of its values alone");
+        return CODE(UNSUPPORTED);
+    }
     a->located = true;
     call_begin(a);
     gradb_answer answer = a->source.locate(a->source.ctx, id, slot, previous, &tensor, &step, why);
