@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """libgradb by ctypes: the one place that knows its structs and functions (src/agent/gradb.h).
 
-Finds the library through GRADB_LIBRARY (a path), then next to this package, then by the loader.
+Finds the library through GRADB_LIBRARY (a path), next to this package, in the tree that this package was installed
+with (PREFIX/share/gradb/python), in the interpreter's own environment, and then by the loader.
 Calls release the interpreter's lock, so a training thread that stands in one holds up nobody else.
 """
 import ctypes
-import ctypes.util
+import glob
 import os
+import sys
 
 VERSION_MAJOR = 1
 WHY_BYTES = 160
@@ -135,13 +137,23 @@ _FUNCTIONS = {
 }
 
 
+_NAME = "libgradb.so.1"
+_INSTALLED = os.path.join(os.sep, "share", "gradb", "python", "gradb")
+
+
 def candidates():
     """Paths and names to try, in order."""
     given = os.environ.get("GRADB_LIBRARY")
     if given:
         return [given]
     here = os.path.dirname(os.path.abspath(__file__))
-    return [os.path.join(here, "libgradb.so.1"), "libgradb.so.1"]
+    found = [os.path.join(here, _NAME)]
+    if here.endswith(_INSTALLED):
+        prefix = here[:-len(_INSTALLED)]
+        found += glob.glob(os.path.join(glob.escape(prefix), "lib*", _NAME))
+        found += glob.glob(os.path.join(glob.escape(prefix), "lib", "*", _NAME))
+    found.append(os.path.join(sys.prefix, "lib", _NAME))
+    return [path for path in found if os.path.exists(path)] + [_NAME]
 
 
 def load():
@@ -159,7 +171,7 @@ def load():
                 function.restype = result
                 function.argtypes = arguments
         except AttributeError as error:
-            reasons.append("%s is too old: %s" % (path, error))
+            reasons.append("it is too old: %s" % error)  # which names path and function
             continue
         return library
     raise OSError("libgradb cannot be loaded (%s); set GRADB_LIBRARY to its path" % "; ".join(reasons))
