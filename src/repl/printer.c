@@ -243,14 +243,19 @@ static const char *caught_event(const struct gd_session *session, int number)
 static void add_watchpoint_numbers(const struct repl *repl, const struct gd_session *session,
                                    struct gd_buf *out)
 {
-    int count = repl->stop_number_count;
-    const char *event = count == 1 ? caught_event(session, repl->stop_numbers[0]) : "";
+    int count = repl->stop_number_count, caught = 0;
+    const char *event = "";
 
-    if (event[0] != '\0') {
+    for (int i = 0; i < count; i++) {
+        event = caught_event(session, repl->stop_numbers[i]);
+        caught += event[0] != '\0' ? 1 : 0;
+    }
+    if (count == 1 && caught == 1) {
         gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop_numbers[0], event);
         return;
     }
-    gd_buf_puts(out, count > 1 ? "Watchpoints" : "Watchpoint");
+    gd_buf_printf(out, "%s%s", count > 0 && caught == count ? "Catchpoint" : "Watchpoint",
+                  count > 1 ? "s" : "");
     for (int i = 0; i < count; i++) {
         gd_buf_printf(out, "%s%d",
                       i == 0           ? " "
@@ -303,8 +308,10 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         gd_buf_printf(out, "%s before the first step.\n",
                       out->len > before ? "stopped" : "Stopped");
     } else if (stop->at_step_end && stop->node_name[0] == '\0') {
+        size_t before = out->len;
         add_reason(repl, session, out);
-        gd_buf_printf(out, "at the end of step %lld.\n", (long long)stop->step);
+        gd_buf_printf(out, "%sat the end of step %lld.\n", out->len > before ? "" : "Stopped ",
+                      (long long)stop->step);
     } else {
         add_reason(repl, session, out);
         add_step(stop, out);

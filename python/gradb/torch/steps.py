@@ -99,14 +99,18 @@ class Steps:
         agent.telling.flush()
         agent.events.step_ended(told)
         agent.step_ends()
+        self._save_if_asked()
         agent.timing.apart(agent.library.gradb_step_end, agent.handle)
         agent.source.kept.step_ended(self.step)
-        if agent.library.gradb_wants_checkpoint(agent.handle):
-            checkpoint.save(agent)
+        self._save_if_asked()  # while it stood there
         self.step += 1
         self.begin()
         if agent.library.gradb_wants_stop(agent.handle):
             raise Ended("the debugger ended the training")
+
+    def _save_if_asked(self):
+        if self.agent.library.gradb_wants_checkpoint(self.agent.handle):
+            checkpoint.save(self.agent)
 
     def _end_if_due(self):
         if self._due:
