@@ -12,8 +12,10 @@ Where an interpreter is missing, its cases are skipped, each with the reason, an
 import functools
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -22,6 +24,19 @@ DEBIAN = "/usr/bin/python3"
 SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
 PACKAGE = harness.SOURCE / "python"
 VENV = pathlib.Path("torch-venv") / "bin" / "python"
+
+# What a user writes, small.
+TRAINER = """
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print("trained")
+"""
 
 
 def _candidates():
@@ -101,6 +116,36 @@ class Case(unittest.TestCase):
                                             "./dev makes build/torch-venv where pip can install it"))
         if library() is None:
             self.skipTest("no libgradb that a plain interpreter can load: ./dev build release makes it")
+
+
+class Folder(Case):
+    """A case with a folder of scripts."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="gradb-launch-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def gradb(self, program, *commands, **env):
+        """gradb's output and status after the commands on the program."""
+        args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
+        for command in commands:
+            args += ["-ex", command]
+        return harness.run_gradb(*args, "run", "--", *program, env=environment(**env), cwd=self.folder)
+
+
+def free_port():
+    """A port of this host that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def both(case):

@@ -80,6 +80,13 @@ def log(name, value):
         _agent.events.log(name, value)
 
 
+def on_checkpoint(function):
+    """function(step) does what `checkpoint` asks for, at the end of a step, and returns what to show of it, a path.
+    A decorator: the function comes back."""
+    from . import checkpoint
+    return checkpoint.on_checkpoint(function)
+
+
 def attach_here(optimizer, wait):
     """What `gradb run` does when the process begins to train, with `optimizer` when that is how. Whether there is
     an agent now."""
