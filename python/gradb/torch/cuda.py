@@ -370,7 +370,7 @@ def to_host(tensor):
     """A copy of a strided tensor in host memory, C order without gaps; CUDA's through pinned memory in
     pieces."""
     if tensor.device.type != "cuda":
-        return tensor.to("cpu", memory_format=torch.contiguous_format)
+        return tensor.to("cpu").contiguous()
     result = torch.empty(tensor.shape, dtype=tensor.dtype)
     pieces = list(_parts(tensor, result, max(1, _STAGING // tensor.element_size())))
     staging = torch.empty(max((piece.numel() for piece, _ in pieces), default=0), dtype=tensor.dtype,
