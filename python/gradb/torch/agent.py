@@ -135,7 +135,8 @@ class Agent:
         if not connected:
             self._recorded = False
         self._records = connected and not self._recorded
-        looks = bool(connected and (self._records or self._armed.value != 0 or self.timing.on))
+        looks = bool(connected and (self._records or self._armed.value != 0 or self.timing.on
+                                   or self.source.kept.needs_operators()))
         self.telling.begin_step(self.steps.step, looks)
         self.look(looks)
 

@@ -89,7 +89,7 @@ class Telling:
                               outputs=(values.shape_of(parameter),), inputs=inputs)
         if node is not None:
             node.mark = id(parameter)
-            self.agent.live.lasts(node.id, lambda: getattr(reference(), "grad", None))
+            self.agent.live.gradient(node.id, reference)
         return node
 
     # ---- operators ----
@@ -429,7 +429,7 @@ class Telling:
         library, handle = self.agent.library, self.agent.handle
         wants = library.gradb_wants(handle, node.id)
         if wants & _lib.WANT_VALUE:
-            array = (_lib.Tensor * len(tensors))(*[values.told(tensor) for tensor in tensors])
+            array = (_lib.Tensor * len(tensors))(*self.agent.source.told(node, tensors))
             self.agent.timing.apart(library.gradb_did_with_slow, handle, node.id, array, len(tensors))
         elif wants:
             self.agent.timing.apart(library.gradb_did_slow, handle, node.id)
