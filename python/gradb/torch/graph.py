@@ -9,13 +9,13 @@ import ctypes
 import weakref
 
 from .. import _lib
+from . import values
 
 MAX_NODES = 4000000
 MAX_INPUTS = 4096
 _MAX_SIGNATURES = 64
 _NAMES_TOLD = 3
 EVALUATION = "eval"  # scope of what a module does in evaluation
-_NO_TENSOR = _lib.Tensor(0, 0, None, None, None)  # a slot without a type: nothing to look at
 
 
 class Node:
@@ -141,7 +141,8 @@ class Graph:
     def settle(self, node, kind, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=(), type=None):
         """Tells the debugger of a latent node. Whether it could.
 
-        inputs: (node number, slot) pairs; outputs: one Tensor struct or None per slot; attrs: (name,
+        inputs: (node number, slot) pairs; outputs: one Tensor struct per slot, None of what cannot be
+        read, False of no tensor; attrs: (name,
         value) texts; stack: what stack.frames() gave; type: the operator's name when None."""
         if len(self.by_id) >= MAX_NODES or node.name in self.nodes:
             return False
@@ -153,7 +154,8 @@ class Graph:
         inputs = inputs[:MAX_INPUTS]
         info.inputs = (_lib.Input * len(inputs))(*[_lib.Input(number, slot, False) for number, slot in inputs])
         info.input_count = len(inputs)
-        info.outputs = (_lib.Tensor * len(outputs))(*[tensor or _NO_TENSOR for tensor in outputs])
+        info.outputs = (_lib.Tensor * len(outputs))(*[
+            values.NO_TENSOR if tensor is False else tensor or values.NOT_TOLD for tensor in outputs])
         info.output_count = len(outputs)
         info.attrs = (_lib.Attr * len(attrs))(*[_lib.Attr(_lib.text(key), _lib.text(value))
                                                 for key, value in attrs])

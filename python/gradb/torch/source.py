@@ -57,7 +57,7 @@ class Source:
     def told(self, node, tensors):
         """The structs for gradb_did_with. Scaled gradients are asked for, so that their statistics are ours."""
         if node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
-            return [values.NOT_TOLD] * len(tensors)
+            return [values.NO_TENSOR if tensor is None else values.NOT_TOLD for tensor in tensors]
         return [values.told(tensor) for tensor in tensors]
 
     def _locate(self, _ctx, number, slot, previous, ret, step, why):

@@ -72,7 +72,8 @@ class Telling:
     def _add_lasting(self, tensor, name, kind, operator):
         """A node whose value is one tensor for good; that of a dead tensor of the same name goes over to it."""
         reference = weakref.ref(tensor)
-        node = self.graph.add(name, kind, operator=operator, outputs=(values.shape_of(tensor),))
+        node = self.graph.add(name, kind, operator=operator, outputs=(values.shape_of(tensor),),
+                              attrs=values.notes((tensor,)))
         if node is not None:
             self.graph.produced(tensor, node, 0, lasting=True)
             self.agent.live.lasts(node.id, reference)
@@ -86,7 +87,8 @@ class Telling:
             return known
         reference = weakref.ref(parameter)
         node = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
-                              outputs=(values.shape_of(parameter),), inputs=inputs)
+                              outputs=(values.shape_of(parameter),), inputs=inputs,
+                              attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:
             node.mark = id(parameter)
             self.agent.live.gradient(node.id, reference)
@@ -178,7 +180,8 @@ class Telling:
     def _settle(self, node, outputs, inputs, frames):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
         return self.graph.settle(node, _kind(outputs), phase=self.agent.steps.phase, inputs=inputs, stack=frames,
-                                 outputs=[values.shape_of(tensor) for tensor in outputs])
+                                 outputs=[values.shape_of(tensor) for tensor in outputs],
+                                 attrs=values.notes(outputs))
 
     def _inputs(self, node, tensors):
         """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
@@ -233,7 +236,7 @@ class Telling:
             if node.step != self.agent.steps.step:
                 return node
         node = self.graph.add(self._unused("input/" + name), _lib.PARAMETER, operator="Input",
-                              outputs=(values.shape_of(tensor),))
+                              outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
         if node is not None:
             nodes.append(node)
         return node
@@ -345,6 +348,7 @@ class Telling:
         if node.id == 0:
             mark = own.mark
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
+            attrs += values.notes(tensors, self.agent.live.scale)
             graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
                          stack=mark.stack if mark is not None else (),
                          outputs=[tensor is not None and values.shape_of(tensor) for tensor in tensors])

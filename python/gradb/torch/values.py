@@ -148,10 +148,15 @@ def note(tensor):
     return ""
 
 
-def notes(tensors):
-    """The attributes of a node with these outputs: [("value", what note() says)]."""
+def notes(tensors, scale=1.0):
+    """The attributes of a node with these outputs, gradients that are `scale` times what they should be: ("value",
+    what note() says) and ("scale", ...) pairs."""
     found = [note(tensor) for tensor in tensors if tensor is not None]
-    return [("value", text) for text in found if text]
+    found = [("value", text) for text in found if text]
+    if scale != 1.0:
+        found.append(("scale", "%g when it was first seen: values are shown with it, statistics and conditions "
+                      "are those without it" % scale))
+    return found
 
 
 def _short(dtype):
@@ -231,12 +236,15 @@ def shape_of(tensor):
 
 
 NOT_TOLD = _lib.Tensor(_lib.FLOAT32, 0, None, None, None)
+NO_TENSOR = _lib.Tensor(0, 0, None, None, None)  # a slot that has none: nothing to look at
 
 
 def told(tensor):
     """For gradb_did_with: a tensor without address is asked for when it is wanted, so that its reason is told."""
+    if tensor is None:
+        return NO_TENSOR
     try:
-        if tensor is not None and type(tensor) in _PLAIN:
+        if type(tensor) in _PLAIN:
             return describe(tensor)
     except (NoValue, RuntimeError):
         pass
