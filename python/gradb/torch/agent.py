@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import backward, modules, ops, optim, values
+from . import aten, backward, modules, ops, optim, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -35,6 +35,7 @@ class Agent:
         self.dead = False
         self.looking = False
         self.in_backward = False
+        self.detail = None      # aten.Detail while the inside of operators is asked for
         self.live = values.Live()
         self.source = Source(self)
         self._pid = os.getpid()
@@ -180,9 +181,21 @@ class Agent:
                 ops.push(self._mode)
                 self.looking = True
 
-    def mode_for_backward(self):
-        """Operators are looked at inside a backward pass, too. Returns what undoes it, or None."""
-        return ops.again(self._mode) if self._wanted else None
+    def modes_for_backward(self):
+        """Operators are looked at inside a backward pass, too. Returns functions that undo it, in order."""
+        undo = []
+        if self._wanted:
+            if self.detail is not None and not self.in_backward:
+                undo.append(self.detail.begin())
+            again = ops.again(self._mode)
+            if again is not None:
+                undo.append(again)
+        return undo
+
+    def show_detail(self, on):
+        """The inside of operators is asked for, or no more; from the next step on they are looked at."""
+        self.detail = aten.Detail(self) if on else None
+        self._recorded = self._recorded and not on
 
     def armed(self):
         """Whether the debugger wants to hear of nodes."""

@@ -125,12 +125,12 @@ class Backward:
         handles = []
         accumulates = kwargs.get("accumulate_grad", True)
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
-        mode = None
+        undo = []
         if looks:
             try:
                 with agent.unseen():
                     self._hook_all(tensors, handles)
-                mode = agent.mode_for_backward()
+                undo = agent.modes_for_backward()
             except Exception as error:
                 agent.fault(error)
         self._depth += 1
@@ -141,8 +141,8 @@ class Backward:
             agent.in_backward = self._depth > 0
             for handle in handles:
                 handle.remove()
-            if mode is not None:
-                mode()
+            for function in undo:
+                function()
             agent.steps.backward_ended(accumulates)
         return finish
 

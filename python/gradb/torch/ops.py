@@ -88,13 +88,12 @@ def tensors_in(value, found, depth=0):
 
 
 class OperatorMode(TorchFunctionMode):
-    """Tells the agent of each operator. `inner`: runs the function in another way (aten detail), or None."""
+    """Tells the agent of each operator."""
 
     def __init__(self, agent):
         super().__init__()
         self._agent = agent
         self._operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
-        self.detail = None
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         agent = self._agent
@@ -117,8 +116,8 @@ class OperatorMode(TorchFunctionMode):
         timing = agent.timing
         began = timing.now() if timing.on else 0.0
         try:
-            if self.detail is not None:
-                result = self.detail.run(func, args, kwargs or {})
+            if agent.detail is not None:
+                result = agent.detail.run(func, args, kwargs or {})
             else:
                 result = func(*args, **kwargs) if kwargs else func(*args)
         except Exception as error:
@@ -183,6 +182,7 @@ def _remove(mode):
 
 # ---- before 2.0 ----
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _OLD = hasattr(torch._C, "_set_torch_function_mode")  # one mode in C, which runs a stack of them in Python
 
 
@@ -193,12 +193,12 @@ def _see_indexing():
     read, write = torch.Tensor.__getitem__, torch.Tensor.__setitem__
 
     def __getitem__(tensor, index):
-        if type(tensor) is torch.Tensor and torch._C._is_torch_function_mode_enabled():
+        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
             return overrides.handle_torch_function(read, (tensor,), tensor, index)
         return read(tensor, index)
 
     def __setitem__(tensor, index, value):
-        if type(tensor) is torch.Tensor and torch._C._is_torch_function_mode_enabled():
+        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
             return overrides.handle_torch_function(write, (tensor,), tensor, index, value)
         return write(tensor, index, value)
     torch.Tensor.__getitem__, torch.Tensor.__setitem__ = __getitem__, __setitem__

@@ -137,6 +137,9 @@ class Telling:
                 if writes and stack.library_function(("zero_grad",), 2):
                     return
                 scope = self._outer_scope()
+                if scope in _HELPERS and name == "detach":
+                    self.same_as(result, args[0])
+                    return
         self._ran_as(self.graph.next_of(scope, name), args, kwargs, outputs, writes)
 
     def _outer_scope(self):
@@ -157,7 +160,25 @@ class Telling:
         for tensor in outputs:
             if tensor.requires_grad:
                 backward.mark(tensor, node)
+        if self.agent.detail is not None:
+            self._tell_detail(node)
         self._ran(node, outputs, records)
+
+    def _tell_detail(self, parent):
+        """What ran inside a node, before the node itself: its last call has its result."""
+        for name, given, result in self.agent.detail.take():
+            outputs, found = [], []
+            ops.tensors_in(result, outputs)
+            ops.tensors_in(given, found)
+            node = self.graph.next_of(parent.name, name)
+            if outputs and node.id == 0:
+                origins = [self.graph.producer(tensor) for tensor in found]
+                self.graph.settle(node, parent.kind, phase=parent.phase, stack=parent.stack, inputs=[
+                    (origin[2].id, origin[3]) for origin in origins if origin is not None and origin[2] is not None
+                    and origin[2].id], outputs=[values.shape_of(tensor) for tensor in outputs])
+            if outputs and node.id:
+                records = [self.graph.produced(tensor, node, slot) for slot, tensor in enumerate(outputs)]
+                self._ran(node, outputs, records)
 
     def _learn(self, node, args, kwargs, outputs):
         """Tells of a node that is new, and of edges that are."""
@@ -356,6 +377,8 @@ class Telling:
         if node.id == 0:
             return
         own.node = node
+        if self.agent.detail is not None:
+            self._tell_detail(node)
         records = [None] * len(tensors)
         for slot, tensor in enumerate(tensors):
             if tensor is not None:
