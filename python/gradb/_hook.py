@@ -49,8 +49,9 @@ def _torch_is_here():
 
 
 def arm():
-    """From now on a training with torch in this process is one that a debugger can see."""
+    """From now on a training with torch in this process is one that a debugger can see. Called again, it does
+    nothing: `gradb run -- python -m gradb` comes by here twice."""
     if "torch" in sys.modules:
         _torch_is_here()
-    else:
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder("torch", _torch_is_here))

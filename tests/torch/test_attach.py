@@ -23,10 +23,9 @@ while True:
 """
 
 DETACHED = """
-import atexit, gc, weakref
+import gc, sys, weakref
 import torch
 import gradb.torch
-from gradb.torch import agent as agents
 
 def hooks():
     module, optimizer, variable = torch.nn.Module, torch.optim.Optimizer, torch.autograd.Variable
@@ -35,7 +34,7 @@ def hooks():
              "item": torch.Tensor.__getitem__, "loader": torch.utils.data.DataLoader.__iter__,
              "modes": torch._C._len_torch_function_stack() if hasattr(torch._C, "_len_torch_function_stack") else 0}
     for name in ("_global_optimizer_post_hooks", "_global_optimizer_pre_hooks"):
-        found[name] = dict(getattr(torch.optim.optimizer, name, {}))
+        found[name] = dict(getattr(sys.modules["torch.optim.optimizer"], name, {}))
     for name, value in vars(torch.cuda.amp.GradScaler).items():
         found["scaler." + name] = value
     return found
@@ -164,6 +163,7 @@ class ByHand(torches.Folder):
                                  + r".*\); set GRADB_LIBRARY.*\n\Z")
 
     def test_module_runs_a_script(self):
+        """README's `python -m gradb train.py`, and the same with a module."""
         self.write("pack/__init__.py", "")
         self.write("pack/train.py", TRAINER + "import sys; print(sys.argv[1:], __name__, __spec__.name)\n")
         for arguments in (["-m", "pack.train"], [self.write("train.py", TRAINER)]):

@@ -90,7 +90,7 @@ class Started(torches.Folder):
         """The program is stopped at the end of a step, as so many sessions."""
         done = self.gradb(program, f"step {steps}", "info ranks", "kill", **env)
         self.assertIn(f"Stopped at the end of step {steps}", done.stdout, done.stdout + done.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^[* ] +\d+ +\d+ +\d+ +pytorch", done.stdout)), sessions, done.stdout)
+        self.assertEqual(len(re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +pytorch", done.stdout)), sessions, done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -136,7 +136,7 @@ class Started(torches.Folder):
             gradb.expect(r"training process 1,.*ddp\.py")
             gradb.expect(r"training process 2,.*ddp\.py")
             gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) +\d+ +pytorch").group(1) for _ in range(2)}
+            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
             self.assertEqual(ranks, {"0", "1"})
             gradb.send("kill")
 
@@ -203,7 +203,7 @@ assert not [path for path in sys.path if "gradb" + os.sep in path and "_boot" in
             gradb.expect("training process 1,")
             gradb.expect("training process 2,")
             gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) +\d+ +pytorch").group(1) for _ in range(2)}
+            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
             self.assertEqual(ranks, {"0", "1"})
             gradb.send("kill")
 
