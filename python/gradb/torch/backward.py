@@ -38,6 +38,27 @@ def function_name(grad_fn):
     return _SUFFIX.sub("", grad_fn.name().rsplit("::", 1)[-1]) or "function"
 
 
+def common_scope(grad_fn, scope):
+    """Where a function was called that nobody saw: what the scopes of its inputs' operators and of the
+    operator that uses its result have in common."""
+    parts = scope.split("/") if scope else []
+    for following, _ in grad_fn.next_functions:
+        before = following.metadata.get(KEY) if following is not None else None
+        if before is not None:
+            other = before.scope.split("/") if before.scope else []
+            same = 0
+            while same < min(len(parts), len(other)) and parts[same] == other[same]:
+                same += 1
+            parts = parts[:same]
+    return "/".join(parts)
+
+
+def is_unseen(tensor):
+    """Whether a custom autograd.Function made it whose node nobody has yet."""
+    grad_fn = tensor.grad_fn
+    return isinstance(grad_fn, _CUSTOM) and KEY not in grad_fn.metadata
+
+
 def scope_of_code(depth=1):
     """The scope of Python code that runs inside a backward pass: that of a custom function, or of a hook."""
     frame = stack.user_frame(depth + 1)
@@ -58,8 +79,8 @@ class Step:
         self.variable = getattr(grad_fn, "variable", None)  # of AccumulateGrad: the leaf
         if self.mark is None and isinstance(grad_fn, _CUSTOM):
             self.operator = function_name(grad_fn)
-            self.mark = Mark(inherited.scope if inherited is not None else "", self.operator, None,
-                             inherited.stack if inherited is not None else ())
+            self.mark = Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""),
+                             self.operator, None, inherited.stack if inherited is not None else ())
         elif self.mark is None:
             self.mark = inherited
         scope = self.mark.scope if self.mark is not None else ""

@@ -172,7 +172,9 @@ def _variables(frame):
                 continue
             if name == "self":
                 if not isinstance(value, torch.Tensor):
-                    yield from _attributes(value)
+                    for key, item in _attributes(value):
+                        yield key, item
+                        yield from _items(key, item)
             else:
                 yield name, value
     for name, value in list(frame.f_locals.items()):
@@ -204,11 +206,13 @@ def _items(name, value):
 
 
 def variable_of(value):
-    """The name of the user's variable that holds it, looked for from the innermost frame outwards."""
+    """The name of the user's variable that holds it, looked for from the innermost frame outwards. A module that
+    stands in a list or dict is named by that: the variable may be a loop's."""
     for frame in stack.user_frames(2):
-        for name, held in _variables(frame):
-            if held is value:
-                return name.replace(" ", "_")
+        found = [name for name, held in _variables(frame) if held is value]
+        if found:
+            listed = [name for name in found if "/" in name] if isinstance(value, torch.nn.Module) else []
+            return (listed or found)[0].replace(" ", "_")
     return None
 
 

@@ -209,7 +209,10 @@ class Telling:
         inputs, foreign = [], {}
         for position, tensor in enumerate(tensors):
             origin = self.graph.producer(tensor)
-            if origin is None:
+            if tensor.requires_grad and backward.is_unseen(tensor):
+                made, slot = self._unseen(tensor), 0
+                foreign[position] = made
+            elif origin is None:
                 made, slot = self._foreign(tensor, node.foreign.get(position) if node.foreign else None), 0
             else:
                 made, slot = origin[2], origin[3]
@@ -272,7 +275,8 @@ class Telling:
         mark = tensor.grad_fn.metadata.get(backward.KEY)
         if mark is not None:
             return mark.node
-        node = self.graph.next_of(self.agent.modules.path(), backward.function_name(tensor.grad_fn))
+        node = self.graph.next_of(backward.common_scope(tensor.grad_fn, self.agent.modules.path()),
+                                  backward.function_name(tensor.grad_fn))
         if node.id == 0:
             before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
                       if following is not None]
@@ -288,6 +292,8 @@ class Telling:
         """An operator raised into the user's code: the run stops there, while all is still to be seen."""
         agent = self.agent
         if getattr(error, _OWN_WORD, False) or not agent.connected():
+            return
+        if type(error).__module__ == "torch.utils.checkpoint":  # how a recomputation ends early
             return
         with agent.unseen():
             if not agent.steps.operator_begins():
