@@ -5,8 +5,10 @@
 #include "agent/gradb.h"
 #include "engine/stats.h"
 
-int stats_of(const gradb_tensor *tensor, const gradb_tensor *previous,
-             const gradb_stats_wanted *wanted, gradb_stats *ret);
+__attribute__((visibility("default"))) int stats_of(const gradb_tensor *tensor,
+                                                    const gradb_tensor *previous,
+                                                    const gradb_stats_wanted *wanted,
+                                                    gradb_stats *ret);
 
 static void tensor_of(const gradb_tensor *from, struct gd_tensor *to)
 {

@@ -6,6 +6,7 @@ its own that is built on it. Functions run on the training thread while it stand
 """
 import difflib
 import json
+import math
 
 _table = {}  # name -> (function, usage, summary)
 _LIST = "commands"  # the one that tells the others
@@ -35,7 +36,18 @@ def run(agent, name, args, node):
         hint = "did you mean %s?" % near[0] if near else "known are %s" % ", ".join(names())
         raise CommandError("this program knows no command '%s': %s" % (name, hint))
     reply = entry[0](agent, args, node)
-    return reply if isinstance(reply, str) else json.dumps(reply, allow_nan=True)
+    return reply if isinstance(reply, str) else json.dumps(_writable(reply), allow_nan=False)
+
+
+def _writable(value):
+    """Numbers that JSON cannot write become "nan", "inf" and "-inf", as in all of gradb's JSON."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {str(key): _writable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_writable(item) for item in value]
+    return value
 
 
 def node_of(agent, args, node=None):

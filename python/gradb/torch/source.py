@@ -3,8 +3,8 @@
 statistics, which values to keep for the next step, and commands in words.
 
 Values in host memory are read where they are. Of those on a device the statistics are computed there, and
-what is fetched comes through pinned memory. Gradients that a GradScaler has scaled are shown as they lie
-there; their statistics, and so all conditions, are those of the gradients without the scale.
+what is fetched comes through pinned memory. Gradients that a GradScaler has scaled are shown without the
+scale, in values, statistics and so in all conditions; `agent scale NODE` shows both.
 """
 import ctypes
 
@@ -64,7 +64,9 @@ class Source:
         return self._answer(why, self._put_value, number, slot, previous, ret, step)
 
     def _put_value(self, number, slot, previous, ret, step):
-        tensor, when, _ = self.find(number, slot, previous)
+        tensor, when, scale = self.find(number, slot, previous)
+        if scale != 1.0:
+            tensor = tensor.to(_unscaled_type(tensor)) / scale
         if tensor.device.type != "cpu":
             tensor = cuda.to_host(tensor)
         ret[0] = values.describe(tensor)
@@ -87,6 +89,8 @@ class Source:
         record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
         _fill(ret, record)
         shape, strides, dtype, rank, _ = self._form = values.geometry(tensor)
+        if scale != 1.0:
+            dtype = values.DTYPES[_unscaled_type(tensor)][0]
         what[0] = _lib.Tensor(dtype, rank, shape, strides, None)
 
     def _before(self, number, slot, tensor):
@@ -140,6 +144,11 @@ class Source:
             agent.looking = looking and not agent.dead
 
 
+def _unscaled_type(tensor):
+    """Halves without the scale would be what the scale is there to prevent: 0."""
+    return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.dtype
+
+
 def _text(data):
     return (data or b"").decode("utf-8", "replace")
 
@@ -185,9 +194,12 @@ def _scale(agent, args, node):
     node, _ = commands.node_of(agent, args, node)
     tensor, step, scale = agent.source.find(node.id, 0)
     names = ("count", "nan", "pos_inf", "neg_inf", "min", "max", "mean", "abs_mean", "std")
-    raw, true = cuda.device_stats(tensor), cuda.device_stats(tensor, scale=scale)
-    return {"node": node.name, "step": step, "scale": scale, "as it lies there": {name: raw[name] for name in names},
-            "without the scale": {name: true[name] for name in names}}
+    reply = {"node": node.name, "step": step if step >= 0 else agent.steps.step, "scale": scale}
+    found = [("as it lies there", cuda.device_stats(tensor))]
+    if scale != 1.0:
+        found.append(("without the scale", cuda.device_stats(tensor, scale=scale)))
+    reply.update((title, {name: record[name] for name in names}) for title, record in found)
+    return reply
 
 
 commands.register("memory", _memory, "what is held for the debugger, and the devices' memory")

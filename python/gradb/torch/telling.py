@@ -4,6 +4,7 @@
 New nodes are shown in batches; the values of their first run are held meanwhile, and told in order when the
 debugger has said what it wants of them. So the first step is watched like every other.
 """
+import os
 import weakref
 
 import torch
@@ -17,6 +18,7 @@ _BATCH = 64
 _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
+_PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
 _OWN_WORD = "__gradb_told__"
 
 
@@ -121,7 +123,7 @@ class Telling:
         agent = self.agent
         if not agent.steps.operator_begins(outputs):
             return
-        if operator.empty:
+        if operator.empty or (operator.name == "zeros" and stack.runs_in(_PROFILER, 2)):
             for tensor in outputs:
                 self.graph.produced(tensor, None, 0)
             return

@@ -154,8 +154,8 @@ def notes(tensors, scale=1.0):
     found = [note(tensor) for tensor in tensors if tensor is not None]
     found = [("value", text) for text in found if text]
     if scale != 1.0:
-        found.append(("scale", "%g when it was first seen: values are shown with it, statistics and conditions "
-                      "are those without it" % scale))
+        found.append(("scale", "%g when it was first seen: it is shown without it; \"agent scale NODE\" shows both"
+                      % scale))
     return found
 
 
