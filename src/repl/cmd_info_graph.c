@@ -317,9 +317,8 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
     for (uint32_t i = 0; i < info->attr_count; i++) {
         inspect_add_text(call, attrs, info->attrs[i].name, info->attrs[i].value);
     }
-    struct stack_places places;
-    if (stack_places(call, node, &places, NULL) == GD_OK && places.count > 0) {
-        const struct gd_frame *frame = &places.frame[places.place[0]];
+    const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
+    if (frame) {
         inspect_add_text(call, record, "file", frame->file);
         cJSON_AddNumberToObject(record, "line", frame->line);
     }

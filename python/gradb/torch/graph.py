@@ -237,6 +237,8 @@ class Graph:
         What runs only now and then, evaluation, does not count."""
         now = frozenset(self.ran)
         last, self._last = self._last, (now, self.step)
+        if self.step <= 1:  # what the program sets up runs in it, too
+            self._last = None
         if now in self._signatures:
             return None
         if len(self._signatures) < _MAX_SIGNATURES:
