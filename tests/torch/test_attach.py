@@ -54,6 +54,7 @@ gradb.torch.detach()
 after = hooks()
 changed = [name for name in before if before[name] != during[name]]
 left = [name for name in before if before[name] != after[name]]
+del during  # which holds the hooks
 train()
 gc.collect()
 print("connected", connected, "hooked", len(changed) > 2, "left", left, "agent", alive() is not None)
@@ -131,14 +132,18 @@ class ByHand(torches.Folder):
         out, err = self.says(DETACHED)
         self.assertEqual(out, "connected False hooked True left [] agent False\n", out + err)
         self.assertEqual(err, "")
-        with harness.Gradb("-nx", env=self.environment(), command=[
-                "run", "--", self.python, self.write("script.py", DETACHED)]) as gradb:
+        with harness.Gradb("-nx") as gradb:
+            address = f"127.0.0.1:{gradb.wait_listening()}"
+            trainer = subprocess.Popen([self.python, self.write("script.py", DETACHED)], text=True,
+                                       stdout=subprocess.PIPE, env=self.environment(GRADB_ADDRESS=address))
+            self.addCleanup(trainer.stdout.close)
+            self.addCleanup(trainer.wait)
+            self.addCleanup(trainer.kill)
             gradb.expect("Stopped before the first step")
             gradb.run("step", "Stopped at the end of step 1")  # operators and backward nodes are looked at
             gradb.send("continue")
-            gradb.expect("exited with status 0")
-            gradb.send("info log")
-            gradb.expect(r"connected True hooked True left \[\] agent False")
+            gradb.expect("The training ended")
+            self.assertEqual(trainer.stdout.readline(), "connected True hooked True left [] agent False\n")
 
     def test_attach_twice_and_in_a_child(self):
         out, err = self.says(ATTACHES)

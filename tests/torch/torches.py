@@ -135,10 +135,11 @@ class Folder(Case):
 
     def gradb(self, program, *commands, **env):
         """gradb's output and status after the commands on the program."""
+        words = " ".join('"%s"' % word.replace("\\", "\\\\").replace('"', '\\"') for word in program)
         args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
-        for command in commands:
+        for command in ("set start-timeout 0", "run -- " + words, *commands):
             args += ["-ex", command]
-        return harness.run_gradb(*args, "run", "--", *program, env=environment(**env), cwd=self.folder)
+        return harness.run_gradb(*args, env=environment(**env), cwd=self.folder, timeout=4 * harness.DEADLINE)
 
 
 def free_port():

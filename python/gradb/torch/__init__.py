@@ -56,7 +56,8 @@ def detach():
         return
     agent, _agent = _agent, None
     try:
-        agent.close("detached by the program")
+        agent.library.gradb_log(agent.handle, b"gradb: the program has detached itself; it goes on")
+        agent.close()
     except Exception as error:
         _say(error)
 
