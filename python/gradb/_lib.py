@@ -26,6 +26,8 @@ NO_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
 WANT_RUN, WANT_VALUE = 1, 2
 # enum gradb_answer
 OK, NO_VALUE, UNSUPPORTED, FAILED = range(4)
+# enum gradb_slice_kind
+SLICE_INDEX, SLICE_RANGE, SLICE_ELLIPSIS, SLICE_NEWAXIS = range(4)
 
 
 class Tensor(ctypes.Structure):
@@ -86,10 +88,21 @@ COMMAND = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctype
                            ctypes.POINTER(ctypes.c_char_p), WHY)
 
 
+class SliceItem(ctypes.Structure):
+    """struct gradb_slice_item: x[start], x[start:stop:step], x[...] or x[None]."""
+    _fields_ = [("kind", ctypes.c_int), ("has_start", ctypes.c_bool), ("has_stop", ctypes.c_bool),
+                ("start", ctypes.c_int64), ("stop", ctypes.c_int64), ("step", ctypes.c_int64)]
+
+
+LOCATE_PART = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint, ctypes.c_bool,
+                               ctypes.POINTER(SliceItem), ctypes.c_size_t, ctypes.POINTER(Tensor),
+                               ctypes.POINTER(ctypes.c_int64), WHY)
+
+
 class Source(ctypes.Structure):
     """struct gradb_source: who answers when the debugger wants to look."""
     _fields_ = [("ctx", ctypes.c_void_p), ("locate", LOCATE), ("release", RELEASE), ("stats", STATS),
-                ("keep", KEEP), ("command", COMMAND)]
+                ("keep", KEEP), ("command", COMMAND), ("locate_part", LOCATE_PART)]
 
 
 class Options(ctypes.Structure):

@@ -43,7 +43,7 @@ static void serve_ask(struct agent *a, struct agent_ask *ask)
     switch (ask->message->msg_case) {
     case GRADB__V1__TO_TRAINER__MSG_FETCH: {
         const Gradb__V1__Fetch *m = ask->message->fetch;
-        ask->code = agent_find(a, m->node, m->slot, m->iteration, &ask->value, ask->text);
+        ask->code = agent_find_part(a, m, &ask->value, &ask->cut, ask->text);
         break;
     }
     case GRADB__V1__TO_TRAINER__MSG_STATS: serve_stats(a, ask); break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent_source.h"
+#include "engine/slice.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
@@ -157,6 +158,63 @@ int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration
     if (code == CODE(NO_VALUE) && !previous &&
         agent_locate(a, id, slot, iteration, ret, ignored) == -1) {
         return -1; /* the copy of an earlier step is better than nothing */
+    }
+    return code;
+}
+
+static void items_of(const Gradb__V1__Fetch *fetch, gradb_slice_item items[GD_MAX_SLICE_ITEMS])
+{
+    for (size_t i = 0; i < fetch->n_slice; i++) {
+        const Gradb__V1__SliceItem *from = fetch->slice[i];
+        items[i] = (gradb_slice_item){.kind = (gradb_slice_kind)from->kind,
+                                      .has_start = from->has_start,
+                                      .has_stop = from->has_stop,
+                                      .start = from->start,
+                                      .stop = from->stop,
+                                      .step = from->has_step ? from->step : 1};
+    }
+}
+
+static bool is_for_part(const struct agent *a, const Gradb__V1__Fetch *fetch)
+{
+    bool ok = a->source.locate_part && fetch->n_slice > 0 && fetch->n_slice <= GD_MAX_SLICE_ITEMS &&
+              agent_asks(a, fetch->node, fetch->slot, fetch->iteration);
+    for (size_t i = 0; ok && i < fetch->n_slice; i++) {
+        ok = (int)fetch->slice[i]->kind >= GRADB_SLICE_INDEX &&
+             (int)fetch->slice[i]->kind <= GRADB_SLICE_NEWAXIS &&
+             (!fetch->slice[i]->has_step || fetch->slice[i]->step != 0);
+    }
+    return ok;
+}
+
+int agent_find_part(struct agent *a, const Gradb__V1__Fetch *fetch, struct agent_value *ret,
+                    bool *cut, char text[TEXT])
+{
+    bool previous = fetch->iteration != GRADB__V1__ITERATION__CURRENT;
+    gradb_slice_item items[GD_MAX_SLICE_ITEMS];
+    gradb_tensor tensor = {.rank = 0};
+    char why[GRADB_WHY] = "";
+    int64_t step = -1;
+    int code = CODE(UNSUPPORTED);
+    *cut = false;
+    if (is_for_part(a, fetch)) {
+        items_of(fetch, items);
+        a->located = true;
+        call_begin(a);
+        gradb_answer answer =
+            a->source.locate_part(a->source.ctx, fetch->node, fetch->slot, previous, items,
+                                  fetch->n_slice, &tensor, &step, why);
+        code = code_of(answer, why, "the training program has no such value", text);
+        if (code == -1) {
+            code = take_tensor(&tensor, &ret->tensor, true, text);
+        }
+        call_end(a);
+    }
+    if (code == -1) {
+        *cut = true;
+        ret->step = step >= 0 ? step : agent_guess_step(a, fetch->node, previous);
+    } else if (code == CODE(UNSUPPORTED) || code == CODE(NO_VALUE)) {
+        code = agent_find(a, fetch->node, fetch->slot, fetch->iteration, ret, text);
     }
     return code;
 }

@@ -25,6 +25,9 @@ bool agent_asks(const struct agent *a, uint32_t node, uint32_t slot,
  * agent_source_release. */
 int agent_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                struct agent_value *ret, char text[160]);
+/* As agent_find, of the slice that is asked for where the source can cut it; *cut: it has. */
+int agent_find_part(struct agent *a, const Gradb__V1__Fetch *fetch, struct agent_value *ret,
+                    bool *cut, char text[160]);
 /* Statistics from the source: fills ret's code, text, stats, and type and shape of its value,
  * which has no data. False: it computes none, locate the value instead. */
 bool agent_source_stats(struct agent *a, uint32_t node, uint32_t slot,
@@ -51,6 +54,7 @@ struct agent_ask { /* a request that only the source can answer; guarded by the 
     int code;          /* -1: answered; else why not */
     char text[160];
     struct agent_value value; /* of a Fetch */
+    bool cut;                 /* it is the slice already */
     struct agent_look look;   /* of a StatsRequest */
     char *reply;              /* of a Command */
 };

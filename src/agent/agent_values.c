@@ -127,11 +127,12 @@ static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct
     return code;
 }
 
-/* `error` and `text` say why there is no value, -1 that there is. */
+/* `error` and `text` say why there is no value, -1 that there is; `cut`: it is the slice already.
+ */
 static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int error,
-                        struct agent_value *value, char text[160])
+                        struct agent_value *value, bool cut, char text[160])
 {
-    if (error == -1) {
+    if (error == -1 && !cut) {
         error = agent_cut(value, fetch->n_slice, fetch->slice, text);
     }
     size_t bytes = 0;
@@ -201,7 +202,7 @@ static int answer(struct agent_io *io, const agent_to *m)
         struct agent_value value;
         const Gradb__V1__Fetch *f = m->fetch;
         int error = agent_locate(a, f->node, f->slot, f->iteration, &value, text);
-        return answer_fetch(io, f, error, &value, text);
+        return answer_fetch(io, f, error, &value, false, text);
     }
     if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_STATS) {
         struct agent_look look = {.code = -1};
@@ -221,7 +222,7 @@ static int answer_asked(struct agent_io *io, struct agent_ask *ask)
     const agent_to *m = ask->message;
     int code;
     if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
-        code = answer_fetch(io, m->fetch, ask->code, &ask->value, ask->text);
+        code = answer_fetch(io, m->fetch, ask->code, &ask->value, ask->cut, ask->text);
     } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_STATS) {
         code = answer_stats(io, m->stats, &ask->look);
     } else {

@@ -181,6 +181,19 @@ typedef enum gradb_answer {
 
 #define GRADB_WHY 160 /* bytes of a reason, with its NUL */
 
+/* One item of a slice as Python writes it: x[start], x[start:stop:step], x[...], x[None]. */
+typedef enum gradb_slice_kind {
+    GRADB_SLICE_INDEX = 0,
+    GRADB_SLICE_RANGE = 1,
+    GRADB_SLICE_ELLIPSIS = 2,
+    GRADB_SLICE_NEWAXIS = 3
+} gradb_slice_kind;
+typedef struct gradb_slice_item {
+    gradb_slice_kind kind;
+    bool has_start, has_stop;  /* of a range */
+    int64_t start, stop, step; /* step is not 0, and may be negative */
+} gradb_slice_item;
+
 /*
  * Asked on the thread that is inside a function of libgradb, the one that stands while the training
  * stands; never twice at a time, and with no lock of libgradb held. Any slot may be NULL.
@@ -214,6 +227,11 @@ typedef struct gradb_source {
      * until the next call. `node` 0: none. */
     gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
                             const char **reply, char why[GRADB_WHY]);
+    /* As locate, of a slice of the value: so that a value on a device need not be copied whole.
+     * GRADB_UNSUPPORTED: locate it, libgradb cuts. */
+    gradb_answer (*locate_part)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                const gradb_slice_item *items, size_t count, gradb_tensor *ret,
+                                int64_t *step, char why[GRADB_WHY]);
 } gradb_source;
 
 /* NULL when GRADB_DISABLE is set or memory is short: go on without. options may be NULL. */

@@ -20,7 +20,7 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from gradb import _lib  # noqa: E402
-from gradb.torch import cuda, values  # noqa: E402
+from gradb.torch import cuda, source, values  # noqa: E402
 
 DTYPES = [getattr(torch, name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",
@@ -227,6 +227,45 @@ def check_copies(device):
     return wrong
 
 
+def slice_items(index):
+    """What Python has between the brackets, as structs gradb_slice_item."""
+    found = []
+    for item in index:
+        if isinstance(item, slice):
+            found.append(_lib.SliceItem(_lib.SLICE_RANGE, item.start is not None, item.stop is not None,
+                                        item.start or 0, item.stop or 0, 1 if item.step is None else item.step))
+        elif item is None or item is Ellipsis:
+            found.append(_lib.SliceItem(_lib.SLICE_NEWAXIS if item is None else _lib.SLICE_ELLIPSIS, step=1))
+        else:
+            found.append(_lib.SliceItem(_lib.SLICE_INDEX, start=item, step=1))
+    return found
+
+
+class _Between:
+    def __getitem__(self, index):
+        return index if isinstance(index, tuple) else (index,)
+
+
+def check_slices(device):
+    """Parts of a tensor, against numpy's."""
+    wrong = []
+    tensor = torch.arange(2 * 5 * 7.0).reshape(2, 5, 7)
+    x = _Between()
+    for index in (x[1], x[-1, 2], x[:, 1:4], x[..., ::2], x[0, ..., 3], x[:, ::-1], x[None, 1, 4:0:-2, ::-3],
+                  x[..., None, -2:], x[:, 3:3], x[:, 4:1], x[:, 1:4:-1], x[1, 4, 6], x[..., ::-1], x[-5:9]):
+        part = cuda.to_host(source.cut(on(device, tensor), slice_items(index)))
+        right = tensor.numpy()[index]
+        if tuple(part.shape) != right.shape or not (part.numpy() == right).all():
+            wrong.append("%r" % (index,))
+    for index in (x[2], x[0, 0, 0, 0], x[0, -6]):
+        try:
+            source.cut(on(device, tensor), slice_items(index))
+            wrong.append("%r is no error" % (index,))
+        except IndexError:
+            pass
+    return wrong
+
+
 def check_memory(device):
     """A tensor of many chunks takes no more than some chunks' worth of temporaries."""
     if device != "cuda":
@@ -290,6 +329,7 @@ def main():
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         checks.run("scaled %s" % dtype, check_scale, args.device, dtype)
     checks.run("copies", check_copies, args.device)
+    checks.run("slices", check_slices, args.device)
     checks.run("memory", check_memory, args.device)
     checks.run("streams", check_stream, args.device)
     if args.time:

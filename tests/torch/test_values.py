@@ -400,9 +400,45 @@ class Commands(Session):
         self.end()
 
 
+# As if nothing lay in host memory.
+ELSEWHERE = """
+from gradb.torch import source
+parts = []
+source.is_here = lambda tensor: False
+cut = source.cut
+def noted(tensor, items):
+    part = cut(tensor, items)
+    parts.append(part.numel())
+    pathlib.Path(sys.argv[1], "parts").write_text(" ".join(map(str, parts)))
+    return part
+source.cut = noted
+"""
+
+
 @torches.both
-class OnTheDevice(torches.Case):
+class OnTheDevice(Session):
     """The path that a CUDA tensor takes, on the CPU, against libgradb's own figures."""
+
+    def test_statistics_slices_and_watchpoints(self):
+        self.start(NET.replace("net = Net()", ELSEWHERE + "net = Net()"))
+        self.good("set keep-previous all")
+        self.good("step 2")
+        stats = self.good("stats net/first/weight")["stats"]
+        piece = self.good("print net/first/weight[1:3, ::-1]")
+        whole = np.array(self.good("print net/first/weight")["values"])
+        self.assertEqual(piece["values"], whole[1:3, ::-1].tolist())
+        self.assertEqual((self.out / "parts").read_text(), "8")
+        self.assertEqual((stats["count"], stats["positive"]), (16, int((whole > 0).sum())))
+        self.assertAlmostEqual(stats["mean"], whole.mean(), places=6)
+        self.assertAlmostEqual(stats["std"], whole.std(), places=6)
+        self.assertRegex(self.error("print net/first/weight[9]"), "9")
+        self.good("watch weight_not_changed on net/unused/weight")
+        self.good("watch TL max_gt=1e9 on net/first/linear")
+        self.good("watch TZ zero_percentage_ge=1 on net/abs")
+        self.good("step")
+        hits = self.good("info hits")["hits"]
+        self.assertEqual({(hit["node"], hit["error"]) for hit in hits}, {("net/unused/weight", 0)})
+        self.end()
 
     def test_figures_and_copies(self):
         if not STATS_LIBRARY.exists():

@@ -31,6 +31,7 @@ class Source:
         self.struct.stats = _lib.STATS(self._stats)
         self.struct.keep = _lib.KEEP(self._keep)
         self.struct.command = _lib.COMMAND(self._command)
+        self.struct.locate_part = _lib.LOCATE_PART(self._locate_part)
 
     def pointer(self):
         """For gradb_open's options."""
@@ -73,6 +74,21 @@ class Source:
         step[0] = when
         self._held.append(tensor)
 
+    def _locate_part(self, _ctx, number, slot, previous, items, count, ret, step, why):
+        return self._answer(why, self._put_part, number, slot, previous, items[:count], ret, step)
+
+    def _put_part(self, number, slot, previous, items, ret, step):
+        tensor, when, scale = self.find(number, slot, previous)
+        if is_here(tensor):
+            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb cuts, nothing is copied
+        part = cut(tensor, items)
+        if scale != 1.0:
+            part = part.to(_unscaled_type(part)) / scale
+        part = cuda.to_host(part)
+        ret[0] = values.describe(part)
+        step[0] = when
+        self._held.append(part)
+
     def _release(self, _ctx):
         self._held.clear()
 
@@ -84,7 +100,7 @@ class Source:
     def _put_stats(self, number, slot, previous, wanted, ret, what):
         tensor, _, scale = self.find(number, slot, previous)
         before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
-        if tensor.device.type != "cuda" and scale == 1.0 and before_scale == 1.0:
+        if is_here(tensor) and scale == 1.0 and before_scale == 1.0:
             raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
         record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
         _fill(ret, record)
@@ -134,7 +150,7 @@ class Source:
         except values.NoValue as error:
             _lib.say_why(why, str(error))
             return error.answer
-        except commands.CommandError as error:
+        except (commands.CommandError, IndexError) as error:
             _lib.say_why(why, str(error))
             return _lib.FAILED
         except Exception as error:  # goes to the debugger, not into the training
@@ -142,6 +158,47 @@ class Source:
             return _lib.FAILED
         finally:
             agent.looking = looking and not agent.dead
+
+
+def is_here(tensor):
+    """Whether libgradb can read the tensor where it lies."""
+    return tensor.device.type == "cpu"
+
+
+def cut(tensor, items):
+    """The part that a slice (structs gradb_slice_item) stands for, as Python would cut it. IndexError."""
+    rest = tensor.dim() - sum(item.kind in (_lib.SLICE_INDEX, _lib.SLICE_RANGE) for item in items)
+    if rest < 0:
+        raise IndexError("too many indices for a tensor of %d axes" % tensor.dim())
+    index, turned = [], []
+    axis = place = 0  # of the tensor, of the result
+    for item in items:
+        if item.kind == _lib.SLICE_INDEX:
+            index.append(item.start)
+            axis += 1
+        elif item.kind == _lib.SLICE_RANGE:
+            part, is_turned = _forward(item, tensor.shape[axis])
+            index.append(part)
+            turned += [place] if is_turned else []
+            axis, place = axis + 1, place + 1
+        elif item.kind == _lib.SLICE_NEWAXIS:
+            index.append(None)
+            place += 1
+        else:
+            index.append(Ellipsis)
+            axis, place = axis + rest, place + rest
+    part = tensor[tuple(index)]
+    return part.flip(turned) if turned else part
+
+
+def _forward(item, size):
+    """(slice with a positive step, whether the result must be turned round)."""
+    begin, end, step = slice(item.start if item.has_start else None, item.stop if item.has_stop else None,
+                             item.step).indices(size)
+    if step > 0:
+        return slice(begin, max(begin, end), step), False
+    places = range(begin, end, step)
+    return (slice(places[-1], places[0] + 1, -step), True) if places else (slice(0, 0), False)
 
 
 def _unscaled_type(tensor):
