@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "": {"engine", "proto", "dump", "repl", "tui"},
 }
 MAX_FILE_LINES = 800
+MAX_PYTHON_COLUMNS = 120
 
 faults = []
 
@@ -111,6 +112,19 @@ def check_sizes(files):
             fault(path, lines, f"{lines} lines: a file over {MAX_FILE_LINES} holds more than one subject")
 
 
+def check_python(files):
+    """Python that is installed compiles, and its lines end in time."""
+    for path in files:
+        text = path.read_text()
+        try:
+            compile(text, str(path), "exec")
+        except SyntaxError as error:
+            fault(path, error.lineno or 1, f"does not compile: {error.msg}")
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > MAX_PYTHON_COLUMNS:
+                fault(path, number, f"{len(line)} columns: {MAX_PYTHON_COLUMNS} are the most")
+
+
 def check_tests_registered():
     """Every test source is named in the build file beside it: whole, or by its words after the first."""
     for path in tracked("tests/**/test_*.c", "tests/**/test_*.py", "tests/fuzz/fuzz_*.c"):
@@ -129,6 +143,7 @@ def main():
     check_layers(c_files)
     check_banned(c_files)
     check_sizes(c_files)
+    check_python(tracked("python/*.py", "python/**/*.py"))
     check_tests_registered()
     print("\n".join(faults))
     return 1 if faults else 0

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_source.h"
 #include "engine/workers.h"
 
 #define DEFAULT_ADDRESS  "127.0.0.1:50051"
@@ -36,6 +36,9 @@ void agent_set_error(struct agent *a, const char *format, ...)
 void agent_wake(const struct agent *a)
 {
     /* A full pipe wakes as well as one byte more. */
+    if (a->wake[1] < 0) {
+        return; /* a forked child */
+    }
     ssize_t ignored = write(a->wake[1], "", 1);
     (void)ignored;
 }
@@ -47,15 +50,15 @@ void agent_arm(struct agent *a)
                       a->run.kind == RUN_FINISH);
     bool nodes =
         any || (up && (a->break_count || a->exact_items || a->seen_items || a->capture_count));
-    bool steps =
-        nodes || a->hold_pending ||
-        (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items || a->keep_count));
+    bool steps = nodes || a->hold_pending || a->keep_new ||
+                 (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
+                         a->keep_count || a->asked_keep_count || a->interrupt_at));
     if (nodes != a->sees_nodes) {
         /* A thread that runs notices a little later: maybe at the end of this step. */
         a->sees_nodes = nodes;
         a->seen_from = PEEK(a->step) + (a->stopped ? 1 : 2);
     }
-    POKE(a->quick, !any);
+    POKE(a->quick, !any && !a->calling);
     POKE(a->attention, steps);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
 }
@@ -64,9 +67,11 @@ void agent_mark_nodes(struct agent *a)
 {
     for (uint32_t id = 1; id < a->node_count; id++) {
         const struct agent_node *node = &a->nodes[id];
-        bool marked =
-            node->flags & (NODE_BREAK | NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT);
-        POKE(a->passes[id].marked, (unsigned char)marked);
+        const unsigned value = NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT;
+        unsigned marks = node->flags & (value | NODE_BREAK) ? MARK_SLOW | MARK_RUN : 0;
+        marks |= node->flags & NODE_WATCH_SEEN ? MARK_RUN : 0;
+        marks |= node->flags & value ? MARK_VALUE : 0;
+        POKE(a->passes[id].marked, (unsigned char)marks);
     }
 }
 
@@ -74,16 +79,9 @@ void agent_disarm(struct agent *a)
 {
     a->run = (struct agent_run){0};
     a->interrupt = false;
+    a->interrupt_at = 0;
     a->stop_pending = false;
-    agent_watch_clear(a);
-    if (a->break_count || a->capture_count || a->keep_count) {
-        for (uint32_t id = 1; id < a->node_count; id++) {
-            a->nodes[id].flags &= NODE_OUTPUT_NEW;
-        }
-    }
-    a->break_count = a->capture_count = 0;
-    agent_mark_nodes(a);
-    agent_keep_collect(a);
+    agent_control_clear(a);
     a->verdict_for = 0;
     agent_arm(a);
 }
@@ -133,6 +131,34 @@ static int stats_threads(void)
     return wanted > 0 && wanted <= 256 ? (int)wanted : (int)online;
 }
 
+/* What all ranks of one job have in common. torchrun calls a job that nobody named "none". */
+static char *job_name(void)
+{
+    const char *run = getenv("TORCHELASTIC_RUN_ID"), *slurm = getenv("SLURM_JOB_ID");
+    const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+    char name[256] = "";
+    if (run && run[0] && strcmp(run, "none") != 0) {
+        return strdup(run);
+    }
+    if (slurm && slurm[0]) {
+        return strdup(slurm);
+    }
+    if (host && host[0] && port && port[0]) {
+        snprintf(name, sizeof(name), "%s:%s", host, port);
+    }
+    return strdup(name);
+}
+
+static bool copy_source(struct agent *a, const gradb_source *source)
+{
+    if (!source) {
+        return true;
+    }
+    a->source = *source;
+    a->ask = calloc(1, sizeof(*a->ask));
+    return a->ask != NULL;
+}
+
 static bool copy_options(struct agent *a, const gradb_options *o)
 {
     const char *address = o->address ? o->address : getenv("GRADB_ADDRESS");
@@ -145,13 +171,13 @@ static bool copy_options(struct agent *a, const gradb_options *o)
     a->graph_name = copy_or(o->graph, "main");
     a->address = copy_or(address, DEFAULT_ADDRESS);
     a->token = copy_or(token, "");
-    a->job = copy_or(getenv("TORCHELASTIC_RUN_ID"), "");
+    a->job = job_name();
     a->rank = o->rank > 0 ? o->rank : 0;
     a->world_size = o->world_size > 0 ? o->world_size : 1;
     a->local_rank = rank_of("LOCAL_RANK");
     a->threads = stats_threads();
     return a->framework && a->framework_version && a->device && a->program && a->graph_name &&
-           a->address && a->token && a->job;
+           a->address && a->token && a->job && copy_source(a, o->source);
 }
 
 static bool start_locks(struct agent *a)
@@ -165,7 +191,8 @@ static bool start_locks(struct agent *a)
         return false;
     }
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    bool ok = pthread_mutex_init(&a->lock, NULL) == 0 && pthread_cond_init(&a->go, &attr) == 0;
+    a->has_lock = pthread_mutex_init(&a->lock, NULL) == 0;
+    bool ok = a->has_lock && pthread_cond_init(&a->go, &attr) == 0;
     pthread_condattr_destroy(&attr);
     return ok;
 }
@@ -187,7 +214,9 @@ void agent_free(struct agent *a)
     if (a->io) {
         agent_io_destroy(a);
     }
-    agent_watch_clear(a);
+    a->passing = false;
+    agent_control_clear(a);
+    agent_ask_free(a);
     agent_graph_free(a);
     for (size_t i = 0; i < a->log_count; i++) {
         free(a->log[i]);
@@ -205,10 +234,16 @@ void agent_free(struct agent *a)
     free(a->log);
     free(a->scalars);
     free(a->keep);
+    free(a->asked_keep);
+    free(a->ask);
     free(a->group);
     if (a->wake[0] >= 0) {
         close(a->wake[0]);
         close(a->wake[1]);
+    }
+    if (a->has_lock) {
+        pthread_mutex_destroy(&a->lock);
+        pthread_cond_destroy(&a->go);
     }
     free(a);
 }
@@ -226,6 +261,7 @@ gradb *gradb_open(const gradb_options *options)
     }
     gd_arena_init(&a->arena, MAX_GRAPH_MEMORY);
     a->reports_end = &a->reports;
+    a->later_end = &a->later;
     a->log = calloc(AGENT_MAX_LOG, sizeof(*a->log));
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
     POKE(a->pid, getpid());
@@ -245,7 +281,9 @@ void gradb_close(gradb *g, const char *why)
     if (!agent_usable(a)) {
         return; /* a forked child leaks it: the parent's thread may have been changing it */
     }
-    pthread_mutex_lock(&a->lock);
+    if (!agent_turn_take(a)) {
+        return; /* from inside the source: what called it needs the handle still */
+    }
     a->published = a->node_count;
     a->late_published = a->late_count;
     snprintf(a->close_text, sizeof(a->close_text), "%s", why ? why : "");
@@ -264,8 +302,6 @@ void gradb_close(gradb *g, const char *why)
     pthread_mutex_unlock(&a->lock);
     if (done) {
         pthread_join(thread, NULL);
-        pthread_mutex_destroy(&a->lock);
-        pthread_cond_destroy(&a->go);
         agent_free(a);
     } else {
         pthread_detach(thread);
@@ -311,7 +347,9 @@ bool gradb_wait(gradb *g, double seconds)
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    pthread_mutex_lock(&a->lock);
+    if (!agent_turn_take(a)) {
+        return false;
+    }
     while (a->link != LINK_UP && !given_up(a) &&
            pthread_cond_timedwait(&a->go, &a->lock, &until) == 0) {
     }
@@ -319,7 +357,7 @@ bool gradb_wait(gradb *g, double seconds)
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
     }
     bool up = a->link == LINK_UP;
-    pthread_mutex_unlock(&a->lock);
+    agent_turn_end(a);
     return up;
 }
 
@@ -335,6 +373,7 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
     snprintf(a->stop.text, sizeof(a->stop.text), "%s", text ? text : "");
     a->run = (struct agent_run){0};
     a->interrupt = a->stop_pending = a->hold_pending = false;
+    a->interrupt_at = 0;
     a->published = a->node_count;
     a->late_published = a->late_count;
     a->stop_sent = false;
@@ -342,8 +381,12 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
     agent_arm(a);
     agent_wake(a);
     while (a->stopped) {
-        pthread_cond_wait(&a->go, &a->lock);
+        if (!agent_serve(a)) {
+            pthread_cond_wait(&a->go, &a->lock);
+        }
     }
+    agent_source_release(a);
+    agent_source_keep(a);
 }
 
 /* What stops the run at a step boundary, in order of importance. */
@@ -362,9 +405,12 @@ static void stand_between_steps(struct agent *a)
 
 static void step_begin_slow(struct agent *a)
 {
-    pthread_mutex_lock(&a->lock);
+    if (!agent_turn_take(a)) {
+        return;
+    }
     stand_between_steps(a);
-    pthread_mutex_unlock(&a->lock);
+    agent_source_keep(a);
+    agent_turn_end(a);
 }
 
 void gradb_step_begin(gradb *g, int64_t step)
@@ -379,7 +425,7 @@ void gradb_step_begin(gradb *g, int64_t step)
     POKE(a->step, step);
     POKE(a->in_step, 1);
     POKE(a->phase, 0U);
-    a->last_node = 0;
+    POKE(a->last_node, 0);
 }
 
 struct keeping {
@@ -392,7 +438,7 @@ static void keep_part(void *ctx, size_t i)
     struct keeping *k = ctx;
     gradb_node id = k->a->keep[i];
     uint64_t start = agent_now_ns();
-    if (!agent_keep_node(k->a, &k->a->nodes[id], false)) {
+    if (!agent_keep_node(k->a, id)) {
         POKE(k->failed, id);
     }
     agent_watch_kept(k->a, id, agent_now_ns() - start);
@@ -402,6 +448,9 @@ static void keep_part(void *ctx, size_t i)
 static void keep_previous(struct agent *a)
 {
     struct keeping k = {.a = a};
+    if (a->keep_stale) {
+        agent_keep_collect(a);
+    }
     if (a->link != LINK_UP || a->keep_count == 0) {
         return;
     }
@@ -415,18 +464,23 @@ static void keep_previous(struct agent *a)
 
 static void step_end_slow(struct agent *a)
 {
-    pthread_mutex_lock(&a->lock);
+    if (!agent_turn_take(a)) {
+        return;
+    }
     if (a->end_items && agent_watch_step_end(a)) {
         /* That was the stop of this place. */
     } else if (a->link == LINK_UP && a->run.kind == RUN_STEP && --a->run.left <= 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
     } else if (a->link == LINK_UP && a->run.kind == RUN_FINISH && a->run.phase != 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, 0, true, "", 0);
+    } else if (a->link == LINK_UP && a->interrupt_at && PEEK(a->step) >= a->interrupt_at) {
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_INTERRUPT, 0, true, "", 0);
     } else {
         stand_between_steps(a);
     }
+    agent_source_keep(a);
     keep_previous(a);
-    pthread_mutex_unlock(&a->lock);
+    agent_turn_end(a);
 }
 
 void gradb_step_end(gradb *g)
@@ -450,7 +504,7 @@ static void phase_begins(struct agent *a, uint32_t phase)
         if (a->run.phase == 0) {
             a->run.phase = phase;
         } else if (phase != a->run.phase) {
-            agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, a->last_node, false, "", 0);
+            agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, PEEK(a->last_node), false, "", 0);
         }
     }
     POKE(a->phase, phase);
@@ -463,9 +517,11 @@ void gradb_enter(gradb *g, gradb_phase phase)
         return;
     }
     if (PEEK(a->attention) && agent_usable(a)) {
-        pthread_mutex_lock(&a->lock);
+        if (!agent_turn_take(a)) {
+            return;
+        }
         phase_begins(a, (uint32_t)phase);
-        pthread_mutex_unlock(&a->lock);
+        agent_turn_end(a);
     }
     POKE(a->phase, (uint32_t)phase);
 }
@@ -500,8 +556,8 @@ static void node_did(struct agent *a, gradb_node id)
         phase_begins(a, node->phase);
         node = &a->nodes[id];
     }
-    a->passes[id].ran_step = PEEK(a->step);
-    a->last_node = id;
+    POKE(a->passes[id].ran_step, PEEK(a->step));
+    POKE(a->last_node, id);
     if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
         return; /* that was the stop of this place */
     }
@@ -519,124 +575,119 @@ static bool pass_by(struct agent *a, gradb_node id)
         return false;
     }
     struct agent_pass *pass = &a->passes[id];
-    if (PEEK(pass->marked)) {
+    if (PEEK(pass->marked) & MARK_SLOW) {
         return false;
     }
     if (pass->phase != 0 && PEEK(a->in_step)) {
         POKE(a->phase, (unsigned)pass->phase);
     }
-    pass->ran_step = PEEK(a->step);
-    a->last_node = id;
+    POKE(pass->ran_step, PEEK(a->step));
+    POKE(a->last_node, id);
     return true;
+}
+
+/* Values that will not be there any more when somebody looks at them later. Those of the step
+ * before are kept by the source, if it does that. */
+static void capture(struct agent *a, gradb_node id)
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    unsigned wanted = NODE_CAPTURE | NODE_CAPTURE_WATCH;
+    wanted |= a->source.keep ? 0 : NODE_KEEP | NODE_KEEP_WATCH;
+    if (node && node->flags & wanted && !agent_capture_node(a, id)) {
+        agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[id].name);
+    }
 }
 
 void gradb_did_slow(gradb *g, gradb_node id)
 {
     struct agent *a = agent_of(g);
-    if (pass_by(a, id) || !agent_usable(a)) {
+    if (pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
     node_did(a, id);
-    pthread_mutex_unlock(&a->lock);
+    if (a->source.locate) {
+        capture(a, id);
+    }
+    agent_turn_end(a);
 }
 
 void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count)
 {
     struct agent *a = agent_of(g);
-    if (pass_by(a, id) || !agent_usable(a)) {
+    if (pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
     const struct agent_node *known = agent_node_at(a, id);
     count = known && count > known->slot_count ? known->slot_count : count;
-    pthread_mutex_unlock(&a->lock);
     for (unsigned i = 0; known && i < count; i++) {
-        gradb_bind(g, id, i, &outputs[i]);
+        agent_bind(a, id, i, &outputs[i]);
     }
-    pthread_mutex_lock(&a->lock);
     node_did(a, id);
-    struct agent_node *node = agent_node_at(a, id);
-    if (node && node->flags & (NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_KEEP | NODE_KEEP_WATCH)) {
-        if (!agent_keep_node(a, node, true)) {
-            agent_set_error(a, "out of memory for a copy of %.100s", node->name);
-        }
+    capture(a, id);
+    for (unsigned i = 0; known && i < count; i++) {
+        agent_bind(a, id, i, NULL);
     }
-    for (unsigned i = 0; node && i < count; i++) {
-        node->slots[i].bound = false;
-        node->slots[i].data = NULL;
-    }
-    pthread_mutex_unlock(&a->lock);
+    agent_turn_end(a);
 }
 
 void gradb_stop(gradb *g, const char *why)
 {
     struct agent *a = agent_of(g);
-    if (!a || !PEEK(a->connected) || !agent_usable(a)) {
+    if (!a || !PEEK(a->connected) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
     if (a->link == LINK_UP) {
         bool inside = PEEK(a->in_step) != 0;
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? a->last_node : 0, !inside,
-                    why, 0);
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? PEEK(a->last_node) : 0,
+                    !inside, why, 0);
     }
-    pthread_mutex_unlock(&a->lock);
+    agent_turn_end(a);
 }
 
-/* ---- words for the debugger ----------------------------------------------------------------- */
-
-void gradb_scalar(gradb *g, const char *name, double value)
+unsigned gradb_wants(const gradb *g, gradb_node id)
 {
-    struct agent *a = agent_of(g);
-    if (!a || !name || !PEEK(a->connected) || !agent_usable(a)) {
+    const struct agent *a = (const struct agent *)(const void *)g;
+    if (!a || !GRADB_IS_ARMED(g) || !PEEK(a->pid) || id == 0 || id >= a->node_count) {
+        return 0;
+    }
+    unsigned marks = PEEK(a->passes[id].marked);
+    return (!PEEK(a->quick) || marks & MARK_RUN ? GRADB_WANT_RUN : 0U) |
+           (marks & MARK_VALUE ? GRADB_WANT_VALUE : 0U);
+}
+
+/* ---- the graph as it grows ------------------------------------------------------------------- */
+
+/* Publishes, and waits for the debugger to have taken it in. */
+static void sync_graph(struct agent *a)
+{
+    uint32_t nodes = a->published = a->node_count;
+    size_t late = a->late_published = a->late_count;
+    if (a->link != LINK_UP || (nodes == a->synced_nodes && late == a->synced_late)) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
-    if (a->scalar_count == AGENT_MAX_SCALARS) { /* nobody took them for long: the old ones go */
-        size_t half = AGENT_MAX_SCALARS / 2;
-        memmove(a->scalars, a->scalars + half, half * sizeof(*a->scalars));
-        a->scalar_count = half;
-    }
-    struct agent_scalar *s = &a->scalars[a->scalar_count++];
-    snprintf(s->name, sizeof(s->name), "%s", name);
-    s->value = value;
-    s->step = PEEK(a->step);
-    if (a->scalar_items) {
-        agent_watch_scalar(a, name, value);
-    }
-    pthread_mutex_unlock(&a->lock);
-}
-
-void gradb_log(gradb *g, const char *line)
-{
-    struct agent *a = agent_of(g);
-    if (!a || !line || !PEEK(a->connected) || !agent_usable(a)) {
+    agent_wake(a);
+    if (!a->can_sync) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
-    char *copy = a->log_count < AGENT_MAX_LOG ? strndup(line, AGENT_MAX_LINE) : NULL;
-    bool first = a->log_count == 0;
-    if (copy) {
-        a->log[a->log_count++] = copy;
-    } else {
-        a->log_dropped++;
+    uint64_t mine = ++a->sync_wanted;
+    while (a->link == LINK_UP && a->sync_seen < mine && !a->closing) {
+        pthread_cond_wait(&a->go, &a->lock);
     }
-    pthread_mutex_unlock(&a->lock);
-    if (first) {
-        agent_wake(a);
+    if (a->sync_seen >= mine) {
+        a->synced_nodes = nodes;
+        a->synced_late = late;
     }
 }
 
-bool gradb_wants_stop(gradb *g)
-{
-    const struct agent *a = agent_of(g);
-    return a && PEEK(a->wants_stop) && agent_usable(a);
-}
-
-bool gradb_wants_checkpoint(gradb *g)
+bool gradb_sync(gradb *g)
 {
     struct agent *a = agent_of(g);
-    return a && PEEK(a->wants_checkpoint) && agent_usable(a) &&
-           atomic_exchange(&a->wants_checkpoint, 0) != 0;
+    if (!a || !PEEK(a->connected) || !agent_usable(a) || !agent_turn_take(a)) {
+        return false;
+    }
+    sync_graph(a);
+    agent_source_keep(a);
+    bool up = a->link == LINK_UP;
+    agent_turn_end(a);
+    return up;
 }

@@ -22,6 +22,12 @@ static void in_child(void)
             continue;
         }
         atomic_store(&a->pid, 0);
+        /* This thread may be inside a call into the source and come back into libgradb: the lock
+         * may be held by a thread that is not here, and nobody would let it go on. */
+        pthread_mutex_init(&a->lock, NULL);
+        pthread_cond_init(&a->go, NULL);
+        a->link = LINK_DOWN;
+        a->stopped = a->located = a->keep_new = false;
         atomic_store(&a->attention, 0);
         atomic_store(&a->connected, 0);
         atomic_store(&a->wants_stop, 0);
@@ -32,6 +38,7 @@ static void in_child(void)
         }
         close(a->wake[0]);
         close(a->wake[1]);
+        a->wake[0] = a->wake[1] = -1;
     }
 }
 

@@ -87,9 +87,18 @@ static bool nodes_grow(struct agent *a)
         return false;
     }
     a->nodes = more;
-    struct agent_pass *passes = realloc(a->passes, capacity * sizeof(*passes));
+    struct agent_pass *passes = calloc(capacity, sizeof(*passes));
     if (!passes) {
         return false;
+    }
+    for (uint32_t id = 0; id < a->node_count; id++) {
+        struct agent_pass *from = &a->passes[id]; /* a hook may be writing it: that run is lost */
+        passes[id].phase = from->phase;
+        atomic_init(&passes[id].marked, atomic_load(&from->marked));
+        atomic_init(&passes[id].ran_step, atomic_load(&from->ran_step));
+    }
+    if (a->passes) {
+        a->old_passes[a->old_pass_count++] = a->passes;
     }
     a->passes = passes;
     a->node_capacity = capacity;
@@ -120,6 +129,7 @@ static bool copy_attrs(struct agent *a, const gradb_node_info *info, struct agen
         frames[i].file = gd_arena_strdup(&a->arena, from->file ? from->file : "");
         frames[i].function = gd_arena_strdup(&a->arena, from->function ? from->function : "");
         frames[i].line = from->line;
+        frames[i].library = from->library;
         if (!frames[i].file || !frames[i].function) {
             return false;
         }
@@ -212,7 +222,9 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
         agent_set_error(a, "gradb_add_node: out of memory at %.100s", info->name);
         return 0;
     }
-    a->passes[a->node_count] = (struct agent_pass){.phase = node->phase};
+    struct agent_pass *pass = &a->passes[a->node_count];
+    memset(pass, 0, sizeof(*pass));
+    pass->phase = node->phase;
     return a->node_count++;
 }
 
@@ -222,7 +234,7 @@ gradb_node gradb_add_node(gradb *g, const gradb_node_info *info)
     if (!agent_usable(a)) {
         return 0;
     }
-    pthread_mutex_lock(&a->lock);
+    agent_table_lock(a);
     gradb_node id = add_node(a, info);
     pthread_mutex_unlock(&a->lock);
     return id;
@@ -249,7 +261,7 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
     if (!agent_usable(a) || !inputs || count == 0) {
         return;
     }
-    pthread_mutex_lock(&a->lock);
+    agent_table_lock(a);
     if (!agent_node_at(a, node) || count > UINT32_MAX / 2 || !late_grow(a, count)) {
         agent_set_error(a, "gradb_add_inputs: node %u was not added, or out of memory", node);
     } else {
@@ -260,13 +272,8 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
     pthread_mutex_unlock(&a->lock);
 }
 
-void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor)
+void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_tensor *tensor)
 {
-    struct agent *a = agent_of(g);
-    if (!agent_usable(a)) {
-        return;
-    }
-    pthread_mutex_lock(&a->lock);
     struct agent_node *n = agent_node_at(a, node);
     if (!n || slot >= n->slot_count) {
         agent_set_error(a, "gradb_bind: node %u has no slot %u", node, slot);
@@ -282,6 +289,18 @@ void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *te
             a->outputs_new = true;
         }
     }
+}
+
+void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    agent_table_lock(a);
+    agent_bind(a, node, slot, tensor);
+    const struct agent_node *n = agent_node_at(a, node);
+    a->keep_stale = a->keep_stale || (n && n->flags & (NODE_KEEP | NODE_KEEP_WATCH));
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -305,6 +324,9 @@ void agent_graph_free(struct agent *a)
     }
     free(a->nodes);
     free(a->passes);
+    while (a->old_pass_count > 0) {
+        free(a->old_passes[--a->old_pass_count]);
+    }
     free(a->late);
     gd_arena_deinit(&a->arena);
 }
@@ -381,6 +403,7 @@ static void encode_notes(struct chunk *chunk, const struct agent_node *node, Gra
         frames[i].file = text(node->frames[i].file);
         frames[i].function = text(node->frames[i].function);
         frames[i].line = node->frames[i].line > 0 ? (uint32_t)node->frames[i].line : 0;
+        frames[i].library = node->frames[i].library;
         m->frames[m->n_frames++] = &frames[i];
     }
 }
@@ -429,7 +452,7 @@ static void chunk_nodes(struct chunk *chunk, struct agent *a, struct agent_graph
         Gradb__V1__Node *node = encode_node(chunk, a, cursor->next_node);
         if (node) {
             m->nodes[m->n_nodes++] = node;
-            a->nodes[cursor->next_node].flags &= (uint8_t)~NODE_OUTPUT_NEW;
+            a->nodes[cursor->next_node].flags &= (uint16_t)~NODE_OUTPUT_NEW;
             cursor->next_node++;
         }
     }
@@ -478,7 +501,7 @@ static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
                 return;
             }
             node->flags &=
-                (uint8_t)~NODE_OUTPUT_NEW; /* absurdly wide: tensors tell by themselves */
+                (uint16_t)~NODE_OUTPUT_NEW; /* absurdly wide: tensors tell by themselves */
             continue;
         }
         for (uint32_t slot = 0; slot < node->slot_count; slot++) {
@@ -492,7 +515,7 @@ static void chunk_outputs(struct chunk *chunk, struct agent *a, uint32_t sent,
             output->output = encode_output(chunk, &node->slots[slot]);
             m->new_outputs[m->n_new_outputs++] = output;
         }
-        node->flags &= (uint8_t)~NODE_OUTPUT_NEW;
+        node->flags &= (uint16_t)~NODE_OUTPUT_NEW;
     }
     a->outputs_new = chunk->failed;
 }
@@ -501,8 +524,9 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
                       size_t *len)
 {
     *ret = NULL;
+    bool sync = a->sync_wanted > cursor->sync;
     if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
-        !cursor->uncommitted && !(a->outputs_new && a->stopped)) {
+        !cursor->uncommitted && !sync && !(a->outputs_new && a->stopped)) {
         return GD_OK;
     }
     struct chunk chunk = {0};
@@ -518,7 +542,10 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     }
     bool any = graph.n_nodes || graph.n_more_inputs || graph.n_new_outputs;
     bool done = nodes_done && next.next_late >= a->late_published;
-    graph.commit = done && (any || next.uncommitted);
+    graph.commit = done && (any || next.uncommitted || sync);
+    if (graph.commit && sync) {
+        graph.sequence = next.sync = a->sync_wanted;
+    }
     int code = GD_OK;
     if (chunk.failed) {
         code = GD_ENOMEM;

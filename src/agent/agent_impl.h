@@ -2,14 +2,26 @@
 /*
  * libgradb's inside.
  *
- * Two threads meet here. The training thread calls gradb.h; the I/O thread (agent_io.c) owns the
- * socket and everything in struct agent_io. `lock` guards the rest, with two exceptions: the atomic
- * words that the hooks read without it, and the trainer's tensors and the node table, which the I/O
- * thread reads without the lock while `stopped` is set: only the I/O thread clears that, so the
- * training thread stands for as long as it reads.
+ * Two threads meet here. The training thread calls gradb.h (agent_turn.c: one at a time, if they
+ * are several); the I/O thread (agent_io.c) owns the socket and everything in struct agent_io.
+ * `lock` guards the rest, with two exceptions: the atomic words that the hooks read without it, and
+ * the trainer's tensors and the node table, which the I/O thread reads without the lock while
+ * `stopped` is set: only the I/O thread clears that, so the training thread stands for as long as
+ * it reads.
+ *
+ * Who may wait for whom, so that nobody waits in a circle:
+ *   - nobody holds `lock` while it waits for anything but `go`, or while the program's own code
+ * (the source, agent_source.h) runs;
+ *   - the I/O thread takes `lock` and nothing else, waits for nobody and never calls the source: it
+ *     leaves requests to the thread that stands (agent_serve.c) and sends heartbeats meanwhile;
+ *   - who holds the turn may wait for the I/O thread (a stop, a verdict, gradb_sync) and for the
+ *     program's locks (inside the source); who waits for the turn holds nothing of ours;
+ *   - gradb_scalar, gradb_log and others that only say something take `lock` and no turn: they may
+ * be called at any time from any thread, from inside the source as well.
  *
  * A forked child has no I/O thread: each entry checks `pid` before it touches the lock, which may
- * have been held at the fork.
+ * have been held at the fork. A child that was forked inside a call into the source comes back from
+ * it into libgradb: agent_fork.c has made the lock new and let the thread go.
  */
 #ifndef GRADB_AGENT_IMPL_H
 #define GRADB_AGENT_IMPL_H
@@ -46,6 +58,13 @@ enum agent_node_flag {
     NODE_OUTPUT_NEW = 1 << 4,    /* a slot's dtype or shape changed since it was sent */
     NODE_CAPTURE_WATCH = 1 << 5, /* a watch plan looks at it when the step ends */
     NODE_WATCH_EXACT = 1 << 6,   /* a watch plan looks at it when it has run */
+    NODE_WATCH_SEEN = 1 << 7,    /* a watch plan asks in which step it ran */
+};
+
+enum agent_mark {                 /* of a node that somebody wants to hear of when it has run */
+                  MARK_SLOW = 1,  /* the quick way is not for it */
+                  MARK_RUN = 2,   /* gradb_wants: it is to be told that it ran */
+                  MARK_VALUE = 4, /* and what came out */
 };
 
 /* A value that we hold a C-order copy of. */
@@ -81,16 +100,16 @@ struct agent_node {
     struct agent_watch_item *watch; /* items of all plans on this node */
     uint32_t input_count, attr_count, frame_count, slot_count;
     uint8_t kind, phase;
-    uint8_t flags;
+    uint16_t flags;
     int64_t first_step; /* it cannot have run before this one */
 };
 
 /* What is touched whenever a node runs, apart from the rest: a graph may have many nodes, and few
  * that anybody looks at. */
 struct agent_pass {
-    int64_t ran_step;    /* the last step in which it was seen to run; 0 never seen */
-    uint8_t phase;       /* of the node */
-    atomic_uchar marked; /* somebody wants to know when it has run; read without the lock */
+    _Atomic int64_t ran_step; /* the last step in which it was seen to run; 0 never seen */
+    uint8_t phase;            /* of the node */
+    atomic_uchar marked;      /* enum agent_mark; read without the lock */
 };
 
 struct agent_late_input { /* from gradb_add_inputs */
@@ -143,11 +162,25 @@ struct agent {
     atomic_int wants_checkpoint;
 
     pthread_mutex_t lock;
-    pthread_cond_t go; /* stopped, verdict_for or link changed: the training thread looks */
+    /* stopped, verdict_for, sync_seen, the ask, the turn or the link changed: who waits looks */
+    pthread_cond_t go;
+    bool has_lock;
     pthread_t thread;
     int wake[2];      /* a pipe: a byte wakes the I/O thread */
     bool thread_done; /* the I/O thread is past its last use of the agent */
     bool orphan;      /* nobody will join: the I/O thread frees the agent */
+
+    /* the turn: agent_turn.c */
+    bool taken;
+    pthread_t holder;
+    unsigned turn_waiters;
+
+    /* the program's answers: agent_source.h. Slots are NULL where there is none. */
+    gradb_source source;
+    bool calling;          /* the holder of the turn is inside the source */
+    bool located;          /* since the last release */
+    bool keep_new;         /* the source was not told of asked_keep yet */
+    struct agent_ask *ask; /* NULL without a source */
 
     /* what we were opened with */
     char *framework, *framework_version, *device, *program, *graph_name, *address, *token;
@@ -158,27 +191,33 @@ struct agent {
 
     /* the graph; strings live in the arena */
     struct gd_arena arena;
-    struct agent_node *nodes;  /* nodes[0] is not used */
-    struct agent_pass *passes; /* by id, too */
-    uint32_t node_count;       /* with nodes[0]: the next id */
+    struct agent_node *nodes;          /* nodes[0] is not used */
+    struct agent_pass *_Atomic passes; /* by id, too; the hooks read it without the lock */
+    struct agent_pass *old_passes[32]; /* tables that were outgrown: a hook may be reading one */
+    unsigned old_pass_count;
+    _Atomic uint32_t node_count; /* with nodes[0]: the next id */
     uint32_t node_capacity;
     uint32_t published; /* ids below this may be sent */
     struct agent_late_input *late;
     size_t late_count, late_capacity, late_published;
-    bool outputs_new;     /* some node has NODE_OUTPUT_NEW */
-    gradb_node last_node; /* that ran in this step; 0 none known */
+    bool outputs_new;             /* some node has NODE_OUTPUT_NEW */
+    _Atomic gradb_node last_node; /* that ran in this step; 0 none known */
 
     /* control */
     enum agent_link link;
     unsigned attempts; /* connection attempts that failed since the start */
     struct agent_run run;
     bool interrupt;
-    bool stop_pending; /* stop at the next step boundary: a debugger came */
-    bool hold;         /* Welcome.on_loss */
-    bool hold_pending; /* stop at the next step boundary: the debugger vanished */
+    int64_t interrupt_at; /* stop at the end of this step or of the first one after it; 0 none */
+    bool stop_pending;    /* stop at the next step boundary: a debugger came */
+    bool hold;            /* Welcome.on_loss */
+    bool hold_pending;    /* stop at the next step boundary: the debugger vanished */
     uint32_t break_count, capture_count;
-    gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH */
+    gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
     size_t keep_count;
+    gradb_node *asked_keep; /* those that the source keeps */
+    size_t asked_keep_count;
+    bool keep_stale;  /* a slot was bound or unbound since */
     uint64_t keep_ns; /* that keeping them took the last time */
     struct agent_watch_plan *plans;
     uint64_t plan_serial, moments;         /* how many there were */
@@ -189,6 +228,16 @@ struct agent {
     struct agent_group *group; /* of agent_watch.c; NULL before it is needed */
     bool sees_nodes;           /* every node that runs is seen */
     int64_t seen_from;         /* since the begin of that step */
+    /* The plans are walked along, maybe with calls into the source in between: messages that change
+     * what is asked of nodes wait in `later`. */
+    bool passing;
+    struct agent_later *later, **later_end;
+    bool clear_later; /* before those: forget what a lost debugger asked for */
+    /* gradb_sync: numbers of commits that the training thread waits for, and that were seen */
+    bool can_sync;
+    uint64_t sync_wanted, sync_seen;
+    uint32_t synced_nodes;
+    size_t synced_late;
     bool stopped;
     bool stop_sent; /* the debugger knows of `stop` */
     struct agent_stop stop;
@@ -230,7 +279,8 @@ void agent_arm(struct agent *a);
 /* With the lock: works out `marked` of all nodes. */
 void agent_mark_nodes(struct agent *a);
 uint64_t agent_now_ns(void); /* monotonic */
-/* With the lock: forgets all that a debugger asked for. */
+/* With the lock: forgets all that a debugger asked for; what belongs to nodes after the pass that
+ * is under way. */
 void agent_disarm(struct agent *a);
 /* With the lock: one line for gradb_error(). */
 void agent_set_error(struct agent *a, const char *format, ...)
@@ -241,12 +291,34 @@ void agent_free(struct agent *a);
 void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node, bool at_step_end,
                  const char *text, uint64_t report);
 
+/* ---- agent_turn.c -----------------------------------------------------------------------------
+ */
+
+/* Takes the turn and the lock, waiting for both. False: the caller has the turn already, that is,
+ * it calls from inside the source; nothing is taken. */
+bool agent_turn_take(struct agent *a);
+void agent_turn_end(struct agent *a);
+/* The lock alone, when nobody else has the turn: for what changes the node table. */
+void agent_table_lock(struct agent *a);
+
+/* ---- agent_control.c --------------------------------------------------------------------------
+ */
+
+/* With the lock: a message that changes what the hooks look at, now or when the pass is over. True:
+ * it was taken over. */
+bool agent_control(struct agent *a, agent_to *message);
+void agent_pass_begin(struct agent *a);
+void agent_pass_end(struct agent *a); /* does what had to wait */
+/* With the lock: forgets what the debugger wants of nodes, now or when the pass is over. */
+void agent_control_clear(struct agent *a);
+
 /* ---- agent_graph.c -------------------------------------------------------------------------- */
 
 struct agent_graph_cursor { /* how far the I/O thread has sent the graph on this connection */
     uint32_t next_node;
     size_t next_late;
     bool uncommitted; /* something was sent since the last commit */
+    uint64_t sync;    /* the last number that went with a commit */
 };
 /* With the lock: packs the next piece. *ret is malloc'd, NULL when there is nothing to send.
  * GD_ENOMEM. */
@@ -257,6 +329,8 @@ void agent_graph_free(struct agent *a);
 struct agent_node *agent_node_at(const struct agent *a, uint32_t id);
 /* Copies a tensor's geometry and address into a slot. False: it is malformed or memory is short. */
 bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor);
+/* With the lock: gradb_bind. */
+void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_tensor *tensor);
 
 /* ---- agent_tensor.c: values ------------------------------------------------------------------ */
 
@@ -273,11 +347,19 @@ int agent_cut(struct agent_value *value, size_t count, Gradb__V1__SliceItem *con
               char text[160]);
 /* Elements [first, first + count) in C order to out. */
 void agent_gather(const struct gd_tensor *tensor, int64_t first, int64_t count, void *out);
-/* Copies every slot of a node into its `previous` or `captured` copies. False: out of memory. */
-bool agent_keep_node(const struct agent *a, struct agent_node *node, bool capture);
+/* The step whose value a slot most likely holds; -1 unknown. */
+int64_t agent_guess_step(const struct agent *a, uint32_t node, bool previous);
+/* Copies every slot of a node whose place is known into its `previous` copies. False: out of
+ * memory. */
+bool agent_keep_node(const struct agent *a, uint32_t node);
+/* With the lock and the turn: copies every slot into its `captured` copies. */
+bool agent_capture_node(struct agent *a, uint32_t node);
 void agent_copy_free(struct agent_copy *copy);
 /* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
 void agent_keep_collect(struct agent *a);
+
+/* With the lock: queues a message that is no report; false: it was dropped. */
+bool agent_queue(struct agent *a, const agent_from *from);
 
 /* ---- agent_watch.c ------------------------------------------------------------------- */
 

@@ -222,6 +222,31 @@ static struct agent_packet *packet_of(struct agent *a, const Gradb__V1__WatchRep
     return packet;
 }
 
+static void append(struct agent *a, struct agent_packet *packet)
+{
+    *a->reports_end = packet;
+    a->reports_end = &packet->next;
+    a->reports_bytes += packet->len;
+}
+
+bool agent_queue(struct agent *a, const agent_from *from)
+{
+    size_t len = gradb__v1__from_trainer__get_packed_size(from);
+    struct agent_packet *packet = NULL;
+    if (a->reports_bytes + len <= AGENT_MAX_REPORTS / 2) {
+        packet = malloc(sizeof(*packet) + len);
+    }
+    if (!packet) {
+        return false;
+    }
+    packet->next = NULL;
+    packet->step = atomic_load_explicit(&a->step, memory_order_relaxed);
+    packet->len = len;
+    gradb__v1__from_trainer__pack(from, packet->data);
+    append(a, packet);
+    return true;
+}
+
 static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__WatchReport *head,
                     const char *values, size_t len)
 {
@@ -232,9 +257,7 @@ static bool enqueue(struct agent *a, struct agent_watch_plan *plan, Gradb__V1__W
     if (!packet) {
         return false;
     }
-    *a->reports_end = packet;
-    a->reports_end = &packet->next;
-    a->reports_bytes += packet->len;
+    append(a, packet);
     plan->reports++;
     plan->report_bytes += packet->len;
     return true;

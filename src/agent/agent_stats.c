@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent_watch.h"
+#include "agent/agent_source.h"
 
 #define CODE(name)   ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define MAX_BINS     4096
@@ -95,19 +95,30 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     }
 }
 
-void agent_stats_look(const struct agent *a, uint32_t node, uint32_t slot,
-                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
-                      struct agent_look *ret)
+bool agent_bins_ok(const Gradb__V1__Bins *bins)
+{
+    return bins->count >= 1 && bins->count <= MAX_BINS && bins->lo <= bins->hi;
+}
+
+void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
+                      const Gradb__V1__StatsOptions *options, struct agent_look *ret)
 {
     struct agent_value previous;
-    ret->code = agent_locate(a, node, slot, iteration, &ret->value, ret->text);
+    ret->remote = agent_asks(a, node, slot, iteration) &&
+                  agent_source_stats(a, node, slot, iteration, options, ret) &&
+                  ret->code != CODE(NO_VALUE); /* there may be a copy */
+    if (ret->remote) {
+        return;
+    }
+    ret->code = agent_find(a, node, slot, iteration, &ret->value, ret->text);
     ret->located = ret->code == -1;
     if (!ret->located) {
         return;
     }
+    char ignored[sizeof(ret->text)];
     bool against =
         options && options->against_previous &&
-        agent_locate(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, ret->text) == -1;
+        agent_find(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, ignored) == -1;
     agent_stats_compute(a, &ret->value, against ? &previous.tensor : NULL, options, ret);
 }
 
@@ -151,10 +162,10 @@ static void copy_difference(const struct gd_stats *from, Gradb__V1__Difference *
     to->sum_sq_delta = from->sum_sq_delta;
 }
 
-static int histogram(const struct gd_tensor *tensor, const Gradb__V1__Bins *bins,
+static int histogram(const struct agent_look *look, const Gradb__V1__Bins *bins,
                      struct agent_stats_message *ret, struct gd_err *err)
 {
-    if (bins->count < 1 || bins->count > MAX_BINS || !(bins->lo <= bins->hi)) {
+    if (!agent_bins_ok(bins)) {
         return gd_fail(err, GD_EINVAL, "a histogram has 1 to %d bins over a range", MAX_BINS);
     }
     ret->histogram = calloc(bins->count, sizeof(*ret->histogram));
@@ -163,7 +174,12 @@ static int histogram(const struct gd_tensor *tensor, const Gradb__V1__Bins *bins
     }
     ret->stats.histogram = ret->histogram;
     ret->stats.n_histogram = bins->count;
-    return gd_stats_histogram(tensor, bins->lo, bins->hi, bins->count, ret->histogram, err);
+    if (look->remote) {
+        memcpy(ret->histogram, look->histogram, bins->count * sizeof(*ret->histogram));
+        return GD_OK;
+    }
+    return gd_stats_histogram(&look->value.tensor, bins->lo, bins->hi, bins->count, ret->histogram,
+                              err);
 }
 
 void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,
@@ -188,7 +204,7 @@ void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions 
             ret->stats.difference = &ret->difference;
         }
         if (options && options->histogram) {
-            int status = histogram(&look->value.tensor, options->histogram, ret, &err);
+            int status = histogram(look, options->histogram, ret, &err);
             look->code = status < 0 ? code_of(status) : -1;
             snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1,
                      status < 0 ? err.text : "");

@@ -3,19 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_impl.h"
+#include "agent/agent_source.h"
 #include "engine/slice.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
+#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 
 /* Runs of nodes are only seen while armed; then what was not seen to run has not run, unless the
  * trainer tells of no node at all. */
-static bool is_seen(const struct agent *a, int64_t step)
+static bool is_seen(const struct agent *a, uint32_t id, int64_t step)
 {
-    return a->sees_nodes && step >= a->seen_from && a->last_node != 0;
+    /* A program with a source may leave out what nobody wants: see gradb_wants. */
+    bool told =
+        !a->source.locate || atomic_load_explicit(&a->passes[id].marked, memory_order_relaxed);
+    return told && a->sees_nodes && step >= a->seen_from && PEEK(a->last_node) != 0;
 }
 
 /* At a stop inside a step, the place of the last node that ran tells the rest: what comes before it
@@ -23,16 +27,16 @@ static bool is_seen(const struct agent *a, int64_t step)
  * tell". */
 static int64_t value_step(const struct agent *a, uint32_t id, const struct agent_node *node)
 {
-    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
-    bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
-    uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
-    int64_t guess = step - 1, ran_step = a->passes[id].ran_step;
-    if (is_seen(a, step)) {
+    int64_t step = PEEK(a->step);
+    bool inside = PEEK(a->in_step) != 0;
+    uint32_t phase = PEEK(a->phase);
+    int64_t guess = step - 1, ran_step = PEEK(a->passes[id].ran_step);
+    gradb_node last = PEEK(a->last_node);
+    if (is_seen(a, id, step)) {
         guess = ran_step >= a->seen_from ? ran_step : a->seen_from - 1;
-    } else if (!inside || ran_step == step ||
-               (a->last_node ? id <= a->last_node : node->phase < phase)) {
+    } else if (!inside || ran_step == step || (last ? id <= last : node->phase < phase)) {
         guess = step;
-    } else if (!a->last_node && phase != 0 && node->phase == phase) {
+    } else if (!last && phase != 0 && node->phase == phase) {
         return -1;
     }
     if (guess < node->first_step) {
@@ -45,10 +49,20 @@ static int64_t value_step(const struct agent *a, uint32_t id, const struct agent
  * optimizer. */
 static int64_t parameter_step(const struct agent *a)
 {
-    int64_t step = atomic_load_explicit(&a->step, memory_order_relaxed);
-    bool inside = atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0;
-    uint32_t phase = atomic_load_explicit(&a->phase, memory_order_relaxed);
+    int64_t step = PEEK(a->step);
+    bool inside = PEEK(a->in_step) != 0;
+    uint32_t phase = PEEK(a->phase);
     return inside && phase < GRADB_OPTIMIZER ? step - 1 : step;
+}
+
+int64_t agent_guess_step(const struct agent *a, uint32_t id, bool previous)
+{
+    const struct agent_node *node = &a->nodes[id];
+    int64_t step = PEEK(a->step) - 1;
+    if (!previous) {
+        step = node->phase == 0 ? parameter_step(a) : value_step(a, id, node);
+    }
+    return step > 0 || (!previous && node->phase == 0) ? step : -1;
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
@@ -264,45 +278,111 @@ static bool copy_take(struct agent_copy **slot, const struct agent_value *value)
     return true;
 }
 
-bool agent_keep_node(const struct agent *a, struct agent_node *node, bool capture)
+bool agent_keep_node(const struct agent *a, uint32_t id)
 {
+    const struct agent_node *node = &a->nodes[id];
     bool ok = true;
-    uint32_t id = (uint32_t)(node - a->nodes);
     for (uint32_t i = 0; i < node->slot_count; i++) {
         struct agent_value value;
         char text[TEXT];
-        if (agent_locate(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
+        if (agent_locate(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) == -1) {
+            ok = copy_take(&node->slots[i].previous, &value) && ok;
+        }
+    }
+    return ok;
+}
+
+/* The table may move while the source is asked. */
+bool agent_capture_node(struct agent *a, uint32_t id)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < a->nodes[id].slot_count; i++) {
+        struct agent_value value;
+        char text[TEXT];
+        if (agent_find(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
             continue;
         }
-        struct agent_copy **copy = capture ? &node->slots[i].captured : &node->slots[i].previous;
+        struct agent_copy **copy = &a->nodes[id].slots[i].captured;
         if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
             continue; /* the captured value is the current one */
         }
         ok = copy_take(copy, &value) && ok;
     }
+    agent_source_release(a);
     return ok;
+}
+
+static bool is_kept(const struct agent_node *node)
+{
+    return (node->flags & (NODE_KEEP | NODE_KEEP_WATCH)) != 0;
+}
+
+/* Whether any of the node's slots is bound to memory, or is not. */
+static bool any_slot(const struct agent_node *node, bool bound)
+{
+    for (uint32_t i = 0; i < node->slot_count; i++) {
+        if (node->slots[i].bound == bound) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool we_keep(const struct agent *a, const struct agent_node *node)
+{
+    return is_kept(node) && (!a->source.keep || any_slot(node, true));
+}
+
+static bool source_keeps(const struct agent *a, const struct agent_node *node)
+{
+    return is_kept(node) && a->source.keep && any_slot(node, false);
+}
+
+static void drop_previous(const struct agent_node *node)
+{
+    for (uint32_t i = 0; i < node->slot_count; i++) {
+        agent_copy_free(node->slots[i].previous);
+        node->slots[i].previous = NULL;
+    }
+}
+
+/* The nodes for which `wanted` says so. NULL with a count of 0: none, or out of memory. */
+static gradb_node *collect(const struct agent *a,
+                           bool (*wanted)(const struct agent *a, const struct agent_node *node),
+                           size_t *ret)
+{
+    size_t count = 0;
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        count += wanted(a, &a->nodes[id]);
+    }
+    gradb_node *ids = count ? malloc(count * sizeof(*ids)) : NULL;
+    *ret = 0;
+    for (uint32_t id = 1; ids && id < a->node_count; id++) {
+        if (wanted(a, &a->nodes[id])) {
+            ids[(*ret)++] = id;
+        }
+    }
+    return ids;
 }
 
 void agent_keep_collect(struct agent *a)
 {
-    size_t count = 0;
-    for (uint32_t id = 1; id < a->node_count; id++) {
-        count += (a->nodes[id].flags & (NODE_KEEP | NODE_KEEP_WATCH)) != 0;
-    }
+    a->keep_stale = false;
     free(a->keep);
-    a->keep = count ? malloc(count * sizeof(*a->keep)) : NULL;
-    a->keep_count = 0;
+    a->keep = collect(a, we_keep, &a->keep_count);
     for (uint32_t id = 1; id < a->node_count; id++) {
-        struct agent_node *node = &a->nodes[id];
-        if (node->flags & (NODE_KEEP | NODE_KEEP_WATCH)) {
-            if (a->keep) {
-                a->keep[a->keep_count++] = id;
-            }
-            continue;
-        }
-        for (uint32_t i = 0; i < node->slot_count; i++) {
-            agent_copy_free(node->slots[i].previous);
-            node->slots[i].previous = NULL;
+        if (!we_keep(a, &a->nodes[id])) {
+            drop_previous(&a->nodes[id]);
         }
     }
+    if (!a->source.keep) {
+        return;
+    }
+    size_t count = 0;
+    gradb_node *asked = collect(a, source_keeps, &count);
+    a->keep_new = a->keep_new || count != a->asked_keep_count ||
+                  (count && memcmp(asked, a->asked_keep, count * sizeof(*asked)) != 0);
+    free(a->asked_keep);
+    a->asked_keep = asked;
+    a->asked_keep_count = count;
 }

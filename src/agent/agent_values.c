@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/agent_io.h"
-#include "agent/agent_watch.h"
+#include "agent/agent_source.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define SHM_FROM   ((size_t)64 * 1024) /* smaller values go quicker through the socket */
@@ -127,22 +127,23 @@ static int send_value(struct agent_io *io, const Gradb__V1__Fetch *fetch, struct
     return code;
 }
 
-static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch)
+/* `error` and `text` say why there is no value, -1 that there is; `cut`: it is the slice already.
+ */
+static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch, int error,
+                        struct agent_value *value, bool cut, char text[160])
 {
-    char text[160];
-    struct agent_value value;
-    int error = agent_locate(io->agent, fetch->node, fetch->slot, fetch->iteration, &value, text);
-    if (error == -1) {
-        error = agent_cut(&value, fetch->n_slice, fetch->slice, text);
+    if (error == -1 && !cut) {
+        error = agent_cut(value, fetch->n_slice, fetch->slice, text);
     }
     size_t bytes = 0;
-    if (error == -1 && gd_shape_bytes(&value.tensor.shape, value.tensor.dtype, &bytes, NULL) < 0) {
+    if (error == -1 &&
+        gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) < 0) {
         error = CODE(INVALID);
-        snprintf(text, sizeof(text), "its shape is not valid");
+        snprintf(text, 160, "its shape is not valid");
     }
     if (error == -1 && io->max_tensor && bytes > io->max_tensor) {
         error = CODE(TOO_LARGE);
-        snprintf(text, sizeof(text),
+        snprintf(text, 160,
                  "the value has %zu bytes, the debugger takes %llu: ask for a slice, or set "
                  "max-tensor",
                  bytes, (unsigned long long)io->max_tensor);
@@ -150,20 +151,16 @@ static int answer_fetch(struct agent_io *io, const Gradb__V1__Fetch *fetch)
     if (error != -1) {
         return agent_values_refuse(io, fetch->request, error, text);
     }
-    return send_value(io, fetch, &value, bytes);
+    return send_value(io, fetch, value, bytes);
 }
 
-static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *request)
+static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *request,
+                        struct agent_look *look)
 {
-    struct agent_look look;
     struct agent_stats_message m;
-    uint64_t start = agent_now_ns();
-    agent_stats_look(io->agent, request->node, request->slot, request->iteration, request->options,
-                     &look);
-    look.cost_ns = agent_now_ns() - start;
-    agent_stats_message(&look, request->options, &m);
+    agent_stats_message(look, request->options, &m);
     int code;
-    if (look.code == -1) {
+    if (look->code == -1) {
         m.value.node = request->node;
         m.value.slot = request->slot;
         Gradb__V1__StatsReply reply = GRADB__V1__STATS_REPLY__INIT;
@@ -174,33 +171,118 @@ static int answer_stats(struct agent_io *io, const Gradb__V1__StatsRequest *requ
         from.stats = &reply;
         code = agent_wire_send(io, &from);
     } else {
-        code = agent_values_refuse(io, request->request, look.code, look.text);
+        code = agent_values_refuse(io, request->request, look->code, look->text);
     }
     agent_stats_message_free(&m);
     return code;
 }
 
-bool agent_values_pump(struct agent_io *io, int *code)
+static int answer_command(struct agent_io *io, uint64_t request, struct agent_ask *ask)
 {
-    if (io->transfer.active) {
-        *code = send_piece(io);
-        return true;
+    if (ask->code != -1) {
+        return agent_values_refuse(io, request, ask->code, ask->text);
     }
+    Gradb__V1__CommandReply m = GRADB__V1__COMMAND_REPLY__INIT;
+    m.request = request;
+    m.text = ask->reply;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY;
+    from.command_reply = &m;
+    return agent_wire_send(io, &from);
+}
+
+/* ---- answering ------------------------------------------------------------------------------- */
+
+/* By this thread itself, since all places are known: the training thread stands. */
+static int answer(struct agent_io *io, const agent_to *m)
+{
+    struct agent *a = io->agent;
+    char text[160];
+    if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
+        struct agent_value value;
+        const Gradb__V1__Fetch *f = m->fetch;
+        int error = agent_locate(a, f->node, f->slot, f->iteration, &value, text);
+        return answer_fetch(io, f, error, &value, false, text);
+    }
+    if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_STATS) {
+        struct agent_look look = {.code = -1};
+        const Gradb__V1__StatsRequest *s = m->stats;
+        uint64_t start = agent_now_ns();
+        agent_stats_look(a, s->node, s->slot, s->iteration, s->options, &look);
+        look.cost_ns = agent_now_ns() - start;
+        return answer_stats(io, s, &look);
+    }
+    return agent_values_refuse(io, agent_request_id(m), CODE(UNSUPPORTED),
+                               "this training program knows no commands");
+}
+
+/* What the thread that stands has found. Nobody else touches the ask while it is done. */
+static int answer_asked(struct agent_io *io, struct agent_ask *ask)
+{
+    const agent_to *m = ask->message;
+    int code;
+    if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
+        code = answer_fetch(io, m->fetch, ask->code, &ask->value, ask->cut, ask->text);
+    } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_STATS) {
+        code = answer_stats(io, m->stats, &ask->look);
+    } else {
+        code = answer_command(io, agent_request_id(m), ask);
+    }
+    if (!io->transfer.active) {
+        agent_ask_end(io->agent);
+    }
+    return code;
+}
+
+/* NULL: there is none. The caller frees it. */
+static agent_to *next_request(struct agent_io *io)
+{
     struct agent_request *request = io->requests;
     if (!request) {
-        return false;
+        return NULL;
     }
     io->requests = request->next;
     if (!io->requests) {
         io->requests_end = &io->requests;
     }
     io->request_count--;
-    if (request->message->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH) {
-        *code = answer_fetch(io, request->message->fetch);
-    } else {
-        *code = answer_stats(io, request->message->stats);
-    }
-    gradb__v1__to_trainer__free_unpacked(request->message, NULL);
+    agent_to *message = request->message;
     free(request);
+    return message;
+}
+
+/* With a source: one request after the other goes to the thread that stands. */
+static bool pump_asked(struct agent_io *io, int *code)
+{
+    enum agent_ask_state state = agent_ask_state(io->agent);
+    if (state == ASK_DONE) {
+        *code = answer_asked(io, io->agent->ask);
+        return true;
+    }
+    agent_to *message = state == ASK_NONE ? next_request(io) : NULL;
+    if (message) {
+        agent_ask_post(io->agent, message);
+    }
+    return false; /* it wakes us when it is done */
+}
+
+bool agent_values_pump(struct agent_io *io, int *code)
+{
+    if (io->transfer.active) {
+        *code = send_piece(io);
+        if (!io->transfer.active) {
+            agent_ask_end(io->agent);
+        }
+        return true;
+    }
+    if (io->agent->ask) {
+        return pump_asked(io, code);
+    }
+    agent_to *message = next_request(io);
+    if (!message) {
+        return false;
+    }
+    *code = answer(io, message);
+    gradb__v1__to_trainer__free_unpacked(message, NULL);
     return true;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_watch.h"
+#include "agent/agent_source.h"
 #include "engine/workers.h"
 
 #define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
@@ -77,8 +77,10 @@ static void link_node_item(struct agent *a, struct agent_watch_item *item)
     } else if (node->phase != 0) {
         /* Values that do not outlive their node are copied for the step's end. */
         bool fleeting = item->slot < node->slot_count && !node->slots[item->slot].bound;
+        bool aged = wants_age(item);
         node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
-        a->seen_items += fleeting || wants_age(item);
+        node->flags |= aged ? NODE_WATCH_SEEN : 0;
+        a->seen_items += fleeting || aged;
     }
     if (wants_previous(item)) {
         node->flags |= NODE_KEEP_WATCH;
@@ -101,13 +103,13 @@ static void link_item(struct agent *a, struct agent_watch_item *item)
 /* The items of every node, so that one plan's stand together and in its order. */
 static void rebuild(struct agent *a)
 {
-    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT;
+    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN;
     bool kept = false;
     for (uint32_t id = 1; id < a->node_count; id++) {
         struct agent_node *node = &a->nodes[id];
         kept = kept || node->flags & NODE_KEEP_WATCH;
         node->watch = NULL;
-        node->flags &= (uint8_t)~mine;
+        node->flags &= (uint16_t)~mine;
     }
     a->exact_items = a->end_items = a->seen_items = 0;
     a->scalar_items = NULL;
@@ -288,6 +290,8 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
                  struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
+    ret->remote = false;
+    ret->histogram = NULL;
     if (leader && leader->shared && leader->shared_at == m->number) {
         *ret = *leader->shared;
         ret->cost_ns = 0;
@@ -379,6 +383,20 @@ static void end_group(struct agent_moment *m, struct agent_group *group)
     group->count = 0;
 }
 
+/* The debugger was lost while the source was asked. */
+static bool is_over(const struct agent_moment *m)
+{
+    return m->a->link != LINK_UP;
+}
+
+/* The source is for the thread that has the turn. */
+static bool is_for_source(const struct agent *a, const struct agent_watch_item *item)
+{
+    return item->node && (agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT) ||
+                          (wants_previous(item) &&
+                           agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__PREVIOUS)));
+}
+
 /* A plan at the end of the step. The work is shared when it took long in the step before. */
 static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
 {
@@ -388,10 +406,10 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
         a->group = calloc(1, sizeof(*a->group));
     }
     bool share = a->group && plan->last_ns >= WORTH_SHARING;
-    for (size_t i = 0; i < plan->item_count; i++) {
+    for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
         bool there = is_scalar(item) || agent_node_at(a, item->node);
-        if (there && share && !item->leader) {
+        if (there && share && !item->leader && !is_for_source(a, item)) {
             a->group->item[a->group->count++] = item;
         } else if (there) {
             watch_item(m, item);
@@ -445,6 +463,7 @@ static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_n
 
 static struct agent_moment begin_moment(struct agent *a)
 {
+    agent_pass_begin(a);
     return (struct agent_moment){
         .a = a, .number = ++a->moments, .values = GD_BUF_INIT(AGENT_MAX_REPORTS)};
 }
@@ -452,6 +471,8 @@ static struct agent_moment begin_moment(struct agent *a)
 static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end)
 {
     gd_buf_deinit(&m->values);
+    agent_source_release(m->a);
+    agent_pass_end(m->a);
     if (m->a->reports) {
         agent_wake(m->a);
     }
@@ -461,7 +482,8 @@ static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end
 bool agent_watch_node(struct agent *a, gradb_node id)
 {
     struct agent_moment m = begin_moment(a);
-    for (struct agent_watch_item *i = a->nodes[id].watch; i; i = i->next_of_node) {
+    struct agent_watch_item *i = a->nodes[id].watch;
+    for (; i && !is_over(&m); i = i->next_of_node) {
         if (i->plan->exact && is_due(a, i->plan)) {
             watch_item(&m, i);
         }
@@ -474,7 +496,7 @@ bool agent_watch_node(struct agent *a, gradb_node id)
 static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
 {
     begin_step(m->a, plan);
-    for (size_t i = 0; i < plan->item_count; i++) {
+    for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
         if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node)) {
             struct agent_look seen;

@@ -21,6 +21,8 @@ struct agent_look {
     bool located;   /* `value` is filled */
     struct agent_value value;
     struct gd_stats stats;
+    bool remote;         /* the source computed them: the value has no data here */
+    uint64_t *histogram; /* room for the bins that the source may fill; NULL none */
     uint64_t cost_ns;
 };
 
@@ -80,10 +82,11 @@ bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__Stat
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret);
-/* The same for a slot's value. */
-void agent_stats_look(const struct agent *a, uint32_t node, uint32_t slot,
-                      Gradb__V1__Iteration iteration, const Gradb__V1__StatsOptions *options,
-                      struct agent_look *ret);
+bool agent_bins_ok(const Gradb__V1__Bins *bins);
+/* The same for a slot's value, which the source may have to be asked for. ret->histogram is the
+ * caller's. */
+void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
+                      const Gradb__V1__StatsOptions *options, struct agent_look *ret);
 
 /* A look as a message; its parts point into the look. */
 struct agent_stats_message {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent_io.h"
+#include "agent/agent_source.h"
 
 #define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
@@ -53,6 +54,8 @@ int agent_wire_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_WATCH_RECORD,
         GRADB__V1__CAPABILITY__CAPABILITY_WATCH_SCALAR,
         GRADB__V1__CAPABILITY__CAPABILITY_DEAD_UNITS,
+        GRADB__V1__CAPABILITY__CAPABILITY_STEP_END,
+        GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* the last: not everybody has one */
     };
     char host[128] = "";
     gethostname(host, sizeof(host) - 1);
@@ -71,7 +74,7 @@ int agent_wire_hello(struct agent_io *io)
     m.local_rank = (uint32_t)a->local_rank;
     m.job = a->job;
     m.capabilities = can;
-    m.n_capabilities = sizeof(can) / sizeof(can[0]);
+    m.n_capabilities = sizeof(can) / sizeof(can[0]) - !a->source.command;
     m.step = PEEK(a->step);
     m.detached_from.data = io->detached_from;
     m.detached_from.len = io->detached_from_len;
@@ -336,11 +339,8 @@ void agent_wire_drop_requests(struct agent_io *io)
     io->requests_end = &io->requests;
     io->request_count = 0;
     io->transfer.active = false;
-}
-
-static uint64_t request_id(const agent_to *m)
-{
-    return m->msg_case == GRADB__V1__TO_TRAINER__MSG_FETCH ? m->fetch->request : m->stats->request;
+    uint64_t ignored;
+    agent_ask_drop(io->agent, &ignored);
 }
 
 /* The training goes on: what was not answered cannot be any more. */
@@ -348,11 +348,14 @@ static void refuse_all(struct agent_io *io)
 {
     static const char text[] = "the training went on before this was answered";
     int running = (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING;
-    if (io->transfer.active) {
+    uint64_t asked;
+    if (agent_ask_drop(io->agent, &asked)) {
+        agent_values_refuse(io, asked, running, text);
+    } else if (io->transfer.active) {
         agent_values_refuse(io, io->transfer.request, running, text);
     }
     for (struct agent_request *r = io->requests; r; r = r->next) {
-        agent_values_refuse(io, request_id(r->message), running, text);
+        agent_values_refuse(io, agent_request_id(r->message), running, text);
     }
     agent_wire_drop_requests(io);
 }
@@ -379,6 +382,9 @@ static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
         return;
     }
     a->link = LINK_UP;
+    a->can_sync = m->graph_seen;
+    a->synced_nodes = 0;
+    a->synced_late = 0;
     a->hold = m->on_loss == GRADB__V1__ON_LOSS__ON_LOSS_HOLD;
     a->hold_pending = false;
     a->stop_pending = m->stop && !a->stopped;
@@ -429,24 +435,6 @@ static void on_run(struct agent_io *io, const Gradb__V1__Run *m)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Replaces the set of nodes that carry a flag; returns how many do. With the lock. */
-static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const uint32_t *nodes)
-{
-    uint32_t set = 0;
-    for (uint32_t id = 1; id < a->node_count; id++) {
-        a->nodes[id].flags &= (uint8_t)~flag;
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct agent_node *node = agent_node_at(a, nodes[i]);
-        if (node && !(node->flags & flag)) {
-            node->flags |= (uint8_t)flag;
-            set++;
-        }
-    }
-    agent_mark_nodes(a);
-    return set;
-}
-
 static void on_request(struct agent_io *io, agent_to *m)
 {
     struct agent *a = io->agent;
@@ -455,13 +443,13 @@ static void on_request(struct agent_io *io, agent_to *m)
     pthread_mutex_unlock(&a->lock);
     struct agent_request *request = NULL;
     if (!stands) {
-        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING,
+        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__RUNNING,
                             "the training is running: interrupt it first");
     } else if (io->request_count >= AGENT_MAX_REQUESTS) {
-        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
+        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE,
                             "too many requests are waiting");
     } else if (!(request = calloc(1, sizeof(*request)))) {
-        agent_values_refuse(io, request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
+        agent_values_refuse(io, agent_request_id(m), (int)GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY,
                             "out of memory in the trainer");
     } else {
         request->message = m;
@@ -478,10 +466,11 @@ static void on_cancel(struct agent_io *io, uint64_t id)
     if (io->transfer.active && io->transfer.request == id) {
         io->transfer.active = false;
     }
+    agent_ask_cancel(io->agent, id);
     struct agent_request **p = &io->requests;
     while (*p) {
         struct agent_request *request = *p;
-        if (request_id(request->message) == id) {
+        if (agent_request_id(request->message) == id) {
             *p = request->next;
             request_free(request);
             io->request_count--;
@@ -490,21 +479,6 @@ static void on_cancel(struct agent_io *io, uint64_t id)
         }
     }
     io->requests_end = p;
-}
-
-static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
-{
-    if (m->report < a->verdict_first || m->report > a->verdict_for) {
-        return; /* nobody waits for it */
-    }
-    if (m->stop && !a->verdict_stop) {
-        a->verdict_stop = m->report;
-        snprintf(a->verdict_text, sizeof(a->verdict_text), "%s", m->text);
-    }
-    if (m->report == a->verdict_for) {
-        a->verdict_for = 0;
-        pthread_cond_broadcast(&a->go);
-    }
 }
 
 static int on_cost_request(struct agent_io *io, uint64_t request)
@@ -567,28 +541,6 @@ static void on_detach(struct agent_io *io)
     agent_wire_goodbye(io, GRADB__V1__GOODBYE__REASON__DETACHED, "detached by the debugger");
 }
 
-/* Messages that change what the hooks look at. With the lock. */
-static void on_control(struct agent *a, const agent_to *m)
-{
-    switch (m->msg_case) {
-    case GRADB__V1__TO_TRAINER__MSG_INTERRUPT: a->interrupt = !a->stopped; break;
-    case GRADB__V1__TO_TRAINER__MSG_BREAKPOINTS:
-        a->break_count = flag_nodes(a, NODE_BREAK, m->breakpoints->n_nodes, m->breakpoints->nodes);
-        break;
-    case GRADB__V1__TO_TRAINER__MSG_KEEP_PREVIOUS:
-        flag_nodes(a, NODE_KEEP, m->keep_previous->n_nodes, m->keep_previous->nodes);
-        agent_keep_collect(a);
-        break;
-    case GRADB__V1__TO_TRAINER__MSG_CAPTURE:
-        a->capture_count = flag_nodes(a, NODE_CAPTURE, m->capture->n_nodes, m->capture->nodes);
-        break;
-    case GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT: on_verdict(a, m->watch_verdict); break;
-    case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT: POKE(a->wants_checkpoint, 1); break;
-    default: break;
-    }
-    agent_arm(a);
-}
-
 static void on_shared_memory(struct agent_io *io, const agent_to *m)
 {
     if (io->shm && m->msg_case == GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED) {
@@ -606,12 +558,8 @@ static bool dispatch(struct agent_io *io, agent_to *m)
     struct agent *a = io->agent;
     switch (m->msg_case) {
     case GRADB__V1__TO_TRAINER__MSG_FETCH:
-    case GRADB__V1__TO_TRAINER__MSG_STATS: on_request(io, m); return true;
-    case GRADB__V1__TO_TRAINER__MSG_WATCH_PLAN:
-        pthread_mutex_lock(&a->lock);
-        agent_watch_set(a, m);
-        pthread_mutex_unlock(&a->lock);
-        return true;
+    case GRADB__V1__TO_TRAINER__MSG_STATS:
+    case GRADB__V1__TO_TRAINER__MSG_COMMAND: on_request(io, m); return true;
     case GRADB__V1__TO_TRAINER__MSG_WATCH_COST:
         on_cost_request(io, m->watch_cost->request);
         return false;
@@ -621,11 +569,12 @@ static bool dispatch(struct agent_io *io, agent_to *m)
     case GRADB__V1__TO_TRAINER__MSG_DETACH: on_detach(io); return false;
     case GRADB__V1__TO_TRAINER__MSG_SHM_MAPPED:
     case GRADB__V1__TO_TRAINER__MSG_SHM_RELEASE: on_shared_memory(io, m); return false;
-    default:
+    default: {
         pthread_mutex_lock(&a->lock);
-        on_control(a, m);
+        bool kept = agent_control(a, m);
         pthread_mutex_unlock(&a->lock);
-        return false;
+        return kept;
+    }
     }
 }
 

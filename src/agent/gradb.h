@@ -9,8 +9,15 @@
  * back at any time. libgradb never exits, prints, raises a signal or installs a handler; on a fault
  * of its own it disarms itself and says why in gradb_error().
  *
- * Threads: one training thread calls these functions; the network runs in a thread of libgradb's
- * own. Every function accepts a NULL handle and does nothing.
+ * Threads: the functions are for the thread that trains. That need not be the same one all the
+ * time: where an engine runs hooks on threads of its own while the thread that started it waits,
+ * those may call. When several come at once they go one after the other, and while one of them
+ * stands the others wait. gradb_scalar, gradb_log, gradb_event, gradb_timing, gradb_error,
+ * gradb_wants and gradb_is_connected wait for nobody. Only gradb_close must be the last call. The
+ * network runs in a thread of libgradb's own. Hold no lock that the source (struct gradb_source)
+ * needs when you call a function in which the training may stand.
+ *
+ * Every function accepts a NULL handle and does nothing.
  *
  * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
  * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL), GRADB_THREADS (that compute
@@ -37,7 +44,7 @@ extern "C" {
 #endif
 
 #define GRADB_VERSION_MAJOR 1 /* of this interface; GRADB_API functions are only ever added */
-#define GRADB_VERSION_MINOR 0
+#define GRADB_VERSION_MINOR 1
 #define GRADB_MAX_RANK      32
 
 /* `armed` is the only public word: not 0 while the debugger wants to hear of every node. It may
@@ -107,6 +114,7 @@ typedef struct gradb_frame { /* innermost first */
     const char *file;
     int line;
     const char *function;
+    bool library; /* of a framework: shown on request only */
 } gradb_frame;
 
 typedef struct gradb_node_info { /* everything is copied */
@@ -131,10 +139,100 @@ typedef struct gradb_options {
     const char *program; /* the process's name when NULL */
     const char *graph;   /* name of the graph; "main" when NULL */
     int rank;
-    int world_size;      /* 0 means 1 */
-    const char *address; /* GRADB_ADDRESS or the default when NULL */
-    const char *token;   /* GRADB_TOKEN when NULL */
+    int world_size;                    /* 0 means 1 */
+    const char *address;               /* GRADB_ADDRESS or the default when NULL */
+    const char *token;                 /* GRADB_TOKEN when NULL */
+    const struct gradb_source *source; /* copied; NULL: every value is bound or told */
 } gradb_options;
+
+/* ---- what an eager framework adds --------------------------------------------------------------
+ * There nothing has a place of its own: outputs live as long as somebody refers to them, parameters
+ * move, values lie on a device. Instead of telling all places all the time, the program is asked
+ * when the debugger wants to look. */
+
+/* The figures of gradb.v1's Stats and Difference, by the names and with the meaning they have
+ * there. */
+typedef struct gradb_stats {
+    uint64_t count, nan, pos_inf, neg_inf, zero, neg_zero, positive, negative, denormal;
+    double min, max, mean, abs_mean, sum_sq, std;
+    uint64_t in_range[16];
+    bool has_previous; /* what follows is known */
+    double mean_abs_delta, max_abs_delta, mean_abs_previous, dot, sum_sq_previous, mean_delta,
+        sum_sq_delta;
+    uint64_t mismatch, unpaired;
+    uint64_t *histogram; /* of the caller: one place per bin, to be filled; NULL: none wanted */
+} gradb_stats;
+
+typedef struct gradb_stats_wanted {
+    int range_count;                   /* 0 ... 16 */
+    double range_lo[16], range_hi[16]; /* both ends inside */
+    bool against_previous, equal_nan;
+    double rtol, atol;
+    unsigned bins; /* 0: no histogram */
+    double bins_lo, bins_hi;
+} gradb_stats_wanted;
+
+typedef enum gradb_answer {
+    GRADB_OK = 0,
+    GRADB_NO_VALUE,    /* not computed yet, gone, not kept */
+    GRADB_UNSUPPORTED, /* sparse, quantised, ... */
+    GRADB_FAILED
+} gradb_answer;
+
+#define GRADB_WHY 160 /* bytes of a reason, with its NUL */
+
+/* One item of a slice as Python writes it: x[start], x[start:stop:step], x[...], x[None]. */
+typedef enum gradb_slice_kind {
+    GRADB_SLICE_INDEX = 0,
+    GRADB_SLICE_RANGE = 1,
+    GRADB_SLICE_ELLIPSIS = 2,
+    GRADB_SLICE_NEWAXIS = 3
+} gradb_slice_kind;
+typedef struct gradb_slice_item {
+    gradb_slice_kind kind;
+    bool has_start, has_stop;  /* of a range */
+    int64_t start, stop, step; /* step is not 0, and may be negative */
+} gradb_slice_item;
+
+/*
+ * Asked on the thread that is inside a function of libgradb, the one that stands while the training
+ * stands; never twice at a time, and with no lock of libgradb held. Any slot may be NULL.
+ *
+ * A source may call libgradb: to say something (gradb_scalar, gradb_log, gradb_event), to add,
+ * publish or bind nodes, to ask (gradb_wants, gradb_error). What the training calls as it goes
+ * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_sync, gradb_wait, gradb_close) does
+ * nothing there. It must not leave by longjmp or an exception.
+ */
+typedef struct gradb_source {
+    void *ctx;
+    /* Where the value of a slot that is not bound lies now, in host memory; *step: whose value it
+     * is, -1 unknown. The value stays readable until `release`, shape and strides until the next
+     * call. A value on a device is copied by this call. Not asked for a slot whose value of this
+     * step was copied when its node had run. */
+    gradb_answer (*locate)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                           gradb_tensor *ret, int64_t *step, char why[GRADB_WHY]);
+    /* Nothing that `locate` has told is read any more. */
+    void (*release)(void *ctx);
+    /* Statistics computed where the value lies; *ret is zero but for `histogram`, *what gets type
+     * and shape. GRADB_UNSUPPORTED: locate it, libgradb computes. */
+    gradb_answer (*stats)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                          const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
+                          char why[GRADB_WHY]);
+    /* The nodes whose value at the end of each step shall be kept for the next one by the source
+     * (libgradb keeps those whose slots are bound). Replaces the set. Called at a stop, at a step's
+     * begin or end, and in gradb_sync; values are kept after gradb_step_end. */
+    void (*keep)(void *ctx, const gradb_node *nodes, size_t count);
+    /* A request in words that only the program can carry out: `name` says what ("overflow",
+     * "rerun", "timing", ...), `args` how. *reply: text, JSON where the caller wants it; valid
+     * until the next call. `node` 0: none. */
+    gradb_answer (*command)(void *ctx, const char *name, const char *args, gradb_node node,
+                            const char **reply, char why[GRADB_WHY]);
+    /* As locate, of a slice of the value: so that a value on a device need not be copied whole.
+     * GRADB_UNSUPPORTED: locate it, libgradb cuts. */
+    gradb_answer (*locate_part)(void *ctx, gradb_node node, unsigned slot, bool previous,
+                                const gradb_slice_item *items, size_t count, gradb_tensor *ret,
+                                int64_t *step, char why[GRADB_WHY]);
+} gradb_source;
 
 /* NULL when GRADB_DISABLE is set or memory is short: go on without. options may be NULL. */
 GRADB_API gradb *gradb_open(const gradb_options *options);
@@ -177,7 +275,8 @@ static inline void gradb_did(gradb *g, gradb_node node)
     }
 }
 /* The same for values that do not outlive the call, one tensor per slot: an eager framework's.
- * They are copied when the debugger wants to look at them later. */
+ * They are copied when the debugger wants to look at them later. A tensor with data NULL lies
+ * elsewhere: the source is asked for it. */
 GRADB_API void gradb_did_with_slow(gradb *g, gradb_node node, const gradb_tensor *outputs,
                                    size_t count);
 static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor *outputs,
@@ -189,6 +288,30 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 }
 /* Stops here and shows `why`, when a debugger is connected. */
 GRADB_API void gradb_stop(gradb *g, const char *why);
+
+/* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out by a
+ * program that has a source. */
+enum { GRADB_WANT_RUN = 1, GRADB_WANT_VALUE = 2 };
+GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
+/* Publishes, and waits until the debugger has taken in all that was published and what it now wants
+ * of it is known here: after this a new node's first run is watched. False: no debugger is there.
+ */
+GRADB_API bool gradb_sync(gradb *g);
+/* Something worth knowing: kind "skipped-step", "loss-scale", "graph-changed", "warning". */
+GRADB_API void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node);
+
+/* Where the time of the step that ends went, in seconds; negative: not known. */
+typedef struct gradb_op_time {
+    gradb_node node;
+    uint32_t calls;
+    double seconds;
+} gradb_op_time;
+typedef struct gradb_times {
+    double total, data, forward, backward, optimizer, gap;
+    const gradb_op_time *ops; /* the slowest, where they were measured */
+    size_t op_count;
+} gradb_times;
+GRADB_API void gradb_timing(gradb *g, const gradb_times *times);
 
 /* Named values of the step: "loss", "lr", "epoch", "batch". */
 GRADB_API void gradb_scalar(gradb *g, const char *name, double value);

@@ -24,12 +24,20 @@ enum gd_event_type {
     GD_EV_LOST,
     GD_EV_SELECTED,    /* another session became current */
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
+    GD_EV_EVENT,       /* note: something worth knowing happened in the training */
+};
+struct gd_note {
+    const char *kind; /* "skipped-step", "loss-scale", "graph-changed", "warning", ... */
+    const char *text; /* one line, "" when the kind says it all */
+    int64_t step;     /* 0 before the first */
+    gd_node_id node;  /* GD_NO_NODE: none */
 };
 struct gd_event {
     enum gd_event_type type;
     struct gd_session *session;
     const char *text;
     const struct gd_hit *hit;
+    const struct gd_note *note; /* GD_EV_EVENT */
 };
 typedef void (*gd_observer_fn)(void *ctx, const struct gd_event *event);
 

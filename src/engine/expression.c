@@ -3,7 +3,7 @@
  * An expression is kept as a program for a stack: operands first, the operator behind them. So
  * evaluating needs neither recursion nor memory, and "a or b or c" is seen at a glance.
  */
-#include "engine/expression.h"
+#include "engine/expression_impl.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -16,49 +16,7 @@
 #include "engine/similar.h"
 
 #define TEXT_MAX     4096
-#define DEPTH_MAX    256 /* nested levels, and operands that wait for their operator */
-#define NAME_LONGEST 63  /* of a number of the training */
-
-enum code {
-    OP_NUMBER,
-    OP_FIGURE,
-    OP_NAMED,
-    OP_STEP,
-    OP_NEGATE,
-    OP_NOT,
-    OP_ABS,
-    OP_SQRT,
-    OP_LOG,
-    OP_LOG10,
-    OP_EXP,
-    /* two operands from here on */
-    OP_ADD,
-    OP_SUBTRACT,
-    OP_MULTIPLY,
-    OP_DIVIDE,
-    OP_MIN,
-    OP_MAX,
-    OP_COMPARE,
-    OP_AND,
-    OP_OR,
-};
-
-struct op {
-    enum code code;
-    union {
-        double number;
-        enum gd_statistic figure;
-        enum gd_comparison compare;
-        const char *name; /* owned by the expression */
-    };
-};
-
-struct gd_expr {
-    char *text;
-    struct op *op;
-    size_t count;
-    size_t cap;
-};
+#define NAME_LONGEST 63 /* of a number of the training */
 
 struct parser {
     const char *text;
@@ -136,25 +94,6 @@ static bool take(struct parser *parser, const char *sign)
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-static double calculate(enum code code, double a, double b)
-{
-    switch (code) {
-    case OP_NEGATE: return -a;
-    case OP_ABS: return fabs(a);
-    case OP_SQRT: return sqrt(a);
-    case OP_LOG: return log(a);
-    case OP_LOG10: return log10(a);
-    case OP_EXP: return exp(a);
-    case OP_ADD: return a + b;
-    case OP_SUBTRACT: return a - b;
-    case OP_MULTIPLY: return a * b;
-    case OP_DIVIDE: return a / b;
-    case OP_MIN: return a < b ? a : b;
-    case OP_MAX: return a > b ? a : b;
-    default: return NAN;
-    }
-}
-
 static int emit(struct parser *parser, struct op op)
 {
     struct gd_expr *expr = parser->expr;
@@ -185,11 +124,17 @@ static int emit_code(struct parser *parser, enum code code)
     return emit(parser, (struct op){.code = code});
 }
 
-static int emit_name(struct parser *parser, const char *name, size_t len)
+#define PREVIOUS "prev("
+
+static int emit_name(struct parser *parser, const char *name, size_t len, bool previous)
 {
-    char *copy = strndup(name, len);
+    char text[NAME_LONGEST + sizeof PREVIOUS + 1];
+    char *copy;
     int rc;
 
+    snprintf(text, sizeof text, "%s%.*s%s", previous ? PREVIOUS : "", (int)len, name,
+             previous ? ")" : "");
+    copy = strdup(text);
     if (!copy)
         return gd_fail(parser->err, GD_ENOMEM, "out of memory for an expression");
     rc = emit(parser, (struct op){.code = OP_NAMED, .name = copy});
@@ -355,6 +300,43 @@ static bool is_keyword(const char *word)
     return false;
 }
 
+/* A name in double quotes, which begins at *from. */
+static int take_quoted(struct parser *parser, size_t *from, size_t *len)
+{
+    *from = parser->at + 1;
+    const char *end = memchr(parser->text + *from, '"', parser->end - *from);
+    *len = end ? (size_t)(end - parser->text) - *from : 0;
+
+    if (!end)
+        return fault(parser, *from - 1, "a '\"' is not closed");
+    if (!*len || *len > NAME_LONGEST)
+        return fault(parser, *from - 1, "a name has 1 to %d letters", NAME_LONGEST);
+    parser->at = *from + *len + 1;
+    return GD_OK;
+}
+
+/* prev(NAME): what a number of the training was in the step before. */
+static int parse_previous(struct parser *parser)
+{
+    size_t open = parser->at, at, len;
+    int rc;
+
+    take(parser, "(");
+    if (look(parser) == '"') {
+        rc = take_quoted(parser, &at, &len);
+        if (rc)
+            return rc;
+    } else {
+        at = parser->at;
+        len = word_length(parser, at);
+        if (!len || len > NAME_LONGEST)
+            return fault(parser, at, "prev wants the name of a number of the training: prev(lr)");
+        parser->at += len;
+    }
+    rc = close_paren(parser, open);
+    return rc ? rc : emit_name(parser, parser->text + at, len, true);
+}
+
 static int parse_word(struct parser *parser)
 {
     size_t at = parser->at, len = word_length(parser, at);
@@ -372,6 +354,8 @@ static int parse_word(struct parser *parser)
     }
     if (find_function(word, &function) && look(parser) == '(')
         return parse_arguments(parser, function);
+    if (strcmp(word, "prev") == 0 && look(parser) == '(')
+        return parse_previous(parser);
     enum gd_statistic figure = gd_statistic_find(word, "");
     if (look(parser) == '(')
         return fault(parser, parser->at,
@@ -390,21 +374,7 @@ static int parse_word(struct parser *parser)
                          : "a figure or a number is missing before \"%s\"",
                      word);
     int rc = unknown_word(parser, at, word);
-    return rc ? rc : emit_name(parser, word, len);
-}
-
-static int parse_quoted(struct parser *parser)
-{
-    size_t from = parser->at + 1;
-    const char *end = memchr(parser->text + from, '"', parser->end - from);
-    size_t len = end ? (size_t)(end - parser->text) - from : 0;
-
-    if (!end)
-        return fault(parser, from - 1, "a '\"' is not closed");
-    if (!len || len > NAME_LONGEST)
-        return fault(parser, from - 1, "a name has 1 to %d letters", NAME_LONGEST);
-    parser->at = from + len + 1;
-    return emit_name(parser, parser->text + from, len);
+    return rc ? rc : emit_name(parser, word, len, false);
 }
 
 static int parse_atom(struct parser *parser)
@@ -416,8 +386,11 @@ static int parse_atom(struct parser *parser)
         return parse_number(parser);
     if (is_word(c, true))
         return parse_word(parser);
-    if (c == '"')
-        return parse_quoted(parser);
+    if (c == '"') {
+        size_t len;
+        int rc = take_quoted(parser, &at, &len);
+        return rc ? rc : emit_name(parser, parser->text + at, len, false);
+    }
     if (take(parser, "(")) {
         int rc = enter(parser);
         if (!rc)
@@ -660,6 +633,17 @@ size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max)
     return count;
 }
 
+bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER])
+{
+    size_t len = strlen(name), before = sizeof PREVIOUS - 1;
+
+    if (strncmp(name, PREVIOUS, before) != 0 || name[len - 1] != ')')
+        return false;
+    if (number)
+        snprintf(number, GD_EXPR_NUMBER, "%.*s", (int)(len - before - 1), name + before);
+    return true;
+}
+
 /* x < 5 is 5 > x */
 static enum gd_comparison turned(enum gd_comparison compare)
 {
@@ -711,90 +695,4 @@ size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, 
         ret[count++] = found;
     }
     return count;
-}
-
-/* ---- evaluation ---------------------------------------------------------------------------- */
-
-struct value {
-    double number;  /* when error is 0 */
-    unsigned error; /* why it is not known */
-};
-
-bool gd_compare(double a, enum gd_comparison compare, double b)
-{
-    switch (compare) {
-    case GD_CMP_GT: return a > b;
-    case GD_CMP_GE: return a >= b;
-    case GD_CMP_LT: return a < b;
-    case GD_CMP_LE: return a <= b;
-    case GD_CMP_EQ: return a == b;
-    case GD_CMP_NE: return a != b;
-    }
-    return false;
-}
-
-static struct value known(double number)
-{
-    return (struct value){number, isnan(number) ? GD_HIT_NO_FIGURE : 0U};
-}
-
-static struct value operand(const struct op *op, const struct gd_observation *seen)
-{
-    struct value value = {0, 0};
-
-    if (op->code == OP_FIGURE)
-        gd_statistic_value(op->figure, seen, &value.number, &value.error);
-    else if (op->code == OP_STEP)
-        value.number = (double)seen->step;
-    else if (op->code == OP_NUMBER)
-        value.number = op->number;
-    else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number))
-        value.error = GD_HIT_NO_VALUE;
-    else if (isnan(value.number))
-        value.error = GD_HIT_NAN; /* a loss that is NaN */
-    return value.error ? value : known(value.number);
-}
-
-/* One operand that decides is enough: false for "and", true for "or". */
-static struct value logic(struct value a, struct value b, bool decides)
-{
-    if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides))
-        return known(decides);
-    return a.error | b.error ? (struct value){0, a.error | b.error} : known(!decides);
-}
-
-static struct value apply(const struct op *op, struct value a, struct value b)
-{
-    if (op->code == OP_AND || op->code == OP_OR)
-        return logic(a, b, op->code == OP_OR);
-    if (a.error | b.error)
-        return (struct value){0, a.error | b.error};
-    if (op->code == OP_NOT)
-        return known(a.number == 0);
-    if (op->code == OP_COMPARE)
-        return known(gd_compare(a.number, op->compare, b.number));
-    return known(calculate(op->code, a.number, b.number));
-}
-
-enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
-                               unsigned *error)
-{
-    struct value stack[DEPTH_MAX];
-    size_t depth = 0;
-
-    for (size_t i = 0; i < expr->count; i++) {
-        const struct op *op = &expr->op[i];
-        if (op->code < OP_NEGATE) {
-            stack[depth++] = operand(op, seen);
-        } else if (op->code < OP_ADD) {
-            stack[depth - 1] = apply(op, stack[depth - 1], (struct value){0, 0});
-        } else {
-            depth--;
-            stack[depth - 1] = apply(op, stack[depth - 1], stack[depth]);
-        }
-    }
-    *error = stack[0].error;
-    if (stack[0].error)
-        return GD_UNKNOWN;
-    return stack[0].number != 0 ? GD_TRUE : GD_FALSE;
 }

@@ -10,13 +10,15 @@
  *   product = unary { ("*" | "/") unary }
  *   unary   = ["-"] atom
  *   atom    = NUMBER | "infinity" | "step" | NAME | "(" or ")"
+ *           | "prev" "(" NAME ")"
  *           | FIGURE ["(" ("cur" | "prev" | "cur-prev") ")"]
  *           | ("abs" | "sqrt" | "log" | "log10" | "exp") "(" or ")"
  *           | ("min" | "max") "(" or "," or ")"
  *
  * FIGURE is a name of gd_statistic_find that needs no range ("inf" is the number of elements that
  * are infinite); NAME a named number of the training, "loss", "lr", in double quotes when it is
- * more than letters, digits, "_" and "." or much like a figure's name.
+ * more than letters, digits, "_" and "." or much like a figure's name; prev(NAME) what it was in
+ * the step before.
  *
  * Logic has three values: what cannot be known is "unknown", unknown || true is true, unknown &&
  * false is false. A number that is not a comparison is true when it is not 0. What arithmetic
@@ -46,8 +48,12 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
 /* Each figure that occurs, once, in order of occurrence, for showing actual values. */
 size_t gd_expr_figures(const struct gd_expr *expr, enum gd_statistic *ret, size_t max);
 
-/* Each named number of the training that occurs, once. They live as long as expr. */
+/* Each named number of the training that occurs, once; "prev(NAME)" is one of its own. They live as
+ * long as expr. */
 size_t gd_expr_names(const struct gd_expr *expr, const char **ret, size_t max);
+/* Whether such a name is "prev(NAME)"; then NAME is copied to `number`, unless that is NULL. */
+#define GD_EXPR_NUMBER 64
+bool gd_expr_previous(const char *name, char number[GD_EXPR_NUMBER]);
 
 /* An expression is "simple" when it is one comparison of a figure with a number, or several joined
  * by || (a figure alone is compared with 0): then a process that knows no expressions can tell when

@@ -70,7 +70,7 @@ static bool same_frames(const struct graph_stack *have, const struct gd_frame *f
         const struct gd_frame *a = &have->frames[i];
         const struct gd_frame *b = &frames[i];
 
-        if (a->line != b->line || a->is_title != b->is_title ||
+        if (a->line != b->line || a->is_title != b->is_title || a->library != b->library ||
             strcmp(a->file, text_of(b->file)) != 0 ||
             strcmp(a->function, text_of(b->function)) != 0 ||
             strcmp(a->code, text_of(b->code)) != 0) {
@@ -93,6 +93,7 @@ static int copy_frame(struct gd_graph *graph, struct gd_frame *out, const struct
     }
     out->line = in->line;
     out->is_title = in->is_title;
+    out->library = in->library;
     return rc;
 }
 
@@ -178,6 +179,30 @@ const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, u
     }
     *count = stack->frame_count;
     return stack->frames;
+}
+
+bool gd_frame_is_library(const struct gd_frame *frame)
+{
+    return frame->library || strstr(frame->file, "site-packages") ||
+           strstr(frame->file, "dist-packages");
+}
+
+const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
+{
+    uint32_t count = 0;
+    const struct gd_frame *frames = gd_graph_stack(graph, node, &count);
+    const struct gd_frame *found = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (frames[i].is_title || frames[i].file[0] == '\0') {
+            continue;
+        }
+        if (!gd_frame_is_library(&frames[i])) {
+            return &frames[i];
+        }
+        found = found ? found : &frames[i];
+    }
+    return found;
 }
 
 /* `path` ends in `file`, and what is before it ends a directory. */

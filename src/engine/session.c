@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/session.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,9 @@ static bool resume_silently(struct gd_session *session)
     impl->resuming = true;
     impl->has_deferred = false;
     resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
+    if (resumed && impl->interrupt_at && !impl->has_deferred) { /* any stop ends what was asked */
+        session->target->ops->interrupt_at(session->target, impl->interrupt_at, NULL);
+    }
     impl->resuming = false;
     return resumed;
 }
@@ -342,6 +346,7 @@ static void announce_stop(struct gd_session *session, enum breakpoint_verdict ve
         session->stop.reason = GD_STOP_INTERRUPT;
     }
     session->interrupt_asked = false;
+    session->impl->interrupt_at = 0;
     session->stop.sequence++;
     if (node != GD_NO_NODE) {
         session->current = node;
@@ -488,6 +493,69 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     session->scalar[i].step = step;
     session_history_scalar(session, session->scalar[i].name, value, step);
     emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
+}
+
+#define MAX_KIND 63  /* bytes of an event's kind */
+#define MAX_NOTE 400 /* and of its text */
+
+void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
+                         int64_t step, gd_node_id node)
+{
+    char kept_kind[MAX_KIND + 1], kept_text[MAX_NOTE + 1], line[MAX_KIND + MAX_NOTE + 64];
+    struct gd_note note = {.kind = kept_kind, .text = kept_text, .step = step, .node = node};
+    struct gd_event event = {.type = GD_EV_EVENT, .session = session, .note = &note};
+
+    if (has_ended(session)) {
+        return;
+    }
+    copy_text(kept_kind, sizeof(kept_kind), kind && kind[0] ? kind : "event");
+    copy_text(kept_text, sizeof(kept_text), text);
+    snprintf(line, sizeof(line), "%s at step %lld%s%s", kept_kind, (long long)step,
+             kept_text[0] ? ": " : "", kept_text);
+    gd_session_on_log(session, line);
+    gd_debugger_emit(session->debugger, &event);
+}
+
+static double known_time(double seconds)
+{
+    return isfinite(seconds) && seconds >= 0 ? seconds : -1;
+}
+
+/* A part that is not known in one step is not known in the sum. */
+static double add_time(double sum, double seconds)
+{
+    return sum < 0 || seconds < 0 ? -1 : sum + seconds;
+}
+
+void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times)
+{
+    struct gd_step_times *last = &session->step_times, *sum = &session->step_times_sum;
+    int count = times->op_count < GD_MAX_OP_TIMES ? times->op_count : GD_MAX_OP_TIMES;
+
+    if (has_ended(session)) {
+        return;
+    }
+    *last = *times;
+    last->step = times->step > 0 ? times->step : 1; /* 0 means that none came */
+    last->total = known_time(times->total);
+    last->data = known_time(times->data);
+    last->forward = known_time(times->forward);
+    last->backward = known_time(times->backward);
+    last->optimizer = known_time(times->optimizer);
+    last->gap = known_time(times->gap);
+    last->op_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (known_time(times->op[i].seconds) >= 0) {
+            last->op[last->op_count++] = times->op[i];
+        }
+    }
+    sum->step++;
+    sum->total = add_time(sum->total, last->total);
+    sum->data = add_time(sum->data, last->data);
+    sum->forward = add_time(sum->forward, last->forward);
+    sum->backward = add_time(sum->backward, last->backward);
+    sum->optimizer = add_time(sum->optimizer, last->optimizer);
+    sum->gap = add_time(sum->gap, last->gap);
 }
 
 void gd_session_on_log(struct gd_session *session, const char *text)

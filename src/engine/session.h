@@ -61,6 +61,7 @@ struct gd_peer { /* what the process said of itself; empty strings when it did n
     int64_t pid;       /* 0 unknown */
     int rank;          /* 0 when single */
     int world_size;    /* 1 when single */
+    char job[64];      /* the same for all ranks of one job; "" when unknown */
 };
 
 struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
@@ -73,6 +74,20 @@ struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
     bool has_before;
 };
 #define GD_MAX_SCALARS 64
+
+/* Where the time of a step went, by the trainer's clock: seconds, negative when not known. */
+struct gd_op_time {
+    gd_node_id node;
+    uint32_t calls;
+    double seconds;
+};
+#define GD_MAX_OP_TIMES 64
+struct gd_step_times {
+    int64_t step; /* 0: none came yet */
+    double total, data, forward, backward, optimizer, gap;
+    struct gd_op_time op[GD_MAX_OP_TIMES]; /* the slowest first */
+    int op_count;
+};
 
 struct gd_timing {       /* seconds; of this session, by the debugger's clock */
     double connected_at; /* seconds since the epoch */
@@ -114,6 +129,7 @@ struct gd_hit {
     const struct gd_condition *kind; /* NULL: an expression, or told by a process with no more than
                                         the wire number */
     char expression[96];             /* of the watchpoint, when kind is NULL; else "" */
+    char event[16];                  /* of a catchpoint: what it stands for; else "" */
     bool traced;                     /* the watchpoint only reports */
     bool is_scalar;                  /* node_name is the name of a number of the training */
     int64_t step;
@@ -138,6 +154,8 @@ struct gd_session {
     struct gd_scalar scalar[GD_MAX_SCALARS];
     int scalar_count;
     struct gd_timing timing;
+    struct gd_step_times step_times;     /* of the last step that told */
+    struct gd_step_times step_times_sum; /* of all that told: op stays empty, step counts them */
     struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
     size_t hit_count;
     size_t hits_dropped;
@@ -173,6 +191,11 @@ void gd_session_on_running(struct gd_session *session);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
+/* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear
+ * of it, and a `catch` of that kind stops the run. */
+void gd_session_on_event(struct gd_session *session, const char *kind, const char *text,
+                         int64_t step, gd_node_id node);
+void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times);
 /* Values of a plan (struct gd_watch_plan) have come: every watchpoint that covers them is judged,
  * hits are reported. Returns whether the training is to stop here; `why` then says so in a line (at
  * most size bytes). A report that came in parts: once for each part; the answer counts for all. */

@@ -23,6 +23,7 @@ struct gd_session_impl {
     char run_name[512];
     struct gd_stop run_from; /* where it began */
     bool has_run;
+    int64_t interrupt_at; /* a stop was asked for at the end of this step; 0 none */
     bool resuming; /* inside a silent resume: a stop that comes now is dealt with by the loop there
                     */
     bool rechecking; /* asked to evaluate again where it stands: the next stop passes no breakpoint

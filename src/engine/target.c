@@ -109,6 +109,45 @@ int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
     return rc;
 }
 
+int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err)
+{
+    struct gd_session *session = target->session;
+    int rc;
+
+    if (!target->ops->interrupt_at || !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
+        return unsupported(target, "be told to stop at the end of a step to come", err);
+    }
+    if (step < 1) {
+        return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
+                       (long long)step);
+    }
+    rc = need_live(target, "interrupt", err);
+    if (rc) {
+        return rc;
+    }
+    if (session && session->state == GD_STOPPED) {
+        return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
+    }
+    rc = target->ops->interrupt_at(target, step, err);
+    if (rc == GD_OK && session && session->state != GD_STOPPED) {
+        session->impl->interrupt_at = step;
+    }
+    return rc;
+}
+
+int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                      gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    int rc;
+
+    if (!target->ops->command || !(target->capabilities & GD_CAN_COMMAND)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "a %s target has no command '%.60s' of its own",
+                       target->ops->kind, name);
+    }
+    rc = need_stop(target, name, err);
+    return rc ? rc : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
+}
+
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err)
 {

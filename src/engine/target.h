@@ -101,6 +101,8 @@ struct gd_plan_cost {
     size_t item_count;
     uint64_t wait_ns, reports, report_bytes;
 };
+/* The words that the training program answers a command with; text is borrowed. */
+typedef void (*gd_command_fn)(void *ctx, const char *text, const struct gd_err *err);
 typedef void (*gd_watch_costs_fn)(void *ctx, const struct gd_plan_cost *costs, size_t count,
                                   const struct gd_err *err);
 
@@ -120,6 +122,8 @@ enum gd_capability {
     GD_CAN_WATCH = 1 << 11,        /* watch_plan: at the end of the step */
     GD_CAN_WATCH_EXACT = 1 << 12,  /* before the next node runs */
     GD_CAN_WATCH_SCALAR = 1 << 13, /* items with a scalar */
+    GD_CAN_COMMAND = 1 << 14,
+    GD_CAN_INTERRUPT_AT = 1 << 15, /* interrupt_at */
 };
 
 struct gd_target_ops {
@@ -127,6 +131,13 @@ struct gd_target_ops {
     int (*resume)(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
     /* Stop as soon as possible; the stop is reported later. */
     int (*interrupt)(struct gd_target *target, struct gd_err *err);
+    /* Stop at the end of this step, or of the first one after it that is not over yet. */
+    int (*interrupt_at)(struct gd_target *target, int64_t step, struct gd_err *err);
+    /* Something that only the training program knows how to do: "overflow", "rerun", ...; args is
+     * not NULL, node may be GD_NO_NODE. Only while stopped; one that runs on is answered with
+     * GD_ESTATE. */
+    int (*command)(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                   gd_command_fn fn, void *ctx, struct gd_err *err);
     /* Replaces the set of nodes whose completion stops the run. */
     int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                            struct gd_err *err);
@@ -169,6 +180,9 @@ struct gd_target {
  * not allow it (resume and fetch want a stop; interrupt wants a run). */
 int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
 int gd_target_interrupt(struct gd_target *target, struct gd_err *err);
+int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err);
+int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                      gd_command_fn fn, void *ctx, struct gd_err *err);
 int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                               struct gd_err *err);
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,

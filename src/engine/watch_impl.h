@@ -15,6 +15,10 @@
 
 #define WATCH_PLAN_ITEMS   20000
 #define WATCH_MAX_TRIGGERS 12 /* of one watchpoint */
+/* While the graph grows, a plan of so many items gets no more, so that what the target has need not be
+ * sent again with each part; when a class has come to so many plans, they are joined. */
+#define WATCH_SEALED_ITEMS 64
+#define WATCH_SEALED_PLANS 64
 
 enum watch_mode {
     WATCH_MODE_NONE,    /* cannot be evaluated in this session: cover.problem */
@@ -127,7 +131,7 @@ struct watch_plan {
     bool known;               /* the target has one of that number */
     bool sent;                /* and it is this one */
     struct watch_item *items; /* by node and slot, scalars last */
-    size_t count, cap;
+    size_t count, cap, room;
 };
 
 #define WATCH_BUCKETS 1024
@@ -141,6 +145,7 @@ struct gd_watching {
     bool building;
     int judging; /* > 0: nothing may be built now */
     bool stale;  /* to be built when the judging is over */
+    bool growing; /* the graph grew while the training runs: little is to be told anew */
     bool warned_memory, warned_push;
     struct watch_cover *covers; /* by number */
     size_t cover_count;
@@ -191,8 +196,9 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
 /* Covers of a node: returns how many; *ret is borrowed. */
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret);
 bool watching_is_excluded(const struct gd_watching *w, gd_node_id node);
-/* Whether a slot has numbers, or may have. */
-bool watching_slot_ok(const struct gd_graph *graph, gd_node_id node, uint32_t slot);
+/* Whether a slot has numbers, or may have. A program that computes statistics itself names the type of
+ * every slot that has. */
+bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot);
 
 /* ---- watch_merge.c ------------------------------------------------------------------------- */
 

@@ -25,11 +25,15 @@ static bool number_of(void *ctx, const char *name, double *ret)
         *ret = (double)numbers->step;
         return true;
     }
+    char number[GD_EXPR_NUMBER];
+    bool previous = gd_expr_previous(name, number);
     for (int i = 0; i < numbers->session->scalar_count; i++) {
-        if (strcmp(numbers->session->scalar[i].name, name) == 0) {
-            *ret = numbers->session->scalar[i].value;
-            return true;
-        }
+        const struct gd_scalar *scalar = &numbers->session->scalar[i];
+        if (strcmp(scalar->name, previous ? number : name) != 0)
+            continue;
+        bool of_this_step = scalar->step >= numbers->step; /* else nothing came since */
+        *ret = previous && of_this_step ? scalar->before : scalar->value;
+        return !previous || !of_this_step || scalar->has_before;
     }
     return false;
 }
@@ -89,10 +93,12 @@ static void say_why(struct watch_judging *judging, const struct gd_watchpoint *w
     if (!judging->why || !judging->size || judging->stop)
         return;
     snprintf(what, sizeof what, "%.60s",
-             watch->condition ? watch->condition->abbr : gd_expr_text(watch->expr));
+             watch->event       ? watch->event
+             : watch->condition ? watch->condition->abbr
+                                : gd_expr_text(watch->expr));
     if (hit->node == GD_NO_NODE)
-        snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s", watch->number, what,
-                 hit->node_name);
+        snprintf(judging->why, judging->size, "%s %d (%s) on %s",
+                 watch->event ? "catchpoint" : "watchpoint", watch->number, what, hit->node_name);
     else
         snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s:%u", watch->number, what,
                  hit->node_name, hit->slot);
@@ -110,6 +116,8 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
     hit.condition = watch->condition ? watch->condition->wire : GD_WIRE_OWN;
     if (watch->expr)
         snprintf(hit.expression, sizeof hit.expression, "%s", gd_expr_text(watch->expr));
+    if (watch->event)
+        snprintf(hit.event, sizeof hit.event, "%s", watch->event);
     hit.step = judging->step;
     hit.stop_sequence = judging->stop_sequence;
     hit.error = verdict->outcome == GD_NOT_CHECKED ? verdict->error : 0;
@@ -134,6 +142,8 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
                         const struct watch_place *place, struct watch_memory *memory,
                         const struct gd_verdict *verdict)
 {
+    if (place && place->scalar && verdict->error == GD_HIT_NO_PREVIOUS)
+        return; /* a number that came for the first time has changed from nothing */
     cover->watch->unclear++;
     if (memory->told == verdict->error && !judging->recheck)
         return;

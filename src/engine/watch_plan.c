@@ -66,7 +66,7 @@ static bool add_node(struct build *b, gd_node_id node)
     if (!set)
         return false;
     for (uint32_t slot = 0; slot < info.output_count; slot++)
-        if (watching_slot_ok(w->session->graph, node, slot) &&
+        if (watching_slot_ok(w->session, node, slot) &&
             !add_tensor(b, node, slot, NULL, set))
             return false;
     return true;
@@ -180,17 +180,36 @@ static bool is_class(const struct watch_plan *plan, bool exact, bool hold, uint3
     return plan->exact == exact && plan->hold == hold && plan->layer == layer;
 }
 
-/* The plan of that class with room. */
+/* How many items the plan may have. While the graph grows, the plans before keep theirs: new items
+ * go behind them. */
+static size_t room_of(const struct gd_watching *w, const struct watch_plan *plan)
+{
+    size_t room = WATCH_PLAN_ITEMS, plans = 0;
+    if (!w->growing)
+        return room;
+    for (size_t i = 0; i < w->plan_count; i++) {
+        const struct watch_plan *old = &w->plans[i];
+        if (!is_class(old, plan->exact, plan->hold, plan->layer))
+            continue;
+        plans++;
+        if (old->chunk == plan->chunk && old->count >= WATCH_SEALED_ITEMS)
+            room = old->count;
+    }
+    return plans < WATCH_SEALED_PLANS ? room : WATCH_PLAN_ITEMS;
+}
+
+/* The plan of that class with room: the last one, if any has. */
 static struct watch_plan *plan_for(struct build *b, const struct watch_part *part)
 {
     uint32_t chunk = 0;
-    for (size_t i = 0; i < b->plan_count; i++) {
+    for (size_t i = b->plan_count; i-- > 0;) {
         struct watch_plan *plan = &b->plans[i];
         if (!is_class(plan, part->exact, part->hold, part->layer))
             continue;
-        if (plan->count < WATCH_PLAN_ITEMS)
+        if (plan->count < plan->room)
             return plan;
-        chunk++;
+        chunk = plan->chunk + 1;
+        break;
     }
     struct watch_plan *grown = realloc(b->plans, (b->plan_count + 1) * sizeof *grown);
     if (!grown)
@@ -198,6 +217,7 @@ static struct watch_plan *plan_for(struct build *b, const struct watch_part *par
     b->plans = grown;
     grown[b->plan_count] = (struct watch_plan){
         .exact = part->exact, .hold = part->hold, .layer = part->layer, .chunk = chunk};
+    grown[b->plan_count].room = room_of(b->w, &grown[b->plan_count]);
     return &grown[b->plan_count++];
 }
 

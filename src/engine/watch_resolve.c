@@ -324,6 +324,7 @@ static void drop_covers(struct gd_watching *w)
 static int update_covers(struct gd_watching *w, struct gd_err *err)
 {
     bool grown = w->generation != w->session->graph_generation;
+    w->growing = grown && w->generation && w->session->state == GD_RUNNING;
     size_t total = 0, count = 0;
     drop_covers(w);
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next)
@@ -418,8 +419,11 @@ bool watching_is_excluded(const struct gd_watching *w, gd_node_id node)
     return w->excluded && node < w->node_limit && (w->excluded[node / 8] >> (node % 8) & 1);
 }
 
-bool watching_slot_ok(const struct gd_graph *graph, gd_node_id node, uint32_t slot)
+bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot)
 {
     struct gd_output output;
-    return gd_graph_output(graph, node, slot, &output) && output.dtype != GD_STRING;
+    if (!gd_graph_output(session->graph, node, slot, &output) || output.dtype == GD_STRING)
+        return false;
+    return output.dtype != GD_DT_NONE || !session->target ||
+           !(session->target->capabilities & GD_CAN_STATS);
 }

@@ -4,13 +4,13 @@
 
 #include "engine/watch_impl.h"
 
-static bool can_watch(const struct gd_graph *graph, const struct gd_node_info *info,
+static bool can_watch(const struct gd_session *session, const struct gd_node_info *info,
                       gd_node_id node)
 {
     if (info->kind == GD_NODE_CONSTANT)
         return false;
     for (uint32_t slot = 0; slot < info->output_count; slot++)
-        if (watching_slot_ok(graph, node, slot))
+        if (watching_slot_ok(session, node, slot))
             return true;
     return false;
 }
@@ -19,7 +19,7 @@ enum gd_watch_state gd_watch_node_state(struct gd_session *session, gd_node_id n
 {
     const uint32_t *sites;
     struct gd_node_info info;
-    if (!gd_graph_node(session->graph, node, &info) || !can_watch(session->graph, &info, node))
+    if (!gd_graph_node(session->graph, node, &info) || !can_watch(session, &info, node))
         return GD_WATCHED_CANNOT;
     return watching_covers_of(session->watching, node, &sites) ? GD_WATCHED_ALL : GD_WATCHED_NONE;
 }
@@ -55,7 +55,7 @@ static void tally_scopes(struct gd_session *session, struct tally *tally, uint32
         struct gd_node_info info;
         const uint32_t *sites;
         if (!gd_graph_node(graph, node, &info) || info.scope >= scopes ||
-            !can_watch(graph, &info, node))
+            !can_watch(session, &info, node))
             continue;
         tally[info.scope].can++;
         tally[info.scope].watched += watching_covers_of(session->watching, node, &sites) > 0;

@@ -18,7 +18,9 @@ static void put_number(struct gd_buf *out, double value)
 
 int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
 {
-    if (watch->condition)
+    if (watch->event)
+        gd_buf_puts(out, watch->event);
+    else if (watch->condition)
         gd_buf_puts(out, watch->condition->abbr);
     else
         gd_buf_printf(out, "'%s'", gd_expr_text(watch->expr));
@@ -30,7 +32,7 @@ int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
         else
             put_number(out, value->value);
     }
-    int rc = gd_buf_printf(out, " on %s", watch->where);
+    int rc = watch->event ? GD_OK : gd_buf_printf(out, " on %s", watch->where);
     if (watch->guard)
         rc = gd_buf_printf(out, " if %s", gd_expr_text(watch->guard));
     return out->failed && !rc ? GD_ENOMEM : rc;
@@ -38,10 +40,14 @@ int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
 
 int gd_watchpoint_command(const struct gd_watchpoint *watch, struct gd_buf *out)
 {
-    const char *verb = watch->action == GD_WATCH_TRACE ? "trace"
-                       : watch->temporary              ? "twatch"
-                                                       : "watch";
+    const char *verb = watch->action == GD_WATCH_TRACE ? "trace" : watch->event ? "catch" : "watch";
+    if (watch->temporary)
+        gd_buf_putc(out, 't');
     gd_buf_puts(out, verb);
+    if (watch->event) {
+        gd_buf_putc(out, ' ');
+        return gd_watchpoint_text(watch, out);
+    }
     if (watch->when == GD_WHEN_EXACT)
         gd_buf_puts(out, " -exact");
     if (watch->when == GD_WHEN_STEP_END)

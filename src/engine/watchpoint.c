@@ -186,6 +186,7 @@ static void destroy(struct gd_watchpoint *watch)
     gd_expr_destroy(watch->guard);
     free(watch->where);
     free(watch->label);
+    free(watch->event);
     free(watch);
 }
 
@@ -326,7 +327,10 @@ static bool names_scalar(const struct gd_debugger *debugger, const char *where)
 static char *scalar_of(const struct gd_expr *expr)
 {
     const char *names[1];
-    return strdup(gd_expr_names(expr, names, 1) ? names[0] : "loss");
+    char number[GD_EXPR_NUMBER];
+    if (!gd_expr_names(expr, names, 1))
+        return strdup("loss");
+    return strdup(gd_expr_previous(names[0], number) ? number : names[0]);
 }
 
 static int take_where(const struct gd_debugger *debugger, const char *where,
@@ -379,7 +383,8 @@ static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *
     watch->action = spec->action;
     watch->temporary = spec->temporary;
     watch->enabled = true;
-    if (spec->label && !(watch->label = strdup(spec->label)))
+    if ((spec->label && !(watch->label = strdup(spec->label))) ||
+        (spec->event && !(watch->event = strdup(spec->event))))
         return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
     if (!spec->condition && !spec->expression)
         return gd_fail(err, GD_EINVAL, "a watchpoint needs a condition or an expression");

@@ -31,6 +31,7 @@ struct gd_watch_spec {                    /* what a command asks for; copied */
     enum gd_watch_action action;
     bool temporary;    /* deleted when it has stopped the training */
     const char *label; /* "recommended"; NULL none */
+    const char *event; /* a catchpoint: the name of what it stands for, "lr"; NULL: it is none */
 };
 
 struct gd_watchpoint {
@@ -46,6 +47,7 @@ struct gd_watchpoint {
     enum gd_watch_action action;
     bool temporary;
     char *label; /* NULL none */
+    char *event; /* NULL: no catchpoint */
     bool enabled;
     bool spent;        /* a temporary one that has fired: it goes when the training stops */
     uint32_t revision; /* grows with each edit */

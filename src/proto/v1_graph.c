@@ -142,6 +142,7 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
         frames[i].line = from->line;
         frames[i].function = from->function;
         frames[i].code = from->code;
+        frames[i].library = from->library;
     }
     desc->frames = frames;
     desc->frame_count = (uint32_t)m->n_frames;
@@ -335,5 +336,6 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
     if (code < 0 || !chunk->commit) {
         return code;
     }
+    t->graph_sequence = chunk->sequence ? chunk->sequence : t->graph_sequence;
     return v1_ingest_begin(t, err);
 }

@@ -2,8 +2,9 @@
 /*
  * The inside of the gradb.v1 service. v1_service.c meets the trainers (hello, token, version,
  * heartbeat), v1_target.c is the target that a trainer becomes, v1_graph.c takes its graph,
- * v1_value.c its tensors and statistics, v1_watch.c what watch plans report, v1_shm.c what comes
- * through shared memory.
+ * v1_value.c its tensors, statistics
+ * and answers to commands, v1_words.c what it says of itself, v1_watch.c what watch plans report,
+ * v1_shm.c what comes through shared memory.
  *
  * A struct v1_conn lives as long as its call, a struct v1_target as long as the debugger wants;
  * each holds a pointer to the other that is NULL once the other is gone.
@@ -92,7 +93,7 @@ int v1_service_create(struct ev_loop *loop, struct gd_debugger *debugger,
 
 /* ---- v1_target.c --------------------------------------------------------------------- */
 
-enum v1_request_kind { V1_FETCH, V1_STATS };
+enum v1_request_kind { V1_FETCH, V1_STATS, V1_COMMAND };
 
 struct v1_request {
     struct v1_request *next;
@@ -103,6 +104,7 @@ struct v1_request {
     bool whole;             /* the answer tells the slot's shape */
     gd_tensor_fn tensor_fn;
     gd_stats_fn stats_fn;
+    gd_command_fn command_fn;
     void *ctx;
     struct gd_tensor *tensor; /* being filled */
     size_t received, bytes;
@@ -124,7 +126,7 @@ struct v1_target {
     struct gd_v1_service *service;
     struct v1_conn *conn;  /* NULL: gone */
     uint64_t capabilities; /* bit i: Capability i */
-    char agent[64], job[64];
+    char agent[64];
     uint32_t local_rank;
     /* the graph */
     gd_node_id *gd_of_wire; /* by wire number - 1 */
@@ -135,6 +137,7 @@ struct v1_target {
     size_t edge_count, edge_capacity;
     uint64_t graph_bytes;
     struct gd_progress *graph_progress; /* from the first chunk on until it is in */
+    uint64_t graph_sequence;            /* of the last commit: the trainer waits for its answer */
     ev_timer ingest_turn;               /* v1_ingest.c; runs while edges are being taken in */
     size_t edges_done;                  /* of edges */
     bool unwanted;                      /* Ctrl-C: edges wait for `refresh graph` */
@@ -198,15 +201,23 @@ int v1_value_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
                    const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int v1_value_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                    void *ctx, struct gd_err *err);
+int v1_value_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                     gd_command_fn fn, void *ctx, struct gd_err *err);
 int v1_value_begin(struct v1_target *target, const Gradb__V1__TensorBegin *m, struct gd_err *err);
 int v1_value_data(struct v1_target *target, const Gradb__V1__TensorData *m, struct gd_err *err);
 int v1_value_statistics(struct v1_target *target, const Gradb__V1__StatsReply *m,
                         struct gd_err *err);
+int v1_value_reply(struct v1_target *target, const Gradb__V1__CommandReply *m, struct gd_err *err);
 int v1_value_error(struct v1_target *target, const Gradb__V1__RequestError *m, struct gd_err *err);
 void v1_value_drop_all(struct v1_target *target, int code, const char *why);
 
 /* What is not asked for on the wire is 0. */
 void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
+
+/* ---- v1_words.c ---------------------------------------------------------------------- */
+
+/* Scalars, Log, Event, Timing or CheckpointDone. */
+void v1_words(struct v1_target *target, const v1_from *message);
 
 /* ---- v1_watch.c ---------------------------------------------------------------------- */
 

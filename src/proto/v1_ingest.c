@@ -79,6 +79,21 @@ static void end_progress(struct v1_target *t)
     t->graph_progress = NULL;
 }
 
+/* Whoever observes the session has set by now what it wants of the new nodes: that went into the
+ * same stream before this. */
+static void say_seen(struct v1_target *t)
+{
+    Gradb__V1__GraphSeen m = GRADB__V1__GRAPH_SEEN__INIT;
+    m.sequence = t->graph_sequence;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN;
+    to.graph_seen = &m;
+    if (t->graph_sequence) {
+        v1_target_send(t, &to, NULL);
+        t->graph_sequence = 0;
+    }
+}
+
 /* The session hears of the graph, with as many edges as are in. */
 static int commit(struct v1_target *t, struct gd_err *err)
 {
@@ -91,6 +106,7 @@ static int commit(struct v1_target *t, struct gd_err *err)
     int code = gd_graph_commit(t->base.session->graph, err);
     if (code == GD_OK) {
         gd_session_on_graph(t->base.session);
+        say_seen(t);
     }
     return code;
 }

@@ -123,6 +123,7 @@ static int send_welcome(struct v1_conn *conn)
     m.max_message = max_message(conn->service);
     m.max_tensor = settings->max_tensor;
     m.stop = true;
+    m.graph_seen = true;
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_WELCOME;
     to.welcome = &m;

@@ -103,6 +103,16 @@ static int interrupt(struct gd_target *base, struct gd_err *err)
     return v1_target_send(of(base), &to, err);
 }
 
+static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err)
+{
+    Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
+    m.step = step;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
+    to.interrupt = &m;
+    return v1_target_send(of(base), &to, err);
+}
+
 /* The wire's numbers of a set of nodes; those that the trainer does not know are left out. */
 static int wire_nodes(struct v1_target *t, const gd_node_id *nodes, size_t count, uint32_t **ret,
                       size_t *ret_count, struct gd_err *err)
@@ -231,8 +241,8 @@ static void describe(struct gd_target *base,
     snprintf(text, sizeof(text), "gradb.v1, version %u", V1_VERSION);
     fact(ctx, "protocol", text);
     fact(ctx, "agent", t->agent);
-    if (t->job[0]) {
-        fact(ctx, "job", t->job);
+    if (base->session && base->session->peer.job[0]) {
+        fact(ctx, "job", base->session->peer.job);
     }
     if (!t->shm) {
         fact(ctx, "tensors", "through the socket");
@@ -264,6 +274,8 @@ static const struct gd_target_ops v1_ops = {
     .kind = "gradb.v1",
     .resume = resume,
     .interrupt = interrupt,
+    .interrupt_at = interrupt_at,
+    .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
@@ -283,6 +295,8 @@ static const struct gd_target_ops v1_ops_no_stats = {
     .kind = "gradb.v1",
     .resume = resume,
     .interrupt = interrupt,
+    .interrupt_at = interrupt_at,
+    .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
     .fetch = v1_value_fetch,
     .keep_previous = keep_previous,
@@ -310,6 +324,8 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(WATCH)) ? GD_CAN_WATCH : 0U;
     can |= v1_target_can(t, CAN(WATCH_EXACT)) ? GD_CAN_WATCH_EXACT : 0U;
     can |= v1_target_can(t, CAN(WATCH_SCALAR)) ? GD_CAN_WATCH_SCALAR : 0U;
+    can |= v1_target_can(t, CAN(COMMAND)) ? GD_CAN_COMMAND : 0U;
+    can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     return can;
 }
 
@@ -322,6 +338,7 @@ static void fill_peer(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
     snprintf(peer->host, sizeof(peer->host), "%s", hello->host);
     snprintf(peer->program, sizeof(peer->program), "%s", hello->program);
     snprintf(peer->address, sizeof(peer->address), "%s", conn->peer);
+    snprintf(peer->job, sizeof(peer->job), "%s", hello->job);
     peer->pid = hello->pid > 0 ? hello->pid : 0;
     peer->rank = hello->rank <= INT32_MAX ? (int)hello->rank : 0;
     peer->world_size =
@@ -345,7 +362,6 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
     t->base.ops = v1_target_can(t, CAN(STATS)) ? &v1_ops : &v1_ops_no_stats;
     t->base.capabilities = engine_capabilities(t);
     snprintf(t->agent, sizeof(t->agent), "%s", hello->agent);
-    snprintf(t->job, sizeof(t->job), "%s", hello->job);
     t->local_rank = hello->local_rank;
     if (hello->shm_probe && conn->loopback && debugger->settings.shared_memory) {
         t->shm = v1_shm_create(hello->shm_probe, NULL); /* without it: through the socket */
@@ -409,47 +425,6 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
     gd_session_on_stopped(t->base.session, &stop);
 }
 
-static void on_scalars(struct v1_target *t, const Gradb__V1__Scalars *m)
-{
-    for (size_t i = 0; i < m->n_values; i++) {
-        const Gradb__V1__Scalar *s = m->values[i];
-        if (s->name[0]) {
-            gd_session_on_scalar(t->base.session, s->name, s->value, s->step);
-        }
-    }
-}
-
-#define MAX_LINE 4096
-
-static void on_log(struct v1_target *t, const Gradb__V1__Log *m)
-{
-    char line[MAX_LINE + 1];
-    for (size_t i = 0; i < m->n_lines; i++) {
-        snprintf(line, sizeof(line), "%s", m->lines[i]);
-        gd_session_on_log(t->base.session, line);
-    }
-    if (m->dropped) {
-        snprintf(line, sizeof(line), "(%llu lines were lost)", (unsigned long long)m->dropped);
-        gd_session_on_log(t->base.session, line);
-    }
-}
-
-static void on_event(struct v1_target *t, const Gradb__V1__Event *m)
-{
-    char line[512];
-    snprintf(line, sizeof(line), "%.60s at step %lld: %.400s", m->kind, (long long)m->step,
-             m->text);
-    gd_session_on_log(t->base.session, line);
-}
-
-static void on_checkpoint(struct v1_target *t, const Gradb__V1__CheckpointDone *m)
-{
-    char line[512];
-    snprintf(line, sizeof(line), "checkpoint of step %lld saved: %.400s", (long long)m->step,
-             m->path);
-    gd_session_on_log(t->base.session, line);
-}
-
 static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
 {
     static const char *const words[] = {"the training ended", "the training failed",
@@ -481,12 +456,13 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
     case GRADB__V1__FROM_TRAINER__MSG_TENSOR_DATA: return v1_value_data(t, m->tensor_data, err);
     case GRADB__V1__FROM_TRAINER__MSG_STATS: return v1_value_statistics(t, m->stats, err);
     case GRADB__V1__FROM_TRAINER__MSG_ERROR: return v1_value_error(t, m->error, err);
-    case GRADB__V1__FROM_TRAINER__MSG_SCALARS: on_scalars(t, m->scalars); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_LOG: on_log(t, m->log); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_EVENT: on_event(t, m->event); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE:
-        on_checkpoint(t, m->checkpoint_done);
-        return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_SCALARS:
+    case GRADB__V1__FROM_TRAINER__MSG_LOG:
+    case GRADB__V1__FROM_TRAINER__MSG_EVENT:
+    case GRADB__V1__FROM_TRAINER__MSG_TIMING:
+    case GRADB__V1__FROM_TRAINER__MSG_CHECKPOINT_DONE: v1_words(t, m); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_COMMAND_REPLY:
+        return v1_value_reply(t, m->command_reply, err);
     case GRADB__V1__FROM_TRAINER__MSG_WATCH_REPORT: return v1_watch_report(t, m->watch_report, err);
     case GRADB__V1__FROM_TRAINER__MSG_WATCH_COSTS:
         v1_watch_costs_told(t, m->watch_costs);

@@ -11,6 +11,8 @@
 #include "proto/v1_impl.h"
 
 #define LONG_FETCH ((size_t)1 << 20) /* bytes; smaller ones show no progress */
+#define MAX_COMMAND 65536     /* bytes of its name and arguments */
+#define MAX_REPLY   (1 << 20) /* and of the answer */
 
 /* ---- the list ------------------------------------------------------------------------ */
 
@@ -20,7 +22,8 @@ static int new_request(struct v1_target *t, enum v1_request_kind kind,
     if (!t->conn) {
         return gd_fail(err, GD_ELOST, "the trainer is gone");
     }
-    if (v1_target_wire(t, ref->node) == 0) {
+    bool no_node = kind == V1_COMMAND && ref->node == GD_NO_NODE;
+    if (!no_node && v1_target_wire(t, ref->node) == 0) {
         return gd_fail(err, GD_ENOTFOUND, "the trainer does not know that node");
     }
     if (t->request_count >= V1_MAX_REQUESTS) {
@@ -86,6 +89,8 @@ static void answer_error(struct v1_request *request, const struct gd_err *err)
 {
     if (request->kind == V1_FETCH) {
         request->tensor_fn(request->ctx, NULL, -1, err);
+    } else if (request->kind == V1_COMMAND) {
+        request->command_fn(request->ctx, NULL, err);
     } else {
         request->stats_fn(request->ctx, GD_DT_NONE, NULL, NULL, -1, err);
     }
@@ -216,6 +221,48 @@ int v1_value_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_s
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_STATS;
     to.stats = &m;
+    code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        request_free(request);
+        return code;
+    }
+    link_request(t, request);
+    return GD_OK;
+}
+
+/* The wire's structs want char *, and only read it. */
+static char *text_of(const char *s)
+{
+    union {
+        const char *in;
+        char *out;
+    } u = {.in = s};
+    return u.out;
+}
+
+int v1_value_command(struct gd_target *base, const char *name, const char *args, gd_node_id node,
+                     gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    struct v1_target *t = (struct v1_target *)base;
+    struct gd_tensor_ref ref = {.node = node};
+    struct v1_request *request = NULL;
+    if (strlen(name) + strlen(args) > MAX_COMMAND) {
+        return gd_fail(err, GD_ELIMIT, "a command of more than %d bytes", MAX_COMMAND);
+    }
+    int code = new_request(t, V1_COMMAND, &ref, &request, err);
+    if (code < 0) {
+        return code;
+    }
+    request->command_fn = fn;
+    request->ctx = ctx;
+    Gradb__V1__Command m = GRADB__V1__COMMAND__INIT;
+    m.request = request->id;
+    m.name = text_of(name);
+    m.args = text_of(args);
+    m.node = node == GD_NO_NODE ? 0 : v1_target_wire(t, node);
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_COMMAND;
+    to.command = &m;
     code = v1_target_send(t, &to, err);
     if (code < 0) {
         request_free(request);
@@ -457,6 +504,26 @@ int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, str
     struct v1_request *request = unlink_request(t, p);
     learn_output(t, &request->ref, dtype, &shape);
     request->stats_fn(request->ctx, dtype, &shape, &stats, m->value->step, NULL);
+    request_free(request);
+    return GD_OK;
+}
+
+int v1_value_reply(struct v1_target *t, const Gradb__V1__CommandReply *m, struct gd_err *err)
+{
+    struct v1_request **p = find_kind(t, m->request, V1_COMMAND);
+    struct gd_err why;
+    (void)err;
+    if (!p) {
+        return GD_OK; /* cancelled */
+    }
+    struct v1_request *request = unlink_request(t, p);
+    if (strlen(m->text) > MAX_REPLY) {
+        gd_fail(&why, GD_ELIMIT, "the trainer answered with %zu bytes: at most %d", strlen(m->text),
+                MAX_REPLY);
+        answer_error(request, &why);
+        return GD_OK;
+    }
+    request->command_fn(request->ctx, m->text, NULL);
     request_free(request);
     return GD_OK;
 }

@@ -403,7 +403,9 @@ static void print_breakpoint(struct command_call *call, const struct gd_breakpoi
 static void print_watchpoint(struct command_call *call, const struct gd_watchpoint *watch)
 {
     out_printf(call->out, "%-3d  %-10s  %-4s  %-3s  %s\n", watch->number,
-               watch->action == GD_WATCH_TRACE ? "trace" : "watchpoint",
+               watch->event                      ? "catchpoint"
+               : watch->action == GD_WATCH_TRACE ? "trace"
+                                                 : "watchpoint",
                watch->temporary ? "del" : "keep", watch->enabled ? "y" : "n",
                watch_text(call, watch));
     print_body(call, watch->number);

@@ -88,10 +88,10 @@ static size_t count_alike(const struct gd_session *session, const size_t *order,
 /* `tensors` > 1: it stands for so many that are alike. */
 static void print_hit(struct command_call *call, const struct gd_hit *hit, size_t tensors)
 {
-    const char *head = inspect_printf(call, "#%-3llu step %lld  %s %d (%s)  ",
-                                      (unsigned long long)hits_number(call->session, hit),
-                                      (long long)hit->step, hit->traced ? "trace" : "watchpoint",
-                                      hit->watchpoint, short_name(call, hit));
+    const char *head =
+        inspect_printf(call, "#%-3llu step %lld  %s %d (%s)  ",
+                       (unsigned long long)hits_number(call->session, hit), (long long)hit->step,
+                       hits_noun(hit), hit->watchpoint, short_name(call, hit));
     if (tensors > 1) {
         out_printf(call->out, "%s%s\n", head, inspect_plural(call, tensors, "tensor"));
     } else {
@@ -273,28 +273,23 @@ const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? hit : NULL;
 }
 
-/* "model.c:42 <tab> y = x * w;" of the node's first frame. */
+/* "model.c:42 <tab> y = x * w;" of the node's first frame of the user's own. */
 static void print_place(struct command_call *call, gd_node_id node, cJSON *object)
 {
-    uint32_t count = 0;
-    const struct gd_frame *frames = gd_graph_stack(call->session->graph, node, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct srcfile_part part;
-        const char *code = frames[i].code;
-        if (frames[i].is_title || frames[i].file[0] == '\0') {
-            continue;
-        }
-        if (code[0] == '\0' && frames[i].line > 0 &&
-            srcfile_read(call, frames[i].file, frames[i].line, 1, &part, NULL) == GD_OK &&
-            part.count > 0) {
-            code = part.line[0];
-        }
-        out_printf(call->out, "%s:%u%s%s\n", out_safe(call, frames[i].file), frames[i].line,
-                   code[0] != '\0' ? "\t" : "", out_safe(call, code));
-        inspect_add_text(call, object, "file", frames[i].file);
-        cJSON_AddNumberToObject(object, "line", frames[i].line);
+    const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
+    if (!frame) {
         return;
     }
+    struct srcfile_part part;
+    const char *code = frame->code;
+    if (code[0] == '\0' && frame->line > 0 &&
+        srcfile_read(call, frame->file, frame->line, 1, &part, NULL) == GD_OK && part.count > 0) {
+        code = part.line[0];
+    }
+    out_printf(call->out, "%s:%u%s%s\n", out_safe(call, frame->file), frame->line,
+               code[0] != '\0' ? "\t" : "", out_safe(call, code));
+    inspect_add_text(call, object, "file", frame->file);
+    cJSON_AddNumberToObject(object, "line", frame->line);
 }
 
 /* What the tensor holds now, when the trainer still stands there. A value that cannot be had is no
@@ -329,8 +324,7 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     out_printf(call->out, "Hit %llu of %llu, step %lld: %s %d, %s\n",
                (unsigned long long)hits_number(session, hit),
                (unsigned long long)(session->hits_dropped + session->hit_count),
-               (long long)hit->step, hit->traced ? "trace" : "watchpoint", hit->watchpoint,
-               hits_what(call, hit));
+               (long long)hit->step, hits_noun(hit), hit->watchpoint, hits_what(call, hit));
     out_printf(call->out, "  %s\n", out_safe(call, hits_where(call, hit)));
     print_params(call, hit, 4);
     if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {

@@ -248,88 +248,6 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
-/* ---- info timing --------------------------------------------------------------------------- */
-
-struct times {
-    double age, running, stopped; /* seconds; the present stop or run included */
-};
-
-/* The engine adds a stop or a run to its sum when it ends; what is missing is the present one. */
-static struct times times_of(struct command_call *call)
-{
-    const struct gd_session *session = call->session;
-    const struct gd_timing *timing = &session->timing;
-    struct times times = {.running = timing->running, .stopped = timing->stopped};
-    if (!gd_session_is_live(session)) {
-        times.age = times.running + times.stopped;
-        return times;
-    }
-    times.age = call->debugger->now(call->debugger->now_ctx) - timing->connected_at;
-    double rest = times.age - times.running - times.stopped;
-    if (rest > 0 && session->state == GD_STOPPED) {
-        times.stopped += rest;
-    } else if (rest > 0 && session->state == GD_RUNNING) {
-        times.running += rest;
-    }
-    return times;
-}
-
-static void timing_record(struct command_call *call, const struct times *times)
-{
-    const struct gd_timing *timing = &call->session->timing;
-    cJSON *record = out_record(call->out, "timing");
-    inspect_add_double(record, "connected_seconds", times->age);
-    inspect_add_double(record, "running_seconds", times->running);
-    inspect_add_double(record, "stopped_seconds", times->stopped);
-    inspect_add_double(record, "last_run_seconds", timing->last_run);
-    inspect_add_double(record, "steps", (double)timing->steps_run);
-    inspect_add_double(record, "last_run_steps", (double)timing->last_run_steps);
-    if (times->running > 0) {
-        inspect_add_double(record, "steps_per_second", (double)timing->steps_run / times->running);
-    }
-    if (times->age > 0) {
-        inspect_add_double(record, "stopped_share", times->stopped / times->age);
-    }
-}
-
-static void timing_text(struct command_call *call, const struct times *times)
-{
-    const struct gd_timing *timing = &call->session->timing;
-    out_printf(call->out, "Connected for %s: %s running, %s stopped",
-               inspect_duration(call, times->age), inspect_duration(call, times->running),
-               inspect_duration(call, times->stopped));
-    if (times->age > 0) {
-        out_printf(call->out, " (%.3g %%)", 100 * times->stopped / times->age);
-    }
-    out_printf(call->out, "\n");
-    if (timing->steps_run > 0 && times->running > 0) {
-        out_printf(call->out, "Steps: %s, %.4g a second, %s each\n",
-                   inspect_number(call, (uint64_t)timing->steps_run),
-                   (double)timing->steps_run / times->running,
-                   inspect_duration(call, times->running / (double)timing->steps_run));
-    }
-    if (timing->last_run > 0) {
-        out_printf(call->out, "Last run: %s", inspect_duration(call, timing->last_run));
-        if (timing->last_run_steps > 0) {
-            out_printf(call->out, ", %s",
-                       inspect_plural(call, (uint64_t)timing->last_run_steps, "step"));
-        }
-        out_printf(call->out, "\n");
-    }
-}
-
-static int info_timing(struct command_call *call, struct gd_err *err)
-{
-    struct times times = times_of(call);
-    (void)err;
-    if (out_is_json(call->out)) {
-        timing_record(call, &times);
-    } else {
-        timing_text(call, &times);
-    }
-    return GD_OK;
-}
-
 /* ---- info scalars -------------------------------------------------------------------------- */
 
 static int info_scalars(struct command_call *call, struct gd_err *err)
@@ -597,10 +515,15 @@ static const struct command info_subs[] = {
     {
         .name = "timing",
         .usage = "info timing",
-        .summary = "Time spent running and stopped, steps a second",
-        .help = "  info timing\n",
+        .summary = "Time spent running and stopped, and where the time of a step goes",
+        .help =
+            "The parts of a step are by the training's own clock, without the time that it\n"
+            "stood. The slowest operators are measured after \"agent timing on\", from the next\n"
+            "step on.\n"
+            "\n"
+            "  info timing\n",
         .flags = CMD_NEEDS_SESSION,
-        .run = info_timing,
+        .run = inspect_info_timing,
     },
     {
         .name = "log",

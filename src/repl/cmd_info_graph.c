@@ -246,7 +246,6 @@ static void edge_lines(struct command_call *call, const char *title, const struc
 static void node_text(struct command_call *call, gd_node_id node, const struct gd_node_info *info)
 {
     struct gd_graph *graph = call->session->graph;
-    struct stack_places places;
     const char *subgraph = gd_graph_subgraph_name(graph, info->subgraph);
     out_printf(call->out, "%s\n", out_safe(call, info->name));
     out_printf(call->out, "  %-11s %s, %s", "type", out_safe(call, info->type),
@@ -268,8 +267,8 @@ static void node_text(struct command_call *call, gd_node_id node, const struct g
         out_printf(call->out, "  %-11s %s = %s\n", "attribute", out_safe(call, info->attrs[i].name),
                    out_safe(call, info->attrs[i].value));
     }
-    if (stack_places(call, node, &places, NULL) == GD_OK && places.count > 0) {
-        const struct gd_frame *frame = &places.frame[places.place[0]];
+    const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
+    if (frame) {
         out_printf(call->out, "  %-11s %s:%u%s%s\n", "made at", out_safe(call, frame->file),
                    frame->line, frame->function[0] ? " in " : "", out_safe(call, frame->function));
     }
@@ -318,9 +317,8 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
     for (uint32_t i = 0; i < info->attr_count; i++) {
         inspect_add_text(call, attrs, info->attrs[i].name, info->attrs[i].value);
     }
-    struct stack_places places;
-    if (stack_places(call, node, &places, NULL) == GD_OK && places.count > 0) {
-        const struct gd_frame *frame = &places.frame[places.place[0]];
+    const struct gd_frame *frame = gd_graph_place(call->session->graph, node);
+    if (frame) {
         inspect_add_text(call, record, "file", frame->file);
         cJSON_AddNumberToObject(record, "line", frame->line);
     }

@@ -93,16 +93,10 @@ void stack_add_frame(struct command_call *call, cJSON *object, uint32_t number,
 
 /* ---- backtrace ----------------------------------------------------------------------------- */
 
-/* Frames of installed packages hide the user's own lines. */
-static bool is_foreign(const struct gd_frame *frame)
-{
-    return strstr(frame->file, "site-packages") || strstr(frame->file, "dist-packages");
-}
-
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
 {
     for (uint32_t i = 0; i < places->count; i++) {
-        if (!is_foreign(&places->frame[places->place[i]])) {
+        if (!gd_frame_is_library(&places->frame[places->place[i]])) {
             *ret = i;
             return true;
         }
@@ -114,7 +108,7 @@ bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
 static bool any_own(const struct stack_places *places)
 {
     for (uint32_t i = 0; i < places->count; i++) {
-        if (!is_foreign(&places->frame[places->place[i]])) {
+        if (!gd_frame_is_library(&places->frame[places->place[i]])) {
             return true;
         }
     }
@@ -123,7 +117,7 @@ static bool any_own(const struct stack_places *places)
 
 struct trace {
     bool all;
-    bool skip_foreign;
+    bool skip_library;
     int64_t limit;
     uint32_t number; /* of the next place */
     uint32_t shown, hidden;
@@ -145,7 +139,7 @@ static void trace_frame(struct command_call *call, struct trace *trace,
     }
     uint32_t number = trace->number++;
     if (!trace->all &&
-        (trace->shown >= trace->limit || (trace->skip_foreign && is_foreign(frame)))) {
+        (trace->shown >= trace->limit || (trace->skip_library && gd_frame_is_library(frame)))) {
         trace->hidden++;
         return;
     }
@@ -167,7 +161,7 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
     if (rc != GD_OK) {
         return rc;
     }
-    struct trace trace = {.all = all, .limit = limit, .skip_foreign = any_own(&places)};
+    struct trace trace = {.all = all, .limit = limit, .skip_library = any_own(&places)};
     struct gd_node_info info;
     if (gd_graph_node(call->session->graph, node, &info)) {
         out_printf(call->out, "%s (%s)\n", out_safe(call, info.name), out_safe(call, info.type));

@@ -2,6 +2,7 @@
 /* How training processes come to us: run starts one, listen waits for others. */
 #include "repl/commands.h"
 #include "repl/launch.h"
+#include "repl/launch_python.h"
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
 
@@ -189,8 +190,13 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
 {
     struct repl *repl = call->repl;
     const char *program = launch_program(repl);
+    const char *end = launch_end_text(repl);
     size_t lines = launch_log_count(repl);
+    bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
+    const char *hint = launch_python_hint(launch_argv(repl), went_well);
+    const char *between = hint != NULL ? "; " : "";
 
+    hint = hint != NULL ? hint : "";
     repl->fail_status = STATUS_NO_CONNECTION;
     if (rc == GD_EINTR) {
         repl->fail_status = 0;
@@ -200,14 +206,14 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
         return gd_fail(
             err, rc,
             "%s did not connect within %g s (set start-timeout); it is still running: does "
-            "it use gradb?",
-            program, call->debugger->settings.start_timeout);
+            "it use gradb?%s%s",
+            program, call->debugger->settings.start_timeout, between, hint);
     }
     if (lines > 0) {
-        return gd_fail(err, GD_ELOST, "%s %s before it connected; it said last: %.200s", program,
-                       launch_end_text(repl), launch_log_line(repl, lines - 1));
+        return gd_fail(err, GD_ELOST, "%s %s before it connected; it said last: %.200s%s%s",
+                       program, end, launch_log_line(repl, lines - 1), between, hint);
     }
-    return gd_fail(err, GD_ELOST, "%s %s before it connected", program, launch_end_text(repl));
+    return gd_fail(err, GD_ELOST, "%s %s before it connected%s%s", program, end, between, hint);
 }
 
 static void print_start(struct command_call *call)
@@ -336,10 +342,15 @@ const struct command cmd_start_table[] = {
      .summary = "Start a training program and stop it before its first step",
      .help =
          "Its environment tells it where to connect: GRADB_ADDRESS and GRADB_TOKEN for gradb's\n"
-         "agents, ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for MindSpore. Its\n"
-         "output goes to \"info log\". Without a program the last one starts again.\n"
-         "Example:\n"
-         "  run -- python train.py --epochs 3",
+         "agents, ENABLE_MS_DEBUGGER, MS_DEBUGGER_HOST and MS_DEBUGGER_PORT for MindSpore. For\n"
+         "PyTorch a folder of gradb's stands in front of PYTHONPATH, and GRADB_LIBRARY names\n"
+         "libgradb: the script is not changed, and torchrun, \"python -m\", a shell script or a\n"
+         "virtual environment may stand in between. An interpreter with -I, -E or -S looks at\n"
+         "neither: \"pip install ./python\", then \"run -- python -I -m gradb train.py\".\n"
+         "Its output goes to \"info log\". Without a program the last one starts again.\n"
+         "Examples:\n"
+         "  run -- python train.py --epochs 3\n"
+         "  run -- torchrun --nproc-per-node 2 train.py",
      .args = {ARG_FILE},
      .flags = CMD_RAW | CMD_CHANGES,
      .run = run_run},

@@ -57,7 +57,7 @@ static void row_figures(struct command_call *call, const struct gd_watchpoint *w
 {
     bool process = place_of(call, watch, NULL, 0) == GD_WATCH_PLACE_PROCESS;
     bool told = view->has_costs && !process;
-    const char *kind = strcmp(watch_kind(watch), "temporary") == 0 ? "twatch" : watch_kind(watch);
+    const char *kind = !watch->temporary ? watch_kind(watch) : watch->event ? "tcatch" : "twatch";
     out_printf(call->out, "%-3d  %-6s  %-3s  %-7s %7s %7s %10s %9s %6s %9s\n", watch->number, kind,
                watch->enabled ? "y" : "n", place_word(call, watch),
                watch->selector ? inspect_number(call, watch_nodes(call, watch)) : "-",

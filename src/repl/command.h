@@ -36,6 +36,7 @@ enum command_arg {
     ARG_TYPE,
     ARG_LAYOUT,
     ARG_PANE,
+    ARG_AGENT,  /* a command of the training program */
     ARG_WORD,   /* free text: nothing is offered */
     ARG_CHOICE, /* one of the words that the usage names as they are typed */
     ARG_KEY,    /* what bind takes */
@@ -141,6 +142,10 @@ int repl_fetch(struct command_call *call, const struct gd_tensor_ref *ref,
                struct gd_err *err);
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err);
+/* Has the training program carry out a command of its own and waits for its words, which lie in
+ * call->arena. node may be GD_NO_NODE. Ctrl-C gives the wait up, the program goes on with it. */
+int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
+                 const char **ret, struct gd_err *err);
 /* GD_EUNSUPPORTED when the repl is sealed: before a file is opened or a program is started. */
 int repl_check_seal(const struct repl *repl, struct gd_err *err);
 /* y/n; true without asking when batch, confirm off or not interactive. */
@@ -173,6 +178,7 @@ enum repl_slot {
                         */
     REPL_SLOT_DISPLAY, /* the display expressions */
     REPL_SLOT_HITS,    /* the hit that was selected */
+    REPL_SLOT_AGENT,   /* the commands of the training program */
     REPL_SLOT_COUNT
 };
 void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */

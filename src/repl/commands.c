@@ -13,5 +13,6 @@ const struct command *const command_tables[] = {
     cmd_graph_table,     cmd_stack_table,
     cmd_why_table,       cmd_settings_table,
     cmd_support_table,   cmd_shell_table,
-    cmd_screen_table,    NULL,
+    cmd_screen_table,    cmd_agent_table,
+    cmd_catch_table,     NULL,
 };

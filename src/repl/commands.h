@@ -7,7 +7,9 @@
 
 #include "repl/command.h"
 
+extern const struct command cmd_agent_table[];
 extern const struct command cmd_break_table[];
+extern const struct command cmd_catch_table[]; /* catch, tcatch */
 extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];
 extern const struct command cmd_shell_table[];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What could stand at the cursor: from the tables, the graph as it is known, and the file system.
  */
+#include "repl/agent.h"
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
 
@@ -557,6 +558,7 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_BREAKPOINT: add_breakpoints(c); break;
     case ARG_RANK: add_ranks(c); break;
     case ARG_TYPE: add_types(c); break;
+    case ARG_AGENT: add_list(c, agent_command_names(c->repl, c->repl->debugger->current)); break;
     default: break;
     }
 }

@@ -174,10 +174,17 @@ const struct gd_condition *hits_condition(struct gd_debugger *debugger, const st
     return condition_of(debugger, hit);
 }
 
+const char *hits_noun(const struct gd_hit *hit)
+{
+    return hit->traced ? "trace" : hit->event[0] != '\0' ? "catchpoint" : "watchpoint";
+}
+
 static void add_what(struct gd_debugger *debugger, const struct gd_hit *hit, struct gd_buf *out)
 {
     const struct gd_condition *condition = condition_of(debugger, hit);
-    if (condition) {
+    if (hit->event[0] != '\0') {
+        gd_buf_puts(out, hit->event);
+    } else if (condition) {
         gd_buf_printf(out, "%s (%s)", condition->id, condition->abbr);
     } else if (hit->expression[0] != '\0') {
         gd_buf_puts(out, hit->expression);
@@ -371,7 +378,10 @@ static void tell(struct repl *repl, const char *line, bool must)
 static char *head_of(struct repl *repl, const struct gd_hit *hit, const char *prefix)
 {
     struct gd_buf text = GD_BUF_INIT(1 << 16);
-    gd_buf_printf(&text, "%s%s %d: ", prefix, hit->traced ? "Trace" : "Watchpoint",
+    gd_buf_printf(&text, "%s%s %d: ", prefix,
+                  hit->traced             ? "Trace"
+                  : hit->event[0] != '\0' ? "Catchpoint"
+                                          : "Watchpoint",
                   hit->watchpoint);
     add_what(repl->debugger, hit, &text);
     gd_buf_printf(&text, ", step %lld", (long long)hit->step);

@@ -42,7 +42,9 @@ void hits_order_free(struct hits_order *order);
 /* What fired: the hit's own, else by the watchpoint's number; NULL for an expression and where it
  * is not known any more. */
 const struct gd_condition *hits_condition(struct gd_debugger *debugger, const struct gd_hit *hit);
-/* "tensor_overflow (TO)", "max > 3", "watchpoint 2": in the arena. */
+/* "watchpoint", "trace", "catchpoint" */
+const char *hits_noun(const struct gd_hit *hit);
+/* "tensor_overflow (TO)", "max > 3", "watchpoint 2", of a catchpoint "lr": in the arena. */
 const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 /* "Default/x:0", "loss": where, not made safe. */
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);

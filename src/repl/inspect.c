@@ -9,6 +9,7 @@
 
 #include "engine/format.h"
 #include "repl/repl_impl.h"
+#include "repl/stacks.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -358,12 +359,21 @@ struct inspect_state *inspect_state(struct repl *repl)
     return state;
 }
 
+/* The innermost frame of the user's own code. */
+static uint32_t own_frame(struct command_call *call, gd_node_id node)
+{
+    struct stack_places places;
+    uint32_t own = 0;
+    return stack_places(call, node, &places, NULL) == GD_OK && stack_own_frame(&places, &own) ? own
+                                                                                              : 0;
+}
+
 uint32_t inspect_frame(struct command_call *call, gd_node_id node)
 {
     struct inspect_state *state = repl_slot(call->repl, REPL_SLOT_INSPECT);
     bool same = state && state->session == call->session->number && state->node == node &&
                 state->stop == call->session->stop.sequence;
-    return same ? state->frame : 0;
+    return same ? state->frame : own_frame(call, node);
 }
 
 void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame)

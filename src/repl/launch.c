@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/launch.h"
+#include "repl/launch_python.h"
 #include "repl/repl_impl.h"
 
 #include <errno.h>
@@ -306,11 +307,13 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
     const char *token = repl->debugger->settings.token;
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
+    struct launch_python python;
     char local[300];
 
     if (host == NULL) {
         return NULL;
     }
+    launch_python_find(arena, &python);
     /* The program runs here: all addresses, and any loopback name, are reached by this one. */
     if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
         strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0) {
@@ -325,6 +328,8 @@ static char **child_environment(struct repl *repl, const char *address, struct g
         {"MS_DEBUGGER_HOST", host},
         {"MS_DEBUGGER_PORT", port},
         {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
+        {"PYTHONPATH", python.path != NULL ? python.path : getenv("PYTHONPATH")},
+        {"GRADB_LIBRARY", python.library != NULL ? python.library : getenv("GRADB_LIBRARY")},
     };
     return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
 }

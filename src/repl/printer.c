@@ -179,19 +179,14 @@ static const char *source_text(struct repl *repl, struct gd_arena *arena,
 static void add_source(struct repl *repl, struct gd_session *session, struct gd_arena *arena,
                        struct gd_buf *out)
 {
-    uint32_t count = 0;
     if (session->stop.node == GD_NO_NODE) {
         return;
     }
-    const struct gd_frame *frames = gd_graph_stack(session->graph, session->stop.node, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (frames[i].is_title || frames[i].file[0] == '\0') {
-            continue;
-        }
-        const char *code = source_text(repl, arena, &frames[i]);
-        gd_buf_printf(out, "%s:%u%s%s\n", repl_safe(repl, arena, frames[i].file), frames[i].line,
+    const struct gd_frame *frame = gd_graph_place(session->graph, session->stop.node);
+    if (frame) {
+        const char *code = source_text(repl, arena, frame);
+        gd_buf_printf(out, "%s:%u%s%s\n", repl_safe(repl, arena, frame->file), frame->line,
                       code[0] != '\0' ? "\t" : "", code);
-        return;
     }
 }
 
@@ -229,12 +224,38 @@ static void add_scalar_line(struct repl *repl, const struct gd_session *session,
     }
 }
 
-/* "Watchpoint 2, ", "Watchpoints 2, 5 and 7, " */
-static void add_watchpoint_numbers(const struct repl *repl, struct gd_buf *out)
+/* The event of a catchpoint that fired at this stop, or "". */
+static const char *caught_event(const struct gd_session *session, int number)
 {
-    int count = repl->stop_number_count;
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
+            break;
+        }
+        if (hit->watchpoint == number) {
+            return hit->event;
+        }
+    }
+    return "";
+}
 
-    gd_buf_puts(out, count > 1 ? "Watchpoints" : "Watchpoint");
+/* "Watchpoint 2, ", "Watchpoints 2, 5 and 7, ", "Catchpoint 3 (lr), " */
+static void add_watchpoint_numbers(const struct repl *repl, const struct gd_session *session,
+                                   struct gd_buf *out)
+{
+    int count = repl->stop_number_count, caught = 0;
+    const char *event = "";
+
+    for (int i = 0; i < count; i++) {
+        event = caught_event(session, repl->stop_numbers[i]);
+        caught += event[0] != '\0' ? 1 : 0;
+    }
+    if (count == 1 && caught == 1) {
+        gd_buf_printf(out, "Catchpoint %d (%s), ", repl->stop_numbers[0], event);
+        return;
+    }
+    gd_buf_printf(out, "%s%s", count > 0 && caught == count ? "Catchpoint" : "Watchpoint",
+                  count > 1 ? "s" : "");
     for (int i = 0; i < count; i++) {
         gd_buf_printf(out, "%s%d",
                       i == 0           ? " "
@@ -257,11 +278,11 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     gd_buf_puts(out, ", ");
 }
 
-static void add_reason(struct repl *repl, const struct gd_stop *stop, struct gd_buf *out)
+static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
-    switch (stop->reason) {
+    switch (session->stop.reason) {
     case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
-    case GD_STOP_HIT: add_watchpoint_numbers(repl, out); break;
+    case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
     default: break;
@@ -283,14 +304,16 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         gd_buf_putc(out, '\n');
     } else if (stop->step <= 0 && stop->node_name[0] == '\0') {
         size_t before = out->len;
-        add_reason(repl, stop, out);
+        add_reason(repl, session, out);
         gd_buf_printf(out, "%s before the first step.\n",
                       out->len > before ? "stopped" : "Stopped");
     } else if (stop->at_step_end && stop->node_name[0] == '\0') {
-        add_reason(repl, stop, out);
-        gd_buf_printf(out, "at the end of step %lld.\n", (long long)stop->step);
+        size_t before = out->len;
+        add_reason(repl, session, out);
+        gd_buf_printf(out, "%sat the end of step %lld.\n", out->len > before ? "" : "Stopped ",
+                      (long long)stop->step);
     } else {
-        add_reason(repl, stop, out);
+        add_reason(repl, session, out);
         add_step(stop, out);
         add_node(repl, session, arena, out);
         gd_buf_putc(out, '\n');

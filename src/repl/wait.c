@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 double repl_now(struct repl *repl)
 {
@@ -66,6 +67,7 @@ struct answer {
     struct gd_shape shape;
     struct gd_stats stats;
     int64_t step;
+    char *text;
 };
 
 static void set_error(struct answer *answer, const struct gd_err *err)
@@ -109,6 +111,25 @@ static void on_stats(void *ctx, enum gd_dtype dtype, const struct gd_shape *shap
     answer->dtype = dtype;
     answer->shape = *shape;
     answer->stats = *stats;
+}
+
+static void on_text(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct answer *answer = ctx;
+
+    if (answer->abandoned) {
+        free(answer);
+        return;
+    }
+    answer->done = true;
+    if (err != NULL) {
+        set_error(answer, err);
+        return;
+    }
+    answer->text = strdup(text);
+    if (answer->text == NULL) {
+        answer->code = gd_fail(&answer->err, GD_ENOMEM, "out of memory");
+    }
 }
 
 static bool answer_done(void *ctx)
@@ -273,6 +294,31 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
         free(answer);
     }
     return rc;
+}
+
+int repl_command(struct command_call *call, const char *name, const char *args, gd_node_id node,
+                 const char **ret, struct gd_err *err)
+{
+    int rc = need_session(call, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer));
+    if (answer == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_target_command(call->session->target, name, args, node, on_text, answer, err);
+    if (rc != GD_OK) {
+        free(answer);
+        return rc;
+    }
+    rc = wait_answer(call, answer, err);
+    if (rc == GD_OK) {
+        *ret = gd_arena_strdup(call->arena, answer->text);
+        free(answer->text);
+        free(answer);
+    }
+    return rc == GD_OK && *ret == NULL ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
 }
 
 bool repl_confirm(struct command_call *call, const char *format, ...)

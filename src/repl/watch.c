@@ -56,11 +56,17 @@ const char *watch_first_word(struct command_call *call, const char **rest)
 
 const char *watch_kind(const struct gd_watchpoint *watch)
 {
-    return watch->action == GD_WATCH_TRACE ? "trace" : watch->temporary ? "temporary" : "watch";
+    return watch->event                      ? "catch"
+           : watch->action == GD_WATCH_TRACE ? "trace"
+           : watch->temporary                ? "temporary"
+                                             : "watch";
 }
 
 const char *watch_noun(const struct gd_watchpoint *watch)
 {
+    if (watch->event) {
+        return watch->temporary ? "Temporary catchpoint" : "Catchpoint";
+    }
     return watch->action == GD_WATCH_TRACE ? "Trace"
            : watch->temporary              ? "Temporary watchpoint"
                                            : "Watchpoint";
@@ -134,6 +140,10 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
     if (watch->guard) {
         inspect_add_text(call, object, "if", gd_expr_text(watch->guard));
     }
+    if (watch->event) {
+        inspect_add_text(call, object, "event", watch->event);
+        cJSON_AddBoolToObject(object, "temporary", watch->temporary);
+    }
     if (watch->label) {
         inspect_add_text(call, object, "label", watch->label);
     }
@@ -163,11 +173,13 @@ static void note_unknown_names(struct command_call *call, const struct gd_expr *
     const char *name[16];
     size_t count = expr ? gd_expr_names(expr, name, 16) : 0;
     for (size_t i = 0; session && session->scalar_count > 0 && i < count && i < 16; i++) {
-        if (!is_reported(session, name[i])) {
+        char number[GD_EXPR_NUMBER];
+        const char *of = gd_expr_previous(name[i], number) ? number : name[i];
+        if (!is_reported(session, of)) {
             out_printf(call->out,
                        "  The trainer has not reported a number \"%s\": nothing fires before it "
                        "does.\n",
-                       out_safe(call, name[i]));
+                       out_safe(call, of));
         }
     }
 }

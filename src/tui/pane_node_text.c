@@ -302,6 +302,7 @@ static void add_frames(struct tui *tui, struct node_view *view, struct gd_sessio
     struct node_item item = {.kind = NODE_TEXT, .node = view->node};
     uint32_t count = 0;
     const struct gd_frame *frames = gd_graph_stack(session->graph, view->node, &count);
+    const struct gd_frame *place = gd_graph_place(session->graph, view->node);
 
     if (count > 0) {
         heading(tui, view, "source");
@@ -310,6 +311,9 @@ static void add_frames(struct tui *tui, struct node_view *view, struct gd_sessio
         const struct gd_frame *frame = &frames[i];
         const char *slash = strrchr(frame->file, '/');
         size_t at = view->text.len;
+        if (!frame->is_title && gd_frame_is_library(frame) && frame != place) {
+            continue; /* the framework's: `backtrace all` shows them */
+        }
         if (frame->is_title || frame->file[0] == '\0') {
             gd_buf_printf(&view->text, "  %s", frame->code);
         } else {

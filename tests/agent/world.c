@@ -249,7 +249,7 @@ static void add(struct toy *toy, const char *name, const char *type, gradb_kind 
 {
     gradb_input input = {.node = from};
     gradb_attr attr = {"toy", "yes"};
-    gradb_frame frame = {"toy.c", 10, "train"};
+    gradb_frame frame = {"toy.c", 10, "train", false};
     gradb_node_info info = {.name = name,
                             .type = type,
                             .kind = kind,

@@ -12,12 +12,14 @@ DATA = harness.SOURCE / "LICENSES" / "MIT.txt"
 TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1", "--threads", "1", "--steps", "100000"]
 
 # Examples that leave this host, this process or this run; and those that cannot succeed here, with why.
-ELSEWHERE = ("run -- python train.py --epochs 3", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
+ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-node 2 train.py", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
              "| info settings | less")
 FAIL_HERE = {
     "disconnect": "state",  # no terminal
     "rank 2": "not_found",  # there is one process
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
+    "agent": "unsupported",  # charlm has no commands of its own
+    "agent memory": "unsupported",
     "watch weight_initialization": "state",  # before the first step only
     "tensor -to 3,17": "state",  # moves in the panes
     "tensor -find abs>0.1": "state",

@@ -12,6 +12,9 @@ import unittest
 
 import harness
 
+sys.path.append(str(harness.SOURCE / "tests" / "torch"))
+import torches  # noqa: E402
+
 README = harness.SOURCE / "README.md"
 SANITIZE = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1].startswith("sanitize=") else "sanitize=none"
 
@@ -64,10 +67,19 @@ class Installed(unittest.TestCase):
 
     def test_files_are_where_a_packager_expects_them(self):
         for name in ("include/gradb.h", "share/man/man1/gradb.1", "share/bash-completion/completions/gradb",
-                     "share/zsh/site-functions/_gradb", "share/fish/vendor_completions.d/gradb.fish"):
+                     "share/zsh/site-functions/_gradb", "share/fish/vendor_completions.d/gradb.fish",
+                     "share/gradb/python/MIT.txt"):
             self.assertTrue((self.prefix / name).is_file(), name)
-        for name in ("libgradb.so", "libgradb.a"):
+        for name in ("libgradb.so", "libgradb.so.1", "libgradb.a"):
             self.assertTrue((self.libdir / name).exists(), name)
+
+    def test_python_package_is_whole(self):
+        def files(root):
+            return sorted(str(path.relative_to(root)) for path in root.rglob("*")
+                          if path.is_file() and "__pycache__" not in path.parts)
+        installed = self.prefix / "share" / "gradb" / "python" / "gradb"
+        self.assertEqual(files(installed), files(harness.SOURCE / "python" / "gradb"))
+        self.assertIn("_boot/sitecustomize.py", files(installed))
 
     def test_library_is_free_of_the_debuggers_libraries(self):
         needed = subprocess.run(["readelf", "-d", str(self.libdir / "libgradb.so")], capture_output=True, text=True,
@@ -145,6 +157,41 @@ class Installed(unittest.TestCase):
             gradb.kill()
             gradb.wait()
 
+    def pytorch(self, python, line, **env):
+        """A line of README with `python`, and what is beside it, the given interpreter, and a train.py of PyTorch's."""
+        folder = self.work / "pytorch"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "train.py").write_text(torches.TRAINER, encoding="utf-8")
+        (folder / "bin" / "python").write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+        (folder / "bin" / "python").chmod(0o755)
+        path = f"{folder}/bin:{pathlib.Path(python).parent}:{self.env['PATH']}"
+        if pathlib.Path(python).parent == pathlib.Path("/usr/bin"):
+            path = f"{folder}/bin:{self.env['PATH']}"
+        env = torches.environment(**{**self.env, "PATH": path, "PYTHONPATH": "", **env})
+        return subprocess.run(["sh", "-c", line], cwd=folder, env=env, input="info ranks\nstep 2\nkill\nquit\n",
+                              text=True, errors="replace", capture_output=True, timeout=2 * harness.DEADLINE, check=False)
+
+    def test_pytorch_run(self):
+        if not torches.interpreters() or not torches.library():
+            self.skipTest("no PyTorch, or no libgradb that it can load")
+        for python in torches.interpreters():
+            with self.subTest(python=python):
+                done = self.pytorch(python, "gradb run -- python train.py")
+                self.assertIn("pytorch " + torches.version_of(python), done.stdout, done.stdout + done.stderr)
+                self.assertIn("Stopped at the end of step 2", done.stdout)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_pytorch_ranks(self):
+        python = torches.pip()
+        if python is None or not torches.library():
+            self.skipTest("no PyTorch whose torchrun runs on this Python, or no libgradb that it can load")
+        # the launcher's own port: a free one
+        done = self.pytorch(python, "gradb run -- torchrun --nproc-per-node 2 train.py",
+                            PET_MASTER_PORT=str(torches.free_port()))
+        self.assertIn("Connected: training process 2", done.stdout, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_listen_everywhere_wants_a_token(self):
         done = self.shell("gradb --listen 0.0.0.0:50051 listen", input="quit\n")
         self.assertRegex(done.stdout, r"GRADB_TOKEN\S*[= ]\s*\w{16,}")
@@ -154,6 +201,7 @@ class Installed(unittest.TestCase):
 
     def test_every_command_of_readme_is_run(self):
         ours = pathlib.Path(__file__).read_text(encoding="utf-8")
+        ours += (harness.SOURCE / "tests" / "torch" / "test_attach.py").read_text(encoding="utf-8")
         for block in blocks("sh"):
             for line in block:
                 command = line.partition("  #")[0].strip()

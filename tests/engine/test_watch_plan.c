@@ -12,6 +12,8 @@
 
 #include "watch_bench.h"
 
+#include "engine/watch_impl.h"
+
 static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,
                         enum gd_comparison op, double value)
 {
@@ -220,6 +222,66 @@ static void test_differences(void **state)
     assert_int_equal(bench->fake->plan_count, 0);
     assert_int_equal(gd_watchpoint_enable(bench->debugger, number, true, NULL), GD_OK);
     assert_int_equal(bench->fake->plan_count, 1);
+    bench_free(bench);
+}
+
+/* Adds operators to the graph of a training that runs, as one part of it. */
+static gd_node_id grow(struct watch_bench *bench, uint32_t first, uint32_t count)
+{
+    gd_node_id node = GD_NO_NODE;
+    for (uint32_t i = first; i < first + count; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "late/Op-op%u", i);
+        node = bench_add(bench->session, name, "Op", i, GD_FLOAT32, 1);
+    }
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    return node;
+}
+
+/* While the training runs, new nodes make new plans, and a plan that is full enough stays as it is;
+ * at the next stop the few that there are may be joined. */
+static void test_growth_while_it_runs(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    bench_run(bench);
+    gd_node_id old = grow(bench, 100, 100);
+    const struct fake_plan *plan = bench_plan(bench, old, 0, true, NULL);
+    uint32_t id = plan->id;
+    size_t count = plan->count;
+    assert_true(count >= 100);
+    int calls = bench->fake->plan_calls;
+    for (uint32_t part = 1; part <= 3; part++) {
+        gd_node_id node = grow(bench, 200 * part, 10);
+        plan = bench_plan(bench, node, 0, true, NULL);
+        assert_int_not_equal(plan->id, id);
+        assert_int_equal(plan->count, 10 * part); /* it is small: it grows */
+        assert_int_equal(bench->fake->plan_calls, calls + (int)part);
+        plan = bench_plan(bench, old, 0, true, NULL);
+        assert_int_equal(plan->id, id);
+        assert_int_equal(plan->count, count);
+    }
+    bench_stop(bench, GD_STOP_STEP, 1);
+    gd_node_id last = grow(bench, 900, 1);
+    assert_int_equal(bench_plan(bench, last, 0, true, NULL)->id, id);
+    assert_int_equal(bench_plan(bench, old, 0, true, NULL)->count, count + 31);
+    bench_free(bench);
+}
+
+/* However many parts it comes in, the number of plans stays small. */
+static void test_growth_in_many_parts(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    (void)state;
+    bench_must_watch(bench, "TO on all");
+    bench_run(bench);
+    for (uint32_t part = 0; part < 200; part++) {
+        gd_node_id node = grow(bench, 100 * (part + 1), 70);
+        assert_non_null(bench_plan(bench, node, 0, true, NULL));
+        assert_true(bench->fake->plan_count <= WATCH_SEALED_PLANS + 2);
+    }
     bench_free(bench);
 }
 
@@ -442,6 +504,8 @@ int main(void)
         cmocka_unit_test(test_options_that_do_not_agree),
         cmocka_unit_test(test_always),
         cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_growth_while_it_runs),
+        cmocka_unit_test(test_growth_in_many_parts),
         cmocka_unit_test(test_edits),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_pending),

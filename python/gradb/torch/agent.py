@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""The agent: one per training process. Owns libgradb's handle and all hooks, and decides what is on.
+
+While nobody asks, what runs is the wrapper of modules, the hook of optimizers, and one read of the word
+`armed`. Operators and backward nodes are looked at in the first step under a debugger, which shows the graph,
+and whenever the debugger wants to hear of nodes.
+"""
+import atexit
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import traceback
+import weakref
+
+import torch
+
+from .. import _lib
+from . import aten, backward, modules, ops, optim, values
+from .events import Events
+from .scaler import Scaler
+from .source import Source
+from .steps import Steps
+from .telling import Telling
+from .timing import Timing
+
+
+class Agent:
+    """See the module. looking: operators are to be told of now; dead: a fault of ours, or the end."""
+
+    def __init__(self, library, program=None):
+        self.library = library
+        self.agent = self
+        self.dead = False
+        self.looking = False
+        self.in_backward = False
+        self.detail = None      # aten.Detail while the inside of operators is asked for
+        self.live = values.Live()
+        self.source = Source(self)
+        self._pid = os.getpid()
+        self._thread = threading.get_ident()
+        self.handle = library.gradb_open(ctypes.byref(self._options(program)))
+        if not self.handle:
+            raise RuntimeError("gradb_open refused: GRADB_DISABLE is set, or memory is short")
+        self._armed = ctypes.c_int.from_address(self.handle)
+        self._wanted = False    # operators are to be looked at, but for moments of our own
+        self._recorded = False  # a whole step was looked at on this connection
+        self._records = False   # this one is
+        self._mode = ops.OperatorMode(self)
+        self.telling = Telling(self)
+        self.timing = Timing(self)
+        self.scaler = Scaler(self)
+        self.events = Events(self)
+        self.steps = Steps(self)
+        self.modules = modules.Modules(self)
+        self._backward = backward.Backward(self)
+        self.optimizers = optim.Optimizers(self)
+
+    def _options(self, program):
+        options = _lib.Options()
+        options.framework = b"pytorch"
+        options.framework_version = _lib.text(torch.__version__)
+        options.device = _lib.text(_device_name())
+        options.program = _lib.text(program or " ".join(sys.argv))
+        options.rank, options.world_size = _rank_and_size()
+        options.source = self.source.pointer()
+        return options
+
+    # ---- life ----
+
+    def install(self):
+        """Puts the cheap hooks on."""
+        self.modules.install()
+        self._backward.install()
+        self.optimizers.install()
+        self.scaler.install()
+        self.events.loader.install()
+        os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
+        atexit.register(self._exits)
+
+    def wait(self, seconds):
+        """Stands before the first step until the debugger lets go; see gradb_wait."""
+        self.library.gradb_publish(self.handle)
+        self.library.gradb_wait(self.handle, seconds)
+        self.steps.begin()
+
+    def connected(self):
+        """Whether a debugger is there."""
+        return not self.dead and bool(self.library.gradb_is_connected(self.handle))
+
+    def close(self, why=""):
+        """Takes the hooks off and says goodbye."""
+        atexit.unregister(self._exits)
+        self.look(False)
+        self.dead = True
+        self.events.loader.remove()
+        self.scaler.remove()
+        self.optimizers.remove()
+        self._backward.remove()
+        self.modules.remove()
+        handle, self.handle = self.handle, None
+        if handle and os.getpid() == self._pid:
+            self.library.gradb_close(handle, _lib.text(why))
+
+    def fault(self, error):
+        """A fault of our own: one line, and the training goes on without us."""
+        if self.dead:
+            return
+        self.dead = True
+        self.looking = False
+        place = traceback.extract_tb(error.__traceback__)
+        where = "%s:%d" % (os.path.basename(place[-1].filename), place[-1].lineno) if place else "?"
+        message = "gradb: a fault of the agent, which is off from now on: %s: %s (%s)" % (
+            type(error).__name__, error, where)
+        print(message, file=sys.stderr)
+        if self.handle:
+            self.library.gradb_log(self.handle, _lib.text(message))
+        if os.environ.get("GRADB_AGENT_TRACE"):
+            traceback.print_exception(type(error), error, error.__traceback__)
+
+    def _exits(self):
+        error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+        self.close("%s: %s" % (type(error).__name__, error) if error is not None else "")
+
+    def _forked(self):
+        self.dead = True
+        self.looking = False
+        self.handle = None
+
+    # ---- what is on ----
+
+    def step_began(self):
+        """Decides what this step is looked at for."""
+        connected = self.library.gradb_is_connected(self.handle)
+        if not connected:
+            self._recorded = False
+        self._records = connected and not self._recorded
+        looks = bool(connected and (self._records or self._armed.value != 0 or self.timing.on
+                                   or self.source.kept.needs_operators()))
+        self.telling.begin_step(self.steps.step, looks)
+        self.look(looks)
+
+    def step_ends(self):
+        """The step's last node has run."""
+        if self._records:
+            self._recorded = True
+        self.telling.end_step()
+
+    def look(self, on):
+        """Operators are told of from now on, or not."""
+        if on:
+            ops.push(self._mode)
+        elif self._wanted:
+            ops.pop(self._mode)
+        self.looking = self._wanted = on
+
+    def look_again(self):
+        """After a moment of our own: operators are the program's again."""
+        self.looking = self._wanted and not self.dead
+
+    @contextlib.contextmanager
+    def unseen(self):
+        """A moment of our own: the operators inside are not the program's."""
+        before, self.looking = self.looking, False
+        try:
+            yield
+        finally:
+            if before:
+                self.look_again()
+
+    @contextlib.contextmanager
+    def hidden(self):
+        """A moment of the program's in which operators must not be intercepted at all."""
+        before, self.looking = self.looking, False
+        ops.pop(self._mode)
+        try:
+            yield
+        finally:
+            if before and self._wanted and not self.dead:
+                ops.push(self._mode)
+                self.looking = True
+
+    def modes_for_backward(self):
+        """Operators are looked at inside a backward pass, too. Returns functions that undo it, in order."""
+        undo = []
+        if self._wanted:
+            if self.detail is not None and not self.in_backward:
+                undo.append(self.detail.begin())
+            again = ops.again(self._mode)
+            if again is not None:
+                undo.append(again)
+        return undo
+
+    def show_detail(self, on):
+        """The inside of operators is asked for, or no more; from the next step on they are looked at."""
+        self.detail = aten.Detail(self) if on else None
+        self._recorded = self._recorded and not on
+
+    def armed(self):
+        """Whether the debugger wants to hear of nodes."""
+        return self._armed.value != 0
+
+    def look_if_asked(self):
+        """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
+        the training can be heard of: at each module, backward pass, optimizer and batch."""
+        if self._armed.value and not self.looking and not self.dead and threading.get_ident() == self._thread:
+            self.look(True)
+        return self.looking
+
+    def module_called(self):
+        """A module is called; it may be where a forward pass begins."""
+        if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:
+            self.steps.forward_begins()
+        return self.look_if_asked()
+
+    def discover(self, optimizer):
+        """Names what the optimizer trains by the variables of the user's frames."""
+        self.modules.discover(optimizer)
+
+
+def _forked_of(agent):
+    """What os.register_at_fork is given, which can never be taken back: it must not keep the agent."""
+    def forked():
+        if agent() is not None:
+            agent()._forked()
+    return forked
+
+
+def _rank_and_size():
+    """Of torch.distributed where it is initialised, as in a process of torch.multiprocessing.spawn; else of the
+    environment."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return _number("RANK", 0), _number("WORLD_SIZE", 1)
+
+
+def _number(name, default):
+    value = os.environ.get(name, "")
+    return int(value) if value.isdigit() else default
+
+
+def _device_name():
+    if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
+        return "cuda:" + os.environ["LOCAL_RANK"]
+    return "cuda" if torch.cuda.is_available() else "cpu"

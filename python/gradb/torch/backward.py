@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
+to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
+an inner part of."""
+import os
+import re
+
+import torch
+
+from . import stack
+
+KEY = "gradb"  # in grad_fn.metadata
+CHECKPOINT = os.path.join("utils", "checkpoint.py")
+_SUFFIX = re.compile(r"Backward\d*$")
+_CUSTOM = torch.autograd.function.BackwardCFunction
+
+
+class Mark:
+    """What an operator leaves on its grad_fn: scope, operator, its node, and the stack."""
+    __slots__ = ("scope", "operator", "node", "stack")
+
+    def __init__(self, scope, operator, node, stack_):
+        self.scope = scope
+        self.operator = operator
+        self.node = node
+        self.stack = stack_
+
+
+def mark(tensor, node):
+    """Leaves a node's mark on the grad_fn of its output."""
+    grad_fn = tensor.grad_fn
+    if grad_fn is not None:
+        grad_fn.metadata[KEY] = node.mark
+
+
+def function_name(grad_fn):
+    """What made the output of a grad_fn that nobody marked: "MyFunction" of MyFunctionBackward."""
+    return _SUFFIX.sub("", grad_fn.name().rsplit("::", 1)[-1]) or "function"
+
+
+def common_scope(grad_fn, scope):
+    """Where a function was called that nobody saw: what the scopes of its inputs' operators and of the
+    operator that uses its result have in common."""
+    parts = scope.split("/") if scope else []
+    for following, _ in grad_fn.next_functions:
+        before = following.metadata.get(KEY) if following is not None else None
+        if before is not None:
+            other = before.scope.split("/") if before.scope else []
+            same = 0
+            while same < min(len(parts), len(other)) and parts[same] == other[same]:
+                same += 1
+            parts = parts[:same]
+    return "/".join(parts)
+
+
+def is_unseen(tensor):
+    """Whether a custom autograd.Function made it whose node nobody has yet."""
+    grad_fn = tensor.grad_fn
+    return isinstance(grad_fn, _CUSTOM) and KEY not in grad_fn.metadata
+
+
+def scope_of_code(depth=1):
+    """The scope of Python code that runs inside a backward pass: that of a custom function, or of a hook."""
+    frame = stack.user_frame(depth + 1)
+    context = frame.f_locals.get("ctx") if frame is not None else None
+    if isinstance(context, _CUSTOM):
+        return "backward/" + _SUFFIX.sub("", type(context).__name__)
+    return "backward/hook"
+
+
+class Step:
+    """One grad_fn of a pass, as its hook finds it. scope, operator: of its name; mark: what it has or
+    inherits."""
+    __slots__ = ("type", "mark", "scope", "operator", "variable", "incoming", "node")
+
+    def __init__(self, grad_fn, inherited):
+        self.type = grad_fn.name().rsplit("::", 1)[-1]
+        self.mark = grad_fn.metadata.get(KEY)
+        self.variable = getattr(grad_fn, "variable", None)  # of AccumulateGrad: the leaf
+        if self.mark is None and isinstance(grad_fn, _CUSTOM):
+            self.operator = function_name(grad_fn)
+            self.mark = Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""),
+                             self.operator, None, inherited.stack if inherited is not None else ())
+        elif self.mark is None:
+            self.mark = inherited
+        scope = self.mark.scope if self.mark is not None else ""
+        self.scope = "backward/" + scope if scope else "backward"
+        self.operator = self.mark.operator if self.mark is not None else self.type
+        self.incoming = []  # (Step, slot) whose results are its inputs
+        self.node = None    # once it has run
+
+    def inputs(self):
+        """(node number, slot) pairs of those that ran before it."""
+        return [(step.node.id, slot) for step, slot in self.incoming if step.node is not None]
+
+
+class _Engine:
+    """Stands in for torch.autograd.Variable._execution_engine."""
+
+    def __init__(self, engine, backward):
+        self._engine = engine
+        self._backward = backward
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def run_backward(self, tensors, *args, **kwargs):
+        backward = self._backward
+        finish = backward.begin(tensors, args, kwargs)
+        try:
+            return self._engine.run_backward(tensors, *args, **kwargs)
+        except Exception as error:
+            backward.raised(error)
+            raise
+        finally:
+            finish()
+
+
+class Backward:
+    """Hooks the passes; nested ones (double backward) are seen, too."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self._original = None
+        self._engine = None
+        self._depth = 0
+
+    def install(self):
+        """Wraps the engine."""
+        variable = torch.autograd.Variable
+        self._original = variable._execution_engine
+        self._engine = _Engine(self._original, self)
+        variable._execution_engine = self._engine
+
+    def remove(self):
+        """Takes the wrapper off, unless somebody wrapped after us: then it passes through."""
+        variable = torch.autograd.Variable
+        if self._engine is not None and variable._execution_engine is self._engine:
+            variable._execution_engine = self._original
+        self._engine = None
+
+    def begin(self, tensors, args, kwargs):
+        """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.
+        Returns what ends it."""
+        agent = self._agent
+        handles = []
+        accumulates = kwargs.get("accumulate_grad", True)
+        looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
+        undo = []
+        if looks:
+            try:
+                with agent.unseen():
+                    self._hook_all(tensors, handles)
+                undo = agent.modes_for_backward()
+            except Exception as error:
+                agent.fault(error)
+        self._depth += 1
+        agent.in_backward = True
+
+        def finish():
+            self._depth -= 1
+            agent.in_backward = self._depth > 0
+            for handle in handles:
+                handle.remove()
+            for function in undo:
+                function()
+            agent.steps.backward_ended(accumulates)
+        return finish
+
+    def raised(self, error):
+        """The pass has raised: the run stops, once."""
+        if self._agent.looking and isinstance(error, Exception):
+            self._agent.telling.backward_raised(error)
+
+    def _hook_all(self, tensors, handles):
+        if isinstance(tensors, torch.Tensor):
+            tensors = (tensors,)
+        steps = {}
+        waiting = [(tensor.grad_fn, None) for tensor in tensors if tensor.grad_fn is not None]
+        while waiting:
+            grad_fn, inherited = waiting.pop()
+            if grad_fn in steps:
+                continue
+            own = steps[grad_fn] = Step(grad_fn, inherited)
+            waiting.extend((following, own.mark) for following, _ in grad_fn.next_functions
+                           if following is not None and following not in steps)
+        for grad_fn, own in steps.items():
+            for slot, (following, _) in enumerate(grad_fn.next_functions):
+                if following is not None:
+                    steps[following].incoming.append((own, slot))
+        for grad_fn, own in steps.items():
+            handles.append(grad_fn.register_hook(self._hook(own)))
+
+    def _hook(self, own):
+        ran = self._agent.telling.backward_ran
+
+        def hook(grad_inputs, _):
+            ran(own, grad_inputs)
+        return hook

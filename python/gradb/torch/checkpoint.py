@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What `checkpoint` asks for: the program's own function, or a file with all that a training is made of."""
+import os
+import random
+import sys
+
+import torch
+
+from .. import _lib
+
+_functions = []  # the program's, the last one counts
+
+
+def on_checkpoint(function):
+    """The program saves by itself: function(step) is called at the end of a step; what it returns (a path)
+    is shown to the user. Returns the function, so that it can be a decorator."""
+    _functions.append(function)
+    return function
+
+
+def save(agent):
+    """Does what was asked for, at the end of a step; says in the log and by an event where it lies, or why
+    it could not be. The program's own exceptions do not get into the training."""
+    try:
+        if _functions:
+            path = _functions[-1](agent.steps.step) or "by the program itself"
+        else:
+            path = _save_all(agent)
+        text = "checkpoint of step %d: %s" % (agent.steps.step, path)
+    except Exception as error:  # the training goes on without
+        text = "the checkpoint of step %d failed: %s: %s" % (agent.steps.step, type(error).__name__, error)
+    agent.library.gradb_log(agent.handle, _lib.text("gradb: " + text))
+    agent.events.happened("checkpoint", text)
+
+
+def _save_all(agent):
+    """Models, optimizers and the states of the random generators, next to the script. The path."""
+    state = {"step": agent.steps.step,
+             "models": {name: module.state_dict() for name, module in agent.modules.roots().items()},
+             "optimizers": {name: agent.optimizers.by_name(name).state_dict()
+                            for name in agent.optimizers.names()},
+             "rng": _random_states()}
+    script = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else os.path.join(os.getcwd(), "train")
+    base = os.path.splitext(os.path.basename(script))[0]
+    rank = os.environ.get("RANK", "")
+    rank = ".rank" + rank if rank.isdigit() and int(os.environ.get("WORLD_SIZE", "1") or 1) > 1 else ""
+    name = "%s.step%d%s.pt" % (base, agent.steps.step, rank)
+    failed = None
+    for folder in (os.path.dirname(script), os.getcwd()):
+        path = os.path.join(folder, name)
+        try:
+            with agent.unseen():
+                torch.save(state, path + ".part")
+            os.replace(path + ".part", path)
+            return path
+        except OSError as error:
+            failed = error
+        except RuntimeError as error:  # torch's word for a folder that cannot be written to
+            failed = error
+    raise failed
+
+
+def _random_states():
+    states = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        states["numpy"] = numpy.random.get_state()
+    return states

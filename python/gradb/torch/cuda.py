@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: MIT
+"""Statistics of a tensor on the device it lies on, and copies of its elements to the host.
+
+Only a record of some dozen numbers crosses the bus, through pinned memory and on a stream of its own: the
+training's streams are waited for up to the value, nothing else is. The figures are those of libgradb, with
+the same meaning; all sums are accumulated in float64. The code knows of no device: on the CPU it does the
+same.
+"""
+import math
+
+import torch
+
+CHUNK = 1 << 23      # elements that are looked at together: what a temporary of float64 takes is 64 MiB
+_SMALLEST_CHUNK = 1 << 16
+_STAGING = 16 << 20  # bytes of pinned memory that copies to the host go through
+
+_TINY = {torch.float16: 2.0 ** -14, torch.bfloat16: 2.0 ** -126, torch.float32: 2.0 ** -126,
+         torch.complex64: 2.0 ** -126, torch.float64: 2.0 ** -1022, torch.complex128: 2.0 ** -1022}
+_HUGE = 2.0 ** -64   # sums of doubles that overflow are taken at this scale
+_COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "neg_zero", "negative", "denormal")
+
+
+class Wanted:
+    """What else is wanted than the figures that are always there. ranges: (lo, hi) pairs, both ends inside;
+    previous: compare with it, elements match when |a - b| <= atol + rtol * |b|; bins: (lo, hi, count)."""
+    __slots__ = ("ranges", "rtol", "atol", "equal_nan", "bins")
+
+    def __init__(self, ranges=(), rtol=0.0, atol=0.0, equal_nan=False, bins=None):
+        self.ranges = ranges
+        self.rtol = rtol
+        self.atol = atol
+        self.equal_nan = equal_nan
+        self.bins = bins
+
+
+NOTHING_MORE = Wanted()
+
+
+class Record(dict):
+    """The figures by the names of struct gradb_stats; `histogram`: a list, or None."""
+
+
+def device_stats(tensor, wanted=NOTHING_MORE, previous=None, scale=1.0, previous_scale=1.0):
+    """The Record of a strided tensor on any device, read as it lies, without a copy of the whole.
+
+    previous: a tensor of the same type and shape, on the same device, that it is compared with. scale: the
+    elements are `scale` times what they stand for (a gradient that a GradScaler has scaled): the figures are
+    those of tensor / scale. `denormal` is about the elements as they lie there.
+    RuntimeError: out of memory even for small parts."""
+    chunk = CHUNK
+    while True:
+        try:
+            return _stats(tensor, wanted, previous, (scale, previous_scale), chunk)
+        except RuntimeError as error:
+            if "out of memory" not in str(error) or chunk <= _SMALLEST_CHUNK:
+                raise
+            chunk = max(chunk // 16, _SMALLEST_CHUNK)
+
+
+def _stats(tensor, wanted, previous, scales, chunk):
+    total = _Total(tensor.numel())
+    rows, slow = [], []
+    parts = list(_parts(tensor, previous, chunk))
+    for part, _ in parts:
+        rows.append(_quick(part))
+    for (part, before), row in zip(parts, _to_host(rows)):
+        if not total.add_quick(part, row):
+            slow.append(part)
+    for row in _to_host([_thorough(part) for part in slow]):
+        total.add_thorough(row)
+    record = total.record(scales[0])
+    if wanted.ranges or wanted.bins:
+        _add_ranges(record, parts, wanted, scales[0])
+    if previous is not None:
+        _add_difference(record, parts, wanted, scales)
+    return record
+
+
+# ---- parts of a tensor ----
+
+def _parts(tensor, previous, chunk):
+    """Views of it (and of the other) of at most `chunk` elements, none of them empty."""
+    count = tensor.numel()
+    if count == 0:
+        return
+    if count <= chunk:
+        yield tensor, previous
+        return
+    axis = max(range(tensor.dim()), key=lambda i: tensor.shape[i])
+    each = max(1, tensor.shape[axis] * chunk // count)
+    for first in range(0, tensor.shape[axis], each):
+        size = min(each, tensor.shape[axis] - first)
+        yield from _parts(tensor.narrow(axis, first, size),
+                          None if previous is None else previous.narrow(axis, first, size), chunk)
+
+
+def _magnitude(real, imaginary):
+    """Of complex numbers; NaN, not infinity, where either part is NaN."""
+    nan = torch.isnan(real) | torch.isnan(imaginary)
+    return torch.hypot(real, imaginary).masked_fill_(nan, math.nan)
+
+
+def _double(part):
+    """Its elements as float64; complex ones as their magnitudes."""
+    if part.is_complex():
+        pair = torch.view_as_real(part).to(torch.float64)
+        return _magnitude(pair[..., 0], pair[..., 1])
+    return part.to(torch.float64)
+
+
+# ---- the figures that are always there ----
+
+def _quick(part):
+    """A row of float64: least, greatest, sum, sum of |x|, root of the sum of squares, not zero, sign bits,
+    below 0, |x| below the smallest normal number. All it says is true when all elements are finite."""
+    values = part if part.is_floating_point() else _double(part)
+    if values.device.type == "cpu" and values.element_size() == 2:
+        values = values.to(torch.float32)  # the CPU has not all of these for halves
+    tiny = _TINY.get(part.dtype)
+    least, greatest = torch.aminmax(values)
+    row = [least, greatest, torch.sum(values, dtype=torch.float64),
+           torch.linalg.vector_norm(values, 1, dtype=torch.float64),
+           torch.linalg.vector_norm(values, 2, dtype=torch.float64),
+           torch.count_nonzero(values), torch.signbit(values).sum(), (values < 0).sum()]
+    if tiny is not None:
+        row.append((values.abs() < tiny).sum())
+    return torch.stack([figure.to(torch.float64) for figure in row])
+
+
+def _thorough(part):
+    """A row of float64, right for all elements: counts as in _COUNTS, finite ones, least, greatest, sum, sum
+    of |x|, both again at a scale at which they do not overflow, sum of squares, mean, sum of (x - mean)^2."""
+    values = _double(part)
+    tiny = _TINY.get(part.dtype, 0.0)
+    finite = torch.isfinite(values)
+    zero = values == 0
+    clean = values.masked_fill(~finite, 0.0)
+    size = clean.abs()
+    count = finite.sum()
+    total = clean.sum()
+    # a sum that overflows though its mean does not
+    small = (clean * _HUGE).sum()
+    mean = torch.where(torch.isfinite(total), total, small / _HUGE) / count
+    spread = (clean - mean).masked_fill_(~finite, 0.0)
+    row = [torch.isnan(values).sum(), (values == math.inf).sum(), (values == -math.inf).sum(), zero.sum(),
+           (zero & torch.signbit(values)).sum(), (clean < 0).sum(), ((size < tiny) & ~zero & finite).sum(),
+           count, values.masked_fill(~finite, math.inf).min(), values.masked_fill(~finite, -math.inf).max(),
+           total, size.sum(), small, (size * _HUGE).sum(), (clean * clean).sum(), mean, (spread * spread).sum()]
+    return torch.stack([figure.to(torch.float64) for figure in row])
+
+
+class _Total:
+    """Joins the rows of the parts in their order."""
+
+    def __init__(self, count):
+        self.count = count
+        self.counts = dict.fromkeys(_COUNTS, 0)
+        self.finite = 0
+        self.least, self.greatest = math.inf, -math.inf
+        self.sums, self.sizes, self.squares = [], [], []
+        self.mean, self.spread = 0.0, 0.0
+
+    def add_quick(self, part, row):
+        """False: the quick row does not tell enough."""
+        least, greatest, total, size, norm, nonzero, signs, negative = row[:8]
+        squares = norm * norm
+        count = part.numel()
+        mean = total / count
+        spread = squares - total * mean
+        # inf, nan and overflows fail the first test; where the mean is large the difference has no digits
+        if not (math.isfinite(squares) and math.isfinite(size) and math.isfinite(least + greatest)
+                and (spread >= squares / 64 or squares == 0)):
+            return False
+        if squares == 0 and nonzero:
+            return False  # squares of elements this small are all 0
+        counts = self.counts
+        zero = count - int(nonzero)
+        counts["zero"] += zero
+        counts["negative"] += int(negative)
+        counts["neg_zero"] += int(signs) - int(negative)
+        if len(row) > 8:
+            counts["denormal"] += int(row[8]) - zero
+        self._join(count, least, greatest, (total, size, squares), mean, max(spread, 0.0))
+        return True
+
+    def add_thorough(self, row):
+        """A row of _thorough."""
+        for name, value in zip(_COUNTS, row):
+            self.counts[name] += int(value)
+        count, least, greatest, total, size, small, small_size, squares, mean, spread = row[len(_COUNTS):]
+        if count == 0:
+            return
+        total = total if math.isfinite(total) else _grown(small)
+        size = size if math.isfinite(size) else _grown(small_size)
+        self._join(int(count), least, greatest, (total, size, squares), mean, spread)
+
+    def _join(self, count, least, greatest, sums, mean, spread):
+        self.least = min(self.least, least)
+        self.greatest = max(self.greatest, greatest)
+        for into, value in zip((self.sums, self.sizes, self.squares), sums):
+            into.append(value)
+        if not math.isfinite(mean):
+            self.spread = math.inf
+        else:
+            both = self.finite + count
+            apart = mean - self.mean
+            self.spread += spread + apart * (apart * (self.finite * count / both))
+            self.mean += apart * (count / both)
+        self.finite += count
+
+    def record(self, scale):
+        """The Record, of the elements divided by `scale`."""
+        finite = self.finite
+        record = Record(count=self.count, positive=finite - self.counts["negative"] - self.counts["zero"],
+                        min=self.least / scale, max=self.greatest / scale, mean=0.0, abs_mean=0.0, std=0.0,
+                        sum_sq=_sum(self.squares) / scale / scale, in_range=[], histogram=None,
+                        has_previous=False)
+        record.update(self.counts)
+        if finite:
+            record.update(mean=_sum(self.sums) / finite / scale, abs_mean=_sum(self.sizes) / finite / scale,
+                          std=_root(self.spread / finite) / scale)
+        return record
+
+
+def _grown(value):
+    return value / _HUGE if abs(value) <= 2.0 ** 960 else math.copysign(math.inf, value)
+
+
+def _root(value):
+    return math.sqrt(value) if value >= 0 else 0.0
+
+
+def _sum(values):
+    """Without rounding on the way; infinite when it is beyond the largest double."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # beyond the largest; inf and -inf
+        return sum(values)
+
+
+# ---- ranges and histogram ----
+
+def _add_ranges(record, parts, wanted, scale):
+    rows, bins = [], []
+    for part, _ in parts:
+        values = _double(part)
+        if scale != 1.0:
+            values = values / scale
+        if wanted.ranges:
+            rows.append(torch.stack([((values >= lo) & (values <= hi)).sum() for lo, hi in wanted.ranges])
+                        .to(torch.float64))
+        if wanted.bins:
+            bins.append(_histogram(values, *wanted.bins))
+    if wanted.ranges:
+        record["in_range"] = [0] * len(wanted.ranges)
+        for row in _to_host(rows):
+            record["in_range"] = [count + int(more) for count, more in zip(record["in_range"], row)]
+    if wanted.bins:
+        record["histogram"] = [0] * wanted.bins[2]
+        if bins:
+            record["histogram"] = [int(count) for count in _to_host([sum(bins).to(torch.float64)])[0]]
+
+
+def _histogram(values, lo, hi, count):
+    """Elements in each of `count` equal bins of [lo, hi], the last one closed; edges as numpy.histogram has
+    them. A tensor of int64."""
+    if lo == hi:
+        bins = torch.zeros(count, dtype=torch.int64, device=values.device)
+        bins[count - 1] = (values == lo).sum()
+        return bins
+    # the width of all doubles is none; neither is the number of bins to the unit among denormals
+    factor = 0.5 if not math.isfinite(hi - lo) else 2.0 ** 600 if hi - lo < 2.0 ** -900 else 1.0
+    lo, hi, values = lo * factor, hi * factor, values * factor if factor != 1.0 else values
+    step = (hi - lo) / count
+    values = values[(values >= lo) & (values <= hi)]
+    place = ((values - lo) * (count / (hi - lo))).to(torch.int64).clamp_(max=count - 1)
+    edge = place.to(torch.float64) * step
+    lower = (values < edge + lo) & (place > 0)
+    edge = (place + 1).to(torch.float64) * step
+    upper = (values >= edge + lo) & (place + 1 < count) & ~lower
+    return torch.bincount(place - lower.to(torch.int64) + upper.to(torch.int64), minlength=count)
+
+
+# ---- against another tensor ----
+
+def _add_difference(record, parts, wanted, scales):
+    rows = _to_host([_difference(part, before, wanted, scales) for part, before in parts])
+    columns = list(zip(*rows)) or [()] * 9
+    pairs = int(sum(columns[0]))
+    delta, size, squares, before, before_squares, dot = (_sum(column) for column in columns[1:7])
+    record.update(has_previous=True, unpaired=record["count"] - pairs, sum_sq_delta=squares,
+                  sum_sq_previous=before_squares, dot=dot, max_abs_delta=max(columns[7], default=0.0),
+                  mismatch=record["count"] - int(sum(columns[8])), mean_delta=0.0, mean_abs_delta=0.0,
+                  mean_abs_previous=0.0)
+    if pairs:
+        record.update(mean_delta=delta / pairs, mean_abs_delta=size / pairs, mean_abs_previous=before / pairs)
+
+
+def _difference(part, before, wanted, scales):
+    """A row of float64: pairs of finite elements; over them the sums of the difference, its size and square,
+    of |before|, its square, the product; the largest difference; matches among all elements."""
+    now, then = _double(part), _double(before)
+    if scales != (1.0, 1.0):
+        now, then = now / scales[0], then / scales[1]
+    both = torch.isfinite(now) & torch.isfinite(then)
+    if part.is_complex():
+        distance, product = _complex_pair(part, before, scales)
+    else:
+        distance, product = (now - then).abs(), now * then
+    near = torch.where(both, distance <= wanted.atol + wanted.rtol * then.abs(),
+                       (now == then) & ~(distance > 0))
+    if wanted.equal_nan:
+        near = near | (torch.isnan(now) & torch.isnan(then))
+    apart = ~both
+    delta = (now - then).masked_fill_(apart, 0.0)
+    distance = distance.masked_fill(apart, 0.0)
+    size = then.abs().masked_fill_(apart, 0.0)
+    row = [both.sum(), delta.sum(), distance.sum(), (distance * distance).sum(), size.sum(), (size * size).sum(),
+           product.masked_fill(apart, 0.0).sum(), distance.max(), near.sum()]
+    return torch.stack([figure.to(torch.float64) for figure in row])
+
+
+def _complex_pair(part, before, scales):
+    """(|a - b|, Re(a conj b)) of complex numbers; equal infinities are no distance apart, others an infinite
+    one."""
+    a = torch.view_as_real(part).to(torch.float64) / scales[0]
+    b = torch.view_as_real(before).to(torch.float64) / scales[1]
+    apart = a - b
+    distance = _magnitude(apart[..., 0], apart[..., 1])
+    equal = (a == b).all(dim=-1)
+    unknown = torch.isnan(distance)
+    distance = distance.masked_fill(unknown & equal, 0.0).masked_fill(unknown & ~equal, math.inf)
+    return distance, a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1]
+
+
+# ---- to the host ----
+
+_streams = {}  # device -> stream for copies
+
+
+def _stream(device):
+    stream = _streams.get(device)
+    if stream is None:
+        stream = _streams[device] = torch.cuda.Stream(device)
+    return stream
+
+
+def _to_host(rows):
+    """Rows (tensors of float64 of one length) as lists of floats, by one copy and one wait."""
+    if not rows:
+        return []
+    table = torch.stack(rows)
+    if table.device.type != "cuda":
+        return table.tolist()
+    pinned = torch.empty(table.shape, dtype=table.dtype, pin_memory=True)
+    _copy(table, pinned)
+    return pinned.tolist()
+
+
+def _copy(tensor, pinned):
+    """A CUDA tensor into pinned memory, when the current stream has made it; returns when it is there."""
+    current, stream = torch.cuda.current_stream(tensor.device), _stream(tensor.device)
+    stream.wait_stream(current)
+    with torch.cuda.stream(stream):
+        pinned.copy_(tensor, non_blocking=True)
+    stream.synchronize()
+
+
+def to_host(tensor):
+    """A copy of a strided tensor in host memory, C order without gaps; CUDA's through pinned memory in
+    pieces."""
+    if tensor.device.type != "cuda":
+        return tensor.to("cpu").contiguous()
+    result = torch.empty(tensor.shape, dtype=tensor.dtype)
+    pieces = list(_parts(tensor, result, max(1, _STAGING // tensor.element_size())))
+    staging = torch.empty(max((piece.numel() for piece, _ in pieces), default=0), dtype=tensor.dtype,
+                          pin_memory=True)
+    for piece, place in pieces:
+        pinned = staging[:piece.numel()].view(piece.shape)
+        _copy(piece.contiguous(), pinned)
+        place.copy_(pinned)
+    return result
+

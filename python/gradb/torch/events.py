@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Numbers of the training that are known without a word of the user: loss, learning rate, epoch, batch.
+
+    loss        what backward() was called on since the step before, summed up: what the step's gradient is of
+    lr, lr_1    the learning rate of each group of the main optimizer, as this step used it
+    epoch       how often iteration over the DataLoader has begun that the step's batch came from
+    batch       which of that epoch's batches it was, from 1
+    micro_batch backward passes of the step, once there is a step of several
+
+They are read only while a debugger is connected, and told at the end of the step. A number that the program
+tells by itself (gradb.torch.log) is not looked for.
+"""
+import weakref
+from threading import get_ident
+
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data import dataloader as _dataloader
+
+from . import timing
+from .guard import guarded
+
+MAX_GROUPS = 16  # of an optimizer, whose learning rates are told
+
+
+class Events:
+    """The numbers of the running step."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.loader = Loader(agent)
+        self._losses = []   # of the passes since an optimizer stepped: numbers, or tensors on a device
+        self._passes = 0    # likewise, how many passes
+        self._several = False  # a step of several passes was seen
+        self._numbers = {}  # name -> number or tensor, to be told at the step's end
+        self._told = set()  # names that the program tells
+
+    # ---- the loss ----
+
+    @guarded
+    def backward_begins(self, tensors, gradients):
+        """An outermost backward pass into the parameters begins at `tensors`."""
+        self._passes += 1
+        self.loader.used()
+        if "loss" in self._told or not self.agent.connected():
+            return
+        loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
+        loss = self.agent.scaler.unscaled(loss)
+        if _is_number(loss) and not _is_weighted(gradients):
+            with self.agent.unseen():
+                self._losses.append(_read(loss))
+
+    @guarded
+    def optimizer_begins(self, optimizer):
+        """Before the main optimizer's step: the learning rates that it uses."""
+        if self.agent.connected():
+            for index, group in enumerate(optimizer.param_groups[:MAX_GROUPS]):
+                rate = group.get("lr")
+                if isinstance(rate, (int, float)) or _is_number(rate):
+                    with self.agent.unseen():
+                        self._numbers["lr_%d" % index if index else "lr"] = _read(rate)
+
+    @guarded
+    def optimizer_ended(self, name):
+        """An optimizer has stepped, or was skipped; the passes since the one before were for it. name: "" for
+        the main one, else what tells it from that."""
+        losses, self._losses = self._losses, []
+        passes, self._passes = self._passes, 0
+        if losses:
+            self._numbers["loss_" + name if name else "loss"] = losses
+        if not name:
+            self._several = self._several or passes > 1
+            if self._several:
+                self._numbers["micro_batch"] = passes
+
+    # ---- telling ----
+
+    def note(self, name, value):
+        """A number to be told at the end of this step."""
+        self._numbers[name] = value
+
+    @guarded
+    def log(self, name, value):
+        """The program tells a number: a Python number, or a tensor of one element."""
+        if self.agent.connected():
+            with self.agent.unseen():
+                self._numbers[name] = _read(value)
+        self._told.add(name)
+
+    def happened(self, kind, text):
+        """An event: "skipped-step", "loss-scale", "checkpoint"."""
+        self.agent.library.gradb_event(self.agent.handle, kind.encode(), _encode(text), 0)
+
+    def step_ended(self, told):
+        """The step is over: its numbers go to the debugger when `told`."""
+        numbers, self._numbers = self._numbers, {}
+        if not told:
+            return
+        numbers.update(self.loader.numbers())
+        for name, value in numbers.items():
+            number = sum(map(float, value)) if isinstance(value, list) else float(value)
+            self.agent.library.gradb_scalar(self.agent.handle, _encode(name), number)
+
+
+class Loader:
+    """Which epoch and batch of which DataLoader it is, and the time spent waiting for batches."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self._thread = get_ident()
+        self._wrapped = []   # (class, name, original, wrapper)
+        self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
+        self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
+        self._last = None    # [epoch, batch] of the loader that gave a batch last
+        self._used = None    # (epoch, batch) that the step's last pass was on
+
+    def install(self):
+        """Wraps the iteration of DataLoader."""
+        iterate, following = DataLoader.__iter__, _dataloader._BaseDataLoaderIter.__next__
+        loader = self
+
+        def __iter__(data_loader):
+            iterator = iterate(data_loader)
+            loader._began(data_loader, iterator)
+            return iterator
+
+        def __next__(iterator):
+            if loader.agent.dead or get_ident() != loader._thread:
+                return following(iterator)
+            section = loader._fetch()
+            try:
+                batch = following(iterator)
+            finally:
+                loader._fetched(section)
+            loader._got(iterator)
+            return batch
+
+        for kind, name, original, wrapper in ((DataLoader, "__iter__", iterate, __iter__),
+                                              (_dataloader._BaseDataLoaderIter, "__next__", following, __next__)):
+            setattr(kind, name, wrapper)
+            self._wrapped.append((kind, name, original, wrapper))
+
+    def remove(self):
+        """Takes the wrappers off, unless somebody wrapped after us."""
+        for kind, name, original, wrapper in self._wrapped:
+            if vars(kind).get(name) is wrapper:
+                setattr(kind, name, original)
+        self._wrapped = []
+
+    @guarded
+    def _began(self, data_loader, iterator):
+        counts = self._counts.setdefault(data_loader, [0, 0])
+        counts[0] += 1
+        counts[1] = 0
+        self._loaders[iterator] = counts
+
+    @guarded
+    def _fetch(self):
+        self.agent.look_if_asked()
+        return self.agent.timing.data_begins()
+
+    @guarded
+    def _fetched(self, section):
+        """A forward that was interrupted by this begins anew: what ran before it was an evaluation."""
+        self.agent.timing.turn(section if section != timing.FORWARD else timing.GAP)
+        if section == timing.FORWARD:
+            self.agent.steps.forward = False
+
+    @guarded
+    def _got(self, iterator):
+        self._last = self._loaders.get(iterator)
+        if self._last is not None:
+            self._last[1] += 1
+
+    def used(self):
+        """A backward pass begins: the batch that came last is the one it is of."""
+        if self._last is not None:
+            self._used = tuple(self._last)
+
+    def numbers(self):
+        """{"epoch": ..., "batch": ...}, or nothing when no DataLoader is used."""
+        return {} if self._used is None else {"epoch": self._used[0], "batch": self._used[1]}
+
+
+def _is_number(value):
+    """A plain tensor of one element, whose value may be read without asking anybody else."""
+    return (type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided
+            and value.device.type in ("cpu", "cuda") and value.numel() == 1 and not value.is_complex())
+
+
+def _is_weighted(gradients):
+    """backward() was given a gradient other than 1. On a device it is not looked at: that would wait."""
+    gradient = gradients[0] if isinstance(gradients, (tuple, list)) and len(gradients) == 1 else gradients
+    return _is_number(gradient) and gradient.device.type == "cpu" and gradient.item() != 1
+
+
+def _read(value):
+    """A number now; of a tensor on a device a copy, to be read when the step is over."""
+    if isinstance(value, torch.Tensor):
+        return value.item() if value.device.type == "cpu" else value.detach().clone()
+    return float(value)
+
+
+def _encode(text):
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""The graph as it runs: nodes by name, edges by tensor identity.
+
+A name is a scope path, an operator and, from the second time in a step on, an ordinal: it is the same
+in each step as long as control flow is. A tensor's producer is found by the identity of the tensor; of a
+tensor that was written in place, or through a view, by that of the last writer of its base.
+"""
+import ctypes
+import weakref
+
+from .. import _lib
+from . import values
+
+MAX_NODES = 4000000
+MAX_INPUTS = 4096
+_MAX_SIGNATURES = 64
+_NAMES_TOLD = 3
+EVALUATION = "eval"  # scope of what a module does in evaluation
+
+
+class Node:
+    """A node, known to the debugger when `id` is not 0 (else see Graph.latent).
+
+    outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
+    foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
+    aside: it belongs to an evaluation."""
+    __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
+                 "foreign", "mark", "edges", "aside")
+
+    def __init__(self, number, name, phase, kind, outputs):
+        self.id = number
+        self.name = name
+        self.phase = phase
+        self.kind = kind
+        self.outputs = outputs
+        self.step = 0
+        self.stack = ()
+        self.scope = self.operator = ""
+        self.runs = 0
+        self.foreign = None
+        self.aside = False
+        self.mark = None
+        self.edges = frozenset()
+
+
+class _Family:
+    """The nodes of one (scope, operator), by ordinal. step, count: how many ran in that step; again: how
+    many of them were computed once more in its backward pass."""
+    __slots__ = ("nodes", "step", "count", "again_step", "again")
+
+    def __init__(self):
+        self.nodes = []
+        self.step = self.again_step = -1
+        self.count = self.again = 0
+
+
+class Graph:
+    """Node table, ordinals of the running step, and producers of tensors.
+
+    An origin says who made a tensor: (weak reference, version, node, slot), the node None for memory that
+    nobody has written yet."""
+
+    def __init__(self, library, handle):
+        self._library = library
+        self._handle = handle
+        self.nodes = {}     # name -> Node
+        self.by_id = {}     # number -> Node
+        self.step = 0
+        self.ran = []        # numbers of the nodes that ran in this step
+        self._families = {}  # (scope, operator) -> _Family
+        self._origins = {}   # id(tensor) -> origin, of this step
+        self._before = {}    # likewise, of the step before: hidden states are carried over
+        self._lasting = {}   # likewise, of parameters and what else outlives a step
+        self._writers = {}   # id(base) -> origin of the last write in place, of this step
+        self._signatures = {}  # set of the nodes of a step -> that step
+        self._last = None    # the set of the step that was looked at last, and its number
+        self.grown = False   # nodes were added since they were published
+
+    def begin_step(self, step):
+        """What was made in the step that is over is known for one more step."""
+        self.step = step
+        self.ran = []
+        self._before, self._origins = self._origins, {}
+        self._writers = {}
+
+    # ---- names ----
+
+    def next_name(self, scope, operator):
+        """The name of the next such operator of this step."""
+        return self.next_of(scope, operator).name
+
+    def next_of(self, scope, operator):
+        """The node of the next such operator of this step; a latent one when there is none yet."""
+        family = self._families.get((scope, operator))
+        if family is None:
+            family = self._families[(scope, operator)] = _Family()
+        if family.step != self.step:
+            family.step = self.step
+            family.count = 0
+        ordinal = family.count
+        family.count = ordinal + 1
+        nodes = family.nodes
+        if ordinal < len(nodes):
+            return nodes[ordinal]
+        return self._latent(family, scope, operator)
+
+    def again_of(self, scope, operator):
+        """The node of an operator that is computed once more in the backward pass (activation
+        checkpointing): the forward one; None when there was none."""
+        family = self._families.get((scope, operator))
+        if family is None:
+            return None
+        if family.again_step != self.step:
+            family.again_step = self.step
+            family.again = 0
+        ordinal = family.again
+        family.again = ordinal + 1
+        return family.nodes[ordinal] if ordinal < len(family.nodes) else None
+
+    def _latent(self, family, scope, operator):
+        ordinal = len(family.nodes)
+        name = scope + "/" + operator if scope else operator
+        node = Node(0, name if ordinal == 0 else "%s_%d" % (name, ordinal), _lib.NO_PHASE, _lib.OTHER, 0)
+        node.scope, node.operator = scope, operator
+        node.aside = scope.split("/", 1)[0] == EVALUATION
+        family.nodes.append(node)
+        return node
+
+    # ---- nodes ----
+
+    def add(self, name, kind, *, operator, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=()):
+        """The node of that name, made when there is none yet; None when it cannot be. See settle."""
+        node = self.nodes.get(name)
+        if node is None:
+            node = Node(0, name, phase, kind, len(outputs))
+            node.operator = operator
+            if not self.settle(node, kind, phase=phase, inputs=inputs, outputs=outputs, attrs=attrs, stack=stack):
+                return None
+        return node
+
+    def settle(self, node, kind, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=(), type=None):
+        """Tells the debugger of a latent node. Whether it could.
+
+        inputs: (node number, slot) pairs; outputs: one Tensor struct per slot, None of what cannot be
+        read, False of no tensor; attrs: (name,
+        value) texts; stack: what stack.frames() gave; type: the operator's name when None."""
+        if len(self.by_id) >= MAX_NODES or node.name in self.nodes:
+            return False
+        info = _lib.NodeInfo()
+        info.name = _lib.text(node.name)
+        info.type = _lib.text(type or node.operator)
+        info.kind = kind
+        info.phase = phase
+        inputs = inputs[:MAX_INPUTS]
+        info.inputs = (_lib.Input * len(inputs))(*[_lib.Input(number, slot, False) for number, slot in inputs])
+        info.input_count = len(inputs)
+        info.outputs = (_lib.Tensor * len(outputs))(*[
+            values.NO_TENSOR if tensor is False else tensor or values.NOT_TOLD for tensor in outputs])
+        info.output_count = len(outputs)
+        info.attrs = (_lib.Attr * len(attrs))(*[_lib.Attr(_lib.text(key), _lib.text(value))
+                                                for key, value in attrs])
+        info.attr_count = len(attrs)
+        info.frames = (_lib.Frame * len(stack))(*[
+            _lib.Frame(_lib.text(code.co_filename), line or 0, _lib.text(code.co_name), library)
+            for code, line, library in stack])
+        info.frame_count = len(stack)
+        number = self._library.gradb_add_node(self._handle, ctypes.byref(info))
+        if number == 0:
+            return False
+        node.id, node.kind, node.phase, node.outputs, node.stack = number, kind, phase, len(outputs), stack
+        node.edges = frozenset(inputs)
+        self.nodes[node.name] = node
+        self.by_id[number] = node
+        self.grown = True
+        return True
+
+    def add_inputs(self, node, inputs):
+        """Edges that were not known when the node was made; those that are known are left out."""
+        inputs = [made for made in inputs if made not in node.edges]
+        if inputs and len(node.edges) < MAX_INPUTS:
+            array = (_lib.Input * len(inputs))(*[_lib.Input(number, slot, False) for number, slot in inputs])
+            self._library.gradb_add_inputs(self._handle, node.id, array, len(inputs))
+            node.edges = node.edges.union(inputs)
+            self.grown = True
+
+    # ---- who made a tensor ----
+
+    def produced(self, tensor, node, slot, lasting=False):
+        """From now on `tensor` is the output of that slot. Its origin."""
+        origin = (weakref.ref(tensor), version_of(tensor), node, slot)
+        (self._lasting if lasting else self._origins)[id(tensor)] = origin
+        return origin
+
+    def wrote(self, tensor, node, slot):
+        """The node has written it in place, and with it all views of the same memory. Its origin."""
+        origin = self.produced(tensor, node, slot)
+        base = tensor._base
+        if base is None:
+            base = tensor
+        self._writers[id(base)] = (weakref.ref(base), origin[1], node, slot)
+        return origin
+
+    def producer(self, tensor):
+        """The origin of a tensor: who made it or wrote to it last; None when it came from outside."""
+        key = id(tensor)
+        found = self._origins.get(key)
+        if found is None or found[0]() is not tensor:
+            found = self._lasting.get(key)
+            if found is None or found[0]() is not tensor:
+                found = self._before.get(key)
+                if found is not None and found[0]() is not tensor:
+                    found = None
+        if self._writers and (found is None or found[1] != version_of(tensor)):
+            found = self._last_writer(tensor, found)
+        return found
+
+    def _last_writer(self, tensor, found):
+        base = tensor._base
+        if base is None:
+            base = tensor
+        writer = self._writers.get(id(base))
+        if writer is None or writer[0]() is not base or (found is not None and writer[1] <= found[1]):
+            return found
+        return writer
+
+    def holder(self, tensor):
+        """The node of a parameter or buffer, whoever wrote to it last; None when it is none."""
+        found = self._lasting.get(id(tensor))
+        return found[2] if found is not None and found[0]() is tensor else None
+
+    # ---- change ----
+
+    def changes(self):
+        """At the end of a step that was looked at from its beginning: what differs from the step that was
+        looked at before, when this set of nodes was not seen yet; None when there is nothing new.
+
+        What runs only now and then, evaluation, does not count."""
+        now = frozenset(self.ran)
+        last, self._last = self._last, (now, self.step)
+        if self.step <= 1:  # what the program sets up runs in it, too
+            self._last = None
+        if now in self._signatures:
+            return None
+        if len(self._signatures) < _MAX_SIGNATURES:
+            self._signatures[now] = self.step
+        if last is None:
+            return None
+        missing, new = sorted(last[0] - now), sorted(now - last[0])
+        parts = [self._listed(missing, "%s did not run that ran in step %d" % (_nodes(missing), last[1])),
+                 self._listed(new, "%s ran that did not run in step %d" % (_nodes(new), last[1]))]
+        return "; ".join(part for part in parts if part) or None
+
+    def _listed(self, numbers, text):
+        if not numbers:
+            return ""
+        names = ", ".join(self.by_id[number].name for number in numbers[:_NAMES_TOLD])
+        return "%s: %s%s" % (text, names, ", ..." if len(numbers) > _NAMES_TOLD else "")
+
+
+def _nodes(numbers):
+    return "1 node" if len(numbers) == 1 else "%d nodes" % len(numbers)
+
+
+def version_of(tensor):
+    """How often it was written in place; 0 for those that do not count (inference mode)."""
+    try:
+        return tensor._version
+    except RuntimeError:
+        return 0

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Values of the step before, of those nodes that somebody compares with it.
+
+What lasts (weights, gradients, states) is copied when the step is over and nothing of it is looked at any
+more; what an operator makes is copied when it has run. The copies lie where the value lies.
+"""
+import torch
+
+from . import values
+
+
+class Kept:
+    """The copies. A node has two places for them: the step before, and the one that runs."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self._nodes = frozenset()
+        self._before = {}  # node number -> (step, [copy or NoValue per slot], scale)
+        self._now = {}     # likewise, of operators that have run in this step
+        agent.live.on_kept = self._ran
+
+    def keep(self, numbers):
+        """Replaces the set of nodes."""
+        self._nodes = frozenset(numbers)
+        for table in (self._before, self._now):
+            for number in [number for number in table if number not in self._nodes]:
+                del table[number]
+        live = self._agent.live
+        live.kept = frozenset(number for number in self._nodes if not live.is_lasting(number))
+
+    def needs_operators(self):
+        """Whether operators must be looked at for it."""
+        return bool(self._agent.live.kept)
+
+    def step_ended(self, step):
+        """The step is over: its values are the ones of the step before now."""
+        if not self._nodes:
+            return
+        live, before, now = self._agent.live, self._before, self._now
+        with values.aside():
+            for number in self._nodes:
+                if live.is_lasting(number):
+                    spare = before.get(number)
+                    before[number] = (step, [self._copy(self._now_of(number), spare, 0)],
+                                      self._agent.source.scale_of(number))
+                elif number in now and now[number][0] == step:
+                    before[number], now[number] = now[number], before.get(number)
+                    if now[number] is None:
+                        del now[number]
+                else:
+                    before.pop(number, None)  # it has not run
+
+    def _now_of(self, number):
+        try:
+            return self._agent.live.find(number, 0)[0]
+        except values.NoValue as error:
+            return error
+
+    def _ran(self, number, tensors):
+        spare = self._now.get(number)
+        with values.aside():
+            copies = [self._copy(tensor, spare, slot) for slot, tensor in enumerate(tensors)]
+        self._now[number] = (self._agent.steps.step, copies, self._agent.source.scale_of(number))
+
+    @staticmethod
+    def _copy(tensor, spare, slot):
+        """A copy, into the memory of the last one where it fits. A NoValue in its place: why there is none."""
+        if tensor is None or isinstance(tensor, values.NoValue):
+            return tensor
+        try:
+            tensor = values.readable(tensor)
+            place = spare[1][slot] if spare is not None and slot < len(spare[1]) else None
+            if (isinstance(place, torch.Tensor) and place.shape == tensor.shape and place.dtype == tensor.dtype
+                    and place.device == tensor.device):
+                return place.copy_(tensor)
+            return tensor.clone(memory_format=torch.contiguous_format)
+        except values.NoValue as error:
+            return error
+        except RuntimeError as error:
+            return values.NoValue("it could not be kept: %s" % str(error).split("\n", 1)[0])
+
+    def find(self, number, slot):
+        """(copy, step, scale) of the step before. NoValue."""
+        if number not in self._nodes:
+            raise values.NoValue("its value of the step before was not kept")
+        entry = self._before.get(number)
+        if entry is None:
+            raise values.NoValue("no previous value yet: it is kept from the next end of a step in which it runs")
+        step, copies, scale = entry
+        if slot >= len(copies) or copies[slot] is None:
+            raise values.NoValue("output %d of it is no tensor" % slot)
+        if isinstance(copies[slot], values.NoValue):
+            raise copies[slot]
+        return copies[slot], step, scale
+
+    def memory(self):
+        """device -> (tensors, bytes) of the copies."""
+        found = {}
+        for table in (self._before, self._now):
+            for _, copies, _ in table.values():
+                for copy in copies:
+                    if isinstance(copy, torch.Tensor):
+                        count, size = found.get(str(copy.device), (0, 0))
+                        found[str(copy.device)] = (count + 1, size + copy.numel() * copy.element_size())
+        return found

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""Which module runs: a path of names per thread, kept by wrapping nn.Module.__call__.
+
+A root module is named by the user's variable, attribute or list that holds it, its children by their names in it.
+Levels that only wrap (DataParallel, DistributedDataParallel, FSDP, compiled modules) are left out, so that names
+are those of the plain model. What a module does in evaluation, while it also trains, is under `eval/`: the names
+of the training are the same with and without it.
+"""
+import threading
+import weakref
+
+import torch
+
+from . import stack
+from .graph import EVALUATION
+
+_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
+_PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
+_LOOKED_AT = 256  # items of a container of the user's that are searched for a value
+
+
+class _Known:
+    """A module that was seen: its path; trains: it was called in training mode as the outermost one."""
+    __slots__ = ("ref", "path", "trains")
+
+    def __init__(self, module, path):
+        self.ref = weakref.ref(module)
+        self.path = path
+        self.trains = False
+
+
+class Modules:
+    """Installed once; `path()` is the scope of what runs in this thread."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self._local = threading.local()
+        self._known = {}  # id(module) -> _Known
+        self._roots = {}  # name -> weak reference
+        self._original = None
+        self._wrapper = None
+
+    def path(self):
+        """The scope of the module that runs in this thread; "" outside of all."""
+        return getattr(self._local, "path", "")
+
+    def name_of(self, module):
+        """The path of a module that was seen, or None."""
+        known = self._find(module)
+        return known.path if known is not None else None
+
+    def roots(self):
+        """name -> module, of all roots that are there."""
+        found = {name: reference() for name, reference in self._roots.items()}
+        return {name: module for name, module in found.items() if module is not None}
+
+    def install(self):
+        """Wraps nn.Module.__call__."""
+        original = torch.nn.Module.__call__
+        local, agent = self._local, self._agent
+
+        def __call__(module, *args, **kwargs):
+            if _compiling() or agent.dead:
+                return original(module, *args, **kwargs)
+            agent.module_called()
+            before = getattr(local, "path", "")
+            try:
+                local.path = self._enter(module, before)
+            except Exception:  # names are a service: the module runs without
+                local.path = before
+            try:
+                if agent.looking and _is_opaque(module):
+                    return agent.telling.run_opaque(original, module, args, kwargs)
+                return original(module, *args, **kwargs)
+            finally:
+                local.path = before
+
+        self._original, self._wrapper = original, __call__
+        torch.nn.Module.__call__ = __call__
+
+    def remove(self):
+        """Takes the wrapper off, unless somebody wrapped after us."""
+        if self._wrapper is not None and torch.nn.Module.__call__ is self._wrapper:
+            torch.nn.Module.__call__ = self._original
+        self._wrapper = None
+
+    # ---- roots ----
+
+    def add_root(self, module, name):
+        """Names a module and all below it, unless it has a name; its parameters become nodes. The name."""
+        known = self._find(module)
+        if known is not None:
+            return known.path
+        base, count = name, 1
+        while name in self._roots and self._roots[name]() is not None:
+            name = "%s_%d" % (base, count)
+            count += 1
+        self._roots[name] = weakref.ref(module)
+        for path, child in _paths(module, name):
+            if self._find(child) is None:
+                self._known[id(child)] = _Known(child, path)
+            self._agent.telling.add_module(child, self.name_of(child))
+        self._agent.library.gradb_publish(self._agent.handle)
+        return name
+
+    def discover(self, optimizer):
+        """Finds the modules that the optimizer trains in the variables of the user's frames, and names the
+        parameters that are in no module."""
+        wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        for frame in stack.user_frames(2):
+            for name, value in _variables(frame):
+                if isinstance(value, torch.nn.Module) and self._find(value) is None and any(
+                        id(parameter) in wanted for parameter in value.parameters()):
+                    self.add_root(value, name)
+
+    def adopt(self):
+        """Names the modules of the user's frames whose methods run without having been called as modules."""
+        for frame in stack.user_frames(2):
+            holder = frame.f_locals.get("self")
+            if isinstance(holder, torch.nn.Module) and self._find(holder) is None:
+                self.add_root(holder, variable_of(holder) or type(holder).__name__)
+
+    def _find(self, module):
+        known = self._known.get(id(module))
+        return known if known is not None and known.ref() is module else None
+
+    # ---- the path ----
+
+    def _enter(self, module, before):
+        known = self._known.get(id(module))
+        if known is None or known.ref() is not module:
+            if before:  # made inside a forward: it has no name of its own
+                return before + "/" + type(module).__name__
+            self._add_called(module)
+            known = self._known[id(module)]
+        if not before:
+            if module.training:
+                known.trains = True
+            self._local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
+        return EVALUATION + "/" + known.path if self._local.evaluates else known.path
+
+    def _add_called(self, module):
+        self.adopt()
+        if self._find(module) is None:
+            self.add_root(module, variable_of(module) or type(module).__name__)
+
+
+def _is_wrapper(parent, name):
+    return name in _WRAPPED or (name == "module" and isinstance(parent, _PARALLEL + _averaged))
+
+
+def _paths(module, path):
+    """(path, module) of a module and all below it, each once."""
+    seen, waiting = {id(module)}, [(path, module)]
+    while waiting:
+        path, parent = waiting.pop()
+        yield path, parent
+        for name, child in reversed(list(parent.named_children())):
+            if id(child) not in seen:
+                seen.add(id(child))
+                waiting.append((path if _is_wrapper(parent, name) else path + "/" + name.replace("/", "_"), child))
+
+
+# ---- the user's names ----
+
+def _variables(frame):
+    """(name, value) of a frame's variables, of the attributes of its `self`, and of their containers' items."""
+    for names in (frame.f_locals, frame.f_globals):
+        for name, value in list(names.items()):
+            if name.startswith("_"):
+                continue
+            if name == "self":
+                if not isinstance(value, torch.Tensor):
+                    for key, item in _attributes(value):
+                        yield key, item
+                        yield from _items(key, item)
+            else:
+                yield name, value
+    for name, value in list(frame.f_locals.items()):
+        if not name.startswith("_") and name != "self":
+            yield from _items(name, value)
+
+
+def _attributes(value):
+    held = getattr(value, "__dict__", None)
+    if isinstance(held, dict):
+        for name, item in list(held.items())[:_LOOKED_AT]:
+            if not name.startswith("_"):
+                yield name, item
+        if isinstance(value, torch.nn.Module):
+            for name, item in list(value.named_children()):
+                yield name, item
+
+
+def _items(name, value):
+    if type(value) is dict:
+        pairs = list(value.items())[:_LOOKED_AT]
+    elif type(value) in (list, tuple):
+        pairs = list(enumerate(value[:_LOOKED_AT]))
+    else:
+        return
+    for key, item in pairs:
+        if isinstance(key, (str, int)):
+            yield "%s/%s" % (name, key), item
+
+
+def variable_of(value):
+    """The name of the user's variable that holds it, looked for from the innermost frame outwards. A module that
+    stands in a list or dict is named by that: the variable may be a loop's."""
+    for frame in stack.user_frames(2):
+        found = [name for name, held in _variables(frame) if held is value]
+        if found:
+            listed = [name for name in found if "/" in name] if isinstance(value, torch.nn.Module) else []
+            return (listed or found)[0].replace(" ", "_")
+    return None
+
+
+def _averaged_type():
+    try:
+        from torch.optim.swa_utils import AveragedModel
+        return (AveragedModel,)
+    except ImportError:
+        return ()
+
+
+def _is_opaque(module):
+    """Whether its inside cannot be seen: scripted and compiled modules."""
+    return isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule"
+
+
+_averaged = _averaged_type()

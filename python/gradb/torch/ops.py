@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Operators as the user writes them: a TorchFunctionMode that is on only while somebody wants to know.
+
+It lies below all modes of the program (a `with torch.device(...)`, a default device), so that each of those can
+be left in any order, and a step may end inside one.
+"""
+import torch
+from torch import overrides
+from torch.overrides import TorchFunctionMode
+
+# Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
+# anyway: it stands here because it is called often.
+_NOISE = frozenset((
+    "__set__", "__delete__", "size", "dim", "ndimension", "stride", "numel", "nelement", "element_size",
+    "data_ptr", "storage_offset", "storage", "untyped_storage", "_typed_storage", "is_contiguous", "is_pinned",
+    "is_shared", "is_complex", "is_floating_point", "is_signed", "is_same_size", "is_set_to", "is_conj", "is_neg",
+    "is_inference", "is_nonzero", "get_device", "__len__", "__hash__", "__repr__", "__format__", "__str__",
+    "__dir__", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__iter__",
+    "__reduce_ex__", "__deepcopy__", "__setstate__", "__array__", "__array_wrap__", "numpy", "tolist", "item",
+    "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "backward", "detach_",
+    "set_", "record_stream", "share_memory_", "pin_memory", "dense_dim", "sparse_dim", "is_tensor", "is_storage",
+    "unflatten_names", "refine_names", "align_to", "has_names", "names", "manual_seed", "is_coalesced", "qscheme",
+    "_is_view", "can_cast", "result_type", "promote_types", "get_default_dtype", "broadcast_shapes",
+    "is_grad_enabled", "_assert_async", "_make_subclass", "_make_wrapper_subclass", "as_subclass",
+    "profiler_record_function", "_record_function_enter", "_record_function_exit", "_record_function_enter_new",
+    "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed", "is_autocast_cache_enabled",
+    "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled", "_has_compatible_shallow_copy_type",
+    "_backward_hooks", "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
+_EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
+_VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
+_REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
+                                              "and", "or", "xor", "lshift", "rshift"))
+_IN_PLACE = frozenset("i" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "div", "and",
+                                              "or", "xor", "lshift", "rshift")) | {"setitem"}
+_is_tracing = torch._C._get_tracing_state
+
+
+class _Operator:
+    """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
+    view: gives another look at its argument, and is no node."""
+    __slots__ = ("name", "writes", "empty", "view", "sets_item")
+
+    def __init__(self, name, view=False):
+        self.name = name
+        self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_") and name != "clip_grad_norm_")
+        self.empty = name in _EMPTY
+        self.view = view
+        self.sets_item = name == "setitem"
+
+
+def _operator_of(function):
+    """What is known of a function; None for one that is left out."""
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str) or name in _NOISE:
+        return None
+    if name == "__get__":
+        held = getattr(getattr(function, "__self__", None), "__name__", "")
+        return _Operator(held, view=True) if held in _VIEWS else None
+    if name.startswith("__") and name.endswith("__"):
+        name = name[2:-2]  # __setitem__, __radd__: setitem, add
+        if name in ("init", "new", "torch_function", "subclasscheck", "instancecheck"):
+            return None
+        if name in _REVERSED:
+            name = name[1:]
+    return _Operator(name)
+
+
+def named(name):
+    """What stands for a call that no function of torch's is."""
+    return _Operator(name)
+
+
+def tensors_in(value, found, depth=0):
+    """Appends the tensors in tuples, lists, dicts and dataclasses to `found`, in order."""
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+    elif isinstance(value, (tuple, list)):
+        if depth < 8:
+            for item in value:
+                tensors_in(item, found, depth + 1)
+    elif isinstance(value, dict):
+        if depth < 8:
+            for item in value.values():
+                tensors_in(item, found, depth + 1)
+    elif depth < 8 and hasattr(type(value), "__dataclass_fields__"):
+        for name in type(value).__dataclass_fields__:
+            tensors_in(getattr(value, name, None), found, depth + 1)
+
+
+class OperatorMode(TorchFunctionMode):
+    """Tells the agent of each operator."""
+
+    def __init__(self, agent):
+        super().__init__()
+        self._agent = agent
+        self._operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        agent = self._agent
+        try:
+            operator = self._operators[func] if agent.looking else None
+        except KeyError:
+            operator = self._operators[func] = _operator_of(func)
+        except TypeError:  # not hashable
+            operator = None
+        if operator is None or _is_tracing() is not None:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        telling = agent.telling
+        if operator.view:
+            result = func(*args)
+            telling.same_as(result, args[0])
+            return result
+        out = kwargs.get("out") if kwargs else None
+        if operator.writes or out is not None:
+            telling.before_write()
+        timing = agent.timing
+        began = timing.now() if timing.on else 0.0
+        try:
+            if agent.detail is not None:
+                result = agent.detail.run(func, args, kwargs or {})
+            else:
+                result = func(*args, **kwargs) if kwargs else func(*args)
+        except Exception as error:
+            telling.operator_raised(operator, args, kwargs, error)
+            raise
+        if timing.on:
+            timing.took(timing.now() - began)
+        # an assignment to elements writes its first argument and returns nothing
+        telling.operator_ran(operator, args, kwargs, args[0] if operator.sets_item else result,
+                             operator.writes or out is not None)
+        return result
+
+
+def push(mode):
+    """Puts the mode on this thread, below those of the program."""
+    if is_on(mode):
+        return
+    above = _take_all()
+    if above and type(above[-1]).__name__ == "DeviceContext":
+        torch._C._push_on_torch_function_stack(above.pop())  # it insists on being the lowest
+    _put_back([mode] + above[::-1])
+    if _OLD:
+        _see_indexing()
+
+
+def pop(mode):
+    """Takes the mode off."""
+    if _OLD:
+        _unsee_indexing()
+    _remove(mode)
+
+
+def again(mode):
+    """Puts the mode on inside a function of torch that it was taken off for. Returns what undoes it, or None
+    when it was on."""
+    if is_on(mode):
+        return None
+    push(mode)
+    return lambda: _remove(mode)
+
+
+def is_on(mode):
+    """Whether the mode is on this thread."""
+    return any(torch._C._get_function_stack_at(i) is mode for i in range(torch._C._len_torch_function_stack()))
+
+
+def _take_all():
+    return [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+
+
+def _put_back(modes):
+    for mode in modes:
+        torch._C._push_on_torch_function_stack(mode)
+    if _OLD:
+        torch._C._set_torch_function_mode(
+            overrides._TorchFunctionStackMode() if torch._C._len_torch_function_stack() else None)
+
+
+def _remove(mode):
+    _put_back([other for other in _take_all()[::-1] if other is not mode])
+
+
+# ---- before 2.0 ----
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_OLD = hasattr(torch._C, "_set_torch_function_mode")  # one mode in C, which runs a stack of them in Python
+
+
+def _see_indexing():
+    # Plain tensors do not ask the mode when they are indexed.
+    if "__getitem__" in vars(torch.Tensor):
+        return
+    read, write = torch.Tensor.__getitem__, torch.Tensor.__setitem__
+
+    def __getitem__(tensor, index):
+        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
+            return overrides.handle_torch_function(read, (tensor,), tensor, index)
+        return read(tensor, index)
+
+    def __setitem__(tensor, index, value):
+        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
+            return overrides.handle_torch_function(write, (tensor,), tensor, index, value)
+        return write(tensor, index, value)
+    torch.Tensor.__getitem__, torch.Tensor.__setitem__ = __getitem__, __setitem__
+
+
+def _unsee_indexing():
+    if "__getitem__" in vars(torch.Tensor):
+        del torch.Tensor.__getitem__, torch.Tensor.__setitem__

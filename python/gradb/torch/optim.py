@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers: told before and after each step, their nodes and those of their state.
+
+An optimizer is called by its class, the second of a class `Adam_1`. Each parameter that it steps is a node
+`optimizer/Adam/model/fc1/weight`, and each tensor of its state one behind that: `....weight.exp_avg`.
+"""
+import functools
+import weakref
+
+import torch
+
+from .. import _lib
+from . import modules, stack, values
+from .guard import guarded
+
+try:
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+except ImportError:  # before 2.0
+    register_optimizer_step_post_hook = register_optimizer_step_pre_hook = None
+
+
+class Optimizers:
+    """Hooks all optimizers, those made already included."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.searched = False  # for those that were made before
+        self._handles = []
+        self._wrapped = []     # (class, original, wrapper), before 2.0
+        self._init = None
+        self._names = {}       # name -> weak reference
+
+    # ---- hooks ----
+
+    def install(self):
+        """Puts the hooks on."""
+        original = torch.optim.Optimizer.__init__
+        optimizers = self
+
+        @functools.wraps(original)
+        def __init__(optimizer, *args, **kwargs):
+            original(optimizer, *args, **kwargs)
+            optimizers.made(optimizer)
+        self._init = (original, __init__)
+        torch.optim.Optimizer.__init__ = __init__
+        if register_optimizer_step_post_hook is not None:
+            self._handles = [register_optimizer_step_pre_hook(self._before),
+                             register_optimizer_step_post_hook(self._after)]
+            return
+        for kind in _subclasses(torch.optim.Optimizer):
+            if "step" in vars(kind):
+                self._wrap(kind)
+
+    def _wrap(self, kind):
+        """Wraps the step of a class, once."""
+        original = kind.step
+        if getattr(original, "__gradb__", False):
+            return
+        optimizers = self
+
+        @functools.wraps(original)
+        def step(optimizer, *args, **kwargs):
+            changed = optimizers._before(optimizer, (optimizer,) + args, kwargs)
+            if changed is not None:
+                (_, *args), kwargs = changed
+            result = original(optimizer, *args, **kwargs)
+            optimizers._after(optimizer, args, kwargs)
+            return result
+        step.__gradb__ = True
+        kind.step = step
+        self._wrapped.append((kind, original, step))
+
+    def remove(self):
+        """Takes all hooks off."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        if self._init is not None and torch.optim.Optimizer.__init__ is self._init[1]:
+            torch.optim.Optimizer.__init__ = self._init[0]
+        for kind, original, wrapper in self._wrapped:
+            if kind.step is wrapper:
+                kind.step = original
+        self._wrapped = []
+
+    def _before(self, optimizer, args, kwargs):
+        """args with the optimizer in front. Returns others where a closure is among them, else None."""
+        self.agent.steps.optimizer_begins(optimizer)
+        if self.agent.dead:
+            return None
+        wrap = self.agent.steps.closure
+        if len(args) > 1 and callable(args[1]):
+            return (args[0], wrap(args[1])) + tuple(args[2:]), kwargs
+        if callable(kwargs.get("closure")):
+            return args, dict(kwargs, closure=wrap(kwargs["closure"]))
+        return None
+
+    def _after(self, optimizer, _args, _kwargs):
+        self.agent.steps.optimizer_ended(optimizer)
+
+    # ---- names ----
+
+    @guarded
+    def made(self, optimizer):
+        """An optimizer was made: it has its name, and its parameters are nodes."""
+        if register_optimizer_step_post_hook is None:
+            self._wrap(type(optimizer))
+        self.name_of(optimizer)
+        self.agent.discover(optimizer)
+        for parameter in _parameters(optimizer):
+            if not isinstance(parameter, torch.nn.Parameter) and parameter.is_leaf:
+                self._weight(parameter)
+
+    def name_of(self, optimizer):
+        """Its name, given when it is seen first. That of one which is gone is free again."""
+        for name, reference in self._names.items():
+            if reference() is optimizer:
+                return name
+        base = name = type(optimizer).__name__
+        count = 0
+        while name in self._names and self._names[name]() is not None:
+            count += 1
+            name = "%s_%d" % (base, count)
+        self._names[name] = weakref.ref(optimizer)
+        return name
+
+    def by_name(self, name):
+        """The optimizer of that name, or None."""
+        reference = self._names.get(name)
+        return reference() if reference is not None else None
+
+    def names(self):
+        """Those of all optimizers that are there, in order of appearance."""
+        return [name for name, reference in self._names.items() if reference() is not None]
+
+    def owners(self):
+        """id(parameter) -> id of the optimizer that steps it."""
+        optimizers = [reference() for reference in self._names.values()]
+        return {id(parameter): id(optimizer) for optimizer in optimizers if optimizer is not None
+                for parameter in _parameters(optimizer)}
+
+    @staticmethod
+    def shares(first, second):
+        """Whether two optimizers have a parameter in common."""
+        known = {id(parameter) for parameter in _parameters(first)}
+        return any(id(parameter) in known for parameter in _parameters(second))
+
+    # ---- nodes ----
+
+    @guarded
+    def stepped(self, optimizer):
+        """It has stepped: when somebody looks, its nodes are told."""
+        agent = self.agent
+        if not agent.looking:
+            return
+        agent.looking = False
+        try:
+            name = self.name_of(optimizer)
+            frames = stack.frames(2)
+            for parameter in _parameters(optimizer):
+                if parameter.grad is not None:
+                    self._tell(optimizer, name, parameter, frames)
+        finally:
+            agent.looking = not agent.dead
+
+    def _tell(self, optimizer, name, parameter, frames):
+        telling = self.agent.telling
+        graph = telling.graph
+        weight = self._weight(parameter)
+        if weight is None:
+            return
+        full = "optimizer/%s/%s" % (name, weight.name)
+        states = self._states(optimizer, parameter, full)
+        node = graph.nodes.get(full)
+        if node is None:
+            gradient = graph.nodes.get(weight.name + ".grad")
+            inputs = [(gradient.id, 0)] if gradient is not None else []
+            inputs += [(weight.id, 0)] + [(state.id, 0) for state in states]
+            node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
+                             inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
+        if node is not None:
+            telling.ran(node, (parameter,))
+
+    def _weight(self, parameter):
+        """The node of a parameter, also of one that no known module has."""
+        telling = self.agent.telling
+        known = telling.graph.holder(parameter)
+        if known is not None:
+            return known
+        base = name = modules.variable_of(parameter) or "parameter"
+        count = 0
+        while name in telling.graph.nodes:
+            count += 1
+            name = "%s_%d" % (base, count)
+        return telling.add_parameter(parameter, name)
+
+    def _states(self, optimizer, parameter, full):
+        """The nodes of a parameter's state that were not there before."""
+        graph, found = self.agent.telling.graph, []
+        state = optimizer.state.get(parameter)
+        if not isinstance(state, dict):
+            return found
+        for key, value in state.items():
+            name = "%s.%s" % (full, key)
+            if isinstance(value, torch.Tensor) and name not in graph.nodes:
+                node = graph.add(name, _lib.PARAMETER, operator="State", outputs=(values.shape_of(value),))
+                if node is not None:
+                    self.agent.live.lasts(node.id, _state(weakref.ref(optimizer), weakref.ref(parameter), key))
+                    found.append(node)
+        return found
+
+
+def _state(optimizer, parameter, key):
+    """What gives the tensor of a state now: also when the state was loaded anew meanwhile."""
+    def get():
+        stepper, weight = optimizer(), parameter()
+        if stepper is None or weight is None:
+            return None
+        value = stepper.state.get(weight, {}).get(key)
+        return value if isinstance(value, torch.Tensor) else None
+    return get
+
+
+def _parameters(optimizer):
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def _subclasses(kind):
+    for child in kind.__subclasses__():
+        yield child
+        yield from _subclasses(child)

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""What the debugger asks for while the training stands (struct gradb_source): where a value lies, its
+statistics, which values to keep for the next step, and commands in words.
+
+Values in host memory are read where they are. Of those on a device the statistics are computed there, and
+what is fetched comes through pinned memory. Gradients that a GradScaler has scaled are shown without the
+scale, in values, statistics and so in all conditions; `agent scale NODE` shows both.
+"""
+import ctypes
+
+import torch
+
+from .. import _lib
+from . import commands, cuda, keep, values
+
+_KINDS_SCALED = (_lib.GRADIENT,)
+
+
+class Source:
+    """The callbacks of libgradb. `struct`: what gradb_open takes; it must live as long as the handle."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.kept = keep.Kept(agent)
+        self._held = []      # tensors that libgradb reads now
+        self._form = ()      # shape that libgradb reads now
+        self._reply = None   # bytes that libgradb reads until the next command
+        self.struct = _lib.Source()
+        self.struct.locate = _lib.LOCATE(self._locate)
+        self.struct.release = _lib.RELEASE(self._release)
+        self.struct.stats = _lib.STATS(self._stats)
+        self.struct.keep = _lib.KEEP(self._keep)
+        self.struct.command = _lib.COMMAND(self._command)
+        self.struct.locate_part = _lib.LOCATE_PART(self._locate_part)
+
+    def pointer(self):
+        """For gradb_open's options."""
+        return ctypes.pointer(self.struct)
+
+    # ---- values ----
+
+    def find(self, number, slot, previous=False):
+        """(readable tensor, step, scale) of a node's value. NoValue."""
+        if previous:
+            return self.kept.find(number, slot)
+        tensor, step = self.agent.live.find(number, slot)
+        return values.readable(tensor), step, self.scale_of(number)
+
+    def scale_of(self, number):
+        """What the gradients of a node are multiplied by; 1.0 for all others."""
+        live = self.agent.live
+        leaf = live.leaf(number)
+        if leaf is not None:
+            return self.agent.scaler.scale_of(leaf)
+        node = self.agent.telling.graph.by_id.get(number)
+        return live.run_scale(number) if node is not None and node.kind in _KINDS_SCALED else 1.0
+
+    def told(self, node, tensors):
+        """The structs for gradb_did_with. Scaled gradients are asked for, so that their statistics are ours."""
+        if node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
+            return [values.NO_TENSOR if tensor is None else values.NOT_TOLD for tensor in tensors]
+        return [values.told(tensor) for tensor in tensors]
+
+    def _locate(self, _ctx, number, slot, previous, ret, step, why):
+        return self._answer(why, self._put_value, number, slot, previous, ret, step)
+
+    def _put_value(self, number, slot, previous, ret, step):
+        tensor, when, scale = self.find(number, slot, previous)
+        if scale != 1.0:
+            tensor = tensor.to(_unscaled_type(tensor)) / scale
+        if tensor.device.type != "cpu":
+            tensor = cuda.to_host(tensor)
+        ret[0] = values.describe(tensor)
+        step[0] = when
+        self._held.append(tensor)
+
+    def _locate_part(self, _ctx, number, slot, previous, items, count, ret, step, why):
+        return self._answer(why, self._put_part, number, slot, previous, items[:count], ret, step)
+
+    def _put_part(self, number, slot, previous, items, ret, step):
+        tensor, when, scale = self.find(number, slot, previous)
+        if is_here(tensor):
+            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb cuts, nothing is copied
+        part = cut(tensor, items)
+        if scale != 1.0:
+            part = part.to(_unscaled_type(part)) / scale
+        part = cuda.to_host(part)
+        ret[0] = values.describe(part)
+        step[0] = when
+        self._held.append(part)
+
+    def _release(self, _ctx):
+        self._held.clear()
+
+    # ---- statistics ----
+
+    def _stats(self, _ctx, number, slot, previous, wanted, ret, what, why):
+        return self._answer(why, self._put_stats, number, slot, previous, wanted[0], ret[0], what)
+
+    def _put_stats(self, number, slot, previous, wanted, ret, what):
+        tensor, _, scale = self.find(number, slot, previous)
+        before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
+        if is_here(tensor) and scale == 1.0 and before_scale == 1.0:
+            raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
+        record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
+        _fill(ret, record)
+        shape, strides, dtype, rank, _ = self._form = values.geometry(tensor)
+        if scale != 1.0:
+            dtype = values.DTYPES[_unscaled_type(tensor)][0]
+        what[0] = _lib.Tensor(dtype, rank, shape, strides, None)
+
+    def _before(self, number, slot, tensor):
+        """The value of the step before and its scale, when it can be compared; (None, 1.0)."""
+        try:
+            before, _, scale = self.kept.find(number, slot)
+        except values.NoValue:
+            return None, 1.0
+        same = before.shape == tensor.shape and before.dtype == tensor.dtype and before.device == tensor.device
+        return (before, scale) if same else (None, 1.0)
+
+    # ---- keeping ----
+
+    def _keep(self, _ctx, nodes, count):
+        try:
+            self.kept.keep(nodes[i] for i in range(count))
+        except Exception as error:
+            self.agent.fault(error)
+
+    # ---- commands ----
+
+    def _command(self, _ctx, name, args, number, reply, why):
+        return self._answer(why, self._run_command, name, args, number, reply)
+
+    def _run_command(self, name, args, number, reply):
+        agent = self.agent
+        text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
+        self._reply = _lib.text(text)
+        reply[0] = self._reply
+
+    # ---- answering ----
+
+    def _answer(self, why, function, *args):
+        """Calls it; a reason for having no answer goes into `why`. One of enum gradb_answer."""
+        agent = self.agent
+        looking, agent.looking = agent.looking, False
+        try:
+            with values.aside():
+                function(*args)
+            return _lib.OK
+        except values.NoValue as error:
+            _lib.say_why(why, str(error))
+            return error.answer
+        except (commands.CommandError, IndexError) as error:
+            _lib.say_why(why, str(error))
+            return _lib.FAILED
+        except Exception as error:  # goes to the debugger, not into the training
+            _lib.say_why(why, "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]))
+            return _lib.FAILED
+        finally:
+            agent.looking = looking and not agent.dead
+
+
+def is_here(tensor):
+    """Whether libgradb can read the tensor where it lies."""
+    return tensor.device.type == "cpu"
+
+
+def cut(tensor, items):
+    """The part that a slice (structs gradb_slice_item) stands for, as Python would cut it. IndexError."""
+    rest = tensor.dim() - sum(item.kind in (_lib.SLICE_INDEX, _lib.SLICE_RANGE) for item in items)
+    if rest < 0:
+        raise IndexError("too many indices for a tensor of %d axes" % tensor.dim())
+    index, turned = [], []
+    axis = place = 0  # of the tensor, of the result
+    for item in items:
+        if item.kind == _lib.SLICE_INDEX:
+            index.append(item.start)
+            axis += 1
+        elif item.kind == _lib.SLICE_RANGE:
+            part, is_turned = _forward(item, tensor.shape[axis])
+            index.append(part)
+            turned += [place] if is_turned else []
+            axis, place = axis + 1, place + 1
+        elif item.kind == _lib.SLICE_NEWAXIS:
+            index.append(None)
+            place += 1
+        else:
+            index.append(Ellipsis)
+            axis, place = axis + rest, place + rest
+    part = tensor[tuple(index)]
+    return part.flip(turned) if turned else part
+
+
+def _forward(item, size):
+    """(slice with a positive step, whether the result must be turned round)."""
+    begin, end, step = slice(item.start if item.has_start else None, item.stop if item.has_stop else None,
+                             item.step).indices(size)
+    if step > 0:
+        return slice(begin, max(begin, end), step), False
+    places = range(begin, end, step)
+    return (slice(places[-1], places[0] + 1, -step), True) if places else (slice(0, 0), False)
+
+
+def _unscaled_type(tensor):
+    """Halves without the scale would be what the scale is there to prevent: 0."""
+    return torch.float32 if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.dtype
+
+
+def _text(data):
+    return (data or b"").decode("utf-8", "replace")
+
+
+def _wanted(given):
+    """struct gradb_stats_wanted as cuda.Wanted."""
+    ranges = [(given.range_lo[i], given.range_hi[i]) for i in range(given.range_count)]
+    bins = (given.bins_lo, given.bins_hi, given.bins) if given.bins else None
+    return cuda.Wanted(ranges, given.rtol, given.atol, given.equal_nan, bins)
+
+
+def _fill(ret, record):
+    """A Record into struct gradb_stats."""
+    for name, value in record.items():
+        if name == "in_range":
+            for i, count in enumerate(value):
+                ret.in_range[i] = count
+        elif name == "histogram":
+            for i, count in enumerate(value or ()):
+                ret.histogram[i] = count
+        else:
+            setattr(ret, name, value)
+
+
+# ---- commands about values ----
+
+def _memory(agent, _args, _node):
+    kept = [{"device": device, "tensors": count, "bytes": size}
+            for device, (count, size) in sorted(agent.source.kept.memory().items())]
+    now, before, lasting = agent.live.counts()
+    reply = {"kept for the next step": kept,
+             "referred to": {"outputs": now, "outputs of the step before": before, "lasting": lasting}}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        reply["cuda"] = [{"device": "cuda:%d" % i, "allocated": torch.cuda.memory_allocated(i),
+                          "reserved": torch.cuda.memory_reserved(i), "peak": torch.cuda.max_memory_allocated(i)}
+                         for i in range(torch.cuda.device_count())]
+    return reply
+
+
+def _scale(agent, args, node):
+    if node is None and not args:
+        return {"scale": agent.live.scale}
+    node, _ = commands.node_of(agent, args, node)
+    tensor, step, scale = agent.source.find(node.id, 0)
+    names = ("count", "nan", "pos_inf", "neg_inf", "min", "max", "mean", "abs_mean", "std")
+    reply = {"node": node.name, "step": step if step >= 0 else agent.steps.step, "scale": scale}
+    found = [("as it lies there", cuda.device_stats(tensor))]
+    if scale != 1.0:
+        found.append(("without the scale", cuda.device_stats(tensor, scale=scale)))
+    reply.update((title, {name: record[name] for name in names}) for title, record in found)
+    return reply
+
+
+commands.register("memory", _memory, "what is held for the debugger, and the devices' memory")
+commands.register("scale", _scale, "what GradScaler multiplies gradients by; a gradient with it and without",
+                  "[NODE]")

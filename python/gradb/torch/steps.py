@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+"""Steps and phases.
+
+A step of the training is a step of the main optimizer: the first one that steps, unless the program or the
+debugger names another. What else may end one:
+- a step that GradScaler skips ends as one that it does not, at the end of GradScaler.update;
+- an optimizer that steps inside backward() ends the step when that is over;
+- a program that has no optimizer at all ends a step where it begins the next forward or backward pass after a
+  backward pass, or wherever it calls gradb.torch.step().
+"""
+import gc
+import weakref
+
+import torch
+
+from .. import _lib
+from . import checkpoint, commands, timing
+from .guard import guarded
+
+_REPLACED = 2  # steps of another optimizer on the main one's parameters, after which it is the main one
+
+
+class Ended(KeyboardInterrupt):
+    """The debugger was told to end the training. It is what Ctrl-C raises: what scripts are prepared for."""
+
+
+class Steps:
+    """step: the one that runs, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.step = 1
+        self.phase = _lib.NO_PHASE
+        self.forward = False
+        self._begun = False
+        self._main = None       # weak reference
+        self._chosen = ""       # by name; "" when nobody chose
+        self._others = 0        # steps of another one on the main one's parameters since it stepped
+        self._running = []      # optimizers inside step(), the outermost first
+        self._closures = 0      # how often its closure was called
+        self._in_closure = False
+        self._passes = 0        # backward passes inside each other
+        self._due = False       # the step is over but for what belongs to its end
+        self._stepped = False   # the optimizer that GradScaler.step was called for has stepped
+        self._by_hand = False   # the program says where steps end
+        self._has_optimizer = None  # None: not known yet
+
+    # ---- which optimizer ----
+
+    def use(self, optimizer):
+        """The steps of this optimizer are the training's."""
+        self._main = weakref.ref(optimizer)
+        self._chosen = self.agent.optimizers.name_of(optimizer)
+        self._others = 0
+
+    def choose(self, name):
+        """The steps of the optimizer of that name are the training's. CommandError: there is none."""
+        optimizer = self.agent.optimizers.by_name(name)
+        if optimizer is None:
+            known = ", ".join(self.agent.optimizers.names()) or "none yet"
+            raise commands.CommandError("no optimizer is called '%s': there are %s" % (name, known))
+        self.use(optimizer)
+
+    def main(self):
+        """The main optimizer, or None."""
+        return self._main() if self._main is not None else None
+
+    def _elect(self, optimizer):
+        main = self.main()
+        if main is optimizer:
+            self._others = 0
+            return
+        if main is not None and not self._chosen and self.agent.optimizers.shares(main, optimizer):
+            self._others += 1
+        if main is None or self._others >= _REPLACED:
+            self._main = weakref.ref(optimizer)
+            self._chosen = ""
+            self._others = 0
+
+    # ---- begin and end ----
+
+    def begin(self):
+        """A step begins."""
+        agent = self.agent
+        self._begun = True
+        self._due = False
+        self.forward = False
+        self.phase = _lib.NO_PHASE
+        agent.timing.apart(agent.library.gradb_step_begin, agent.handle, self.step)
+        agent.step_began()
+
+    def end(self):
+        """The step ends here, and the next one begins. Raises Ended when the debugger wants that."""
+        agent = self.agent
+        agent.looking = False
+        self._due = False
+        told = agent.connected()
+        agent.timing.step_ended(told)
+        agent.telling.flush()
+        agent.events.step_ended(told)
+        agent.step_ends()
+        self._save_if_asked()
+        agent.timing.apart(agent.library.gradb_step_end, agent.handle)
+        agent.source.kept.step_ended(self.step)
+        self._save_if_asked()  # while it stood there
+        self.step += 1
+        self.begin()
+        if agent.library.gradb_wants_stop(agent.handle):
+            raise Ended("the debugger ended the training")
+
+    def _save_if_asked(self):
+        if self.agent.library.gradb_wants_checkpoint(self.agent.handle):
+            checkpoint.save(self.agent)
+
+    def _end_if_due(self):
+        if self._due:
+            self.end()
+
+    def enter(self, phase):
+        """The training goes over into another phase; it may stand here."""
+        if phase != self.phase:
+            self.agent.telling.flush()
+            self.phase = phase
+            self.agent.timing.apart(self.agent.library.gradb_enter, self.agent.handle, phase)
+
+    @guarded
+    def by_hand(self):
+        """The program says that a step ends here, as it will of all others."""
+        self._by_hand = True
+        if self._begun:
+            self.end()
+
+    # ---- forward ----
+
+    @guarded
+    def forward_begins(self):
+        """A module is called while no forward pass is known to run. An evaluation is none: it has no gradients."""
+        if not self._begun or not torch.is_grad_enabled() or (self._passes and not self._in_closure):
+            return
+        self._end_if_due()
+        self._gave_up()
+        self.forward = True
+        self.agent.timing.turn(timing.FORWARD)
+        self.enter(_lib.FORWARD)
+
+    def operator_begins(self, outputs=()):
+        """Whether an operator that has run belongs into the graph: those of optimizers and of GradScaler do not.
+        What runs between two backward passes is forward again."""
+        if not self._begun or self.agent.scaler.stepping is not None:
+            return False
+        if self._running and not self._in_closure:
+            return False
+        if self._passes == 0 and not self.forward:
+            if any(tensor.requires_grad and not tensor.is_leaf for tensor in outputs):
+                self.forward_begins()
+            self.enter(_lib.FORWARD)
+        return True
+
+    # ---- backward ----
+
+    def backward_begins(self, tensors=(), gradients=None, accumulates=True):
+        """Before a backward pass from `tensors`, into the parameters when it accumulates. Whether hooks on its
+        nodes are wanted. What follows it must call backward_ended."""
+        self._passes += 1
+        return bool(self._backward_begins(tensors, gradients, accumulates))
+
+    @guarded
+    def _backward_begins(self, tensors, gradients, accumulates):
+        if not self._begun:
+            return False
+        if self._passes == 1:
+            self._end_if_due()
+            self._gave_up()
+            if accumulates and not (self._in_closure and self._closures > 1):
+                self.agent.events.backward_begins(tensors, gradients)
+        self.agent.timing.turn(timing.BACKWARD)
+        self.agent.timing.pass_begins()
+        self.enter(_lib.BACKWARD)
+        return self.agent.look_if_asked()
+
+    def backward_ended(self, accumulates=True):
+        """The pass is over."""
+        self._passes -= 1
+        if self._passes == 0:
+            self._backward_ended(accumulates)
+
+    @guarded
+    def _backward_ended(self, accumulates):
+        if not self._begun:
+            return
+        self.agent.telling.backward_ended()
+        self.forward = False
+        self.agent.timing.turn(timing.GAP)
+        if self._due and not self._by_hand:
+            self.end()  # an optimizer stepped inside
+        elif accumulates and not self._by_hand and not self._knows_optimizers():
+            self.agent.events.optimizer_ended("")
+            self._due = True
+
+    def _knows_optimizers(self):
+        """Whether there is any optimizer. One that was made before we were there is looked for once."""
+        if not self._has_optimizer:
+            self._has_optimizer = bool(self.agent.optimizers.names())
+            if not self._has_optimizer and self._has_optimizer_before():
+                self._has_optimizer = True
+        return self._has_optimizer
+
+    def _has_optimizer_before(self):
+        if self._main is not None or self.agent.optimizers.searched:
+            return self._main is not None
+        self.agent.optimizers.searched = True
+        found = any(issubclass(type(thing), torch.optim.Optimizer) for thing in gc.get_objects())
+        if not found and self.agent.connected():
+            self.agent.library.gradb_log(self.agent.handle, b"gradb: there is no optimizer: a step ends where the "
+                                         b"next forward pass begins, or at gradb.torch.step()")
+        return found
+
+    # ---- optimizers ----
+
+    @guarded
+    def optimizer_begins(self, optimizer):
+        """Before Optimizer.step."""
+        if any(other is optimizer for other in self._running):
+            self._gave_up()
+        self._running.append(optimizer)
+        if len(self._running) > 1 or not self._begun or self._passes:
+            return
+        if self.agent.scaler.stepping is None:
+            self._end_if_due()
+        self._closures = 0
+        self._has_optimizer = True
+        self._elect(optimizer)
+        self.agent.look_if_asked()
+        self.agent.timing.turn(timing.OPTIMIZER)
+        self.enter(_lib.OPTIMIZER)
+        if optimizer is self.main():
+            self.agent.events.optimizer_begins(optimizer)
+
+    def closure(self, function):
+        """The closure that an optimizer is given: forward and backward passes of its own."""
+        def call(*args, **kwargs):
+            self._closure_begins()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._closure_ended()
+        return call
+
+    @guarded
+    def _closure_begins(self):
+        self._closures += 1
+        self._in_closure = True
+        self.forward = False
+        self.agent.timing.turn(timing.GAP)
+
+    @guarded
+    def _closure_ended(self):
+        self._in_closure = False
+        self.forward = False
+        self.agent.timing.turn(timing.OPTIMIZER)
+        if self._begun:
+            self.enter(_lib.OPTIMIZER)
+
+    @guarded
+    def optimizer_ended(self, optimizer):
+        """After Optimizer.step: that of the main one ends the training's step."""
+        while self._running and self._running[-1] is not optimizer:
+            self._running.pop()
+        if not self._running:
+            return
+        self._running.pop()
+        self._stepped = True
+        if self._running or not self._begun:
+            return
+        if self._passes:
+            self._elect(optimizer)
+            self._due = self._due or optimizer is self.main()
+            return
+        self.agent.optimizers.stepped(optimizer)
+        self._is_over(optimizer)
+
+    def _is_over(self, optimizer):
+        """An optimizer has stepped, or its step was skipped."""
+        self.agent.timing.turn(timing.GAP)
+        self.forward = False
+        is_main = optimizer is self.main()
+        self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
+        if not is_main or self._by_hand:
+            return
+        if self.agent.scaler.stepping is not None:
+            self.agent.events.note("skipped", 0)
+            self._due = True
+        else:
+            self.end()
+
+    def _gave_up(self):
+        """An optimizer's step that did not come to its end raised into the program, which went on."""
+        if self._running and not self._in_closure:
+            self._running = []
+            self.agent.timing.turn(timing.GAP)
+
+    # ---- GradScaler ----
+
+    def scaled_step_begins(self):
+        """GradScaler.step begins."""
+        self._stepped = False
+
+    def was_stepped(self):
+        """Whether an optimizer has stepped since scaled_step_begins."""
+        return self._stepped
+
+    @guarded
+    def skipped(self, optimizer):
+        """GradScaler.step has not let the optimizer step, for there were Inf or NaN in its gradients."""
+        if not self._begun:
+            return
+        name = self.agent.optimizers.name_of(optimizer)
+        self.agent.events.happened("skipped-step", "%s: Inf or NaN in the gradients" % name)
+        if self._stepped:  # a fused one that skipped by itself
+            if optimizer is self.main():
+                self.agent.events.note("skipped", 1)
+            return
+        self._elect(optimizer)
+        if optimizer is self.main():
+            self.agent.events.optimizer_begins(optimizer)
+        self.agent.scaler.stepping = optimizer  # not over before update()
+        try:
+            self._is_over(optimizer)
+        finally:
+            self.agent.scaler.stepping = None
+        if optimizer is self.main():
+            self.agent.events.note("skipped", 1)
+
+    @guarded
+    def scaler_updated(self):
+        """GradScaler.update has run."""
+        if self._begun:
+            self._end_if_due()
+
+
+def _step_of(agent, args, _node):
+    name = args.strip()
+    if name:
+        agent.steps.choose(name)
+    main = agent.steps.main()
+    return {"optimizer": agent.optimizers.name_of(main) if main is not None else None,
+            "optimizers": agent.optimizers.names()}
+
+
+commands.register("step-of", _step_of, "whose steps are the training's: an optimizer's name", "[NAME]")

@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: MIT
+"""Tells the debugger of nodes: operators, parameters, backward nodes, gradients; and that they have run.
+
+New nodes are shown in batches; the values of their first run are held meanwhile, and told in order when the
+debugger has said what it wants of them. So the first step is watched like every other.
+"""
+import os
+import weakref
+
+import torch
+
+from .. import _lib
+from . import backward, modules, ops, stack, values
+from .graph import EVALUATION, Graph
+from .guard import guarded
+
+_BATCH = 64
+_LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
+_HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
+                      "update_parameters", "parameters_to_vector", "vector_to_parameters"))
+_PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
+_OWN_WORD = "__gradb_told__"
+
+
+class Telling:
+    """Between the hooks and libgradb."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.graph = Graph(agent.library, agent.handle)
+        self._parameters = []  # (weak reference to a parameter, name), in order
+        self._pending = []     # (node, tensors): new nodes that ran, in order
+        self._whole = False    # this step is looked at from its beginning
+        self._inputs_of = {}   # variable -> nodes of tensors from outside
+        self._told_opaque = False
+
+    # ---- steps ----
+
+    def begin_step(self, step, looks):
+        """A step begins; looks: its operators are told of from the beginning."""
+        self.graph.begin_step(step)
+        self._whole = looks
+
+    def end_step(self):
+        """The step's last node has run."""
+        if self._whole and self.graph.ran:
+            text = self.graph.changes()
+            if text is not None:
+                self.agent.library.gradb_event(self.agent.handle, b"graph-changed", _lib.text(text), 0)
+
+    # ---- parameters ----
+
+    @guarded
+    def add_module(self, module, name):
+        """The parameters and buffers of one module (not of those below it) become nodes."""
+        for key, parameter in module._parameters.items():
+            if parameter is not None:
+                self.add_parameter(parameter, name + "/" + key)
+        for key, buffer in module._buffers.items():
+            if isinstance(buffer, torch.Tensor) and self.graph.holder(buffer) is None:
+                self._add_lasting(buffer, name + "/" + key, _lib.PARAMETER, "Buffer")
+
+    def add_parameter(self, parameter, name):
+        """The node of a parameter, made when it has none. None when it cannot be."""
+        known = self.graph.holder(parameter)
+        if known is not None:
+            return known
+        node = self._add_lasting(parameter, name, _lib.WEIGHT if parameter.requires_grad else _lib.PARAMETER,
+                                 "Parameter")
+        if node is not None:
+            self._parameters.append((weakref.ref(parameter), node.name))
+        return node
+
+    def _add_lasting(self, tensor, name, kind, operator):
+        """A node whose value is one tensor for good; that of a dead tensor of the same name goes over to it."""
+        reference = weakref.ref(tensor)
+        node = self.graph.add(name, kind, operator=operator, outputs=(values.shape_of(tensor),),
+                              attrs=values.notes((tensor,)))
+        if node is not None:
+            self.graph.produced(tensor, node, 0, lasting=True)
+            self.agent.live.lasts(node.id, reference)
+        return node
+
+    def _add_gradient(self, parameter, name, inputs=()):
+        """The node of a leaf's gradient: made when a backward pass gets there, so that it has its place in the
+        order of execution."""
+        known = self.graph.nodes.get(name + ".grad")
+        if known is not None and known.mark == id(parameter):
+            return known
+        reference = weakref.ref(parameter)
+        node = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
+                              outputs=(values.shape_of(parameter),), inputs=inputs,
+                              attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
+        if node is not None:
+            node.mark = id(parameter)
+            self.agent.live.gradient(node.id, reference)
+        return node
+
+    # ---- operators ----
+
+    def before_write(self):
+        """An operator is about to write in place: what is held of the values before is told first."""
+        if self._pending:
+            self.flush()
+
+    @guarded
+    def same_as(self, result, tensor):
+        """`result` is another look at `tensor` (x.T, x.data), and no operator's output."""
+        origin = self.graph.producer(tensor)
+        if origin is not None and isinstance(result, torch.Tensor) and result is not tensor:
+            self.graph.produced(result, origin[2], origin[3])
+
+    @guarded
+    def operator_ran(self, operator, args, kwargs, result, writes):
+        """An operator has made `result`, or written it."""
+        if isinstance(result, torch.Tensor):
+            outputs = (result,)
+        else:
+            outputs = []
+            ops.tensors_in(result, outputs)
+            if not outputs:
+                return
+        agent = self.agent
+        if not agent.steps.operator_begins(outputs):
+            return
+        if operator.empty or (operator.name == "zeros" and stack.runs_in(_PROFILER, 2)):
+            for tensor in outputs:
+                self.graph.produced(tensor, None, 0)
+            return
+        name = operator.name
+        scope = agent.modules.path()
+        if writes or agent.in_backward or not scope:
+            if writes and _is_counter(name, result):
+                return
+            if agent.in_backward:
+                self._ran_in_backward(scope, name, args, kwargs, outputs, writes)
+                return
+            if not scope:
+                if writes and stack.library_function(("zero_grad",), 2):
+                    return
+                scope = self._outer_scope()
+                if scope in _HELPERS and name == "detach":
+                    self.same_as(result, args[0])
+                    return
+        self._ran_as(self.graph.next_of(scope, name), args, kwargs, outputs, writes)
+
+    def _outer_scope(self):
+        """The scope of what runs outside all modules."""
+        helper = stack.library_function(_HELPERS, 3)
+        if helper is not None:
+            return helper
+        return "" if torch.is_grad_enabled() else EVALUATION
+
+    def _ran_as(self, node, args, kwargs, outputs, writes):
+        if node.runs < _LEARNS or node.foreign:
+            self._learn(node, args, kwargs, outputs)
+        graph = self.graph
+        note = graph.wrote if writes else graph.produced
+        records = [note(tensor, node, slot) for slot, tensor in enumerate(outputs)]
+        if node.id == 0:  # nobody has asked for its result yet
+            return
+        for tensor in outputs:
+            if tensor.requires_grad:
+                backward.mark(tensor, node)
+        if self.agent.detail is not None:
+            self._tell_detail(node)
+        self._ran(node, outputs, records)
+
+    def _tell_detail(self, parent):
+        """What ran inside a node, before the node itself: its last call has its result."""
+        for name, given, result in self.agent.detail.take():
+            outputs, found = [], []
+            ops.tensors_in(result, outputs)
+            ops.tensors_in(given, found)
+            node = self.graph.next_of(parent.name, name)
+            if outputs and node.id == 0:
+                origins = [self.graph.producer(tensor) for tensor in found]
+                self.graph.settle(node, parent.kind, phase=parent.phase, stack=parent.stack, inputs=[
+                    (origin[2].id, origin[3]) for origin in origins if origin is not None and origin[2] is not None
+                    and origin[2].id], outputs=[values.shape_of(tensor) for tensor in outputs])
+            if outputs and node.id:
+                records = [self.graph.produced(tensor, node, slot) for slot, tensor in enumerate(outputs)]
+                self._ran(node, outputs, records)
+
+    def _learn(self, node, args, kwargs, outputs):
+        """Tells of a node that is new, and of edges that are."""
+        found = []
+        ops.tensors_in(args, found)
+        if kwargs:
+            ops.tensors_in(kwargs, found)
+        if node.id == 0 and not found:  # a factory: a node when its result is used
+            if not node.stack:
+                node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
+            return
+        inputs, foreign = self._inputs(node, found)
+        node.runs += 1
+        node.foreign = foreign
+        if node.id == 0:
+            self._settle(node, outputs, inputs, stack.frames(3))
+        else:
+            self.graph.add_inputs(node, inputs)
+
+    def _settle(self, node, outputs, inputs, frames):
+        node.mark = backward.Mark(node.scope, node.operator, node, frames)
+        return self.graph.settle(node, _kind(outputs), phase=self.agent.steps.phase, inputs=inputs, stack=frames,
+                                 outputs=[values.shape_of(tensor) for tensor in outputs],
+                                 attrs=values.notes(outputs))
+
+    def _inputs(self, node, tensors):
+        """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
+        inputs, foreign = [], {}
+        for position, tensor in enumerate(tensors):
+            origin = self.graph.producer(tensor)
+            if tensor.requires_grad and backward.is_unseen(tensor):
+                made, slot = self._unseen(tensor), 0
+                foreign[position] = made
+            elif origin is None:
+                made, slot = self._foreign(tensor, node.foreign.get(position) if node.foreign else None), 0
+            else:
+                made, slot = origin[2], origin[3]
+                if made is not None and made.id == 0:
+                    self._settle_latent(made, tensor)
+            if made is None or made.id == 0:
+                continue
+            if made.operator == "Input":
+                foreign[position] = made
+                self._input_ran(made, tensor)
+            inputs.append((made.id, slot))
+        return inputs, foreign
+
+    def _settle_latent(self, node, tensor):
+        """The result of a factory is used: it becomes a node."""
+        if self._settle(node, (tensor,), (), node.stack):
+            self._ran(node, (tensor,), [(weakref.ref(tensor), 0)])
+
+    # ---- tensors from outside ----
+
+    def _foreign(self, tensor, known):
+        """The node of a tensor that came from outside: data, targets, constants; the result of a function that
+        could not be seen. `known`: the one that stood at this place before."""
+        if isinstance(tensor, torch.nn.Parameter):
+            self.agent.modules.adopt()
+            return self.graph.holder(tensor) or self.add_parameter(tensor, self._unused(
+                modules.variable_of(tensor) or "parameter"))
+        if tensor.grad_fn is not None:
+            return self._unseen(tensor)
+        if known is not None and known.step != self.agent.steps.step:
+            return known
+        return self._input_node(tensor)
+
+    def _unused(self, name):
+        base, count = name, 0
+        while name in self.graph.nodes:
+            count += 1
+            name = "%s_%d" % (base, count)
+        return name
+
+    def _input_node(self, tensor):
+        name = modules.variable_of(tensor) or "tensor"
+        nodes = self._inputs_of.setdefault(name, [])
+        for node in nodes:
+            if node.step != self.agent.steps.step:
+                return node
+        node = self.graph.add(self._unused("input/" + name), _lib.PARAMETER, operator="Input",
+                              outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
+        if node is not None:
+            nodes.append(node)
+        return node
+
+    def _input_ran(self, node, tensor):
+        """A tensor from outside is there: told of once a step."""
+        if node.step != self.agent.steps.step:
+            self._ran(node, (tensor,), [self.graph.produced(tensor, node, 0)])
+
+    def _unseen(self, tensor):
+        """The node of a function that is no operator of torch's own: a custom autograd.Function, an extension."""
+        mark = tensor.grad_fn.metadata.get(backward.KEY)
+        if mark is not None:
+            return mark.node
+        node = self.graph.next_of(backward.common_scope(tensor.grad_fn, self.agent.modules.path()),
+                                  backward.function_name(tensor.grad_fn))
+        if node.id == 0:
+            before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
+                      if following is not None]
+            inputs = [(mark.node.id, 0) for mark in before if mark is not None and mark.node is not None]
+            self._settle(node, (tensor,), inputs, stack.frames(5))
+        if node.id:
+            backward.mark(tensor, node)
+            self._ran(node, (tensor,), [self.graph.produced(tensor, node, 0)])
+        return node
+
+    @guarded
+    def operator_raised(self, operator, args, kwargs, error):
+        """An operator raised into the user's code: the run stops there, while all is still to be seen."""
+        agent = self.agent
+        if getattr(error, _OWN_WORD, False) or not agent.connected():
+            return
+        if type(error).__module__ == "torch.utils.checkpoint":  # how a recomputation ends early
+            return
+        with agent.unseen():
+            if not agent.steps.operator_begins():
+                return
+            node = self.graph.next_of(agent.modules.path() or self._outer_scope(), operator.name)
+            found = []
+            ops.tensors_in(args, found)
+            ops.tensors_in(kwargs or {}, found)
+            inputs, _ = self._inputs(node, found)
+            if node.id == 0:
+                self._settle(node, (), inputs, stack.frames(3))
+            self.flush()
+            self._stop(error, "%s raised %s" % (node.name, _told(error)))
+
+    def _stop(self, error, text):
+        try:
+            setattr(error, _OWN_WORD, True)
+        except AttributeError:  # it has no room for a word of ours: told again by the next one that sees it
+            pass
+        self.agent.timing.apart(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
+
+    # ---- modules whose inside cannot be seen ----
+
+    def run_opaque(self, call, module, args, kwargs):
+        """Runs a scripted or compiled module: one node, with its arguments as inputs."""
+        name = "script" if isinstance(module, torch.jit.ScriptModule) else "compiled"
+        agent = self.agent
+        with agent.hidden():
+            result = call(module, *args, **kwargs)
+        self._tell_opaque(name)
+        self.operator_ran(ops.named(name), args, kwargs, result, False)
+        return result
+
+    @guarded
+    def _tell_opaque(self, name):
+        if not self._told_opaque and self.agent.connected():
+            self._told_opaque = True
+            self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
+                "%s is %s: of its inside only inputs, outputs and gradients can be seen%s" % (
+                    self.agent.modules.path() or "a module", "TorchScript" if name == "script" else "compiled",
+                    "" if name == "script" else "; TORCH_COMPILE_DISABLE=1 runs it operator by operator")), 0)
+
+    # ---- backward ----
+
+    def _ran_in_backward(self, scope, name, args, kwargs, outputs, writes):
+        """An operator that runs inside a backward pass: one that is computed once more (checkpointing) is the
+        forward one; one of a custom function or a hook has a name of its own."""
+        if stack.runs_in(backward.CHECKPOINT, 2):
+            node = self.graph.again_of(scope, name)
+            if node is None or node.id == 0:
+                return
+            records = [self.graph.produced(tensor, node, slot) for slot, tensor in enumerate(outputs)]
+            for tensor in outputs:
+                if tensor.requires_grad:
+                    backward.mark(tensor, node)
+            self.agent.live.ran_as(node.id, self.agent.steps.step, records)
+            return
+        self._ran_as(self.graph.next_of(backward.scope_of_code(2), name), args, kwargs, outputs, writes)
+
+    @guarded
+    def backward_ran(self, own, grad_inputs):
+        """The hook of a grad_fn (backward.Step): its results are grad_inputs."""
+        agent = self.agent
+        agent.timing.hook_begins()
+        looking, agent.looking = agent.looking, False
+        try:
+            if own.variable is not None:
+                self._gradient_ran(own)
+            else:
+                self._backward_node_ran(own, grad_inputs)
+        finally:
+            agent.timing.hook_ended()
+            agent.looking = looking and not agent.dead
+
+    def _backward_node_ran(self, own, grad_inputs):
+        graph = self.graph
+        node = graph.next_of(own.scope, own.operator)
+        tensors = [tensor if isinstance(tensor, torch.Tensor) else None for tensor in grad_inputs]
+        if node.id == 0:
+            mark = own.mark
+            attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
+            attrs += values.notes(tensors, self.agent.live.scale)
+            graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
+                         stack=mark.stack if mark is not None else (),
+                         outputs=[tensor is not None and values.shape_of(tensor) for tensor in tensors])
+            node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
+        if node.id == 0:
+            return
+        own.node = node
+        if self.agent.detail is not None:
+            self._tell_detail(node)
+        records = [None] * len(tensors)
+        for slot, tensor in enumerate(tensors):
+            if tensor is not None:
+                records[slot] = graph.produced(tensor, node, slot)
+                if tensor.requires_grad:
+                    backward.mark(tensor, node)
+        if tensors:
+            self._ran(node, tensors, records)
+
+    def _gradient_ran(self, own):
+        gradient = own.variable.grad
+        weight = self.graph.holder(own.variable)
+        if weight is None:
+            origin = self.graph.producer(own.variable)
+            weight = origin[2] if origin is not None else None
+        if weight is None or gradient is None:
+            return
+        node = self._add_gradient(own.variable, weight.name, own.inputs())
+        if node is not None:
+            own.node = node
+            self._ran(node, (gradient,), [self.graph.produced(gradient, node, 0)])
+
+    @guarded
+    def backward_raised(self, error):
+        """A backward pass raised into the user's code."""
+        if not getattr(error, _OWN_WORD, False) and self.agent.connected():
+            with self.agent.unseen():
+                self.flush()
+                self._stop(error, "backward raised %s" % _told(error))
+
+    def backward_ended(self):
+        """Parameters that the pass did not reach have a gradient's node, too: one without a value."""
+        if self.agent.looking:
+            for reference, name in self._parameters:
+                parameter = reference()
+                if parameter is not None and parameter.requires_grad and name + ".grad" not in self.graph.nodes:
+                    self._add_gradient(parameter, name)
+        self.flush()
+
+    # ---- telling ----
+
+    def ran(self, node, tensors):
+        """A node has run with these outputs (a tensor or None per slot)."""
+        self._ran(node, tensors, None)
+
+    def _ran(self, node, tensors, records):
+        agent, graph = self.agent, self.graph
+        node.step = step = agent.steps.step
+        if records is None:
+            agent.live.ran(node.id, step, tensors)
+        else:
+            agent.live.ran_as(node.id, step, records)
+        if not node.aside:
+            graph.ran.append(node.id)
+        if agent.timing.on:
+            agent.timing.ran(node.id)
+        if graph.grown or self._pending:
+            self._pending.append((node, tensors))
+            # a node that the debugger does not know yet is only wanted when each one is: somebody steps
+            if len(self._pending) >= _BATCH or agent.library.gradb_wants(agent.handle, node.id):
+                self.flush()
+        elif agent.armed():
+            self._tell(node, tensors)
+
+    def flush(self):
+        """Shows new nodes to the debugger, then tells of those that ran."""
+        if self.graph.grown:
+            self.graph.grown = False
+            self.agent.timing.apart(self.agent.library.gradb_sync, self.agent.handle)
+        pending, self._pending = self._pending, []
+        for node, tensors in pending:
+            self._tell(node, tensors)
+
+    def _tell(self, node, tensors):
+        library, handle = self.agent.library, self.agent.handle
+        wants = library.gradb_wants(handle, node.id)
+        if wants & _lib.WANT_VALUE:
+            array = (_lib.Tensor * len(tensors))(*self.agent.source.told(node, tensors))
+            self.agent.timing.apart(library.gradb_did_with_slow, handle, node.id, array, len(tensors))
+        elif wants:
+            self.agent.timing.apart(library.gradb_did_slow, handle, node.id)
+
+
+def _kind(outputs):
+    return _lib.ACTIVATION if any(tensor.is_floating_point() for tensor in outputs) else _lib.OTHER
+
+
+def _is_counter(name, tensor):
+    """Whether an operator counts up, as BatchNorm counts its batches."""
+    return name in ("add_", "iadd") and isinstance(tensor, torch.Tensor) and tensor.dim() == 0 \
+        and not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def _told(error):
+    return "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0])

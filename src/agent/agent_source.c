@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_source.h"
+#include "engine/slice.h"
+
+#define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
+#define TEXT       160
+#define MAX_RANGES 16
+#define MAX_REPLY  ((size_t)1 << 20) /* bytes of the answer to a command */
+#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+/* ---- calling --------------------------------------------------------------------------------- */
+
+static void call_begin(struct agent *a)
+{
+    a->calling = true;
+    agent_arm(a); /* hooks inside the call must not take the quick way */
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void call_end(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->calling = false;
+    agent_arm(a);
+}
+
+/* What the program answered, as a code: -1 for GRADB_OK. */
+static int code_of(gradb_answer answer, char why[GRADB_WHY], const char *fallback, char text[TEXT])
+{
+    why[GRADB_WHY - 1] = '\0';
+    if (answer == GRADB_OK) {
+        return -1;
+    }
+    snprintf(text, TEXT, "%s", why[0] ? why : fallback);
+    switch (answer) {
+    case GRADB_NO_VALUE: return CODE(NO_VALUE);
+    case GRADB_UNSUPPORTED: return CODE(UNSUPPORTED);
+    default: return CODE(FAILED);
+    }
+}
+
+/* ---- locating -------------------------------------------------------------------------------- */
+
+static int64_t now_step(const struct agent *a)
+{
+    return PEEK(a->step);
+}
+
+static bool has_copy(const struct agent *a, const struct agent_slot *slot,
+                     Gradb__V1__Iteration iteration)
+{
+    if (iteration == GRADB__V1__ITERATION__CURRENT) {
+        return slot->captured && slot->captured->valid && slot->captured->step == now_step(a);
+    }
+    return slot->previous && slot->previous->valid;
+}
+
+bool agent_asks(const struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration)
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    return (a->source.locate || a->source.stats) && node && slot < node->slot_count &&
+           !node->slots[slot].bound && !has_copy(a, &node->slots[slot], iteration);
+}
+
+/* Strides must not lead further than an address can. */
+static bool strides_are_sane(const gradb_tensor *tensor)
+{
+    int64_t lowest = 0, highest = 0;
+    for (int i = 0; tensor->strides && i < tensor->rank; i++) {
+        int64_t reach = 0, last = tensor->shape[i] > 0 ? tensor->shape[i] - 1 : 0;
+        if (__builtin_mul_overflow(last, tensor->strides[i], &reach) ||
+            __builtin_add_overflow(reach < 0 ? lowest : highest, reach,
+                                   reach < 0 ? &lowest : &highest)) {
+            return false;
+        }
+    }
+    return highest <= PTRDIFF_MAX / 2 && lowest >= PTRDIFF_MIN / 2;
+}
+
+/* Checks what the source told. A code, or -1 with the tensor in *ret. */
+static int take_tensor(const gradb_tensor *tensor, struct gd_tensor *ret, bool with_data,
+                       char text[TEXT])
+{
+    const char *wrong = NULL;
+    int dtype = (int)tensor->dtype;
+    size_t bytes = 0;
+    *ret = (struct gd_tensor){.refs = 1};
+    if (dtype <= 0 || dtype >= GD_DT_COUNT || gd_dtype_size((enum gd_dtype)dtype) == 0) {
+        wrong = "a type that does not exist";
+    } else if (tensor->rank < 0 || tensor->rank > GRADB_MAX_RANK ||
+               (tensor->rank > 0 && !tensor->shape)) {
+        wrong = "a shape that cannot be";
+    }
+    for (int i = 0; !wrong && i < tensor->rank; i++) {
+        wrong = tensor->shape[i] < 0 ? "a shape that cannot be" : NULL;
+        ret->shape.dim[i] = tensor->shape[i];
+    }
+    if (!wrong) {
+        ret->dtype = (enum gd_dtype)dtype;
+        ret->shape.rank = tensor->rank;
+        if (gd_shape_bytes(&ret->shape, ret->dtype, &bytes, NULL) < 0) {
+            wrong = "a shape that cannot be";
+        } else if (with_data && bytes > 0 && !tensor->data) {
+            wrong = "no address";
+        } else if (with_data && !strides_are_sane(tensor)) {
+            wrong = "strides that lead nowhere";
+        }
+    }
+    if (wrong) {
+        snprintf(text, TEXT, "the training program told a value with %s", wrong);
+        return CODE(FAILED);
+    }
+    gd_shape_strides(&ret->shape, gd_dtype_size(ret->dtype), ret->stride);
+    for (int i = 0; tensor->strides && i < tensor->rank; i++) {
+        ret->stride[i] = tensor->strides[i];
+    }
+    ret->data = with_data ? tensor->data : NULL;
+    return -1;
+}
+
+static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous,
+                      struct agent_value *ret, char text[TEXT])
+{
+    gradb_tensor tensor = {.rank = 0};
+    char why[GRADB_WHY] = "";
+    int64_t step = -1;
+    if (!a->source.locate) {
+        snprintf(text, TEXT, "the training program tells statistics of its values alone");
+        return CODE(UNSUPPORTED);
+    }
+    a->located = true;
+    call_begin(a);
+    gradb_answer answer = a->source.locate(a->source.ctx, id, slot, previous, &tensor, &step, why);
+    int code = code_of(answer, why, "the training program has no such value", text);
+    if (code == -1) { /* shape and strides are the program's: read before others can run */
+        code = take_tensor(&tensor, &ret->tensor, true, text);
+    }
+    call_end(a);
+    if (code == -1) {
+        ret->step = step >= 0 ? step : agent_guess_step(a, id, previous);
+    }
+    return code;
+}
+
+int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
+               struct agent_value *ret, char text[TEXT])
+{
+    bool previous = iteration != GRADB__V1__ITERATION__CURRENT;
+    if (!agent_asks(a, id, slot, iteration)) {
+        return agent_locate(a, id, slot, iteration, ret, text);
+    }
+    int code = ask_locate(a, id, slot, previous, ret, text);
+    char ignored[TEXT];
+    if (code == CODE(NO_VALUE) && !previous &&
+        agent_locate(a, id, slot, iteration, ret, ignored) == -1) {
+        return -1; /* the copy of an earlier step is better than nothing */
+    }
+    return code;
+}
+
+static void items_of(const Gradb__V1__Fetch *fetch, gradb_slice_item items[GD_MAX_SLICE_ITEMS])
+{
+    for (size_t i = 0; i < fetch->n_slice; i++) {
+        const Gradb__V1__SliceItem *from = fetch->slice[i];
+        items[i] = (gradb_slice_item){.kind = (gradb_slice_kind)from->kind,
+                                      .has_start = from->has_start,
+                                      .has_stop = from->has_stop,
+                                      .start = from->start,
+                                      .stop = from->stop,
+                                      .step = from->has_step ? from->step : 1};
+    }
+}
+
+static bool is_for_part(const struct agent *a, const Gradb__V1__Fetch *fetch)
+{
+    bool ok = a->source.locate_part && fetch->n_slice > 0 && fetch->n_slice <= GD_MAX_SLICE_ITEMS &&
+              agent_asks(a, fetch->node, fetch->slot, fetch->iteration);
+    for (size_t i = 0; ok && i < fetch->n_slice; i++) {
+        ok = (int)fetch->slice[i]->kind >= GRADB_SLICE_INDEX &&
+             (int)fetch->slice[i]->kind <= GRADB_SLICE_NEWAXIS &&
+             (!fetch->slice[i]->has_step || fetch->slice[i]->step != 0);
+    }
+    return ok;
+}
+
+int agent_find_part(struct agent *a, const Gradb__V1__Fetch *fetch, struct agent_value *ret,
+                    bool *cut, char text[TEXT])
+{
+    bool previous = fetch->iteration != GRADB__V1__ITERATION__CURRENT;
+    gradb_slice_item items[GD_MAX_SLICE_ITEMS];
+    gradb_tensor tensor = {.rank = 0};
+    char why[GRADB_WHY] = "";
+    int64_t step = -1;
+    int code = CODE(UNSUPPORTED);
+    *cut = false;
+    if (is_for_part(a, fetch)) {
+        items_of(fetch, items);
+        a->located = true;
+        call_begin(a);
+        gradb_answer answer =
+            a->source.locate_part(a->source.ctx, fetch->node, fetch->slot, previous, items,
+                                  fetch->n_slice, &tensor, &step, why);
+        code = code_of(answer, why, "the training program has no such value", text);
+        if (code == -1) {
+            code = take_tensor(&tensor, &ret->tensor, true, text);
+        }
+        call_end(a);
+    }
+    if (code == -1) {
+        *cut = true;
+        ret->step = step >= 0 ? step : agent_guess_step(a, fetch->node, previous);
+    } else if (code == CODE(UNSUPPORTED) || code == CODE(NO_VALUE)) {
+        code = agent_find(a, fetch->node, fetch->slot, fetch->iteration, ret, text);
+    }
+    return code;
+}
+
+void agent_source_release(struct agent *a)
+{
+    if (a->located) {
+        a->located = false;
+        if (a->source.release) {
+            call_begin(a);
+            a->source.release(a->source.ctx);
+            call_end(a);
+        }
+    }
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void wanted_of(const Gradb__V1__StatsOptions *options, bool bins, gradb_stats_wanted *ret)
+{
+    *ret = (gradb_stats_wanted){0};
+    if (!options) {
+        return;
+    }
+    ret->range_count = (int)options->n_ranges;
+    for (size_t i = 0; i < options->n_ranges; i++) {
+        ret->range_lo[i] = options->ranges[i]->lo;
+        ret->range_hi[i] = options->ranges[i]->hi;
+    }
+    ret->against_previous = options->against_previous;
+    ret->equal_nan = options->equal_nan;
+    ret->rtol = options->rtol;
+    ret->atol = options->atol;
+    if (bins) {
+        ret->bins = options->histogram->count;
+        ret->bins_lo = options->histogram->lo;
+        ret->bins_hi = options->histogram->hi;
+    }
+}
+
+static void take_stats(const gradb_stats *from, int ranges, struct gd_stats *to)
+{
+    *to = (struct gd_stats){.count = from->count,
+                            .nan = from->nan,
+                            .pos_inf = from->pos_inf,
+                            .neg_inf = from->neg_inf,
+                            .zero = from->zero,
+                            .neg_zero = from->neg_zero,
+                            .positive = from->positive,
+                            .negative = from->negative,
+                            .denormal = from->denormal,
+                            .min = from->min,
+                            .max = from->max,
+                            .mean = from->mean,
+                            .abs_mean = from->abs_mean,
+                            .sum_sq = from->sum_sq,
+                            .std = from->std};
+    to->range_count = ranges;
+    memcpy(to->in_range, from->in_range, (size_t)ranges * sizeof(to->in_range[0]));
+    to->has_prev = from->has_previous;
+    if (from->has_previous) {
+        to->mean_abs_delta = from->mean_abs_delta;
+        to->max_abs_delta = from->max_abs_delta;
+        to->mean_abs_prev = from->mean_abs_previous;
+        to->dot = from->dot;
+        to->sum_sq_prev = from->sum_sq_previous;
+        to->mismatch = from->mismatch;
+        to->unpaired = from->unpaired;
+        to->mean_delta = from->mean_delta;
+        to->sum_sq_delta = from->sum_sq_delta;
+    }
+}
+
+/* What the source cannot know of: bins without a place for them, units, too many ranges. */
+static bool is_for_source(const struct agent *a, const Gradb__V1__StatsOptions *options,
+                          const struct agent_look *look)
+{
+    return a->source.stats &&
+           (!options || (options->n_ranges <= MAX_RANGES && options->dead_steps == 0 &&
+                         (!options->histogram || look->histogram)));
+}
+
+bool agent_source_stats(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
+                        const Gradb__V1__StatsOptions *options, struct agent_look *ret)
+{
+    bool previous = iteration != GRADB__V1__ITERATION__CURRENT;
+    if (!is_for_source(a, options, ret)) {
+        return false;
+    }
+    gradb_stats_wanted wanted;
+    gradb_stats stats = {.histogram = ret->histogram};
+    gradb_tensor what = {.rank = 0};
+    char why[GRADB_WHY] = "";
+    wanted_of(options, options && options->histogram, &wanted);
+    call_begin(a);
+    gradb_answer answer =
+        a->source.stats(a->source.ctx, id, slot, previous, &wanted, &stats, &what, why);
+    if (answer == GRADB_OK) {
+        ret->code = take_tensor(&what, &ret->value.tensor, false, ret->text);
+    }
+    call_end(a);
+    if (answer == GRADB_UNSUPPORTED) {
+        return false;
+    }
+    if (answer != GRADB_OK) {
+        ret->code = code_of(answer, why, "the training program has no such value", ret->text);
+        ret->located = false;
+        return true;
+    }
+    ret->located = ret->code == -1;
+    if (ret->located) {
+        ret->value.step = agent_guess_step(a, id, previous);
+        take_stats(&stats, wanted.range_count, &ret->stats);
+    }
+    return true;
+}
+
+/* ---- keeping and commands -------------------------------------------------------------------- */
+
+void agent_source_keep(struct agent *a)
+{
+    while (a->keep_new) {
+        a->keep_new = false;
+        size_t count = a->asked_keep_count;
+        gradb_node *nodes = malloc((count + 1) * sizeof(*nodes));
+        if (!nodes) {
+            agent_set_error(a, "out of memory for %zu nodes whose values are to be kept", count);
+            return;
+        }
+        if (count) {
+            memcpy(nodes, a->asked_keep, count * sizeof(*nodes));
+        }
+        call_begin(a);
+        a->source.keep(a->source.ctx, nodes, count);
+        call_end(a);
+        free(nodes);
+    }
+}
+
+int agent_source_command(struct agent *a, const Gradb__V1__Command *command, char **reply,
+                         char text[TEXT])
+{
+    const char *words = NULL;
+    char why[GRADB_WHY] = "";
+    *reply = NULL;
+    if (!a->source.command) {
+        snprintf(text, TEXT, "this training program knows no command '%.60s'", command->name);
+        return CODE(UNSUPPORTED);
+    }
+    if (command->node != 0 && !agent_node_at(a, command->node)) {
+        snprintf(text, TEXT, "no node %u: the last is %u", command->node, a->node_count - 1);
+        return CODE(NOT_FOUND);
+    }
+    call_begin(a);
+    gradb_answer answer =
+        a->source.command(a->source.ctx, command->name, command->args, command->node, &words, why);
+    int code = code_of(answer, why, "the training program could not do that", text);
+    if (code == -1) {
+        words = words ? words : "";
+        if (strnlen(words, MAX_REPLY + 1) > MAX_REPLY) {
+            snprintf(text, TEXT, "the answer has more than %zu bytes: ask for less", MAX_REPLY);
+            code = CODE(TOO_LARGE);
+        } else {
+            *reply = strdup(words);
+        }
+    }
+    call_end(a);
+    if (code == -1 && !*reply) {
+        snprintf(text, TEXT, "out of memory in the trainer");
+        code = CODE(NO_MEMORY);
+    }
+    return code;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a training says as it goes, and what it is asked. Any thread may say something at any time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_impl.h"
+
+#define MAX_OP_TIMES 1024 /* of one step; the debugger shows fewer */
+
+/* Relaxed loads: the words are only said to a debugger that is there, and that is seen soon. */
+#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+void gradb_scalar(gradb *g, const char *name, double value)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !name || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    if (a->scalar_count == AGENT_MAX_SCALARS) { /* nobody took them for long: the old ones go */
+        size_t half = AGENT_MAX_SCALARS / 2;
+        memmove(a->scalars, a->scalars + half, half * sizeof(*a->scalars));
+        a->scalar_count = half;
+    }
+    struct agent_scalar *s = &a->scalars[a->scalar_count++];
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    s->value = value;
+    s->step = PEEK(a->step);
+    if (a->scalar_items) {
+        agent_watch_scalar(a, name, value);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_log(gradb *g, const char *line)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !line || !PEEK(a->connected) || !agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    char *copy = a->log_count < AGENT_MAX_LOG ? strndup(line, AGENT_MAX_LINE) : NULL;
+    bool first = a->log_count == 0;
+    if (copy) {
+        a->log[a->log_count++] = copy;
+    } else {
+        a->log_dropped++;
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (first) {
+        agent_wake(a);
+    }
+}
+
+bool gradb_wants_stop(gradb *g)
+{
+    const struct agent *a = agent_of(g);
+    return a && PEEK(a->wants_stop) && agent_usable(a);
+}
+
+bool gradb_wants_checkpoint(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    return a && PEEK(a->wants_checkpoint) && agent_usable(a) &&
+           atomic_exchange(&a->wants_checkpoint, 0) != 0;
+}
+
+/* ---- events and times ------------------------------------------------------------------------ */
+
+/* A debugger listens. */
+static bool is_heard(const struct agent *a)
+{
+    return a && PEEK(a->connected) && agent_usable(a);
+}
+
+static void queue(struct agent *a, const agent_from *from)
+{
+    pthread_mutex_lock(&a->lock);
+    if (a->link == LINK_UP && !agent_queue(a, from)) {
+        agent_set_error(a, "words for the debugger were dropped: it does not keep up");
+    }
+    pthread_mutex_unlock(&a->lock);
+    agent_wake(a);
+}
+
+void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
+{
+    struct agent *a = agent_of(g);
+    char kept_kind[64], kept_text[AGENT_MAX_LINE];
+    if (!is_heard(a) || !kind) {
+        return;
+    }
+    snprintf(kept_kind, sizeof(kept_kind), "%s", kind);
+    snprintf(kept_text, sizeof(kept_text), "%s", text ? text : "");
+    Gradb__V1__Event m = GRADB__V1__EVENT__INIT;
+    m.kind = kept_kind;
+    m.text = kept_text;
+    m.step = PEEK(a->step);
+    m.node = node;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
+    from.event = &m;
+    queue(a, &from);
+}
+
+void gradb_timing(gradb *g, const gradb_times *times)
+{
+    struct agent *a = agent_of(g);
+    if (!is_heard(a) || !times) {
+        return;
+    }
+    size_t count = times->ops && times->op_count < MAX_OP_TIMES ? times->op_count : MAX_OP_TIMES;
+    count = times->ops ? count : 0;
+    Gradb__V1__OpTime *ops = calloc(count + 1, sizeof(*ops));
+    Gradb__V1__OpTime **list = calloc(count + 1, sizeof(Gradb__V1__OpTime *));
+    Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
+    for (size_t i = 0; ops && list && i < count; i++) {
+        gradb__v1__op_time__init(&ops[i]);
+        ops[i].node = times->ops[i].node;
+        ops[i].calls = times->ops[i].calls;
+        ops[i].seconds = times->ops[i].seconds;
+        list[m.n_ops++] = &ops[i];
+    }
+    m.ops = list;
+    m.step = PEEK(a->step);
+    m.total = times->total;
+    m.data = times->data;
+    m.forward = times->forward;
+    m.backward = times->backward;
+    m.optimizer = times->optimizer;
+    m.gap = times->gap;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
+    from.timing = &m;
+    queue(a, &from);
+    free(list);
+    free(ops);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* catch, tcatch: stop at the end of the step in which something happened that is no matter of one
+ * tensor. Each event is a watchpoint on the numbers that the training reports, under a name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/repl_impl.h"
+#include "repl/watch.h"
+#include "repl/watch_args.h"
+
+struct event {
+    const char *name;
+    const char *condition;  /* its abbreviation, or NULL: */
+    const char *expression; /* over numbers of the training */
+};
+
+static const struct event events[] = {{"lr", NULL, "lr != prev(lr)"},
+                                      {"loss-spike", "LS", NULL},
+                                      {"nan-loss", "LN", NULL},
+                                      {"scale", NULL, "loss_scale != prev(loss_scale)"},
+                                      {"skip", NULL, "skipped > 0"}};
+
+static const struct event *event_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        if (strcmp(events[i].name, name) == 0) {
+            return &events[i];
+        }
+    }
+    return NULL;
+}
+
+/* "if EXPR" or nothing. */
+static int take_guard(struct command_call *call, const char **ret, struct gd_err *err)
+{
+    const char *text = call->line;
+    *ret = NULL;
+    if (text[0] == '\0') {
+        return GD_OK;
+    }
+    if (strncmp(text, "if", 2) != 0 || (text[2] != ' ' && text[2] != '\t')) {
+        return gd_fail(err, GD_EUSAGE, "catch %s: only \"if EXPRESSION\" may follow",
+                       call->command->name);
+    }
+    *ret = watch_args_unquote(call->arena, text + 2 + strspn(text + 2, " \t"));
+    return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+}
+
+/* An event that is a condition takes that one's parameters. */
+static int take_condition(struct command_call *call, const struct event *event,
+                          struct watch_args *args, struct gd_err *err)
+{
+    size_t len = strlen(event->condition) + 1; /* shorter than "catch EVENT" */
+    size_t size = len + strlen(call->line) + 1;
+    char *text = gd_arena_alloc(call->arena, size);
+    if (!text) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    snprintf(text, size, "%s %s", event->condition, call->line);
+    return watch_args_parse(call->arena, text, call->line_at > len ? call->line_at - len : 0, args,
+                            err);
+}
+
+static int set_catchpoint(struct command_call *call, bool temporary, struct gd_err *err)
+{
+    const struct event *event = event_of(call->command->name);
+    struct gd_watchpoint *watch = NULL;
+    struct gd_watch_spec spec = {.expression = event->expression,
+                                 .when = GD_WHEN_STEP_END,
+                                 .action = GD_WATCH_STOP,
+                                 .temporary = temporary,
+                                 .event = event->name};
+    struct watch_args args;
+    int rc;
+    if (event->condition) {
+        rc = take_condition(call, event, &args, err);
+        if (rc == GD_OK && args.where) {
+            return gd_fail(err, GD_EUSAGE, "catch %s: it is about the number \"loss\" alone",
+                           event->name);
+        }
+        if (rc == GD_OK) {
+            spec.condition = args.condition;
+            spec.values = args.values;
+            spec.value_count = args.value_count;
+            spec.guard = args.guard;
+        }
+    } else {
+        rc = take_guard(call, &spec.guard, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
+    }
+    if (rc == GD_OK) {
+        watch_show(call, watch);
+    }
+    return rc;
+}
+
+static int run_catch_event(struct command_call *call, struct gd_err *err)
+{
+    return set_catchpoint(call, false, err);
+}
+
+static int run_tcatch_event(struct command_call *call, struct gd_err *err)
+{
+    return set_catchpoint(call, true, err);
+}
+
+static const struct command catch_subs[];
+
+/* Without an event: which there are. */
+static int run_bare(struct command_call *call, struct gd_err *err)
+{
+    (void)err;
+    cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "catch"), "events");
+    for (const struct command *sub = catch_subs; sub->name; sub++) {
+        cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
+        out_printf(call->out, "%s %-11s %s\n", call->command->name, sub->name, sub->summary);
+    }
+    return GD_OK;
+}
+
+#define SKIP_SUMMARY  "The gradient scaler skipped the optimizer's step"
+#define SCALE_SUMMARY "The loss scale changed"
+#define LR_SUMMARY    "The learning rate changed"
+#define SPIKE_SUMMARY "The loss jumped up"
+#define NAN_SUMMARY   "The loss is NaN or infinite"
+
+static const struct command catch_subs[] = {
+    {.name = "skip",
+     .usage = "catch skip [if EXPR]",
+     .summary = SKIP_SUMMARY,
+     .help = "There were Inf or NaN in the gradients (GradScaler).\n  catch skip\n",
+     .flags = CMD_RAW,
+     .run = run_catch_event},
+    {.name = "scale",
+     .usage = "catch scale [if EXPR]",
+     .summary = SCALE_SUMMARY,
+     .help = "The number loss_scale is not what it was in the step before.\n  catch scale\n",
+     .flags = CMD_RAW,
+     .run = run_catch_event},
+    {.name = "lr",
+     .usage = "catch lr [if EXPR]",
+     .summary = LR_SUMMARY,
+     .help = "The step used another learning rate than the one before it.\n"
+             "  catch lr\n  catch lr if step > 100\n",
+     .flags = CMD_RAW,
+     .run = run_catch_event},
+    {.name = "loss-spike",
+     .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
+     .summary = SPIKE_SUMMARY,
+     .help = "As watch LS, with its parameters.\n"
+             "  catch loss-spike\n  catch loss-spike mean_ratio_gt=2\n",
+     .args = {ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_catch_event},
+    {.name = "nan-loss",
+     .usage = "catch nan-loss [if EXPR]",
+     .summary = NAN_SUMMARY,
+     .help = "As watch LN.\n  catch nan-loss\n",
+     .flags = CMD_RAW,
+     .run = run_catch_event},
+    {.name = NULL},
+};
+
+static const struct command tcatch_subs[] = {
+    {.name = "skip",
+     .usage = "tcatch skip [if EXPR]",
+     .summary = SKIP_SUMMARY,
+     .help = "  tcatch skip\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch_event},
+    {.name = "scale",
+     .usage = "tcatch scale [if EXPR]",
+     .summary = SCALE_SUMMARY,
+     .help = "  tcatch scale\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch_event},
+    {.name = "lr",
+     .usage = "tcatch lr [if EXPR]",
+     .summary = LR_SUMMARY,
+     .help = "  tcatch lr\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch_event},
+    {.name = "loss-spike",
+     .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
+     .summary = SPIKE_SUMMARY,
+     .help = "  tcatch loss-spike\n",
+     .args = {ARG_WATCH},
+     .flags = CMD_RAW,
+     .run = run_tcatch_event},
+    {.name = "nan-loss",
+     .usage = "tcatch nan-loss [if EXPR]",
+     .summary = NAN_SUMMARY,
+     .help = "  tcatch nan-loss\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch_event},
+    {.name = NULL},
+};
+
+const struct command cmd_catch_table[] = {
+    {.name = "catch",
+     .aliases = "cat",
+     .group = "breakpoints",
+     .usage = "catch EVENT [if EXPR]",
+     .summary = "Stop at the end of a step in which something happened",
+     .help =
+         "Events: the loss is not finite, or jumps up; the learning rate or the loss scale\n"
+         "changes; the gradient scaler skips a step. They are found by the numbers that the\n"
+         "training reports (\"info scalars\"). Catchpoints are listed by \"info breakpoints\"\n"
+         "and \"info watchpoints\", and deleted, disabled, ignored and given commands by their\n"
+         "numbers. Without an event: which there are.\n"
+         "Examples:\n"
+         "  catch nan-loss\n"
+         "  catch lr if step > 100\n"
+         "  catch loss-spike mean_ratio_gt=2",
+     .args = {ARG_SUBCOMMAND},
+     .run = run_bare,
+     .sub = catch_subs},
+    {.name = "tcatch",
+     .aliases = "tca",
+     .group = "breakpoints",
+     .usage = "tcatch EVENT [if EXPR]",
+     .summary = "Stop once at the end of a step in which something happened",
+     .help = "As catch; the catchpoint is deleted when it has stopped the training.\n"
+             "Example:\n"
+             "  tcatch skip",
+     .args = {ARG_SUBCOMMAND},
+     .run = run_bare,
+     .sub = tcatch_subs},
+    {.name = NULL},
+};

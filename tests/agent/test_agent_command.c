@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Commands that the program carries out while it stands; stops at the end of a step to come; times,
+ * events, and what the process says of its job. */
+#include "eager.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/v1_impl.h"
+
+struct both {
+    struct world w;
+    struct eager e;
+    struct gd_note note; /* the last one, its words in the two below */
+    char kind[64], text[512];
+    unsigned notes;
+};
+
+static bool has_ended(struct world *w)
+{
+    return w->finished + w->lost > 0;
+}
+
+static void note(void *ctx, const struct gd_event *event)
+{
+    struct both *b = ctx;
+    if (event->type == GD_EV_EVENT) {
+        b->notes++;
+        b->note = *event->note;
+        snprintf(b->kind, sizeof(b->kind), "%s", event->note->kind);
+        snprintf(b->text, sizeof(b->text), "%s", event->note->text);
+    }
+}
+
+static int make(void **state)
+{
+    struct both *b = calloc(1, sizeof(*b));
+    assert_non_null(b);
+    world_open(&b->w, 0);
+    assert_int_equal(gd_debugger_observe(b->w.debugger, note, b), GD_OK);
+    b->e.ops = 3;
+    b->e.batch = 3;
+    *state = b;
+    return 0;
+}
+
+static void begin(struct both *b)
+{
+    eager_start(&b->e, &b->w);
+    world_until_stops(&b->w, 1);
+}
+
+static int finish(void **state)
+{
+    struct both *b = *state;
+    atomic_store(&b->e.end, 1);
+    const struct gd_session *session = world_session(&b->w);
+    while (!has_ended(&b->w)) {
+        if (session->state == GD_STOPPED) {
+            world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+        }
+        ev_run(b->w.loop, EVRUN_ONCE);
+        gd_debugger_reap(b->w.debugger);
+    }
+    eager_join(&b->e);
+    assert_int_equal(atomic_load(&b->e.wrong_thread), 0);
+    world_close(&b->w);
+    free(b);
+    return 0;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static struct {
+    unsigned count;
+    char *text; /* NULL: an error */
+    struct gd_err err;
+} reply;
+
+static void on_reply(void *ctx, const char *text, const struct gd_err *err)
+{
+    (void)ctx;
+    reply.count++;
+    free(reply.text);
+    reply.text = text ? strdup(text) : NULL;
+    if (err) {
+        reply.err = *err;
+    }
+}
+
+static bool has_reply(struct world *w)
+{
+    (void)w;
+    return reply.count > 0;
+}
+
+static int ask(struct both *b, const char *name, const char *args, gd_node_id node,
+               struct gd_err *err)
+{
+    reply.count = 0;
+    free(reply.text);
+    reply.text = NULL;
+    return gd_target_command(world_session(&b->w)->target, name, args, node, on_reply, b, err);
+}
+
+static const char *command(struct both *b, const char *name, const char *args, gd_node_id node)
+{
+    struct gd_err err;
+    if (ask(b, name, args, node, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    world_until(&b->w, "the answer", has_reply);
+    assert_int_equal(reply.count, 1);
+    return reply.text;
+}
+
+static void a_command_is_answered(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    assert_true(world_session(&b->w)->target->capabilities & GD_CAN_COMMAND);
+    assert_string_equal(command(b, "overflow", "3 4", GD_NO_NODE), "overflow(3 4) on 0");
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_string_equal(command(b, "rerun", "", world_node(&b->w, "net/op0")), "rerun() on 2");
+    assert_string_equal(command(b, "nothing", NULL, GD_NO_NODE), "");
+    assert_null(command(b, "fail", "overflow", GD_NO_NODE));
+    assert_int_equal(reply.err.code, GD_ENODATA);
+    assert_string_equal(reply.err.text, "no overflow today");
+}
+
+static void answers_have_a_limit(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    assert_int_equal(strlen(command(b, "flood", "1048576", GD_NO_NODE)), 1 << 20);
+    assert_null(command(b, "flood", "1048577", GD_NO_NODE));
+    assert_int_equal(reply.err.code, GD_ELIMIT);
+}
+
+static void commands_want_a_stop(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err;
+    begin(b);
+    world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    assert_int_equal(ask(b, "overflow", "", GD_NO_NODE, &err), GD_ESTATE);
+}
+
+static bool is_holding(struct world *w)
+{
+    const struct both *b = (const struct both *)(const void *)w;
+    return atomic_load(&b->e.holding) != 0;
+}
+
+static void begin_hold(struct both *b)
+{
+    struct gd_err err;
+    assert_int_equal(ask(b, "hold", "", GD_NO_NODE, &err), GD_OK);
+    world_until(&b->w, "the command to begin", is_holding);
+}
+
+static struct {
+    double last;
+    unsigned count;
+} heard;
+
+static bool has_heard_five(struct world *w)
+{
+    double last = w->service->conns->last_heard;
+    heard.count += last > heard.last;
+    heard.last = last;
+    return heard.count > 5;
+}
+
+static void heartbeats_go_on_during_a_command(void **state)
+{
+    struct both *b = *state;
+    b->w.debugger->settings.keepalive = 0.1;
+    begin(b);
+    begin_hold(b);
+    heard.count = 0;
+    world_until(&b->w, "heartbeats", has_heard_five);
+    assert_int_equal(reply.count, 0);
+    assert_int_equal(b->w.lost, 0);
+    b->w.debugger->settings.keepalive = 0;
+    sem_post(&b->e.let_go);
+    world_until(&b->w, "the answer", has_reply);
+    assert_string_equal(reply.text, "hold() on 0");
+}
+
+/* The training goes on when the program is done; the command is told off at once. */
+static void a_run_ends_a_command(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    begin_hold(b);
+    unsigned stops = b->w.stops;
+    world_resume(&b->w, GD_RUN_STEP, 1, NULL);
+    world_until(&b->w, "the answer", has_reply);
+    assert_int_equal(reply.err.code, GD_ESTATE);
+    assert_int_equal(atomic_load(&b->e.step), 0);
+    sem_post(&b->e.let_go);
+    world_until_stops(&b->w, stops + 1);
+    assert_int_equal(reply.count, 1);
+    assert_string_equal(command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
+}
+
+/* The debugger goes away, another comes while the program is still at it. */
+static bool has_come_again(struct world *w)
+{
+    return w->connected >= 2 && w->stops >= 2;
+}
+
+static void a_debugger_that_is_lost_does_not_wait(void **state)
+{
+    struct both *b = *state;
+    b->w.debugger->settings.on_loss = GD_ON_LOSS_HOLD;
+    begin(b);
+    begin_hold(b);
+    v1_conn_finish(b->w.service->conns, GD_GRPC_UNAVAILABLE, "away");
+    world_until(&b->w, "the answer", has_reply);
+    assert_int_equal(reply.err.code, GD_ELOST);
+    sem_post(&b->e.let_go);
+    world_until(&b->w, "the trainer to come again", has_come_again);
+    assert_int_equal(reply.count, 1);
+    assert_string_equal(command(b, "overflow", "", GD_NO_NODE), "overflow() on 0");
+    b->w.lost = 0;
+}
+
+static bool has_logged(struct world *w)
+{
+    return w->logs >= 2;
+}
+
+static void a_command_may_call_libgradb(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    assert_string_equal(command(b, "call-back", "", GD_NO_NODE), "call-back() on 0");
+    world_until(&b->w, "what it said", has_logged);
+    assert_int_equal(world_session(&b->w)->scalar_count, 1);
+    assert_string_equal(world_session(&b->w)->scalar[0].name, "inside");
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_int_equal(world_session(&b->w)->stop.step, 1);
+    assert_int_equal(b->w.stops, 2);
+    assert_int_equal(world_node(&b->w, "net/late") != GD_NO_NODE, 1);
+}
+
+/* Another thread says something all the time, with the lock that the source needs in its hands. */
+static void *talk(void *arg)
+{
+    struct eager *e = arg;
+    while (!atomic_load(&e->end)) {
+        pthread_mutex_lock(&e->big_lock);
+        if (e->agent && !atomic_load(&e->done)) {
+            gradb_scalar(e->agent, "talk", 1);
+            gradb_log(e->agent, "talk");
+        }
+        pthread_mutex_unlock(&e->big_lock);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void a_thread_that_talks_does_not_lock_up(void **state)
+{
+    struct both *b = *state;
+    pthread_t talker;
+    struct gd_err err = {0};
+    b->e.stats = true;
+    begin(b);
+    assert_int_equal(pthread_create(&talker, NULL, talk, &b->e), 0);
+    for (int i = 0; i < 20; i++) {
+        struct gd_tensor *tensor = NULL;
+        world_run(&b->w, GD_RUN_STEP, 1, NULL);
+        assert_int_equal(world_fetch(&b->w, "net/op1", GD_CURRENT, NULL, &tensor, NULL, &err),
+                         GD_OK);
+        gd_tensor_unref(tensor);
+        command(b, "overflow", "", GD_NO_NODE);
+    }
+    atomic_store(&b->e.end, 1);
+    pthread_join(talker, NULL);
+}
+
+static void a_command_may_fork(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    assert_string_equal(command(b, "fork", "", GD_NO_NODE), "fork() on 0");
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_int_equal(world_session(&b->w)->stop.step, 1);
+}
+
+/* ---- stops at the end of a step -------------------------------------------------------------- */
+
+static bool told;
+
+static void on_costs(void *ctx, const struct gd_plan_cost *costs, size_t count,
+                     const struct gd_err *err)
+{
+    (void)ctx;
+    (void)costs;
+    (void)count;
+    (void)err;
+    told = true;
+}
+
+static bool is_told(struct world *w)
+{
+    (void)w;
+    return told;
+}
+
+/* The trainer has heard all that was said to it, and may pass the gate. */
+static void open_gate(struct both *b)
+{
+    struct gd_err err;
+    told = false;
+    assert_int_equal(gd_target_watch_costs(world_session(&b->w)->target, on_costs, NULL, &err),
+                     GD_OK);
+    world_until(&b->w, "the trainer to have heard", is_told);
+    atomic_store(&b->e.gate, 0);
+}
+
+static void interrupted_at(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err;
+    begin(b);
+    const struct gd_session *session = world_session(&b->w);
+    assert_true(session->target->capabilities & GD_CAN_INTERRUPT_AT);
+    assert_int_equal(gd_target_interrupt_at(session->target, 5, &err), GD_ESTATE);
+    atomic_store(&b->e.gate, 5);
+    world_resume(&b->w, GD_RUN_STEP, 50, NULL);
+    assert_int_equal(gd_target_interrupt_at(session->target, 0, &err), GD_EINVAL);
+    assert_int_equal(gd_target_interrupt_at(session->target, 20, &err), GD_OK);
+    open_gate(b);
+    world_until_stops(&b->w, 2);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
+    assert_true(session->stop.at_step_end);
+    assert_int_equal(session->stop.step, 20);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL); /* nothing of it is left */
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "step");
+    world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    assert_int_equal(gd_target_interrupt_at(session->target, 7, &err), GD_OK); /* over already */
+    world_until_stops(&b->w, 4);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
+    assert_true(session->stop.at_step_end);
+    assert_true(session->stop.step >= 24);
+}
+
+/* A breakpoint that is passed over on the way does not make it forgotten. */
+static void interrupted_behind_ignored_breakpoints(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err;
+    struct gd_breakpoint *point = NULL;
+    begin(b);
+    const struct gd_session *session = world_session(&b->w);
+    assert_int_equal(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err), GD_OK);
+    point->ignore = 1000000;
+    world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    assert_int_equal(gd_target_interrupt_at(session->target, 9, &err), GD_OK);
+    world_until_stops(&b->w, 2);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
+    assert_int_equal(session->stop.step, 9);
+    assert_true(point->hits > 0);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void times_of_a_step(void **state)
+{
+    struct both *b = *state;
+    b->e.times = true;
+    begin(b);
+    const struct gd_session *session = world_session(&b->w);
+    assert_int_equal(session->step_times.step, 0);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    const struct gd_step_times *t = &session->step_times, *sum = &session->step_times_sum;
+    assert_int_equal(t->step, 3);
+    assert_true(t->total == 2.0 && t->forward == 1.0 && t->gap == 0.25);
+    assert_true(t->data == -1.0 && t->backward == -1.0);
+    assert_int_equal(t->op_count, 2); /* one was no number */
+    assert_int_equal(t->op[0].node, world_node(&b->w, "net/op0"));
+    assert_true(t->op[0].seconds == 0.5);
+    assert_int_equal(t->op[1].calls, 2);
+    assert_int_equal(sum->step, 3);
+    assert_true(sum->total == 6.0 && sum->optimizer == 1.5 && sum->data == -1.0);
+    assert_int_equal(sum->op_count, 0);
+}
+
+static void events_reach_observers(void **state)
+{
+    struct both *b = *state;
+    b->e.times = true;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(b->notes, 2);
+    assert_string_equal(b->kind, "skipped-step");
+    assert_string_equal(b->text, "the gradients were not finite");
+    assert_int_equal(b->note.step, 2);
+    assert_int_equal(b->note.node, world_node(&b->w, "net/op0"));
+    assert_string_equal(b->w.last_log, "skipped-step at step 2: the gradients were not finite");
+}
+
+static void expect_job(const char *job)
+{
+    struct both *b = NULL;
+    void *state = NULL;
+    make(&state);
+    b = state;
+    begin(b);
+    assert_string_equal(world_session(&b->w)->peer.job, job);
+    finish(&state);
+}
+
+static void jobs_are_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR",
+                                        "MASTER_PORT"};
+    for (size_t i = 0; i < 4; i++) {
+        unsetenv(names[i]);
+    }
+    expect_job("");
+    setenv("MASTER_ADDR", "node7", 1);
+    expect_job("");
+    setenv("MASTER_PORT", "29500", 1);
+    expect_job("node7:29500");
+    setenv("TORCHELASTIC_RUN_ID", "none", 1);
+    expect_job("node7:29500");
+    setenv("SLURM_JOB_ID", "4711", 1);
+    expect_job("4711");
+    setenv("TORCHELASTIC_RUN_ID", "run-1", 1);
+    expect_job("run-1");
+    for (size_t i = 0; i < 4; i++) {
+        unsetenv(names[i]);
+    }
+}
+
+int main(void)
+{
+#define RUN(f) cmocka_unit_test_setup_teardown(f, make, finish)
+    const struct CMUnitTest tests[] = {
+        RUN(a_command_is_answered),
+        RUN(answers_have_a_limit),
+        RUN(commands_want_a_stop),
+        RUN(heartbeats_go_on_during_a_command),
+        RUN(a_run_ends_a_command),
+        RUN(a_debugger_that_is_lost_does_not_wait),
+        RUN(a_command_may_call_libgradb),
+        RUN(a_thread_that_talks_does_not_lock_up),
+        RUN(a_command_may_fork),
+        RUN(interrupted_at),
+        RUN(interrupted_behind_ignored_breakpoints),
+        RUN(times_of_a_step),
+        RUN(events_reach_observers),
+        cmocka_unit_test(jobs_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

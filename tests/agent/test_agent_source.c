@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Values that only the program can tell: where they lie, their statistics, those of the step
+ * before, and what becomes of a program that tells nonsense. */
+#include "eager.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/watchpoint.h"
+
+struct both {
+    struct world w;
+    struct eager e;
+};
+
+static bool has_ended(struct world *w)
+{
+    return w->finished + w->lost > 0;
+}
+
+static int make(void **state)
+{
+    struct both *b = calloc(1, sizeof(*b));
+    assert_non_null(b);
+    world_open(&b->w, 0);
+    b->e.ops = 4;
+    b->e.batch = 2;
+    *state = b;
+    return 0;
+}
+
+static void begin(struct both *b)
+{
+    eager_start(&b->e, &b->w);
+    world_until_stops(&b->w, 1);
+}
+
+static int finish(void **state)
+{
+    struct both *b = *state;
+    atomic_store(&b->e.end, 1);
+    struct gd_session *session = world_session(&b->w);
+    while (!has_ended(&b->w)) {
+        if (session->state == GD_STOPPED) {
+            world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+        }
+        ev_run(b->w.loop, EVRUN_ONCE);
+        gd_debugger_reap(b->w.debugger);
+    }
+    eager_join(&b->e);
+    assert_int_equal(b->w.lost, 0);
+    assert_int_equal(atomic_load(&b->e.wrong_thread), 0);
+    assert_int_equal(atomic_load(&b->e.located), 0); /* released in the end */
+    world_close(&b->w);
+    free(b);
+    return 0;
+}
+
+static void expect_values(struct both *b, const char *node, enum gd_iter iter, int64_t want_step,
+                          float first)
+{
+    struct gd_tensor *tensor = NULL;
+    struct gd_err err = {0};
+    int64_t step = -2;
+    if (world_fetch(&b->w, node, iter, NULL, &tensor, &step, &err) < 0) {
+        fail_msg("%s: %s", node, err.text);
+    }
+    assert_int_equal(tensor->dtype, GD_FLOAT32);
+    assert_int_equal(tensor->shape.rank, 1);
+    assert_int_equal(tensor->shape.dim[0], EAGER_COUNT);
+    for (int i = 0; i < EAGER_COUNT; i++) {
+        float x;
+        memcpy(&x, tensor->data + (size_t)i * sizeof(x), sizeof(x));
+        assert_true(x == first + (float)i);
+    }
+    assert_int_equal(step, want_step);
+    gd_tensor_unref(tensor);
+}
+
+static void values_are_asked_for(void **state)
+{
+    struct both *b = *state;
+    b->e.parameter_first = true;
+    begin(b);
+    expect_values(b, "net/w", GD_CURRENT, 0, eager_weight(0, 0));
+    assert_int_equal(atomic_load(&b->e.locates), 1);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    expect_values(b, "net/w", GD_CURRENT, 2, eager_weight(2, 0));
+    expect_values(b, "net/op3", GD_CURRENT, 2, eager_value(2, 3, 0));
+    world_run(&b->w, GD_RUN_TO_NODE, 0, "net/op1");
+    expect_values(b, "net/op1", GD_CURRENT, 3, eager_value(3, 1, 0));
+    expect_values(b, "net/op2", GD_CURRENT, 2, eager_value(2, 2, 0));
+    struct gd_tensor *tensor = NULL;
+    struct gd_err err = {0};
+    assert_int_equal(world_fetch(&b->w, "net/op1", GD_CURRENT, "[2:4]", &tensor, NULL, &err),
+                     GD_OK);
+    assert_int_equal(tensor->shape.dim[0], 2);
+    gd_tensor_unref(tensor);
+}
+
+static bool is_released(struct world *w)
+{
+    const struct both *b = (const struct both *)(const void *)w;
+    return atomic_load(&b->e.located) == 0;
+}
+
+static void what_is_read_is_released(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
+    world_until(&b->w, "the release", is_released); /* while it stands */
+    assert_int_equal(atomic_load(&b->e.releases), 1);
+    expect_values(b, "net/op1", GD_CURRENT, 1, eager_value(1, 1, 0));
+    world_until(&b->w, "the release", is_released);
+    assert_int_equal(atomic_load(&b->e.releases), 2);
+}
+
+static void statistics_of_the_source(void **state)
+{
+    struct both *b = *state;
+    struct gd_stats stats;
+    struct gd_err err = {0};
+    int64_t step = -2;
+    b->e.stats = true;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, &step, &err), GD_OK);
+    assert_true(stats.min == -4711.0);
+    assert_true(stats.max == (double)eager_value(2, 2, 5));
+    assert_int_equal(stats.count, EAGER_COUNT);
+    assert_int_equal(step, 2);
+    assert_int_equal(atomic_load(&b->e.locates), 0);
+    atomic_store(&b->e.odd, EAGER_BROKEN);
+    assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, &step, &err), GD_EIO);
+    assert_string_equal(err.text, "the training program has no such value");
+    assert_int_equal(atomic_load(&b->e.stats_calls), 2);
+}
+
+static void statistics_that_we_compute(void **state)
+{
+    struct both *b = *state;
+    struct gd_stats stats;
+    struct gd_err err = {0};
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(world_stats(&b->w, "net/op2", GD_CURRENT, &stats, NULL, &err), GD_OK);
+    assert_true(stats.min == (double)eager_value(2, 2, 0));
+    assert_int_equal(atomic_load(&b->e.locates) > 0, 1);
+    world_until(&b->w, "the release", is_released);
+}
+
+static void expect_error(struct both *b, enum eager_odd odd, int code, const char *text)
+{
+    struct gd_tensor *tensor = NULL;
+    struct gd_stats stats;
+    struct gd_err err = {0};
+    atomic_store(&b->e.odd, (int)odd);
+    assert_int_equal(world_fetch(&b->w, "net/op0", GD_CURRENT, NULL, &tensor, NULL, &err), code);
+    assert_string_equal(err.text, text);
+    assert_int_equal(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, &err), code);
+    atomic_store(&b->e.odd, EAGER_SANE);
+}
+
+static void reasons_reach_the_user(void **state)
+{
+    struct both *b = *state;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    expect_error(b, EAGER_GONE, GD_ENODATA, "the program has let it go");
+    expect_error(b, EAGER_SPARSE, GD_EUNSUPPORTED, "it is sparse");
+    expect_error(b, EAGER_BROKEN, GD_EIO, "the training program has no such value");
+    expect_error(b, EAGER_STRANGE_ANSWER, GD_EIO, "the training program has no such value");
+    char longest[GRADB_WHY];
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    expect_error(b, EAGER_LONG_WHY, GD_ENODATA, longest);
+    expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
+}
+
+static void nonsense_is_refused(void **state)
+{
+    struct both *b = *state;
+#define TOLD "the training program told a value with "
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    expect_error(b, EAGER_NO_ADDRESS, GD_EIO, TOLD "no address");
+    expect_error(b, EAGER_WRONG_TYPE, GD_EIO, TOLD "a type that does not exist");
+    expect_error(b, EAGER_RANK_33, GD_EIO, TOLD "a shape that cannot be");
+    expect_error(b, EAGER_NEGATIVE_SIZE, GD_EIO, TOLD "a shape that cannot be");
+    expect_error(b, EAGER_HUGE_SHAPE, GD_EIO, TOLD "a shape that cannot be");
+    expect_error(b, EAGER_FAR_STRIDES, GD_EIO, TOLD "strides that lead nowhere");
+    expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
+}
+
+static void set_watch(struct both *b, const char *condition, const char *where,
+                      enum gd_watch_when when)
+{
+    struct gd_watch_spec spec = {.where = where, .when = when};
+    struct gd_err err = {0};
+    assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
+    if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static void keep_all(struct both *b)
+{
+    struct gd_err err = {0};
+    snprintf(b->w.debugger->settings.keep_previous, sizeof(b->w.debugger->settings.keep_previous),
+             "all");
+    assert_int_equal(gd_debugger_apply_keep_previous(b->w.debugger, &err), GD_OK);
+}
+
+static void previous_values_are_kept_by_the_source(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err = {0};
+    b->e.keeps = true;
+    begin(b);
+    keep_all(b);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(atomic_load(&b->e.kept), 1 + b->e.ops);
+    world_run(&b->w, GD_RUN_NEXT, 2, NULL);
+    expect_values(b, "net/op0", GD_PREVIOUS, 2, eager_value(2, 0, 0));
+    expect_values(b, "net/w", GD_PREVIOUS, 2, eager_weight(2, 0));
+    b->w.debugger->settings.keep_previous[0] = '\0';
+    assert_int_equal(gd_debugger_apply_keep_previous(b->w.debugger, &err), GD_OK);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    assert_int_equal(atomic_load(&b->e.kept), 0);
+}
+
+static void expect_hit(struct both *b, int64_t step, const char *node)
+{
+    const struct gd_session *session = world_session(&b->w);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "hit");
+    assert_int_equal(session->stop.step, step);
+    assert_true(session->hit_count > 0);
+    assert_string_equal(session->hits[session->hit_count - 1].node_name, node);
+}
+
+static void exact_watchpoints_ask_at_that_moment(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    b->e.told = true;
+    b->e.nan_op = 2;
+    b->e.nan_step = 3;
+    begin(b);
+    set_watch(b, "TO", "all", GD_WHEN_EXACT);
+    world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    expect_hit(b, 3, "net/op2");
+    assert_string_equal(world_session(&b->w)->stop.node_name, "net/op2");
+    /* Operators were looked at where they lie; statistics leave nothing to be released. */
+    assert_int_equal(atomic_load(&b->e.stats_calls) >= 2 * b->e.ops + 3, 1);
+    assert_int_equal(atomic_load(&b->e.locates), 0);
+}
+
+static void without_statistics_values_are_located(void **state)
+{
+    struct both *b = *state;
+    b->e.nan_op = 1;
+    b->e.nan_step = 2;
+    begin(b);
+    set_watch(b, "TO", "all", GD_WHEN_EXACT);
+    world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    expect_hit(b, 2, "net/op1");
+    assert_int_equal(atomic_load(&b->e.located), 0); /* at the end of the pass */
+    assert_int_equal(atomic_load(&b->e.locates) > 0, 1);
+}
+
+/* Values that are gone at the end of the step were copied when their operator had run. */
+static void end_of_step_watchpoints_see_what_is_gone(void **state)
+{
+    struct both *b = *state;
+    b->e.told = true;
+    b->e.nan_op = 1;
+    b->e.nan_step = 2;
+    begin(b);
+    set_watch(b, "TO", "all", GD_WHEN_STEP_END);
+    world_run(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    expect_hit(b, 2, "net/op1");
+    assert_true(world_session(&b->w)->stop.at_step_end);
+    atomic_store(&b->e.odd, EAGER_GONE);
+    struct gd_tensor *tensor = NULL;
+    struct gd_err err = {0};
+    int64_t step = 0;
+    assert_int_equal(world_fetch(&b->w, "net/op3", GD_CURRENT, NULL, &tensor, &step, &err), GD_OK);
+    assert_int_equal(step, 2);
+    gd_tensor_unref(tensor);
+    atomic_store(&b->e.odd, EAGER_SANE);
+}
+
+/* What could not be had is told once, and the run does not stop for it. */
+static void values_that_are_gone_do_not_stop_the_run(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    begin(b);
+    set_watch(b, "TO", "all", GD_WHEN_EXACT);
+    atomic_store(&b->e.odd, EAGER_GONE);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    assert_string_equal(gd_stop_reason_name(world_session(&b->w)->stop.reason), "step");
+    atomic_store(&b->e.odd, EAGER_SANE);
+}
+
+static void differences_come_from_the_source(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    b->e.keeps = true;
+    begin(b);
+    set_watch(b, "WCL", "all", GD_WHEN_STEP_END);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    assert_int_equal(atomic_load(&b->e.kept) > 0, 1);
+    struct gd_stats stats;
+    struct gd_err err = {0};
+    assert_int_equal(world_stats(&b->w, "net/op0", GD_CURRENT, &stats, NULL, &err), GD_OK);
+    assert_true(stats.has_prev);
+    assert_true(stats.mean_abs_delta == 1000.0);
+}
+
+static void library_frames_are_marked(void **state)
+{
+    struct both *b = *state;
+    uint32_t count = 0;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    const struct gd_frame *frame =
+        gd_graph_stack(world_session(&b->w)->graph, world_node(&b->w, "net/op1"), &count);
+    assert_int_equal(count, 2);
+    assert_true(frame[0].library);
+    assert_false(frame[1].library);
+}
+
+int main(void)
+{
+#define RUN(f) cmocka_unit_test_setup_teardown(f, make, finish)
+    const struct CMUnitTest tests[] = {
+        RUN(values_are_asked_for),
+        RUN(what_is_read_is_released),
+        RUN(statistics_of_the_source),
+        RUN(statistics_that_we_compute),
+        RUN(reasons_reach_the_user),
+        RUN(nonsense_is_refused),
+        RUN(previous_values_are_kept_by_the_source),
+        RUN(exact_watchpoints_ask_at_that_moment),
+        RUN(without_statistics_values_are_located),
+        RUN(end_of_step_watchpoints_see_what_is_gone),
+        RUN(values_that_are_gone_do_not_stop_the_run),
+        RUN(differences_come_from_the_source),
+        RUN(library_frames_are_marked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,2 @@
+# charlm has no commands of its own.
+agent memory

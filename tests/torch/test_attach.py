@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attaching by hand, in mid-run, in children, without a library; detaching; and `pip install ./python`."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import harness
+import torches
+from torches import TRAINER, free_port
+
+# Trains until it is ended.
+LONG = """
+import torch
+import gradb.torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+print("connected:", gradb.torch.attach(wait=0), flush=True)
+while True:
+    optimizer.zero_grad()
+    torch.relu(net(torch.randn(4, 3))).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+DETACHED = """
+import gc, sys, weakref
+import torch
+import gradb.torch
+
+def hooks():
+    module, optimizer, variable = torch.nn.Module, torch.optim.Optimizer, torch.autograd.Variable
+    found = {"call": module.__call__, "made": optimizer.__init__, "step": torch.optim.SGD.step,
+             "engine": variable._execution_engine, "backward": torch.Tensor.backward,
+             "item": torch.Tensor.__getitem__, "loader": torch.utils.data.DataLoader.__iter__,
+             "modes": torch._C._len_torch_function_stack() if hasattr(torch._C, "_len_torch_function_stack") else 0}
+    for name in ("_global_optimizer_post_hooks", "_global_optimizer_pre_hooks"):
+        found[name] = dict(getattr(sys.modules["torch.optim.optimizer"], name, {}))
+    for name, value in vars(torch.cuda.amp.GradScaler).items():
+        found["scaler." + name] = value
+    return found
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+before = hooks()
+def train():
+    optimizer.zero_grad()
+    net(torch.ones(4, 3)).pow(2).mean().backward()
+    optimizer.step()
+connected = gradb.torch.attach(net, optimizer)
+train()
+during = hooks()
+alive = weakref.ref(gradb.torch._agent)
+gradb.torch.detach()
+after = hooks()
+changed = [name for name in before if before[name] != during[name]]
+left = [name for name in before if before[name] != after[name]]
+del during  # which holds the hooks
+train()
+gc.collect()
+print("connected", connected, "hooked", len(changed) > 2, "left", left, "agent", alive() is not None)
+assert not gradb.torch.is_attached()
+"""
+
+ATTACHES = """
+import multiprocessing, os, sys
+import torch
+import gradb.torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+print("first", gradb.torch.attach(net, optimizer))
+agent = gradb.torch._agent
+print("again", gradb.torch.attach(net, optimizer), gradb.torch._agent is agent)
+if agent is not None:
+    pid = os.fork()
+    if pid == 0:
+        inherited = gradb.torch.is_attached()
+        net(torch.ones(4, 3)).pow(2).mean().backward()  # the parent's hooks are here, and dead
+        gradb.torch.attach(net, optimizer)
+        ok = not inherited and gradb.torch.is_attached() and gradb.torch._agent is not agent
+        net(torch.ones(4, 3)).pow(2).mean().backward()
+        optimizer.step()
+        gradb.torch.detach()
+        os._exit(0 if ok else 1)
+    print("child", os.waitpid(pid, 0)[1])
+    optimizer.step()
+print("parent", gradb.torch.is_attached(), not agent.dead if agent else None)
+"""
+
+
+
+@torches.both
+class ByHand(torches.Folder):
+    def environment(self, **more):
+        more.setdefault("GRADB_LIBRARY", torches.library())
+        return torches.environment(PYTHONPATH=str(torches.PACKAGE), **more)
+
+    def says(self, script, **more):
+        """What a Python script prints; what it says on stderr."""
+        done = subprocess.run([self.python, self.write("script.py", script)], env=self.environment(**more), text=True,
+                              capture_output=True, timeout=2 * harness.DEADLINE, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def visit(self, port):
+        """A debugger comes, looks at the graph of a step, lets it run and goes again."""
+        with harness.Gradb("-nx", listen=f"127.0.0.1:{port}") as gradb:
+            gradb.expect(r"Connected: training process 1, .*pytorch")
+            first = int(gradb.expect(r"Stopped .*step (\d+)").group(1))
+            last = int(gradb.run("step 2", r"Stopped at the end of step (\d+)").group(1))
+            self.assertGreater(last, first)
+            gradb.run("info node net/linear", "(?i)linear")
+            gradb.run("print net/weight", r"\[.*\d")
+            gradb.run("print net/weight.grad", r"\[.*\d")
+            gradb.send("detach")
+            gradb.expect("(?i)detached")
+            gradb.send("quit")
+            self.assertEqual(gradb.finish(), 0, gradb.text())
+        return last
+
+    def test_debugger_comes_later_and_again(self):
+        port = free_port()
+        trainer = subprocess.Popen([self.python, self.write("train.py", LONG)], text=True, stdout=subprocess.PIPE,
+                                   env=self.environment(GRADB_ADDRESS=f"127.0.0.1:{port}"))
+        self.addCleanup(trainer.stdout.close)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        self.assertEqual(trainer.stdout.readline(), "connected: False\n")
+        before = self.visit(port)
+        self.assertGreater(self.visit(port), before)
+
+    def test_detach_leaves_nothing(self):
+        out, err = self.says(DETACHED)
+        self.assertEqual(out, "connected False hooked True left [] agent False\n", out + err)
+        self.assertEqual(err, "")
+        with harness.Gradb("-nx") as gradb:
+            address = f"127.0.0.1:{gradb.wait_listening()}"
+            trainer = subprocess.Popen([self.python, self.write("script.py", DETACHED)], text=True,
+                                       stdout=subprocess.PIPE, env=self.environment(GRADB_ADDRESS=address))
+            self.addCleanup(trainer.stdout.close)
+            self.addCleanup(trainer.wait)
+            self.addCleanup(trainer.kill)
+            gradb.expect("Stopped before the first step")
+            gradb.run("step", "Stopped at the end of step 1")  # operators and backward nodes are looked at
+            gradb.send("continue")
+            gradb.expect("The training ended")
+            self.assertEqual(trainer.stdout.readline(), "connected True hooked True left [] agent False\n")
+
+    def test_attach_twice_and_in_a_child(self):
+        out, err = self.says(ATTACHES)
+        self.assertEqual(out.split("\n"), ["first False", "again False True", "child 0", "parent True True", ""], err)
+        self.assertEqual(err, "")
+
+    def test_disabled(self):
+        out, err = self.says(ATTACHES, GRADB_DISABLE="1")
+        self.assertEqual(out.split("\n"), ["first False", "again False True", "parent False None", ""])
+        self.assertEqual(err, "")
+
+    def test_library_is_missing_or_too_old(self):
+        old = str(self.folder / "libgradb.so.1")
+        source = self.write("old.c", "void *gradb_open(const void *options) { (void)options; return 0; }")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", old, source], check=True, capture_output=True)
+        for library, why in (("/nowhere/libgradb.so.1", "No such file"), (old, "too old")):
+            with self.subTest(library=library):
+                out, err = self.says(ATTACHES.replace('print("again"', 'sys.exit(0); print("again"'),
+                                     GRADB_LIBRARY=library)
+                self.assertEqual(out, "first False\n")
+                self.assertRegex(err, r"\Agradb: PyTorch will not be seen: libgradb cannot be loaded \(.*" + why
+                                 + r".*\); set GRADB_LIBRARY.*\n\Z")
+
+    def test_module_runs_a_script(self):
+        """README's `python -m gradb train.py`, and the same with a module."""
+        self.write("pack/__init__.py", "")
+        self.write("pack/train.py", TRAINER + "import sys; print(sys.argv[1:], __name__, __spec__.name)\n")
+        for arguments in (["-m", "pack.train"], [self.write("train.py", TRAINER)]):
+            done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-ex", "step 2", "-ex", "kill",
+                                     "run", "--", self.python, "-m", "gradb", *arguments, "--epochs", "3",
+                                     env=self.environment(), cwd=self.folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("Stopped at the end of step 2", done.stdout)
+        done = subprocess.run([self.python, "-m", "gradb", "-m", "pack.train", "--epochs", "3"], cwd=self.folder,
+                              env=self.environment(GRADB_DISABLE="1"), capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, "trained\n['--epochs', '3'] __main__ pack.train\n")
+        wrong = subprocess.run([self.python, "-m", "gradb", "nowhere.py"], cwd=self.folder, env=self.environment(),
+                               capture_output=True, text=True, check=False)
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, "gradb: cannot read the script nowhere.py\n"))
+
+
+@torches.both
+class Installed(torches.Folder):
+    def test_pip_install(self):
+        """README's command in a folder with a copy of python/; then an isolated interpreter is seen as well."""
+        shutil.copytree(torches.PACKAGE, self.folder / "python", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = torches.environment(PIP_NO_BUILD_ISOLATION="0", PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1",
+                                          HOME=str(self.folder))
+        subprocess.run([self.python, "-m", "venv", "--system-site-packages", str(self.folder / "venv")], check=True,
+                       capture_output=True)
+        packages = next((self.folder / "venv" / "lib").glob("python*/site-packages"))
+        for path in pathlib.Path(self.python).parent.parent.glob("lib/python*/site-packages"):
+            (packages / "base.pth").write_text(f"{path}\n")  # of the environment that this one was made from
+        python = str(self.folder / "venv" / "bin" / "python")
+        if subprocess.run([python, "-c", "import setuptools, wheel"], env=environment, capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("setuptools or wheel is missing")
+        environment["PATH"] = f"{self.folder}/venv/bin:{environment['PATH']}"
+        done = subprocess.run(["sh", "-c", "pip install ./python"], cwd=self.folder, env=environment, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        shown = subprocess.run([python, "-I", "-c", "import gradb; print(gradb.__version__, gradb.__file__)"],
+                               capture_output=True, text=True, check=True).stdout
+        self.assertIn(str(packages), shown)
+        version = re.search(r"version: '([\d.]+)'", (harness.SOURCE / "meson.build").read_text()).group(1)
+        self.assertTrue(shown.startswith(version + " "), shown)
+        done = self.gradb([python, "-I", "-m", "gradb", self.write("train.py", TRAINER)], "step 2", "kill")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("Stopped at the end of step 2", done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Control of a PyTorch training: where it stops, what a step is, how it ends."""
+import os
+import re
+import signal
+import subprocess
+
+import harness
+import torches
+
+BREAKS = """\
+Breakpoint 1 at net/fc2/linear (pending: no node is named 'net/fc2/linear')
+Temporary breakpoint 2 at net/fc1/weight.grad (pending: no node is named 'net/fc1/weight.grad')
+Breakpoint 3 at backward/net/fc2/linear (pending: no node is named 'backward/net/fc2/linear')
+Breakpoint 4 at optimizer/SGD/net/out/weight (pending: no node is named 'optimizer/SGD/net/out/weight')
+Continuing.
+Breakpoint 1, step 1, net/fc2/linear (linear)
+mlp.py:27\t        x = torch.relu(self.fc2(x))
+Continuing.
+Breakpoint 3, step 1, backward/net/fc2/linear (AddmmBackward0)
+mlp.py:27\t        x = torch.relu(self.fc2(x))
+Continuing.
+Temporary breakpoint 2, step 1, net/fc1/weight.grad (Gradient)
+Continuing.
+Breakpoint 4, step 1, optimizer/SGD/net/out/weight (SGD)
+mlp.py:68\t        optimizer.step()
+Continuing.
+Breakpoint 1, step 2, net/fc2/linear (linear)
+mlp.py:27\t        x = torch.relu(self.fc2(x))
+"""
+
+MOVES = """\
+Stopped at the end of step 2.
+lr = 0.05, loss = #
+step 3, net/out/linear (linear)
+mlp.py:28\t        return self.out(x)
+Stopped at the end of the forward phase, step 3, cross_entropy (cross_entropy)
+mlp.py:64\t            loss = F.cross_entropy(output, label[rows])
+Stopped at the end of the backward phase, step 3, net/fc1/weight.grad (Gradient)
+step 3, optimizer/SGD/net/fc1/bias (SGD)
+mlp.py:68\t        optimizer.step()
+step 3, optimizer/SGD/net/fc2/weight (SGD)
+mlp.py:68\t        optimizer.step()
+Stopped at the end of step 3.
+lr = 0.05, loss = #
+step 4, net/out/linear (linear)
+mlp.py:28\t        return self.out(x)
+"""
+
+# The whole of a first step, node by node.
+FIRST = """\
+randperm getitem input/data getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net/out/linear input/label
+getitem_2 cross_entropy backward/cross_entropy backward/cross_entropy_1 backward/net/out/linear net/out/bias.grad
+backward/net/out/linear_1 net/out/weight.grad""".split()
+
+EVALUATION = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.ones(2, 3)).sum().backward()
+optimizer.step()
+while True:
+    with torch.no_grad():
+        net(torch.ones(2, 3))
+"""
+
+# Its optimizer raises in every second call, and the program goes on.
+RAISES = """
+import torch
+net = torch.nn.Linear(3, 1)
+class Picky(torch.optim.SGD):
+    calls = 0
+    def step(self, closure=None):
+        Picky.calls += 1
+        if Picky.calls % 2 == 0:
+            raise ValueError("not now")
+        return super().step(closure)
+optimizer = Picky(net.parameters(), lr=0.1)
+for _ in range(8):
+    optimizer.zero_grad()
+    net(torch.ones(2, 3)).sum().backward()
+    try:
+        optimizer.step()
+    except ValueError:
+        pass
+"""
+
+# The optimizer is another one from the third step on; the first one is kept.
+REPLACED = """
+import torch
+net = torch.nn.Linear(3, 1)
+first = optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+for step in range(8):
+    if step == 3:
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.25)
+    optimizer.zero_grad()
+    net(torch.ones(2, 3)).pow(2).sum().backward()
+    optimizer.step()
+"""
+
+PREPARED = """
+import sys
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+try:
+    while True:
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).pow(2).sum().backward()
+        optimizer.step()
+except KeyboardInterrupt as reason:
+    print("saved:", reason)
+    sys.exit(7)
+"""
+
+
+class Control(torches.Folder):
+    """What the cases share."""
+
+    def script(self, name):
+        """One of the training scripts, in the case's folder."""
+        return self.write(name, (torches.SCRIPTS / name).read_text())
+
+    def said(self, program, *commands):
+        """What gradb says to the commands, from the stop before the first step on."""
+        done = self.gradb([self.python, *program], *commands)
+        text = done.stdout.replace(str(self.folder) + os.sep, "")
+        self.assertIn("Stopped before the first step.\n", text, done.stderr)
+        text = text.split("Stopped before the first step.\n", 1)[1]
+        self.assertEqual(done.stderr, "")
+        return re.sub(r"loss = [-+.e\d]+", "loss = #", text)
+
+    def live(self, program, **env):
+        """gradb reading from a pipe, with the program before its first step."""
+        gradb = harness.Gradb(command=("run", "--", self.python, *program), env=torches.environment(**env),
+                              cwd=self.folder)
+        self.addCleanup(gradb.__exit__)
+        pid = int(gradb.expect(r"^Connected: .*, pid (\d+)\.$").group(1))
+        self.addCleanup(end, pid)
+        gradb.expect("Stopped before the first step")
+        return gradb
+
+
+@torches.both
+class Stops(Control):
+    def test_breakpoints_are_set_before_there_is_a_graph(self):
+        said = self.said([self.script("mlp.py"), "--steps", "3"], "break net/fc2/linear",
+                         "tbreak net/fc1/weight.grad", "break backward/net/fc2/linear",
+                         "break optimizer/SGD/net/out/weight", *5 * ["continue"])
+        self.assertEqual(said, BREAKS)
+
+    def test_moves(self):
+        said = self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "run-to net/out/linear", "finish",
+                         "finish", "run-to optimizer/SGD/net/fc1/bias", "next", "finish", "until net/out/linear")
+        self.assertEqual(said, MOVES)
+
+    def test_each_node_of_the_first_step(self):
+        said = self.said([self.script("mlp.py"), "--steps", "2"], *len(FIRST) * ["next"])
+        self.assertEqual(re.findall(r"^step 1, (\S+) ", said, re.M), FIRST)
+
+    def test_next_counts_nodes_of_a_later_step(self):
+        said = self.said([self.script("mlp.py"), "--steps", "3"], "step", "next %d" % len(FIRST))
+        self.assertIn("\nstep 2, net/out/weight.grad (Gradient)\n", said)
+
+
+@torches.both
+class Interrupts(Control):
+    def test_a_run_at_full_speed(self):
+        gradb = self.live([self.script("mlp.py"), "--steps", "100000000"])
+        gradb.send("step 3")
+        gradb.expect("at the end of step 3")
+        gradb.send("continue")
+        gradb.expect("Continuing")
+        gradb.interrupt()
+        gradb.expect(r"Interrupted, (step \d+, |at the end of step \d+)")
+        gradb.send("next")
+        gradb.expect(r"^(\S+ )?step \d+, \S+ \(")
+
+    def test_an_evaluation_without_steps(self):
+        gradb = self.live([self.write("evaluate.py", EVALUATION)])
+        gradb.send("step")
+        gradb.expect("at the end of step 1")
+        place = "at the end of step 1."
+        while place == "at the end of step 1.":  # it was not under way yet
+            gradb.send("continue")
+            gradb.expect("Continuing")
+            gradb.interrupt()
+            place = gradb.expect("^Interrupted, (.*)$").group(1)
+        self.assertRegex(place, r"^step 2, eval/\S+ \(\w+\)$")
+
+
+@torches.both
+class Steps(Control):
+    def test_an_optimizer_that_raises_ends_no_step(self):
+        said = self.said([self.write("raises.py", RAISES)], *4 * ["step"])
+        self.assertEqual(re.findall(r"end of step (\d+)", said), ["1", "2", "3", "4"])
+        said = self.said([self.write("raises.py", RAISES)], "step 3", "continue")
+        self.assertTrue(said.endswith("Continuing.\nThe training ended.\n"), said)
+        said = self.said([self.write("raises.py", RAISES)], "step 5")
+        self.assertTrue(said.endswith("The training ended.\n"), said)  # eight calls, of which four raise
+
+    def test_an_optimizer_takes_the_place_of_another(self):
+        said = self.said([self.write("replaced.py", REPLACED)], "catch lr", "continue")
+        # its first step is not yet taken for the training's: the two might take turns
+        self.assertIn("Catchpoint 1 (lr), at the end of step 4.\nlr = 0.25,", said)
+
+    def test_the_optimizer_is_chosen(self):
+        script = self.script("gan.py")
+        said = self.said([script], "step", "agent step-of Adam_1", "step 2", "info scalars")
+        self.assertRegex(said, r"at the end of step 3\.\n")
+        self.assertRegex(said, r"(?m)^loss_Adam +\S+ +3$")
+        done = self.gradb([self.python, script], "step", "agent step-of Adam_9")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no optimizer is called 'Adam_9': there are Adam, Adam_1", done.stderr)
+
+    def test_the_end_is_the_same_however_it_is_controlled(self):
+        scripts = ["gan.py", "accumulate.py", "lbfgs.py", "manual.py"]
+        if hasattr_amp(self.python):
+            scripts.append("amp.py")
+        for name in scripts:
+            with self.subTest(name):
+                script = self.script(name)
+                bare, seen = self.folder / "bare.pt", self.folder / "seen.pt"
+                subprocess.run([self.python, script, "--save", bare], env=torches.environment(GRADB_DISABLE="1"),
+                               check=True, stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE)
+                self.said([script, "--save", str(seen)], "watch TO on all", "catch lr", "set stop-on-hit off",
+                          "next 3", "finish", "step", "agent timing on", "step", "next", "continue")
+                self.assertTrue(same(self.python, bare, seen), name)
+
+
+@torches.both
+class Ends(Control):
+    def test_kill_ends_it_as_control_c_would(self):
+        with harness.Gradb() as gradb:
+            port = gradb.wait_listening()
+            program = subprocess.Popen(
+                [self.python, self.write("prepared.py", PREPARED)], stdout=subprocess.PIPE, text=True,
+                env=torches.environment(GRADB_ADDRESS="127.0.0.1:%d" % port, GRADB_LIBRARY=torches.library(),
+                                        PYTHONPATH=str(torches.PACKAGE / "gradb" / "_boot")))
+            self.addCleanup(program.kill)
+            gradb.expect("Stopped before the first step")
+            gradb.send("step 2")
+            gradb.expect("at the end of step 2")
+            gradb.send("kill")
+            self.assertEqual(program.communicate(timeout=harness.DEADLINE)[0],
+                             "saved: the debugger ended the training\n")
+            self.assertEqual(program.returncode, 7)
+
+    def test_detach_lets_it_run_to_its_end(self):
+        script = self.script("mlp.py")
+        gradb = self.live([script, "--steps", "20", "--save", str(self.folder / "seen.pt")])
+        gradb.send("next 5")
+        gradb.expect("^step 1, ")
+        gradb.send("detach")
+        gradb.expect("Detached")
+        bare = self.folder / "bare.pt"
+        subprocess.run([self.python, script, "--steps", "20", "--save", bare],
+                       env=torches.environment(GRADB_DISABLE="1"), check=True, stdout=subprocess.DEVNULL,
+                       timeout=2 * harness.DEADLINE)
+        harness.wait_for("the detached training's end",
+                         lambda: (self.folder / "seen.pt").exists() and same(self.python, bare,
+                                                                              self.folder / "seen.pt"))
+
+    def test_checkpoint(self):
+        self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "checkpoint", "step", "continue")
+        keys = subprocess.run(
+            [self.python, "-c", "import sys, torch\nstate = torch.load(sys.argv[1], **eval(sys.argv[2]))\n"
+             "print(state['step'], *state['models'], *state['optimizers'], *sorted(state['rng']))",
+             str(self.folder / "mlp.step2.pt"), loading(self.python)],
+            env=torches.environment(), capture_output=True, text=True, check=True, timeout=harness.DEADLINE)
+        self.assertRegex(keys.stdout, r"^2 net SGD (numpy )?python torch\n$")
+
+
+def end(pid):
+    """Kills a program that would train for ever."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def loading(python):
+    """How torch.load is told to read more than tensors, where it wants to be told."""
+    return "{}" if python == torches.DEBIAN else "{'weights_only': False}"
+
+
+def hasattr_amp(python):
+    """Whether its gradient scaler works on the CPU."""
+    version = tuple(map(int, torches.version_of(python).split(".")[:2]))
+    return version >= (2, 3)
+
+
+def same(python, first, second):
+    """Whether two saved states are the same, bit by bit."""
+    code = ("import sys, torch\n"
+            "def flat(value):\n"
+            "    return [value] if torch.is_tensor(value) else [x for v in value.values() for x in flat(v)]\n"
+            "try:\n"
+            "    a, b = (flat(torch.load(path)) for path in sys.argv[1:])\n"
+            "except (EOFError, OSError, RuntimeError):\n"
+            "    sys.exit(1)\n"
+            "sys.exit(not (len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b))))\n")
+    return subprocess.run([python, "-c", code, str(first), str(second)], env=torches.environment(),
+                          timeout=2 * harness.DEADLINE, check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The interpreters that the PyTorch tests run: Debian's, and the one with the newer PyTorch of pip.
+
+A case is written once and runs on both:
+
+    @torches.both
+    class Steps(torches.Case):
+        def test_...(self):  # self.python is the interpreter
+
+Where an interpreter is missing, its cases are skipped, each with the reason, and so are counted.
+"""
+import functools
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+DEBIAN = "/usr/bin/python3"
+SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
+PACKAGE = harness.SOURCE / "python"
+VENV = pathlib.Path("torch-venv") / "bin" / "python"
+
+# What a user writes, small.
+TRAINER = """
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = net(torch.ones(4, 3)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print("trained")
+"""
+
+
+def _candidates():
+    """Where pip's PyTorch may be: what the one who tests says, or what ./dev makes."""
+    given = os.environ.get("GRADB_TORCH_PYTHON")
+    if given:
+        return [given]
+    return [str(root / VENV) for root in (harness.BUILD, harness.BUILD.parent, harness.SOURCE / "build")]
+
+
+@functools.lru_cache(maxsize=None)
+def version_of(python):
+    """The version of an interpreter's PyTorch ("1.13.0a0"); "" when it has none, or is not there."""
+    look = ("import importlib.util, pathlib\n"
+            "spec = importlib.util.find_spec('torch')\n"
+            "names = {}\n"
+            "exec((pathlib.Path(spec.origin).parent / 'version.py').read_text() if spec else '__version__ = \"\"', names)\n"
+            "print(names['__version__'])\n")
+    try:
+        done = subprocess.run([python, "-I", "-c", look], capture_output=True, text=True, timeout=harness.DEADLINE,
+                              check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def debian():
+    """Debian's interpreter, or None when python3-torch is not installed."""
+    return DEBIAN if version_of(DEBIAN) else None
+
+
+def pip():
+    """The interpreter of the virtual environment with pip's PyTorch, or None."""
+    return next((python for python in _candidates() if version_of(python)), None)
+
+
+def interpreters():
+    """Those that are here."""
+    return [python for python in (debian(), pip()) if python]
+
+
+def is_sanitized():
+    """Whether this build is one with sanitizers, whose libgradb a plain interpreter cannot load."""
+    return b"__asan_init" in harness.GRADB.read_bytes()
+
+
+def library():
+    """The libgradb for the Python side, or None. In a sanitized build it is that of the release build, and the
+    debugger alone is the sanitized one."""
+    root = harness.BUILD.parent / "release" if is_sanitized() else harness.BUILD
+    path = root / "src" / "agent" / "libgradb.so.1"
+    return str(path) if path.exists() else None
+
+
+def environment(**more):
+    """For gradb or a script: one thread, no debugger's address, and libgradb where gradb cannot know it."""
+    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+    for name in ("GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        env.pop(name, None)
+    if is_sanitized() and library():
+        env["GRADB_LIBRARY"] = library()
+    env.update(more)
+    return env
+
+
+class Case(unittest.TestCase):
+    """A case of one interpreter: self.python. Skipped when that is not here."""
+    which = None  # a function that gives the interpreter
+    python = None
+
+    def setUp(self):
+        if self.which is None:
+            self.skipTest("the case names no interpreter: write @torches.both")
+        self.python = type(self).which()
+        if self.python is None:
+            self.skipTest("no PyTorch: " + ("python3-torch is not installed" if type(self).which is debian else
+                                            "./dev makes build/torch-venv where pip can install it"))
+        if library() is None:
+            self.skipTest("no libgradb that a plain interpreter can load: ./dev build release makes it")
+
+
+class Folder(Case):
+    """A case with a folder of scripts."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="gradb-launch-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def gradb(self, program, *commands, **env):
+        """gradb's output and status after the commands on the program."""
+        words = " ".join('"%s"' % word.replace("\\", "\\\\").replace('"', '\\"') for word in program)
+        args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
+        for command in ("set start-timeout 0", "run -- " + words, *commands):
+            args += ["-ex", command]
+        return harness.run_gradb(*args, env=environment(**env), cwd=self.folder, timeout=4 * harness.DEADLINE)
+
+
+def free_port():
+    """A port of this host that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def both(case):
+    """Makes the class's two cases, CaseDebian and CasePip, in its module."""
+    module = sys.modules[case.__module__]
+    for name, which in (("Debian", debian), ("Pip", pip)):
+        made = type(case.__name__ + name, (case,), {"which": staticmethod(which), "__module__": case.__module__})
+        setattr(module, made.__name__, made)
+    return None
