@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define MIN_WIDTH 24
+#define PYTORCH   "python3 -m gradb train.py" /* the package is installed: README */
 
 struct connect_text {
     struct gd_buf *out;
@@ -96,7 +97,7 @@ static void add_other_hosts(struct connect_text *text, const char *host, const c
             here[sizeof(here) - 1] = '\0';
         }
         add_sentence(text, "On another host:");
-        add_agent(text, here, port, token, "python3 train.py");
+        add_agent(text, here, port, token, PYTORCH);
     } else if (is_loopback(host)) {
         add_sentence(text, "On another host the same, after this was typed here:");
         snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
@@ -106,7 +107,7 @@ static void add_other_hosts(struct connect_text *text, const char *host, const c
         snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
         add_shell(text, line);
         add_sentence(text, "and there:");
-        add_agent(text, "127.0.0.1", port, token, "python3 train.py");
+        add_agent(text, "127.0.0.1", port, token, PYTORCH);
     }
 }
 
@@ -120,7 +121,7 @@ static void add_lines(struct connect_text *text, const char *host, const char *p
                       const char *token)
 {
     add_sentence(text, "PyTorch:");
-    add_agent(text, near_host(host), port, token, "python3 train.py");
+    add_agent(text, near_host(host), port, token, PYTORCH);
     add_sentence(text, "A trainer in C, or another one, with libgradb:");
     add_agent(text, near_host(host), port, token, "./train");
     add_sentence(text, "MindSpore 1.x:");
@@ -166,7 +167,7 @@ void repl_connect_short(const char *address, const char *token, int width, struc
 
     if (split(address, host, sizeof(host), &port)) {
         add_sentence(&text, "A trainer connects with one of these (help connect tells more):");
-        add_agent(&text, near_host(host), port, token, "python3 train.py");
+        add_agent(&text, near_host(host), port, token, PYTORCH);
         add_mindspore(&text, near_host(host), port);
     }
 }

@@ -9,7 +9,6 @@
 
 #include "engine/format.h"
 #include "repl/repl_impl.h"
-#include "repl/stacks.h"
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -359,13 +358,23 @@ struct inspect_state *inspect_state(struct repl *repl)
     return state;
 }
 
-/* The innermost frame of the user's own code. */
-static uint32_t own_frame(struct command_call *call, gd_node_id node)
+/* The innermost frame of the user's own code, counted among those that have a file. Panes ask for
+ * each picture: nothing is allocated. */
+static uint32_t own_frame(const struct command_call *call, gd_node_id node)
 {
-    struct stack_places places;
-    uint32_t own = 0;
-    return stack_places(call, node, &places, NULL) == GD_OK && stack_own_frame(&places, &own) ? own
-                                                                                              : 0;
+    uint32_t count = 0, place = 0;
+    const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (frame[i].is_title || frame[i].file[0] == '\0') {
+            continue;
+        }
+        if (!gd_frame_is_library(&frame[i])) {
+            return place;
+        }
+        place++;
+    }
+    return 0;
 }
 
 uint32_t inspect_frame(struct command_call *call, gd_node_id node)
