@@ -168,7 +168,9 @@ class Installed(unittest.TestCase):
         path = f"{folder}/bin:{pathlib.Path(python).parent}:{self.env['PATH']}"
         if pathlib.Path(python).parent == pathlib.Path("/usr/bin"):
             path = f"{folder}/bin:{self.env['PATH']}"
-        env = torches.environment(**{**self.env, "PATH": path, "PYTHONPATH": "", **env})
+        (folder / "gradb").mkdir()
+        (folder / "gradb" / "gradbrc").write_text("set start-timeout 0\n")  # importing PyTorch may take long
+        env = torches.environment(**{**self.env, "XDG_CONFIG_HOME": str(folder), "PATH": path, "PYTHONPATH": "", **env})
         return subprocess.run(["sh", "-c", line], cwd=folder, env=env, input="info ranks\nstep 2\nkill\nquit\n",
                               text=True, errors="replace", capture_output=True, timeout=2 * harness.DEADLINE, check=False)
 

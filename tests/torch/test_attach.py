@@ -172,9 +172,8 @@ class ByHand(torches.Folder):
         self.write("pack/__init__.py", "")
         self.write("pack/train.py", TRAINER + "import sys; print(sys.argv[1:], __name__, __spec__.name)\n")
         for arguments in (["-m", "pack.train"], [self.write("train.py", TRAINER)]):
-            done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-ex", "step 2", "-ex", "kill",
-                                     "run", "--", self.python, "-m", "gradb", *arguments, "--epochs", "3",
-                                     env=self.environment(), cwd=self.folder)
+            done = self.gradb([self.python, "-m", "gradb", *arguments, "--epochs", "3"], "step 2", "kill",
+                              PYTHONPATH=str(torches.PACKAGE), GRADB_LIBRARY=torches.library())
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("Stopped at the end of step 2", done.stdout)
         done = subprocess.run([self.python, "-m", "gradb", "-m", "pack.train", "--epochs", "3"], cwd=self.folder,
