@@ -23,8 +23,8 @@ _NOISE = frozenset((
     "_is_view", "can_cast", "result_type", "promote_types", "get_default_dtype", "broadcast_shapes",
     "is_grad_enabled", "_assert_async", "_make_subclass", "_make_wrapper_subclass", "as_subclass",
     "profiler_record_function", "_record_function_enter", "_record_function_exit", "_record_function_enter_new",
-    "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed", "is_autocast_cache_enabled",
-    "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled", "_has_compatible_shallow_copy_type",
+    "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed",
+    "is_autocast_cache_enabled", "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled", "_has_compatible_shallow_copy_type",
     "_backward_hooks", "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
@@ -42,7 +42,8 @@ class _Operator:
 
     def __init__(self, name, view=False):
         self.name = name
-        self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_") and name != "clip_grad_norm_")
+        self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
+                                            and name != "clip_grad_norm_")
         self.empty = name in _EMPTY
         self.view = view
         self.sets_item = name == "setitem"
@@ -94,6 +95,13 @@ class OperatorMode(TorchFunctionMode):
         super().__init__()
         self._agent = agent
         self._operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
+
+    def __exit__(self, *error):
+        # The end of `with torch.device(...)` calls this of the topmost mode, though its own is the lowest.
+        if torch._C._len_torch_function_stack():
+            lowest = torch._C._get_function_stack_at(0)
+            if type(lowest).__name__ == "DeviceContext":
+                lowest.__exit__(*error)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         agent = self._agent
