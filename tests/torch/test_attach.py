@@ -67,13 +67,17 @@ import torch
 import gradb.torch
 net = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-print("first", gradb.torch.attach(net, optimizer))
+print("first", gradb.torch.attach(net, optimizer, wait=1e6))  # not waited for: nobody said that one will come
 agent = gradb.torch._agent
 print("again", gradb.torch.attach(net, optimizer), gradb.torch._agent is agent)
 if agent is not None:
     pid = os.fork()
     if pid == 0:
         inherited = gradb.torch.is_attached()
+        if os.fork() == 0:  # a child that only detaches
+            gradb.torch.detach()
+            os._exit(1 if gradb.torch.is_attached() else 0)
+        inherited = inherited or os.wait()[1] != 0
         net(torch.ones(4, 3)).pow(2).mean().backward()  # the parent's hooks are here, and dead
         gradb.torch.attach(net, optimizer)
         ok = not inherited and gradb.torch.is_attached() and gradb.torch._agent is not agent
