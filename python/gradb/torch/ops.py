@@ -97,13 +97,6 @@ class OperatorMode(TorchFunctionMode):
         self._agent = agent
         self._operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
 
-    def __exit__(self, *error):
-        # The end of `with torch.device(...)` calls this of the topmost mode, though its own is the lowest.
-        if torch._C._len_torch_function_stack():
-            lowest = torch._C._get_function_stack_at(0)
-            if type(lowest).__name__ == "DeviceContext":
-                lowest.__exit__(*error)
-
     def __torch_function__(self, func, types, args=(), kwargs=None):
         agent = self._agent
         try:
@@ -145,7 +138,8 @@ def push(mode):
     if is_on(mode):
         return
     above = _take_all()
-    if above and type(above[-1]).__name__ == "DeviceContext":
+    default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+    if above and default is not None and above[-1] is default:
         torch._C._push_on_torch_function_stack(above.pop())  # it insists on being the lowest
     _put_back([mode] + above[::-1])
     if _OLD:
