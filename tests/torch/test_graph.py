@@ -137,7 +137,7 @@ finish()
             self.assertEqual(told.nodes[name]["type"], kind)
         self.assertEqual(told.nodes["net/relu_1"]["inputs"], ["net/fc/1/linear"])
         self.assertEqual(told.ran(1), told.ran(2))
-        self.assertEqual(told.nodes["backward/net/relu_1"]["attrs"]["forward"], "net/relu_1")
+        self.assertEqual(told.nodes["backward/net/relu_1"]["attrs"]["forward"], "net/relu")
 
     def test_properties_factories_and_empty_memory_are_no_nodes(self):
         told = self.told("""
