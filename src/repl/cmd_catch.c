@@ -33,7 +33,8 @@ static const struct event *event_of(const char *name)
 }
 
 /* "if EXPR" or nothing. */
-static int take_guard(struct command_call *call, const char **ret, struct gd_err *err)
+static int take_guard(struct command_call *call, const char *event, const char **ret,
+                      struct gd_err *err)
 {
     const char *text = call->line;
     *ret = NULL;
@@ -41,8 +42,7 @@ static int take_guard(struct command_call *call, const char **ret, struct gd_err
         return GD_OK;
     }
     if (strncmp(text, "if", 2) != 0 || (text[2] != ' ' && text[2] != '\t')) {
-        return gd_fail(err, GD_EUSAGE, "catch %s: only \"if EXPRESSION\" may follow",
-                       call->command->name);
+        return gd_fail(err, GD_EUSAGE, "catch %s: only \"if EXPRESSION\" may follow", event);
     }
     *ret = watch_args_unquote(call->arena, text + 2 + strspn(text + 2, " \t"));
     return *ret ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
@@ -63,9 +63,9 @@ static int take_condition(struct command_call *call, const struct event *event,
                             err);
 }
 
-static int set_catchpoint(struct command_call *call, bool temporary, struct gd_err *err)
+static int set_catchpoint(struct command_call *call, const struct event *event, bool temporary,
+                          struct gd_err *err)
 {
-    const struct event *event = event_of(call->command->name);
     struct gd_watchpoint *watch = NULL;
     struct gd_watch_spec spec = {.expression = event->expression,
                                  .when = GD_WHEN_STEP_END,
@@ -87,7 +87,7 @@ static int set_catchpoint(struct command_call *call, bool temporary, struct gd_e
             spec.guard = args.guard;
         }
     } else {
-        rc = take_guard(call, &spec.guard, err);
+        rc = take_guard(call, event->name, &spec.guard, err);
     }
     if (rc == GD_OK) {
         rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
@@ -98,28 +98,43 @@ static int set_catchpoint(struct command_call *call, bool temporary, struct gd_e
     return rc;
 }
 
-static int run_catch_event(struct command_call *call, struct gd_err *err)
-{
-    return set_catchpoint(call, false, err);
-}
-
-static int run_tcatch_event(struct command_call *call, struct gd_err *err)
-{
-    return set_catchpoint(call, true, err);
-}
-
-static const struct command catch_subs[];
-
 /* Without an event: which there are. */
-static int run_bare(struct command_call *call, struct gd_err *err)
+static int list_events(struct command_call *call)
 {
-    (void)err;
     cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "catch"), "events");
-    for (const struct command *sub = catch_subs; sub->name; sub++) {
+    for (const struct command *sub = call->command->sub; sub->name; sub++) {
         cJSON_AddItemToArray(list, cJSON_CreateString(sub->name));
         out_printf(call->out, "%s %-11s %s\n", call->command->name, sub->name, sub->summary);
     }
     return GD_OK;
+}
+
+/* The line is taken as it stands: "step > 100" is no file to write to. */
+static int run(struct command_call *call, bool temporary, struct gd_err *err)
+{
+    const char *rest;
+    const char *word = watch_first_word(call, &rest);
+    const struct command *sub = NULL;
+    if (word[0] == '\0') {
+        return list_events(call);
+    }
+    int rc = command_find(call->command->sub, word, strlen(word), &sub, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    call->line_at += (size_t)(rest - call->line);
+    call->line = rest;
+    return set_catchpoint(call, event_of(sub->name), temporary, err);
+}
+
+static int run_catch(struct command_call *call, struct gd_err *err)
+{
+    return run(call, false, err);
+}
+
+static int run_tcatch(struct command_call *call, struct gd_err *err)
+{
+    return run(call, true, err);
 }
 
 #define SKIP_SUMMARY  "The gradient scaler skipped the optimizer's step"
@@ -134,20 +149,20 @@ static const struct command catch_subs[] = {
      .summary = SKIP_SUMMARY,
      .help = "There were Inf or NaN in the gradients (GradScaler).\n  catch skip\n",
      .flags = CMD_RAW,
-     .run = run_catch_event},
+     .run = run_catch},
     {.name = "scale",
      .usage = "catch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
      .help = "The number loss_scale is not what it was in the step before.\n  catch scale\n",
      .flags = CMD_RAW,
-     .run = run_catch_event},
+     .run = run_catch},
     {.name = "lr",
      .usage = "catch lr [if EXPR]",
      .summary = LR_SUMMARY,
      .help = "The step used another learning rate than the one before it.\n"
              "  catch lr\n  catch lr if step > 100\n",
      .flags = CMD_RAW,
-     .run = run_catch_event},
+     .run = run_catch},
     {.name = "loss-spike",
      .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
@@ -155,13 +170,13 @@ static const struct command catch_subs[] = {
              "  catch loss-spike\n  catch loss-spike mean_ratio_gt=2\n",
      .args = {ARG_WATCH},
      .flags = CMD_RAW,
-     .run = run_catch_event},
+     .run = run_catch},
     {.name = "nan-loss",
      .usage = "catch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
      .help = "As watch LN.\n  catch nan-loss\n",
      .flags = CMD_RAW,
-     .run = run_catch_event},
+     .run = run_catch},
     {.name = NULL},
 };
 
@@ -171,32 +186,32 @@ static const struct command tcatch_subs[] = {
      .summary = SKIP_SUMMARY,
      .help = "  tcatch skip\n",
      .flags = CMD_RAW,
-     .run = run_tcatch_event},
+     .run = run_tcatch},
     {.name = "scale",
      .usage = "tcatch scale [if EXPR]",
      .summary = SCALE_SUMMARY,
      .help = "  tcatch scale\n",
      .flags = CMD_RAW,
-     .run = run_tcatch_event},
+     .run = run_tcatch},
     {.name = "lr",
      .usage = "tcatch lr [if EXPR]",
      .summary = LR_SUMMARY,
      .help = "  tcatch lr\n",
      .flags = CMD_RAW,
-     .run = run_tcatch_event},
+     .run = run_tcatch},
     {.name = "loss-spike",
      .usage = "tcatch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
      .help = "  tcatch loss-spike\n",
      .args = {ARG_WATCH},
      .flags = CMD_RAW,
-     .run = run_tcatch_event},
+     .run = run_tcatch},
     {.name = "nan-loss",
      .usage = "tcatch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
      .help = "  tcatch nan-loss\n",
      .flags = CMD_RAW,
-     .run = run_tcatch_event},
+     .run = run_tcatch},
     {.name = NULL},
 };
 
@@ -217,7 +232,8 @@ const struct command cmd_catch_table[] = {
          "  catch lr if step > 100\n"
          "  catch loss-spike mean_ratio_gt=2",
      .args = {ARG_SUBCOMMAND},
-     .run = run_bare,
+     .flags = CMD_RAW,
+     .run = run_catch,
      .sub = catch_subs},
     {.name = "tcatch",
      .aliases = "tca",
@@ -228,7 +244,8 @@ const struct command cmd_catch_table[] = {
              "Example:\n"
              "  tcatch skip",
      .args = {ARG_SUBCOMMAND},
-     .run = run_bare,
+     .flags = CMD_RAW,
+     .run = run_tcatch,
      .sub = tcatch_subs},
     {.name = NULL},
 };

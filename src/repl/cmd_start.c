@@ -360,6 +360,8 @@ const struct command cmd_start_table[] = {
      .summary = "Wait for training processes that connect by themselves",
      .help = "The usual address is 127.0.0.1:50051; port 0 takes a free one. Other addresses than\n"
              "this host's own need a token. In batch mode the first process is waited for.\n"
+             "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
+             "gradb.torch.attach(), connects by itself, also in mid-run.\n"
              "Examples:\n"
              "  listen\n"
              "  listen 0.0.0.0:50051",

@@ -298,6 +298,9 @@ cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit,
     } else if (hit->expression[0] != '\0') {
         cJSON_AddStringToObject(object, "expression", hit->expression);
     }
+    if (hit->event[0] != '\0') {
+        cJSON_AddStringToObject(object, "event", hit->event);
+    }
     cJSON_AddNumberToObject(object, "step", (double)hit->step);
     cJSON_AddStringToObject(object, hit->is_scalar ? "scalar" : "node", hit->node_name);
     if (!hit->is_scalar) {

@@ -45,12 +45,12 @@ static const char *existing(struct gd_arena *arena, const char *folder, const ch
 /* Beside this program, in a build tree, or where it was installed. */
 static const char *find_library(struct gd_arena *arena, const char *own)
 {
-    static const char *const folders[] = {".", "agent", "../" GRADB_LIBDIR};
+    static const char tree[] = "agent/" LIBRARY;
+    static const char installed[] = "../" GRADB_LIBDIR "/" LIBRARY;
+    static const char *const places[] = {LIBRARY, tree, installed};
 
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        char rest[PATH_MAX];
-        snprintf(rest, sizeof(rest), "%s/" LIBRARY, folders[i]);
-        const char *path = existing(arena, own, rest);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *path = existing(arena, own, places[i]);
         if (path != NULL) {
             return path;
         }

@@ -345,7 +345,6 @@ static int find_sub(struct command_call *call, struct parsed_args *args, struct 
         call->command = sub;
         gd_buf_printf(name, " %s", sub->name);
         if ((sub->flags & CMD_RAW) != 0) {
-            call->line_at += (size_t)(args->after_first - args->line);
             call->line = args->after_first;
             args->argc = 0;
             args->argv += 1;

@@ -109,6 +109,41 @@ static void test_logic(void **state)
     }
 }
 
+static bool with_previous(void *ctx, const char *name, double *ret)
+{
+    char number[GD_EXPR_NUMBER];
+    if (gd_expr_previous(name, number)) {
+        *ret = 5;
+        return strcmp(number, "train/loss") == 0;
+    }
+    return loss(ctx, name, ret);
+}
+
+static void test_previous(void **state)
+{
+    (void)state;
+    double now = 2.5;
+    const struct gd_observation seen = {
+        .value_step = -1, .range = -1, .scalar = with_previous, .scalar_ctx = &now};
+    const char *names[4];
+    unsigned error;
+    assert_int_equal(evaluate("loss < prev(\"train/loss\")", &seen, &error), GD_TRUE);
+    assert_int_equal(evaluate("2 * loss != prev( \"train/loss\" )", &seen, &error), GD_FALSE);
+    assert_int_equal(evaluate("loss != prev(loss)", &seen, &error), GD_UNKNOWN);
+    assert_int_equal(error, GD_HIT_NO_PREVIOUS);
+    struct gd_expr *expr = parse("prev(loss) > loss && prev(loss) > 1");
+    assert_int_equal(gd_expr_names(expr, names, 4), 2);
+    assert_string_equal(names[0], "prev(loss)");
+    assert_string_equal(names[1], "loss");
+    assert_false(gd_expr_previous("loss", NULL));
+    gd_expr_destroy(expr);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const wrong[] = {"prev() > 1", "prev(3) > 1", "prev(loss > 1",
+                                            "prev(a b)"};
+        assert_int_equal(gd_expr_parse(wrong[i], &expr, NULL), GD_EINVAL);
+    }
+}
+
 static void test_why_unknown(void **state)
 {
     (void)state;
@@ -336,9 +371,10 @@ static void test_simple(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logic),    cmocka_unit_test(test_why_unknown),
-        cmocka_unit_test(test_faults),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_contents), cmocka_unit_test(test_simple),
+        cmocka_unit_test(test_logic),       cmocka_unit_test(test_previous),
+        cmocka_unit_test(test_why_unknown), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_simple),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,16 +76,17 @@ def words(path):
 
 class Coverage(unittest.TestCase):
     def test_every_command_is_in_some_file(self):
-        """By its name or one of its short forms; subjects of `info`, too."""
+        """By its name or one of its short forms; subjects of `info` and events of `catch`, too."""
         lines = [line for path in HERE.glob("*.cmd") for line in words(path)]
         first = {re.match(r"/|!|\||[^/]*", line[0]).group() for line in lines}
-        info = {line[1] for line in lines if len(line) > 1 and line[0] in ("info", "i")}
         missing = []
         for command in json.loads(harness.run_gradb("--generate", "json-commands").stdout):
-            if not first & {command["name"], *command["aliases"].split()}:
+            names = {command["name"], *command["aliases"].split()}
+            second = {line[1] for line in lines if len(line) > 1 and line[0] in names}
+            if not first & names:
                 missing.append(command["name"])
             missing += [f"{command['name']} {sub['name']}" for sub in command.get("sub") or []
-                        if not info & {sub["name"], *sub["aliases"].split()}]
+                        if not second & {sub["name"], *sub["aliases"].split()}]
         self.assertEqual(missing, [])
 
 

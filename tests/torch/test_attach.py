@@ -67,13 +67,17 @@ import torch
 import gradb.torch
 net = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-print("first", gradb.torch.attach(net, optimizer))
+print("first", gradb.torch.attach(net, optimizer, wait=1e6))  # not waited for: nobody said that one will come
 agent = gradb.torch._agent
 print("again", gradb.torch.attach(net, optimizer), gradb.torch._agent is agent)
 if agent is not None:
     pid = os.fork()
     if pid == 0:
         inherited = gradb.torch.is_attached()
+        if os.fork() == 0:  # a child that only detaches
+            gradb.torch.detach()
+            os._exit(1 if gradb.torch.is_attached() else 0)
+        inherited = inherited or os.wait()[1] != 0
         net(torch.ones(4, 3)).pow(2).mean().backward()  # the parent's hooks are here, and dead
         gradb.torch.attach(net, optimizer)
         ok = not inherited and gradb.torch.is_attached() and gradb.torch._agent is not agent
@@ -172,9 +176,8 @@ class ByHand(torches.Folder):
         self.write("pack/__init__.py", "")
         self.write("pack/train.py", TRAINER + "import sys; print(sys.argv[1:], __name__, __spec__.name)\n")
         for arguments in (["-m", "pack.train"], [self.write("train.py", TRAINER)]):
-            done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-ex", "step 2", "-ex", "kill",
-                                     "run", "--", self.python, "-m", "gradb", *arguments, "--epochs", "3",
-                                     env=self.environment(), cwd=self.folder)
+            done = self.gradb([self.python, "-m", "gradb", *arguments, "--epochs", "3"], "step 2", "kill",
+                              PYTHONPATH=str(torches.PACKAGE), GRADB_LIBRARY=torches.library())
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("Stopped at the end of step 2", done.stdout)
         done = subprocess.run([self.python, "-m", "gradb", "-m", "pack.train", "--epochs", "3"], cwd=self.folder,

@@ -94,6 +94,19 @@ class Started(torches.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
+    def assert_two_ranks(self, program):
+        """The command line is seen as the ranks 0 and 1."""
+        with harness.Gradb("-nx", env=torches.environment(), command=()) as gradb:
+            gradb.send("set start-timeout 0")
+            gradb.send("run -- " + program)
+            gradb.expect("training process 1,")
+            gradb.expect("training process 2,")
+            gradb.send("info ranks")
+            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
+            self.assertEqual(ranks, {"0", "1"})
+            gradb.send("kill")
+            gradb.expect("ended")
+
     def assert_not_seen(self, program, **env):
         """The program ends without having connected: what gradb says of it."""
         done = self.gradb(program, **env)
@@ -128,17 +141,8 @@ class Started(torches.Folder):
     def test_launcher_of_ranks(self):
         if torches.version_of(self.python).startswith("1."):
             self.skipTest("this PyTorch's launcher does not run on this Python")
-        script = str(torches.SCRIPTS / "ddp.py")
-        args = ["-nx", "--listen", "127.0.0.1:0"]
-        with harness.Gradb(*args, listen=None, env=torches.environment(), command=[
-                "run", "--", self.python, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port",
-                str(free_port()), script]) as gradb:
-            gradb.expect(r"training process 1,.*ddp\.py")
-            gradb.expect(r"training process 2,.*ddp\.py")
-            gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
-            self.assertEqual(ranks, {"0", "1"})
-            gradb.send("kill")
+        self.assert_two_ranks(f"{self.python} -m torch.distributed.run --nproc-per-node 2 --master-port {free_port()} "
+                              f"'{torches.SCRIPTS}/ddp.py'")
 
     def test_torchrun(self):
         torchrun = pathlib.Path(self.python).with_name("torchrun")
@@ -198,14 +202,7 @@ assert not [path for path in sys.path if "gradb" + os.sep in path and "_boot" in
         self.assert_seen([self.python, self.write("helpers.py", HELPERS), self.write("train.py", TRAINER)])
 
     def test_spawned_trainers_are_ranks(self):
-        with harness.Gradb("-nx", env=torches.environment(), command=[
-                "run", "--", self.python, self.write("spawned.py", SPAWNED), str(free_port())]) as gradb:
-            gradb.expect("training process 1,")
-            gradb.expect("training process 2,")
-            gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
-            self.assertEqual(ranks, {"0", "1"})
-            gradb.send("kill")
+        self.assert_two_ranks(f"{self.python} {self.write('spawned.py', SPAWNED)} {free_port()}")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ def detach():
         return
     agent, _agent = _agent, None
     try:
-        agent.library.gradb_log(agent.handle, b"gradb: the program has detached itself; it goes on")
+        if agent.handle:  # not so in a child of the process that is attached
+            agent.library.gradb_log(agent.handle, b"gradb: the program has detached itself; it goes on")
         agent.close()
     except Exception as error:
         _say(error)

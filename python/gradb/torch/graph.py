@@ -210,6 +210,8 @@ class Graph:
                 found = self._before.get(key)
                 if found is not None and found[0]() is not tensor:
                     found = None
+                elif found is not None:
+                    self._origins[key] = found  # what is used in each step is known for good
         if self._writers and (found is None or found[1] != version_of(tensor)):
             found = self._last_writer(tensor, found)
         return found

@@ -23,9 +23,10 @@ _NOISE = frozenset((
     "_is_view", "can_cast", "result_type", "promote_types", "get_default_dtype", "broadcast_shapes",
     "is_grad_enabled", "_assert_async", "_make_subclass", "_make_wrapper_subclass", "as_subclass",
     "profiler_record_function", "_record_function_enter", "_record_function_exit", "_record_function_enter_new",
-    "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed", "is_autocast_cache_enabled",
-    "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled", "_has_compatible_shallow_copy_type",
-    "_backward_hooks", "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
+    "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed",
+    "is_autocast_cache_enabled", "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled",
+    "_has_compatible_shallow_copy_type", "_backward_hooks",
+    "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
@@ -42,7 +43,8 @@ class _Operator:
 
     def __init__(self, name, view=False):
         self.name = name
-        self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_") and name != "clip_grad_norm_")
+        self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
+                                            and name != "clip_grad_norm_")
         self.empty = name in _EMPTY
         self.view = view
         self.sets_item = name == "setitem"
@@ -136,7 +138,8 @@ def push(mode):
     if is_on(mode):
         return
     above = _take_all()
-    if above and type(above[-1]).__name__ == "DeviceContext":
+    default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+    if above and default is not None and above[-1] is default:
         torch._C._push_on_torch_function_stack(above.pop())  # it insists on being the lowest
     _put_back([mode] + above[::-1])
     if _OLD:

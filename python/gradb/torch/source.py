@@ -14,6 +14,7 @@ from .. import _lib
 from . import commands, cuda, keep, values
 
 _KINDS_SCALED = (_lib.GRADIENT,)
+_WITH_FLOAT64 = ("cpu", "cuda", "xpu")  # devices that statistics can be computed on
 
 
 class Source:
@@ -102,6 +103,8 @@ class Source:
         before, before_scale = self._before(number, slot, tensor) if wanted.against_previous else (None, 1.0)
         if is_here(tensor) and scale == 1.0 and before_scale == 1.0:
             raise values.NoValue("", _lib.UNSUPPORTED)  # libgradb is faster
+        if tensor.device.type not in _WITH_FLOAT64:
+            tensor, before = tensor.cpu(), before.cpu() if before is not None else None
         record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
         _fill(ret, record)
         shape, strides, dtype, rank, _ = self._form = values.geometry(tensor)

@@ -19,6 +19,7 @@ _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
 _PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
+_SETUP = frozenset(("zero_grad", "reset_parameters", "_reset_parameters", "reset_running_stats"))
 _OWN_WORD = "__gradb_told__"
 
 
@@ -130,19 +131,23 @@ class Telling:
         name = operator.name
         scope = agent.modules.path()
         if writes or agent.in_backward or not scope:
-            if writes and _is_counter(name, result):
+            if writes and (_is_counter(name, result) or self._is_setup(scope, result)):
                 return
             if agent.in_backward:
                 self._ran_in_backward(scope, name, args, kwargs, outputs, writes)
                 return
             if not scope:
-                if writes and stack.library_function(("zero_grad",), 2):
-                    return
                 scope = self._outer_scope()
                 if scope in _HELPERS and name == "detach":
                     self.same_as(result, args[0])
                     return
         self._ran_as(self.graph.next_of(scope, name), args, kwargs, outputs, writes)
+
+    def _is_setup(self, scope, result):
+        """Whether an operator that writes only makes a module, or sets gradients back."""
+        if isinstance(result, torch.nn.Parameter) and self.graph.holder(result) is None:
+            return True
+        return not scope and stack.library_function(_SETUP, 3) is not None
 
     def _outer_scope(self):
         """The scope of what runs outside all modules."""

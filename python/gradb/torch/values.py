@@ -75,6 +75,8 @@ def readable(tensor):
             tensor = tensor.to(torch.float32)
         if tensor.device.type in ("cpu", "cuda"):
             _address(tensor)
+        if tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise _unsupported("a CUDA graph is being captured: nothing can be read before it is")
     except (RuntimeError, AttributeError) as error:  # wrappers of all kinds
         raise _unsupported("the tensor has no memory of its own (%s)", _first_line(error))
     return tensor

@@ -1,0 +1,637 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The graph as a PyTorch training runs: names, edges, stacks, growth, backward passes, errors; what the agent must
+not disturb. Most cases run a small program with a stand-in for libgradb that writes down what it is told."""
+import json
+import subprocess
+
+
+import harness
+import torches
+
+# Before each program: `told` has what a debugger would know, `finish()` prints it.
+PRELUDE = """
+import ctypes, gc, json, sys, weakref
+sys.path.insert(0, %r)
+import torch
+from torch import nn
+import torch.nn.functional as F
+from gradb.torch.agent import Agent
+
+class Library:  # the functions of libgradb that a training calls
+    def __init__(self):
+        self.word = ctypes.create_string_buffer(64)
+        self.nodes, self.ran, self.events, self.stops, self.steps = {}, [], [], [], 0
+        self.wants = 0
+    def gradb_open(self, options):
+        return ctypes.addressof(self.word)
+    def gradb_is_connected(self, handle):
+        return True
+    def gradb_add_node(self, handle, reference):
+        info = reference._obj
+        number = len(self.nodes) + 1
+        self.nodes[number] = {
+            "name": info.name.decode(), "type": info.type.decode(), "phase": info.phase, "kind": info.kind,
+            "inputs": [self.nodes[info.inputs[i].node]["name"] for i in range(info.input_count)],
+            "dtypes": [info.outputs[i].dtype for i in range(info.output_count)],
+            "attrs": {info.attrs[i].name.decode(): info.attrs[i].value.decode() for i in range(info.attr_count)},
+            "frames": [[info.frames[i].file.decode(), info.frames[i].function.decode(), info.frames[i].library]
+                       for i in range(info.frame_count)]}
+        return number
+    def gradb_add_inputs(self, handle, node, inputs, count):
+        self.nodes[node]["inputs"] += [self.nodes[inputs[i].node]["name"] for i in range(count)]
+    def gradb_wants(self, handle, node):
+        return self.wants
+    def gradb_did_slow(self, handle, node):
+        self.ran.append([self.steps, self.nodes[node]["name"]])
+    def gradb_did_with_slow(self, handle, node, tensors, count):
+        self.gradb_did_slow(handle, node)
+    def gradb_event(self, handle, kind, text, node):
+        self.events.append([kind.decode(), text.decode()])
+    def gradb_stop(self, handle, text):
+        self.stops.append(text.decode())
+    def gradb_step_end(self, handle):
+        self.steps += 1
+    def gradb_wants_stop(self, handle):
+        return False
+    def gradb_wants_checkpoint(self, handle):
+        return False
+    def __getattr__(self, name):
+        if not name.startswith("gradb_"):
+            raise AttributeError(name)
+        return lambda *args: None
+
+told = Library()
+told.wants = 1
+agent = Agent(told)
+agent.install()
+agent.steps.begin()
+ctypes.c_int.from_address(agent.handle).value = 1
+agent.look(True)
+
+def train(net, loss_of, steps=1, **options):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, **options)
+    agent.discover(optimizer)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss_of(step).backward()
+        optimizer.step()
+    return optimizer
+
+def finish(**more):
+    alive = not agent.dead
+    agent.close()
+    print(json.dumps(dict(nodes=list(told.nodes.values()), ran=told.ran, events=told.events, stops=told.stops,
+                          alive=alive, **more)))
+"""
+
+
+class Told:
+    """What a program told: its JSON, with nodes by name."""
+
+    def __init__(self, text):
+        answer = json.loads(text.strip().splitlines()[-1])
+        self.nodes = {node["name"]: node for node in answer["nodes"]}
+        self.answer = answer
+
+    def ran(self, step):
+        return [name for number, name in self.answer["ran"] if number == step]
+
+
+class Graph(torches.Folder):
+    """Programs with the stand-in."""
+
+    def told(self, program):
+        path = self.write("program.py", PRELUDE % str(torches.PACKAGE) + program)
+        done = subprocess.run([self.python, path], capture_output=True, text=True, timeout=4 * harness.DEADLINE,
+                              env=torches.environment(), cwd=self.folder, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = Told(done.stdout)
+        self.assertTrue(told.answer["alive"], done.stderr)
+        return told
+
+
+@torches.both
+class Names(Graph):
+    def test_scopes_operators_and_ordinals(self):
+        told = self.told("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+    def forward(self, x):
+        for layer in self.fc:
+            x = torch.relu(layer(x)) @ torch.eye(4)
+        x = x + 1
+        x += 1
+        return x[:, :2]
+net = Net()
+x = torch.ones(2, 4)
+train(net, lambda step: net(x).sum(), 3)
+finish()
+""")
+        for name, kind in (("net/fc/0/linear", "linear"), ("net/fc/1/linear", "linear"), ("net/relu", "relu"),
+                           ("net/relu_1", "relu"), ("net/matmul_1", "matmul"), ("net/add", "add"),
+                           ("net/add_", "add_"), ("net/getitem", "getitem"), ("sum", "sum"), ("net/eye", "eye"),
+                           ("backward/net/relu_1", "ReluBackward0"), ("net/fc/0/weight", "Parameter"),
+                           ("net/fc/0/weight.grad", "Gradient")):
+            self.assertEqual(told.nodes[name]["type"], kind)
+        self.assertEqual(told.nodes["net/relu_1"]["inputs"], ["net/fc/1/linear"])
+        self.assertEqual(told.ran(1), told.ran(2))
+        self.assertEqual(told.nodes["backward/net/relu_1"]["attrs"]["forward"], "net/relu")
+
+    def test_properties_factories_and_empty_memory_are_no_nodes(self):
+        told = self.told("""
+w = nn.Parameter(torch.ones(3, 3))
+unused = torch.zeros(5)
+x = torch.ones(3, 3)
+y = (w @ x.T).data
+z = torch.empty(3).fill_(1)
+y.shape, y.dtype, y.size(), y.dim(), len(y), repr(y), y.tolist(), y.is_contiguous(), y.device
+agent.telling.flush()
+finish()
+""")
+        self.assertNotIn("zeros", told.nodes)
+        self.assertNotIn("empty", told.nodes)
+        self.assertEqual(told.nodes["matmul"]["inputs"], ["w", "ones_1"])
+        self.assertIn("fill_", told.nodes)
+        self.assertFalse([name for name in told.nodes if "get" in name or "size" in name or "repr" in name])
+
+    def test_a_trainer_objects_models(self):
+        told = self.told("""
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(2, 2)
+        self.critics = [nn.Linear(2, 1), nn.Linear(2, 1)]
+    def run(self):
+        x = self.model(torch.ones(1, 2))
+        for c in self.critics:
+            c(x)
+class Lit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(2, 2)
+        self.scale = nn.Parameter(torch.ones(1))
+    def training_step(self):
+        return self.net(torch.ones(1, 2)) * self.scale
+Trainer().run()
+lit = Lit()
+lit.training_step()
+agent.telling.flush()
+finish()
+""")
+        for name in ("model/linear", "critics/0/linear", "critics/1/linear", "lit/net/linear", "lit/scale"):
+            self.assertIn(name, told.nodes)
+
+    def test_levels_that_only_wrap_are_left_out(self):
+        told = self.told("""
+inner = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+model = nn.DataParallel(inner)
+del inner
+model(torch.ones(1, 2))
+averaged = torch.optim.swa_utils.AveragedModel(nn.Linear(2, 2))
+averaged(torch.ones(1, 2))
+agent.telling.flush()
+finish()
+""")
+        self.assertIn("model/0/linear", told.nodes)
+        self.assertIn("model/0/weight", told.nodes)
+        self.assertIn("averaged/linear", told.nodes)
+        self.assertFalse([name for name in told.nodes if "module" in name.split("/")])
+
+    def test_evaluation_does_not_shift_the_names_of_the_training(self):
+        told = self.told("""
+net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+def evaluate():
+    net.eval()
+    with torch.no_grad():
+        F.mse_loss(net(torch.ones(1, 2)), torch.zeros(1, 2))
+    net.train()
+def loss(step):
+    if step == 2:
+        evaluate()
+    return F.mse_loss(net(torch.ones(1, 2)), torch.zeros(1, 2))
+train(net, loss, 4)
+finish()
+""")
+        trained = [name for name in told.ran(2) if not name.startswith("eval/")]
+        self.assertEqual(trained, told.ran(1))
+        self.assertIn("eval/net/0/linear", told.ran(2))
+        self.assertIn("eval/mse_loss", told.ran(2))
+        self.assertEqual([event for event in told.answer["events"] if event[0] == "graph-changed"], [])
+
+    def test_helpers_and_counters(self):
+        told = self.told("""
+net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+agent.discover(optimizer)
+for step in range(2):
+    net(torch.rand(4, 2)).sum().backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+agent.telling.flush()
+finish()
+""")
+        self.assertTrue([name for name in told.nodes if name.startswith("clip_grad_norm_/")])
+        self.assertFalse([name for name in told.nodes if "zero_" in name])
+        self.assertNotIn("net/1/add_", told.nodes)
+        self.assertIn("net/0/weight.grad", [source for node in told.nodes.values() for source in node["inputs"]
+                                            if node["name"].startswith("clip_grad_norm_/")])
+
+
+@torches.both
+class Edges(Graph):
+    def test_views_writes_and_tied_weights(self):
+        told = self.told("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2, bias=False)
+        self.b = nn.Linear(2, 2, bias=False)
+        self.b.weight = self.a.weight
+    def forward(self, x):
+        y = self.a(x).clone()
+        view = y[0]
+        y.mul_(2)
+        out = view + 1
+        view.add_(3)
+        late = y * 5
+        y[1] = 0
+        return self.b(out) + late.sum() + y.exp().sum()
+net = Net()
+train(net, lambda step: net(torch.ones(2, 2)).sum())
+finish()
+""")
+        nodes = told.nodes
+        self.assertEqual(nodes["net/add"]["inputs"], ["net/mul_"])          # written through its base
+        self.assertEqual(nodes["net/mul"]["inputs"], ["net/add_"])          # written through a view
+        self.assertEqual(nodes["net/exp"]["inputs"], ["net/setitem"])
+        self.assertEqual(nodes["net/b/linear"]["inputs"], ["net/add", "net/a/weight"])
+        self.assertNotIn("net/b/weight", nodes)
+
+    def test_state_that_is_kept_over_steps(self):
+        told = self.told("""
+cell = nn.RNNCell(2, 3)
+hidden = torch.zeros(1, 3)
+def loss(step):
+    global hidden
+    hidden = cell(torch.ones(1, 2), hidden.detach())
+    return hidden.sum()
+train(cell, loss, 3)
+finish()
+""")
+        cell = [node for node in told.nodes.values() if node["name"].startswith("net/rnn")][0]
+        self.assertIn("detach", cell["inputs"])
+        self.assertIn(cell["name"], told.nodes["detach"]["inputs"])
+
+    def test_tensors_from_outside(self):
+        told = self.told("""
+agent.look(False)
+data = torch.ones(8, 2)
+batches = [{"x": torch.ones(4, 2), "y": torch.zeros(4, 1)} for _ in range(3)]
+agent.look(True)
+net = nn.Linear(2, 1)
+def loss(step):
+    batch = batches[step]
+    return F.mse_loss(net(batch["x"]), batch["y"]) + net(data).sum()
+train(net, loss, 3)
+finish()
+""")
+        inputs = sorted(name for name in told.nodes if told.nodes[name]["type"] == "Input")
+        self.assertEqual(len(inputs), 3, inputs)
+        self.assertIn("input/data", inputs)
+        for step in (0, 1, 2):
+            self.assertEqual(sorted(name for name in told.ran(step) if name in inputs), inputs)
+
+    def test_results_in_containers(self):
+        told = self.told("""
+import collections, dataclasses
+Pair = collections.namedtuple("Pair", "first second")
+lstm = nn.LSTM(2, 3)
+out, (h, c) = lstm(torch.ones(1, 1, 2))
+pair = Pair(*torch.split(out, [1, 2], dim=2))
+values, indices = pair.second.max(dim=2)
+(values + h.sum() + c.sum()).sum().backward()
+agent.telling.flush()
+finish()
+""")
+        self.assertEqual(len(told.nodes["lstm/lstm"]["dtypes"]), 3)
+        self.assertEqual(told.nodes["max"]["inputs"], ["split"])
+        self.assertEqual(told.nodes["add"]["inputs"], ["max", "sum"])
+
+
+@torches.both
+class Backward(Graph):
+    def test_slots_without_a_tensor_have_no_type(self):
+        told = self.told("""
+net = nn.Linear(2, 2)
+train(net, lambda step: net(torch.ones(1, 2)).sum())
+finish()
+""")
+        self.assertEqual([bool(dtype) for dtype in told.nodes["backward/net/linear"]["dtypes"]], [True, False, True])
+
+    def test_custom_function_and_its_scope(self):
+        told = self.told("""
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.sin()
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.cos()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+    def forward(self, x):
+        return self.b(Twice.apply(self.a(x)))
+net = Net()
+train(net, lambda step: net(torch.ones(1, 2)).sum(), 2)
+finish()
+""")
+        self.assertEqual(told.nodes["net/b/linear"]["inputs"][0], "net/Twice")
+        self.assertEqual(told.nodes["net/Twice"]["inputs"], ["net/a/linear"])
+        self.assertEqual(told.nodes["backward/net/Twice"]["type"], "TwiceBackward")
+        self.assertEqual(told.nodes["backward/Twice/cos"]["type"], "cos")
+
+    def test_checkpointing_makes_no_new_forward_nodes(self):
+        told = self.told("""
+from torch.utils.checkpoint import checkpoint
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    def forward(self, x, reentrant):
+        return checkpoint(self.block, x, use_reentrant=reentrant).exp()
+net = Net()
+x = torch.ones(1, 2, requires_grad=True)
+for reentrant in (True, False):
+    train(net, lambda step: net(x, reentrant).sum(), 2)
+finish()
+""")
+        forward = [name for name in told.nodes if name.startswith("net/block")
+                   and told.nodes[name]["phase"] == 1]
+        self.assertEqual(sorted(forward), ["net/block/0/linear", "net/block/1/tanh"])
+        self.assertEqual(told.nodes["backward/net/block/1/tanh"]["type"], "TanhBackward0")
+        self.assertEqual(told.answer["stops"], [])
+        for step in range(4):
+            self.assertEqual(told.ran(step).count("net/block/1/tanh"), 1)
+
+    def test_double_backward_and_retained_graphs(self):
+        told = self.told("""
+net = nn.Linear(2, 1)
+x = torch.ones(3, 2, requires_grad=True)
+def loss(step):
+    value = net(x).exp().sum()
+    gradient, = torch.autograd.grad(value, x, create_graph=True)
+    penalty = gradient.norm()
+    penalty.backward(retain_graph=True)
+    return penalty
+train(net, loss, 3)
+finish()
+""")
+        self.assertEqual(told.nodes["norm"]["inputs"], ["backward/net/linear"])
+        self.assertTrue([name for name in told.nodes if name.startswith("backward/backward/")])
+        self.assertEqual(told.ran(2), told.ran(1))
+        self.assertEqual(told.ran(1).count("backward/norm"), 1)
+        self.assertIn("backward/norm_1", told.ran(1))
+
+    def test_an_exception_in_a_pass_leaves_no_hook(self):
+        told = self.told("""
+class Bad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ValueError("no gradient today")
+w = torch.ones(2, requires_grad=True)
+y = (w * 2).exp()
+z = Bad.apply(y).sum()
+for _ in range(2):
+    try:
+        z.backward(retain_graph=True)
+    except ValueError:
+        pass
+runs = len(told.ran)
+agent.look(False)
+ctypes.c_int.from_address(agent.handle).value = 0
+y.sum().backward()
+finish(quiet=len(told.ran) == runs)
+""")
+        self.assertEqual(told.answer["stops"], ["backward raised ValueError: no gradient today"] * 2)
+        self.assertTrue(told.answer["quiet"])
+
+
+@torches.both
+class Errors(Graph):
+    def test_each_error_stops_once(self):
+        told = self.told("""
+class Net(nn.Module):
+    def forward(self, x):
+        for wrong in (3, 4):
+            try:
+                return x @ torch.ones(wrong, wrong)
+            except RuntimeError:
+                pass
+        return F.linear(x, torch.ones(7, 7))
+net = Net()
+outer = nn.Sequential(net)
+try:
+    outer(torch.ones(2, 2))
+except RuntimeError as error:
+    kept = error
+finish()
+""")
+        stops = told.answer["stops"]
+        self.assertEqual(len(stops), 3, stops)
+        self.assertRegex(stops[0], "^outer/0/matmul raised RuntimeError: ")
+        self.assertRegex(stops[1], "^outer/0/matmul_1 raised RuntimeError: ")
+        self.assertRegex(stops[2], "^outer/0/linear raised RuntimeError: ")
+
+
+@torches.both
+class Change(Graph):
+    def test_a_changed_set_of_nodes_is_told_once(self):
+        told = self.told("""
+net = nn.Linear(2, 2)
+def loss(step):
+    y = net(torch.ones(1, 2))
+    return (y.exp() if step in (3, 5) else y).sum()
+train(net, loss, 8)
+finish()
+""")
+        events = [text for kind, text in told.answer["events"] if kind == "graph-changed"]
+        self.assertEqual(len(events), 1, events)
+        self.assertRegex(events[0], "^2 nodes ran that did not run in step 3: exp, backward/exp$")
+
+
+@torches.both
+class Undisturbed(Graph):
+    def test_modes_of_the_program(self):
+        if self.which() == torches.debian():
+            self.skipTest("before 2.0 a device is no mode")
+        told = self.told("""
+net = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+agent.discover(optimizer)
+def step():
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+with torch.device("meta"):
+    agent.look(False)
+    agent.look(True)
+    made = torch.ones(2)
+after = torch.ones(2)
+torch.set_default_device("cpu")
+step()
+torch.set_default_device(None)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    step()
+agent.look(False)
+finish(made=str(made.device), after=str(after.device), modes=torch._C._len_torch_function_stack())
+""")
+        self.assertEqual((told.answer["made"], told.answer["after"], told.answer["modes"]), ("meta", "cpu", 0))
+
+    def test_tracing_scripting_fx_and_inference(self):
+        told = self.told("""
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+x = torch.ones(1, 2)
+expected = net(x)
+agent.telling.flush()
+before = len(told.nodes)
+traced = torch.jit.trace(net, x, check_trace=False)
+scripted = torch.jit.script(net)
+symbolic = torch.fx.symbolic_trace(net)
+agent.telling.flush()
+nodes = len(told.nodes) - before
+scripted(x)
+same = all(torch.equal(f(x), expected) for f in (traced, scripted, symbolic))
+with torch.inference_mode():
+    y = net(x)
+    y.add_(1)
+agent.telling.flush()
+finish(same=same, made=nodes)
+""")
+        self.assertTrue(told.answer["same"])
+        self.assertEqual(told.answer["made"], 0)
+        self.assertIn("scripted/script", told.nodes)
+
+    def test_compiled_models(self):
+        if self.which() == torches.debian():
+            self.skipTest("torch.compile came with 2.0")
+        told = self.told("""
+torch.manual_seed(0)
+def run(compiled):
+    torch.manual_seed(1)
+    plain = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    model = torch.compile(plain, backend="eager") if compiled else plain
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+    agent.discover(optimizer)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+same = run(False) == run(True)
+finish(same=same)
+""")
+        self.assertTrue(told.answer["same"])
+        self.assertEqual(len([text for kind, text in told.answer["events"] if kind == "warning"]), 1)
+        self.assertTrue([name for name in told.nodes if name.endswith("/compiled")])
+
+    def test_nothing_of_the_programs_is_kept(self):
+        told = self.told("""
+def model():
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    train(net, lambda step: net(torch.rand(4, 4)).mean(), 3)
+    return weakref.ref(net), weakref.ref(net[0].weight), weakref.ref(net[1].running_mean)
+gone = model()
+gc.collect()
+left = sum(reference() is not None for reference in gone)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+agent.discover(optimizer)
+def steps(count):
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss = net(torch.rand(4, 4)).mean()
+        graph = weakref.ref(loss)
+        loss.backward()
+        optimizer.step()
+        told.ran.clear()
+    del loss
+    return graph
+gc.disable()
+steps(20)
+objects = len(gc.get_objects())
+graph = steps(1000)
+growth = len(gc.get_objects()) - objects
+finish(left=left, growth=growth, alive_loss=graph() is not None, names=len(told.nodes))
+""")
+        self.assertEqual(told.answer["left"], 0)
+        self.assertFalse(told.answer["alive_loss"])
+        self.assertLess(told.answer["growth"], 500)
+
+    def test_all_is_taken_off(self):
+        told = self.told("""
+from gradb.torch import ops
+before = (torch.Tensor.__getitem__,)
+net = nn.Linear(2, 2)
+net(torch.ones(1, 2))
+agent.close()
+off = not vars(torch.Tensor).get("__getitem__") and torch._C._len_torch_function_stack() == 0
+plain = "gradb" not in torch.nn.Module.__call__.__module__ and "gradb" not in type(
+    torch.autograd.Variable._execution_engine).__module__
+agent.dead = False
+finish(off=off, plain=plain)
+""")
+        self.assertTrue(told.answer["off"])
+        self.assertTrue(told.answer["plain"])
+
+
+@torches.both
+class Scripts(torches.Folder):
+    """Whole scripts under gradb."""
+
+    def script(self, name, *commands):
+        path = str(torches.SCRIPTS / (name + ".py"))
+        done = self.gradb([self.python, path, "--steps", "6"] if name != "workers" else [self.python, path], *commands)
+        return done.stdout + done.stderr
+
+    def test_every_value_that_exists_can_be_checked(self):
+        for name in ("mlp", "cnn", "gan", "accumulate", "workers"):
+            with self.subTest(script=name):
+                text = self.script(name, "watch TO on all", "step 4", "info hits")
+                self.assertIn("Stopped at the end of step 4", text)
+                self.assertIn("No watchpoint has fired", text)
+                self.assertNotIn("could not be checked", text)
+
+    def test_the_users_line_is_shown(self):
+        text = self.script("gpt", "step", "run-to gpt/blocks/1/attn/softmax", "bt")
+        self.assertRegex(text, r"gpt/blocks/1/attn/softmax \(softmax\)\n\S*gpt\.py:31\t\s+weights = F\.softmax")
+        self.assertRegex(text, r"gpt\.py:31 in forward")
+        self.assertRegex(text, r"not shown: backtrace all")
+        self.assertNotIn("overrides.py", text)
+
+    def test_edges_and_backward_of_a_script(self):
+        text = self.script("mlp", "step", "info node net/relu", "info node backward/net/relu",
+                           "info node net/fc1/weight.grad", "bt backward/net/relu")
+        self.assertRegex(text, r"net/relu\n  type +relu, activation(.*\n)+?  input +net/fc1/linear \(linear\)")
+        self.assertRegex(text, r"used by +net/fc2/linear \(linear\)")
+        self.assertRegex(text, r"attribute +forward = net/relu_1")
+        self.assertRegex(text, r"made at +\S*mlp\.py:\d+ in forward")
+        self.assertRegex(text, r"input +backward/net/fc1/linear_1 \(TBackward0\)")
+
+    def test_the_inside_of_operators(self):
+        text = self.script("mlp", "step", "agent aten on", "step", "info node net/fc1/linear/aten.addmm",
+                           "info node backward/net/out/linear/aten.mm")
+        self.assertRegex(text, r"net/fc1/linear/aten\.addmm\n  type +aten\.addmm, activation")
+        self.assertRegex(text, r"backward/net/out/linear/aten\.mm\n  type +aten\.mm, gradient")
+
+
+del Graph  # a base of the cases, with none of its own
+
+if __name__ == "__main__":
+    harness.main()
