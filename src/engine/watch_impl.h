@@ -196,8 +196,8 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
 /* Covers of a node: returns how many; *ret is borrowed. */
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret);
 bool watching_is_excluded(const struct gd_watching *w, gd_node_id node);
-/* Whether a slot has numbers, or may have. A program that computes statistics itself names the type of
- * every slot that has. */
+/* Whether a slot has numbers, or may have. An eager program, which tells of its tensors as they come
+ * and answers commands, names the type of every slot that has one. */
 bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot);
 
 /* ---- watch_merge.c ------------------------------------------------------------------------- */

@@ -446,6 +446,7 @@ class Hangup(Case):
                 encoding="utf-8").split()[0]
             self.assertEqual(self.sessions(), [])
             gradb.process.send_signal(signal.SIGHUP)
+            gradb.process.wait(harness.DEADLINE)  # the end of its input must not come first
             self.assertEqual(gradb.finish(), 129)
             os.kill(int(child), 0)
             os.kill(int(child), signal.SIGKILL)

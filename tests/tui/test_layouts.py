@@ -130,7 +130,8 @@ class Captures(unittest.TestCase):
             layout = name.split("-")[0]
             with self.subTest(screen=name), Terminal(rows=rows, cols=cols, program=False) as t:
                 t.expect(r"listening on 127\.0\.0\.1:\d+")
-                address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+                t.expect(r"listening on 127\.0\.0\.1:\d+")
+            address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
                 with t.trainer(address, *self.TRAINER):
                     t.expect_ready()
                     self.stop_at_the_fault(t)
@@ -262,8 +263,9 @@ class Waiting(unittest.TestCase):
     def test_lines_to_type(self):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+")
             port = re.search(r"listening on 127\.0\.0\.1:(\d+)", t.text()).group(1)
-            t.expect(rf"^   GRADB_ADDRESS=127\.0\.0\.1:{port} python3 train\.py$")
+            t.expect(rf"^   GRADB_ADDRESS=127\.0\.0\.1:{port} python3 -m gradb train\.py$")
             t.expect(rf"^   ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=127\.0\.0\.1 MS_DEBUGGER_PORT={port} \\$")
             t.expect(rf"^   ssh -R {port}:127\.0\.0\.1:{port} USER@HOST$")
             t.resize(24, 60)
@@ -274,6 +276,7 @@ class Waiting(unittest.TestCase):
     def test_a_trainer_that_comes_is_shown(self):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address, "--steps", "20"):
                 t.expect(r"graph: \d+ nodes")
@@ -287,6 +290,7 @@ class Waiting(unittest.TestCase):
     def test_a_trainer_that_is_killed_is_lost(self):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address) as trainer:
                 t.expect(r"^ gradb .*step 0  stopped")
@@ -387,6 +391,7 @@ class Interrupted(unittest.TestCase):
     def test_a_terminal_that_takes_nothing_does_not_hold_the_training(self):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
+            t.expect(r"listening on 127\.0\.0\.1:\d+")
             address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
             with t.trainer(address, "--steps", "400") as trainer:
                 t.expect(r"^ gradb .*step 0  stopped")
