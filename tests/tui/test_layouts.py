@@ -130,8 +130,7 @@ class Captures(unittest.TestCase):
             layout = name.split("-")[0]
             with self.subTest(screen=name), Terminal(rows=rows, cols=cols, program=False) as t:
                 t.expect(r"listening on 127\.0\.0\.1:\d+")
-                t.expect(r"listening on 127\.0\.0\.1:\d+")
-            address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
+                address = re.search(r"listening on (127\.0\.0\.1:\d+)", t.text()).group(1)
                 with t.trainer(address, *self.TRAINER):
                     t.expect_ready()
                     self.stop_at_the_fault(t)
