@@ -54,7 +54,7 @@ struct gd_frame {         /* one line of a stack, innermost first */
     uint32_t line;        /* 0 when unknown */
     const char *function; /* "" when unknown */
     const char *code;     /* the source line as sent; "" when unknown */
-    bool library;  /* of a framework: shown on request only */
+    bool library;         /* of a framework: shown on request only */
     bool is_title; /* a section title ("Corresponding forward node candidate:"): text in code */
 };
 

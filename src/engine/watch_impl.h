@@ -15,8 +15,8 @@
 
 #define WATCH_PLAN_ITEMS   20000
 #define WATCH_MAX_TRIGGERS 12 /* of one watchpoint */
-/* While the graph grows, a plan of so many items gets no more, so that what the target has need not be
- * sent again with each part; when a class has come to so many plans, they are joined. */
+/* While the graph grows, a plan of so many items gets no more, so that what the target has need not
+ * be sent again with each part; when a class has come to so many plans, they are joined. */
 #define WATCH_SEALED_ITEMS 64
 #define WATCH_SEALED_PLANS 64
 
@@ -143,8 +143,8 @@ struct gd_watching {
     uint64_t generation; /* of the graph that was resolved */
     uint64_t version;    /* grows with each build */
     bool building;
-    int judging; /* > 0: nothing may be built now */
-    bool stale;  /* to be built when the judging is over */
+    int judging;  /* > 0: nothing may be built now */
+    bool stale;   /* to be built when the judging is over */
     bool growing; /* the graph grew while the training runs: little is to be told anew */
     bool warned_memory, warned_push;
     struct watch_cover *covers; /* by number */
@@ -196,8 +196,8 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
 /* Covers of a node: returns how many; *ret is borrowed. */
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret);
 bool watching_is_excluded(const struct gd_watching *w, gd_node_id node);
-/* Whether a slot has numbers, or may have. An eager program, which tells of its tensors as they come
- * and answers commands, names the type of every slot that has one. */
+/* Whether a slot has numbers, or may have. An eager program, which tells of its tensors as they
+ * come and answers commands, names the type of every slot that has one. */
 bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_t slot);
 
 /* ---- watch_merge.c ------------------------------------------------------------------------- */

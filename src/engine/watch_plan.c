@@ -66,8 +66,7 @@ static bool add_node(struct build *b, gd_node_id node)
     if (!set)
         return false;
     for (uint32_t slot = 0; slot < info.output_count; slot++)
-        if (watching_slot_ok(w->session, node, slot) &&
-            !add_tensor(b, node, slot, NULL, set))
+        if (watching_slot_ok(w->session, node, slot) && !add_tensor(b, node, slot, NULL, set))
             return false;
     return true;
 }

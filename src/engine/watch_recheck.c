@@ -91,7 +91,8 @@ static bool list_places(struct watch_recheck *recheck)
             (info.order == GD_NO_ORDER) != (i < nodes))
             continue;
         for (uint32_t slot = 0; slot < info.output_count; slot++)
-            if (watching_slot_ok(recheck->w->session, node, slot) && !add_place(recheck, &cap, node, slot))
+            if (watching_slot_ok(recheck->w->session, node, slot) &&
+                !add_place(recheck, &cap, node, slot))
                 return false;
     }
     return true;

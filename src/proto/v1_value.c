@@ -10,9 +10,9 @@
 #include "engine/progress.h"
 #include "proto/v1_impl.h"
 
-#define LONG_FETCH ((size_t)1 << 20) /* bytes; smaller ones show no progress */
-#define MAX_COMMAND 65536     /* bytes of its name and arguments */
-#define MAX_REPLY   (1 << 20) /* and of the answer */
+#define LONG_FETCH  ((size_t)1 << 20) /* bytes; smaller ones show no progress */
+#define MAX_COMMAND 65536             /* bytes of its name and arguments */
+#define MAX_REPLY   (1 << 20)         /* and of the answer */
 
 /* ---- the list ------------------------------------------------------------------------ */
 

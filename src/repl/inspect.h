@@ -88,8 +88,8 @@ struct inspect_state {
 };
 /* The repl's state, made on first use; NULL when memory is short. */
 struct inspect_state *inspect_state(struct repl *repl);
-/* The selected frame of a node: the innermost of the user's own unless up, down or frame chose another
- * at this stop. */
+/* The selected frame of a node: the innermost of the user's own unless up, down or frame chose
+ * another at this stop. */
 uint32_t inspect_frame(struct command_call *call, gd_node_id node);
 void inspect_set_frame(struct command_call *call, gd_node_id node, uint32_t frame);
 
