@@ -1,0 +1,19 @@
+# Two networks and two optimizers: a step is one of the critic's.
+watch TO on all
+step 1
+info nodes generator/*
+info nodes critic/*
+break generator/2/linear
+continue
+backtrace
+finish
+finish
+finish
+delete 2
+step 1
+print critic/0/weight[0:1]
+print critic/0/weight.grad[0:1]
+info scalars
+info watchpoints
+delete
+continue

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trainings as people write them, driven by command files: what gradb prints, line by line.
+
+NAME.gdb holds the commands and NAME.expected the output. One file serves both versions of PyTorch; a line
+that only one prints has its version's first number in front ("1| ", "2| "). Text and whole numbers must be the
+same, other numbers to three digits. What no two runs share (process numbers, times, paths) is left out.
+
+    GRADB_WRITE_EXPECTED=1 python3 tests/torch/test_scripts.py    writes the expected files anew
+
+The second half runs each training with gradb (watched, stopped, looked at) and without: not one bit of the
+weights may differ.
+"""
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+
+import harness
+import torches
+
+HERE = harness.SOURCE / "tests" / "torch"
+WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
+CLOSE = 2e-3  # of two numbers with a point: they share three digits
+
+# In order: what differs between two runs of the same version, or only in the interpreter's own files.
+LEFT_OUT = [
+    (re.compile(r"^(Starting program|Connected): .*"), r"\1"),
+    (re.compile(r"^#\d+ +"), "# "),
+    (re.compile(r"^\(\d+ frames? not shown.*"), "(frames not shown)"),
+    (re.compile(r"\S*/tests/torch/scripts/"), ""),
+    (re.compile(r"/\S*/torch/(\S+\.py):\d+"), r"torch/\1"),
+    (re.compile(r" \|[█▁▂▃▄▅▆▇ ]*\|$"), ""),
+    (re.compile(r"^(\d+ +(?:watch|trace|break|catch).*?\S+) +[\d.]+ [mun]?s +[\d.]+% +\S+ \S+$"), r"\1"),
+    (re.compile(r"^([* ] +\d+ +\d+(?: of \d+)?) +\d+ +pytorch"), r"\1 pytorch"),
+    (re.compile(r"^total  .*"), "total"),
+    (re.compile(r"^Watching takes.*"), "Watching takes"),
+]
+
+
+def plain(line):
+    """A line of gradb's without what no two runs share, one space between the words."""
+    for pattern, instead in LEFT_OUT:
+        line = pattern.sub(instead, line)
+    indent = len(line) - len(line.lstrip())
+    return " " * indent + " ".join(line.split())
+
+
+def same(line, expected):
+    """Whether two plain lines say the same."""
+    if NUMBER.sub("0", line) != NUMBER.sub("0", expected):
+        return False
+    for a, b in zip(NUMBER.findall(line), NUMBER.findall(expected)):
+        whole = re.fullmatch(r"[-+]?\d+", a) and re.fullmatch(r"[-+]?\d+", b)
+        x, y = float(a), float(b)
+        if a != b and (whole or abs(x - y) > CLOSE * max(abs(x), abs(y), 1e-6)):
+            return False
+    return True
+
+
+def read_expected(path, version):
+    """The lines of one version."""
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        mark = re.match(r"([12])\| ?", line)
+        if not mark:
+            lines.append(line)
+        elif mark.group(1) == version:
+            lines.append(line[mark.end():])
+    return lines
+
+
+def merged(old, new):
+    """One file's lines from those of version 1 and of version 2."""
+    text, ones, twos = [], [], []
+
+    def differ():
+        text.extend(["1| " + line for line in ones] + ["2| " + line for line in twos])
+        ones.clear()
+        twos.clear()
+    keys = [[NUMBER.sub("0", line) for line in lines] for lines in (old, new)]
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if tag != "equal":
+            ones.extend(old[a:b])
+            twos.extend(new[c:d])
+            continue
+        for x, y in zip(old[a:b], new[c:d]):
+            if same(x, y):
+                differ()
+                text.append(x)
+            else:
+                ones.append(x)
+                twos.append(y)
+    differ()
+    return "\n".join(text) + "\n"
+
+
+@torches.both
+class Session(torches.Case):
+    """Command files on unmodified scripts."""
+    written = {}
+
+    def output(self, name, *args, program=None):
+        script = str(torches.SCRIPTS / (name + ".py"))
+        done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-x", HERE / (name + ".gdb"), "run",
+                                 "--", *(program or [self.python, script, *args]), env=torches.environment())
+        self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
+        return [plain(line) for line in (done.stdout + done.stderr).splitlines()]
+
+    def check(self, name, *args, program=None):
+        version = torches.version_of(self.python)[0]
+        lines = self.output(name, *args, program=program)
+        path = HERE / (name + ".expected")
+        if WRITE:
+            self.written.setdefault(name, {})[version] = lines
+            if len(self.written[name]) == 2:
+                path.write_text(merged(self.written[name]["1"], self.written[name]["2"]), encoding="utf-8")
+            return
+        expected = read_expected(path, version)
+        wrong = [f"line {i + 1}: {a!r}\nexpected {b!r}" for i, (a, b) in enumerate(zip(lines, expected))
+                 if not same(a, b)]
+        self.assertFalse(wrong, "\n".join(wrong[:3] + ["the whole output:"] + lines))
+        self.assertEqual(len(lines), len(expected), "\n".join(lines))
+
+    def test_mlp(self):
+        self.check("mlp", "--steps", "12")
+
+    def test_cnn(self):
+        self.check("cnn", "--steps", "12")
+
+    def test_gpt(self):
+        self.check("gpt", "--steps", "5")
+
+    def test_gan(self):
+        self.check("gan", "--steps", "6")
+
+    def test_accumulate(self):
+        self.check("accumulate", "--steps", "4")
+
+    def test_workers(self):
+        self.check("workers")
+
+
+@torches.both
+class Identical(torches.Folder):
+    """gradb changes nothing of what is computed."""
+
+    def weights(self, path):
+        """Every tensor's bytes, by an interpreter that only reads."""
+        code = ("import hashlib, sys, torch\n"
+                "for name, t in torch.load(sys.argv[1]).items():\n"
+                "    raw = t.detach().contiguous().numpy().tobytes()\n"
+                "    print(name, t.dtype, tuple(t.shape), hashlib.sha256(raw).hexdigest())\n")
+        done = subprocess.run([self.python, "-c", code, path], capture_output=True, text=True, check=False,
+                              timeout=harness.DEADLINE, env=torches.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def check(self, name, node, steps=50):
+        script = str(torches.SCRIPTS / (name + ".py"))
+        alone, seen = str(self.folder / "alone.pt"), str(self.folder / "seen.pt")
+        args = ["--steps", str(steps), "--save"]
+        done = subprocess.run([self.python, script, *args, alone], capture_output=True, text=True, check=False,
+                              timeout=harness.DEADLINE, env=torches.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.gradb([self.python, script, *args, seen],
+                          "watch TO on all except type:masked_fill", "watch WCL on weights", "step 2", f"tbreak {node}", "continue",
+                          f"print {node}", "next 3", "finish", "finish", "finish", "step 5", "delete", "step 10",
+                          "watch update_ratio_band on weights", "watch 'max > 1e30' on activations", "step 3",
+                          "delete", "continue")
+        self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
+        self.assertRegex(done.stdout, rf"(?m)^Temporary breakpoint 3, step \d+, {node} ")
+        self.assertIn("The training ended.", done.stdout)
+        weights = self.weights(alone)
+        self.assertGreater(len(weights), 3)
+        self.assertEqual(self.weights(seen), weights)
+
+    def test_mlp(self):
+        self.check("mlp", "net/fc2/linear")
+
+    def test_cnn(self):
+        self.check("cnn", "model/stage2/0/conv1/conv2d", steps=30)
+
+    def test_gpt(self):
+        self.check("gpt", "gpt/blocks/1/attn/softmax", steps=30)
+
+    def test_accumulate(self):
+        self.check("accumulate", "model/2/linear_1", steps=30)
+
+
+if __name__ == "__main__":
+    harness.main()

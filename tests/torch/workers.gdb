@@ -1,0 +1,17 @@
+# Data loaded by two processes, two epochs: only the process that trains is seen.
+watch TO on all
+step 1
+info nodes model/*
+break model/1/relu
+continue
+backtrace
+delete 2
+finish
+finish
+finish
+step 6
+print model/2/bias
+info scalars
+info ranks
+delete
+continue
