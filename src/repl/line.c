@@ -4,6 +4,7 @@
 #include "repl/line.h"
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
+#include "repl/tty.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -492,6 +493,9 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
 
     (void)loop;
     (void)events;
+    if (tty_look(STDIN_FILENO) == TTY_NOTHING) {
+        return; /* Ctrl-C took it away: readline would wait for the next key */
+    }
     if (line->at_prompt && line->pasting) {
         read_pasted(line);
     } else if (line->at_prompt) {

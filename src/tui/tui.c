@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "repl/repl.h"
+#include "repl/tty.h"
 #include "tui/guard.h"
 
 #define MAX_QUEUE 100 /* lines typed ahead */
@@ -337,12 +338,14 @@ static void on_key(struct tui *tui, int key)
 static void on_input(struct ev_loop *loop, ev_io *io, int events)
 {
     struct tui *tui = io->data;
-    int waiting = 0;
+    enum tty_input input = tty_look(STDIN_FILENO);
 
     (void)events;
-    if (ioctl(STDIN_FILENO, FIONREAD, &waiting) != 0 || waiting == 0) {
-        tui->ended = true; /* readable, and nothing there: the terminal is gone */
-        ev_io_stop(loop, io);
+    if (input != TTY_BYTES) {
+        if (input == TTY_GONE) {
+            tui->ended = true;
+            ev_io_stop(loop, io);
+        }
         return;
     }
     for (int key = draw_key(tui->draw); key >= 0; key = draw_key(tui->draw)) {
@@ -436,6 +439,9 @@ static void on_answer(struct ev_loop *loop, ev_io *io, int events)
 
     (void)loop;
     (void)events;
+    if (tty_look(STDIN_FILENO) == TTY_NOTHING) {
+        return;
+    }
     if (read(STDIN_FILENO, &c, 1) <= 0) {
         tui->ended = true;
     }
