@@ -415,6 +415,7 @@ class Hangup(Case):
                     for _ in range(2)]
         try:
             first.expect("raining process 2")
+            harness.wait_for("both processes to stand", lambda: self.are_stopped(first))
             first.send("rank all continue &")
             self.wait_session(state="running")
             first.close()
@@ -428,6 +429,12 @@ class Hangup(Case):
             for trainer in trainers:
                 trainer.kill()
                 trainer.wait()
+
+    def are_stopped(self, tty):
+        mark = len(tty.seen)
+        tty.send("info ranks")
+        tty.wait("the ranks", lambda: tty.seen.find(b"charlm", mark) > 0 and tty.seen.endswith(b"(gradb) "))
+        return len(re.findall(rb"stopped", tty.seen[mark:])) >= 2
 
     def port_of(self, tty):
         tty.send("show listen")
