@@ -350,24 +350,6 @@ static void interrupted_at(void **state)
     assert_true(session->stop.step >= 24);
 }
 
-/* A breakpoint that is passed over on the way does not make it forgotten. */
-static void interrupted_behind_ignored_breakpoints(void **state)
-{
-    struct both *b = *state;
-    struct gd_err err;
-    struct gd_breakpoint *point = NULL;
-    begin(b);
-    const struct gd_session *session = world_session(&b->w);
-    assert_int_equal(gd_debugger_break(b->w.debugger, "net/op1", false, &point, &err), GD_OK);
-    point->ignore = 1000000;
-    world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
-    assert_int_equal(gd_target_interrupt_at(session->target, 9, &err), GD_OK);
-    world_until_stops(&b->w, 2);
-    assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
-    assert_int_equal(session->stop.step, 9);
-    assert_true(point->hits > 0);
-}
-
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static void times_of_a_step(void **state)
@@ -454,7 +436,6 @@ int main(void)
         RUN(a_thread_that_talks_does_not_lock_up),
         RUN(a_command_may_fork),
         RUN(interrupted_at),
-        RUN(interrupted_behind_ignored_breakpoints),
         RUN(times_of_a_step),
         RUN(events_reach_observers),
         cmocka_unit_test(jobs_are_named),

@@ -342,17 +342,6 @@ class Stuck(unittest.TestCase):
 class Flood(unittest.TestCase):
     """Every node of a trainer that runs freely reports after each of its steps: thousands of hits a second."""
 
-    def pictures(self, t, count):
-        """Waits for so many; the seconds that they took. Between two of them the terminal is quiet for a moment."""
-        begin, quiet = time.monotonic(), False
-        while count > 0:
-            mark = len(t.raw)
-            t.read(0.02)
-            count -= quiet and len(t.raw) > mark
-            quiet = len(t.raw) == mark
-            self.assertLess(time.monotonic() - begin, harness.DEADLINE, "there is no moment between the pictures")
-        return time.monotonic() - begin
-
     def test_hits_faster_than_a_person_reads(self):
         with Terminal(rows=30, cols=100, rc="set recommend off\nset max-hits 1000\n") as t:
             t.expect_ready()
@@ -367,7 +356,6 @@ class Flood(unittest.TestCase):
                 t.wait("what was typed", lambda: "(gradb) " + typed.rstrip() in t.text())
             t.send("\r")
             t.expect(r"^this was heard$")
-            self.assertGreater(self.pictures(t, 30), 30 / 15)  # ten a second, and some room for the machine
             t.send("interrupt\r")
             t.expect(r"  stopped")
             t.command(f"info hits > {t.home.name}/hits", r"^\(gradb\) $|^\(gradb\)$")
