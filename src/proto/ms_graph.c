@@ -468,10 +468,10 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
                             struct gd_err *err)
 {
     uint32_t count = count_inputs(item);
-    const uint32_t *found = load->inputs + load->next_input;
     struct gd_node_info info;
     int rc = reserve_edges(load, count, err);
     if (!rc && count && gd_graph_node(load->graph, item->node, &info)) {
+        const uint32_t *found = load->inputs + load->next_input; /* none at all: there is no table */
         read_edges(load, item, found, load->edges);
         if (count >= 2 && has_type(&info, "TupleGetItem"))
             give_slot(load, found, load->edges);
