@@ -471,7 +471,8 @@ static int connect_operator(struct gd_ms_graph_load *load, const struct ms_item 
     struct gd_node_info info;
     int rc = reserve_edges(load, count, err);
     if (!rc && count && gd_graph_node(load->graph, item->node, &info)) {
-        const uint32_t *found = load->inputs + load->next_input; /* none at all: there is no table */
+        const uint32_t *found =
+            load->inputs + load->next_input; /* none at all: there is no table */
         read_edges(load, item, found, load->edges);
         if (count >= 2 && has_type(&info, "TupleGetItem"))
             give_slot(load, found, load->edges);
