@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/watchpoint.h"
+#include "proto/clock.h"
 #include "proto/ms_plan.h"
 
 /* Small ones are asked for together. */
@@ -25,13 +25,6 @@ struct request {
     size_t job;
     struct gd_tensor *current; /* while the value of the step before is on its way */
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- jobs ---------------------------------------------------------------------------------- */
 
@@ -319,12 +312,12 @@ static void compute(struct ms_plans *plans, struct ms_job *job, const struct ms_
     const struct ms_recipe *recipe = &work->plan->recipes[item->recipe];
     struct finding found = {.dtype = now->dtype, .shape = &now->shape};
     struct gd_stats stats;
-    uint64_t began = clock_ns();
+    uint64_t began = gd_clock_ns();
     int rc = gd_stats_compute(now, recipe->against_previous ? before : NULL, &recipe->options,
                               &stats, NULL);
     if (!rc && recipe->dead_steps && job->units)
         gd_units_count(job->units, recipe->dead_steps, &stats.units, &stats.dead_units);
-    found.ns = clock_ns() - began;
+    found.ns = gd_clock_ns() - began;
     item->ns += found.ns;
     item->runs++;
     plans->busy += found.ns;
@@ -404,7 +397,7 @@ static void use_failure(struct ms_plans *plans, struct ms_job *job, const struct
 static void finish(struct ms_plans *plans)
 {
     struct gd_ms_target *target = plans->target;
-    uint64_t took = clock_ns() - plans->began;
+    uint64_t took = gd_clock_ns() - plans->began;
     flush(plans, &plans->judged, false);
     flush(plans, &plans->recorded, true);
     plans->active = false;
@@ -594,7 +587,7 @@ bool ms_plan_begin(struct gd_ms_target *target)
     plans->why[0] = '\0';
     plans->next = plans->waiting = 0;
     plans->busy = 0;
-    plans->began = clock_ns();
+    plans->began = gd_clock_ns();
     advance(plans);
     return plans->active;
 }

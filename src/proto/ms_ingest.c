@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/progress.h"
+#include "proto/clock.h"
 #include "proto/ms_graph.h"
 
 #define SLICE 0.02 /* seconds of work in one turn of the loop */
@@ -34,13 +34,6 @@ struct ms_ingest {
     unsigned used; /* functions of this file on the stack */
     bool gone;     /* destroyed meanwhile */
 };
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void free_graph(struct graph *graph)
 {
@@ -144,10 +137,10 @@ static void leave(struct ms_ingest *ingest)
 
 static void work(struct ms_ingest *ingest, double seconds)
 {
-    double end = seconds_now() + seconds;
+    double end = gd_clock_seconds() + seconds;
     do
         step(ingest);
-    while (!ingest->gone && ingest->queue && (seconds < 0 || seconds_now() < end));
+    while (!ingest->gone && ingest->queue && (seconds < 0 || gd_clock_seconds() < end));
 }
 
 static void next_turn(struct ms_ingest *ingest)

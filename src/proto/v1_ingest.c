@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/progress.h"
+#include "proto/clock.h"
 #include "proto/v1_impl.h"
 
 #define FEW   10000 /* edges: taken in at once */
@@ -41,13 +41,6 @@ static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err
     int code = gd_graph_connect(graph, node, edges, count, err);
     free(edges);
     return code;
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 static int connect_some(struct v1_target *t, unsigned nodes, struct gd_err *err)
@@ -141,12 +134,13 @@ static void on_turn(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct v1_target *t = timer->data;
     struct gd_err err = {0};
-    double end = seconds_now() + SLICE;
+    double end = gd_clock_seconds() + SLICE;
     int code = GD_OK;
     (void)loop;
     (void)events;
     t->unwanted = gd_progress_is_stopped(t->graph_progress);
-    while (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count && seconds_now() < end) {
+    while (code == GD_OK && !t->unwanted && t->edges_done < t->edge_count &&
+           gd_clock_seconds() < end) {
         code = connect_some(t, NODES, &err);
     }
     gd_progress_at(t->graph_progress, t->edges_done);

@@ -107,12 +107,9 @@ bool stack_own_frame(const struct stack_places *places, uint32_t *ret)
 
 static bool any_own(const struct stack_places *places)
 {
-    for (uint32_t i = 0; i < places->count; i++) {
-        if (!gd_frame_is_library(&places->frame[places->place[i]])) {
-            return true;
-        }
-    }
-    return false;
+    uint32_t own;
+    return stack_own_frame(places, &own) &&
+           !gd_frame_is_library(&places->frame[places->place[own]]);
 }
 
 struct trace {

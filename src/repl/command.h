@@ -34,7 +34,6 @@ enum command_arg {
     ARG_WATCHPOINT, /* the number of one */
     ARG_HIT,
     ARG_TYPE,
-    ARG_LAYOUT,
     ARG_PANE,
     ARG_AGENT,  /* a command of the training program */
     ARG_WORD,   /* free text: nothing is offered */

@@ -202,7 +202,7 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit)
     return copy ? copy : "";
 }
 
-static void add_where(const struct gd_hit *hit, struct gd_buf *out)
+void hits_add_where(const struct gd_hit *hit, struct gd_buf *out)
 {
     gd_buf_puts(out, hit->node_name);
     if (!hit->is_scalar) {
@@ -227,7 +227,7 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
     bool named = hit->is_scalar && hit->param_count > 0 && !hit->error &&
                  strcmp(hit->param[0].name, hit->node_name) == 0; /* its value says where */
     if (!named) {
-        add_where(hit, out);
+        hits_add_where(hit, out);
     }
     if (hit->error) {
         char why[256];

@@ -47,6 +47,7 @@ const char *hits_noun(const struct gd_hit *hit);
 /* "tensor_overflow (TO)", "max > 3", "watchpoint 2", of a catchpoint "lr": in the arena. */
 const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 /* "Default/x:0", "loss": where, not made safe. */
+void hits_add_where(const struct gd_hit *hit, struct gd_buf *out);
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 
 /* The hit that `hit` selected, else the first of this stop, else the last one. NULL with an error:

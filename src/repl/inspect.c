@@ -358,23 +358,18 @@ struct inspect_state *inspect_state(struct repl *repl)
     return state;
 }
 
-/* The innermost frame of the user's own code, counted among those that have a file. Panes ask for
- * each picture: nothing is allocated. */
+/* The place of the node, counted among the frames that have a file. Panes ask for each picture:
+ * nothing is allocated. */
 static uint32_t own_frame(const struct command_call *call, gd_node_id node)
 {
     uint32_t count = 0, place = 0;
     const struct gd_frame *frame = gd_graph_stack(call->session->graph, node, &count);
+    const struct gd_frame *own = gd_graph_place(call->session->graph, node);
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (frame[i].is_title || frame[i].file[0] == '\0') {
-            continue;
-        }
-        if (!gd_frame_is_library(&frame[i])) {
-            return place;
-        }
-        place++;
+    for (; own != NULL && frame != own; frame++) {
+        place += !frame->is_title && frame->file[0] != '\0';
     }
-    return 0;
+    return place;
 }
 
 uint32_t inspect_frame(struct command_call *call, gd_node_id node)

@@ -236,14 +236,6 @@ static const struct gd_hit *hit_of_row(struct tui *tui, size_t index)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-static void add_where(const struct gd_hit *hit, struct gd_buf *out)
-{
-    gd_buf_puts(out, hit->node_name);
-    if (!hit->is_scalar) {
-        gd_buf_printf(out, ":%u", hit->slot);
-    }
-}
-
 static const char *short_name(struct tui *tui, const struct gd_hit *hit)
 {
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
@@ -311,7 +303,7 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     if (count > 1) {
         gd_buf_printf(&where, "%zu tensors", count);
     } else {
-        add_where(hit, &where);
+        hits_add_where(hit, &where);
     }
     const char *text = gd_buf_text(&found), *name = gd_buf_text(&where);
     int text_cols = tui_text_width(text, strlen(text), tui->utf8);
@@ -369,7 +361,7 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
 
     if (hit != NULL) {
         gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
-        add_where(hit, out);
+        hits_add_where(hit, out);
         gd_buf_putc(out, ' ');
         add_values(tui, hit, true, out);
     }

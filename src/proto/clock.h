@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How long work takes: nanoseconds of a clock that nobody sets. */
+#ifndef GD_PROTO_CLOCK_H
+#define GD_PROTO_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t gd_clock_ns(void);
+
+/* The same in seconds, for what does a slice of its work at each turn of the loop. */
+double gd_clock_seconds(void);
+
+#endif
