@@ -373,7 +373,9 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
     snprintf(a->stop.text, sizeof(a->stop.text), "%s", text ? text : "");
     a->run = (struct agent_run){0};
     a->interrupt = a->stop_pending = a->hold_pending = false;
-    a->interrupt_at = 0;
+    if (at_step_end && a->stop.step >= a->interrupt_at) {
+        a->interrupt_at = 0;
+    }
     a->published = a->node_count;
     a->late_published = a->late_count;
     a->stop_sent = false;
@@ -396,7 +398,7 @@ static void stand_between_steps(struct agent *a)
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
     } else if (a->link != LINK_UP) {
         return;
-    } else if (a->interrupt) {
+    } else if (a->interrupt || (a->interrupt_at && PEEK(a->step) >= a->interrupt_at)) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_INTERRUPT, 0, true, "", 0);
     } else if (a->stop_pending) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_CONNECTED, 0, true, "", 0);
@@ -473,8 +475,6 @@ static void step_end_slow(struct agent *a)
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
     } else if (a->link == LINK_UP && a->run.kind == RUN_FINISH && a->run.phase != 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, 0, true, "", 0);
-    } else if (a->link == LINK_UP && a->interrupt_at && PEEK(a->step) >= a->interrupt_at) {
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_INTERRUPT, 0, true, "", 0);
     } else {
         stand_between_steps(a);
     }
@@ -630,7 +630,8 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
     agent_turn_end(a);
 }
 
-void gradb_stop(gradb *g, const char *why)
+/* node 0: the one that ran last. */
+static void stop_at(gradb *g, gradb_node node, const char *why)
 {
     struct agent *a = agent_of(g);
     if (!a || !PEEK(a->connected) || !agent_usable(a) || !agent_turn_take(a)) {
@@ -638,10 +639,20 @@ void gradb_stop(gradb *g, const char *why)
     }
     if (a->link == LINK_UP) {
         bool inside = PEEK(a->in_step) != 0;
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? PEEK(a->last_node) : 0,
-                    !inside, why, 0);
+        node = node != 0 && node < a->node_count ? node : PEEK(a->last_node);
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? node : 0, !inside, why, 0);
     }
     agent_turn_end(a);
+}
+
+void gradb_stop(gradb *g, const char *why)
+{
+    stop_at(g, 0, why);
+}
+
+void gradb_stop_at(gradb *g, gradb_node node, const char *why)
+{
+    stop_at(g, node, why);
 }
 
 unsigned gradb_wants(const gradb *g, gradb_node id)

@@ -46,15 +46,12 @@ static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
     }
 }
 
-/* The step's number must not be over. */
+/* A stop to come outlives the stops before it: the debugger may let go of those at once. */
 static void on_interrupt(struct agent *a, const Gradb__V1__Interrupt *m)
 {
-    if (a->stopped) {
-        return;
-    }
-    if (m->step > 0) {
-        a->interrupt_at = m->step;
-    } else {
+    if (m->step != 0) {
+        a->interrupt_at = m->step > 0 ? m->step : 0;
+    } else if (!a->stopped) {
         a->interrupt = true;
     }
 }

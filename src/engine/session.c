@@ -327,11 +327,21 @@ static bool resume_silently(struct gd_session *session)
     impl->resuming = true;
     impl->has_deferred = false;
     resumed = gd_target_resume(session->target, &run, NULL) == GD_OK;
-    if (resumed && impl->interrupt_at && !impl->has_deferred) { /* any stop ends what was asked */
-        session->target->ops->interrupt_at(session->target, impl->interrupt_at, NULL);
-    }
     impl->resuming = false;
     return resumed;
+}
+
+/* A stop that is shown ends what was asked, whether the trainer has come to it or not. */
+static void forget_interrupt(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    const struct gd_stop *at = &session->stop;
+
+    if (session->target && impl->interrupt_at &&
+        !(at->at_step_end && at->step >= impl->interrupt_at)) {
+        session->target->ops->interrupt_at(session->target, 0, NULL);
+    }
+    impl->interrupt_at = 0;
 }
 
 static void announce_stop(struct gd_session *session, enum breakpoint_verdict verdict)
@@ -346,7 +356,7 @@ static void announce_stop(struct gd_session *session, enum breakpoint_verdict ve
         session->stop.reason = GD_STOP_INTERRUPT;
     }
     session->interrupt_asked = false;
-    session->impl->interrupt_at = 0;
+    forget_interrupt(session);
     session->stop.sequence++;
     if (node != GD_NO_NODE) {
         session->current = node;

@@ -117,7 +117,7 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
     if (!target->ops->interrupt_at || !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
         return unsupported(target, "be told to stop at the end of a step to come", err);
     }
-    if (step < 1) {
+    if (step < 0) {
         return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
                        (long long)step);
     }
@@ -125,7 +125,7 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
     if (rc) {
         return rc;
     }
-    if (session && session->state == GD_STOPPED) {
+    if (step > 0 && session && session->state == GD_STOPPED) {
         return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
     }
     rc = target->ops->interrupt_at(target, step, err);

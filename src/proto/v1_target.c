@@ -106,7 +106,7 @@ static int interrupt(struct gd_target *base, struct gd_err *err)
 static int interrupt_at(struct gd_target *base, int64_t step, struct gd_err *err)
 {
     Gradb__V1__Interrupt m = GRADB__V1__INTERRUPT__INIT;
-    m.step = step;
+    m.step = step > 0 ? step : -1;
     v1_to to = GRADB__V1__TO_TRAINER__INIT;
     to.msg_case = GRADB__V1__TO_TRAINER__MSG_INTERRUPT;
     to.interrupt = &m;
