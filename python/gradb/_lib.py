@@ -148,6 +148,10 @@ _FUNCTIONS = {
     "gradb_wants_stop": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants_checkpoint": (ctypes.c_bool, [_HANDLE]),
 }
+# Those that came later: an older library does without.
+_ADDED = {
+    "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
+}
 
 
 _NAME = "libgradb.so.1"
@@ -186,6 +190,10 @@ def load():
         except AttributeError as error:
             reasons.append("it is too old: %s" % error)  # which names path and function
             continue
+        for name, (result, arguments) in _ADDED.items():
+            function = getattr(library, name, None)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
         return library
     raise OSError("libgradb cannot be loaded (%s); set GRADB_LIBRARY to its path" % "; ".join(reasons))
 

@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import aten, backward, modules, ops, optim, values
+from . import aten, backward, modules, ops, optim, training, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -52,6 +52,7 @@ class Agent:
         self.timing = Timing(self)
         self.scaler = Scaler(self)
         self.events = Events(self)
+        self.clearing = training.Clearing(self)
         self.steps = Steps(self)
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)

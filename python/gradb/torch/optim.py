@@ -138,6 +138,15 @@ class Optimizers:
         return {id(parameter): id(optimizer) for optimizer in optimizers if optimizer is not None
                 for parameter in _parameters(optimizer)}
 
+    def group_of(self, parameter):
+        """(name of the optimizer that steps it, its parameter group); None when none does."""
+        for name, reference in self._names.items():
+            optimizer = reference()
+            for group in optimizer.param_groups if optimizer is not None else ():
+                if any(held is parameter for held in group["params"]):
+                    return name, group
+        return None
+
     @staticmethod
     def shares(first, second):
         """Whether two optimizers have a parameter in common."""
@@ -173,8 +182,8 @@ class Optimizers:
         node = graph.nodes.get(full)
         if node is None:
             gradient = graph.nodes.get(weight.name + ".grad")
-            inputs = [(gradient.id, 0)] if gradient is not None else []
-            inputs += [(weight.id, 0)] + [(state.id, 0) for state in states]
+            inputs = [(weight.id, 0)]  # what it writes comes first
+            inputs += [(made.id, 0) for made in [gradient] + states if made is not None]
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:

@@ -173,6 +173,8 @@ class Steps:
             self._gave_up()
             if accumulates and not (self._in_closure and self._closures > 1):
                 self.agent.events.backward_begins(tensors, gradients)
+            if accumulates:
+                self.agent.clearing.pass_begins()
         self.agent.timing.turn(timing.BACKWARD)
         self.agent.timing.pass_begins()
         self.enter(_lib.BACKWARD)
@@ -189,6 +191,8 @@ class Steps:
         if not self._begun:
             return
         self.agent.telling.backward_ended()
+        if accumulates:
+            self.agent.clearing.pass_ended()
         self.forward = False
         self.agent.timing.turn(timing.GAP)
         if self._due and not self._by_hand:
@@ -284,6 +288,8 @@ class Steps:
         self.agent.timing.turn(timing.GAP)
         self.forward = False
         is_main = optimizer is self.main()
+        if is_main and self.agent.scaler.stepping is None:
+            self.agent.clearing.stepped(optimizer)
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
         if not is_main or self._by_hand:
             return

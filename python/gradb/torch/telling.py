@@ -10,7 +10,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import backward, modules, ops, stack, values
+from . import backward, modules, ops, stack, training, values
 from .graph import EVALUATION, Graph
 from .guard import guarded
 
@@ -34,6 +34,7 @@ class Telling:
         self._whole = False    # this step is looked at from its beginning
         self._inputs_of = {}   # variable -> nodes of tensors from outside
         self._told_opaque = False
+        self.raised = None     # training.Raised: the last operator that raised
 
     # ---- steps ----
 
@@ -66,17 +67,18 @@ class Telling:
         known = self.graph.holder(parameter)
         if known is not None:
             return known
-        node = self._add_lasting(parameter, name, _lib.WEIGHT if parameter.requires_grad else _lib.PARAMETER,
-                                 "Parameter")
+        is_weight = parameter.requires_grad or parameter.is_floating_point()
+        attrs = () if parameter.requires_grad else (("frozen", "requires_grad was False when it was first seen"),)
+        node = self._add_lasting(parameter, name, _lib.WEIGHT if is_weight else _lib.PARAMETER, "Parameter", attrs)
         if node is not None:
             self._parameters.append((weakref.ref(parameter), node.name))
         return node
 
-    def _add_lasting(self, tensor, name, kind, operator):
+    def _add_lasting(self, tensor, name, kind, operator, attrs=()):
         """A node whose value is one tensor for good; that of a dead tensor of the same name goes over to it."""
         reference = weakref.ref(tensor)
         node = self.graph.add(name, kind, operator=operator, outputs=(values.shape_of(tensor),),
-                              attrs=values.notes((tensor,)))
+                              attrs=(*attrs, *values.notes((tensor,))))
         if node is not None:
             self.graph.produced(tensor, node, 0, lasting=True)
             self.agent.live.lasts(node.id, reference)
@@ -312,15 +314,22 @@ class Telling:
             inputs, _ = self._inputs(node, found)
             if node.id == 0:
                 self._settle(node, (), inputs, stack.frames(3))
+            agent.live.ran_as(node.id, agent.steps.step, ())  # what it made before is not of this step
+            self.raised = training.Raised(node, agent.steps.step, _told(error), operator.name, args, kwargs or {},
+                                          self.graph.producer)
             self.flush()
-            self._stop(error, "%s raised %s" % (node.name, _told(error)))
+            self._stop(error, "%s raised %s" % (node.name, _told(error)), node)
 
-    def _stop(self, error, text):
+    def _stop(self, error, text, node=None):
         try:
             setattr(error, _OWN_WORD, True)
         except AttributeError:  # it has no room for a word of ours: told again by the next one that sees it
             pass
-        self.agent.timing.apart(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
+        stop_at = getattr(self.agent.library, "gradb_stop_at", None)
+        if stop_at is not None and node is not None:
+            self.agent.timing.apart(stop_at, self.agent.handle, node.id, _lib.text(text))
+        else:
+            self.agent.timing.apart(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
 
     # ---- modules whose inside cannot be seen ----
 

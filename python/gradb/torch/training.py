@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""What of the training only its own process knows, for `why`: who trains a parameter, whether anybody sets the
+gradients back, and what an operator that raised was given.
+
+    agent training [NODE]
+"""
+import weakref
+
+import torch
+
+from .. import _lib
+from . import commands
+from .guard import guarded
+
+_BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
+
+
+class Clearing:
+    """Watches one parameter's gradient, whether somebody sets it back between two steps of the main optimizer.
+
+    A gradient that is set back is another tensor, or was written to: its version says so. Only where neither is
+    the case its value is looked at (a program may write behind autograd's back). since: the first step whose
+    gradients lie on top of those of the step before; 0 while there is none. name: the parameter's."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.since = 0
+        self.name = ""
+        self._parameter = None  # weak reference
+        self._seen = None       # (identity, version) of its gradient as it was left
+        self._cleared = True
+        self._added = False     # a pass has added to it since the optimizer stepped
+        self._believed = 0
+
+    def _gradient(self):
+        parameter = self._parameter() if self._parameter is not None else None
+        return parameter.grad if parameter is not None else None
+
+    @guarded
+    def pass_begins(self):
+        """An outermost backward pass into the parameters begins."""
+        if self._cleared or self.since or self._believed >= _BELIEVED:
+            return
+        gradient = self._gradient()
+        if gradient is None or _state(gradient) != self._seen:
+            self._cleared = True
+        elif not self._added and self._is_zero(gradient):
+            self._cleared = True
+            self._believed += 1
+
+    def _is_zero(self, gradient):
+        with self.agent.unseen(), torch.no_grad():
+            return gradient.layout != torch.strided or not bool(gradient.count_nonzero())
+
+    @guarded
+    def pass_ended(self):
+        """It is over."""
+        if self._cleared or self.since:
+            return
+        gradient = self._gradient()
+        state = _state(gradient) if gradient is not None else None
+        self._added = self._added or (state is not None and state != self._seen)
+        self._seen = state
+
+    @guarded
+    def stepped(self, optimizer):
+        """The main optimizer has stepped."""
+        if self.since:
+            return
+        if self._added and not self._cleared:
+            self.since = self.agent.steps.step
+            self._tell()
+            return
+        parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
+                          if parameter.grad is not None), None)
+        self._cleared = parameter is None
+        self._added = False
+        if parameter is not None:
+            self._parameter = weakref.ref(parameter)
+            self._seen = _state(parameter.grad)
+            weight = self.agent.telling.graph.holder(parameter)
+            self.name = weight.name if weight is not None else ""
+
+    def _tell(self):
+        if self.agent.connected():
+            self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
+                "nobody sets the gradients back: those of step %d lie on top of those of the step before%s. Is "
+                "zero_grad() called?" % (self.since, " (%s.grad)" % self.name if self.name else "")), 0)
+
+
+def _state(gradient):
+    try:
+        return id(gradient), gradient._version
+    except RuntimeError:  # made in inference mode
+        return id(gradient), 0
+
+
+# ---- what an operator that raised was given ----
+
+_CLASSES = frozenset(("cross_entropy", "nll_loss", "nll_loss_nd", "cross_entropy_loss"))
+
+
+def bad_index(name, args, kwargs):
+    """Of an operator that picks by numbers: (tensor of the numbers, place of the first that is out of range, the
+    number, how many there are to pick from). None when all are in range, or when it is no such operator."""
+    found = _indices(name, args, kwargs)
+    if found is None:
+        return None
+    numbers, count, left_out = found
+    if not _is_plain(numbers) or numbers.is_floating_point() or numbers.dtype == torch.bool:
+        return None
+    with torch.no_grad():
+        bad = (numbers < 0) | (numbers >= count)
+        if left_out is not None:
+            bad &= numbers != left_out
+        places = bad.nonzero()
+        if len(places) == 0:
+            return None
+        place = [int(axis) for axis in places[0]]
+        return numbers, place, int(numbers[tuple(place)]), count
+
+
+def _indices(name, args, kwargs):
+    """(the numbers, how many there are to pick from, a number that stands for none)."""
+    def given(position, key):
+        return args[position] if len(args) > position else kwargs.get(key)
+
+    if name in _CLASSES:
+        scores, numbers = given(0, "input"), given(1, "target")
+        if _is_plain(scores) and scores.dim() > 0 and isinstance(numbers, torch.Tensor):
+            return numbers, scores.shape[1 if scores.dim() > 1 else 0], kwargs.get("ignore_index", -100)
+    elif name == "embedding":
+        numbers, table = given(0, "input"), given(1, "weight")
+        if _is_plain(table) and table.dim() > 0 and isinstance(numbers, torch.Tensor):
+            return numbers, table.shape[0], None
+    elif name in ("gather", "index_select"):
+        source, axis, numbers = given(0, "input"), given(1, "dim"), given(2, "index")
+        if _is_plain(source) and isinstance(axis, int) and source.dim() > 0 and isinstance(numbers, torch.Tensor):
+            return numbers, source.shape[axis], None
+    return None
+
+
+def _is_plain(tensor):
+    return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type == "cpu"
+
+
+class Raised:
+    """What the last operator that raised was given. node: its graph.Node, step: when."""
+    __slots__ = ("node", "step", "error", "numbers", "place", "number", "count")
+
+    def __init__(self, node, step, error, name, args, kwargs, producer):
+        self.node = node
+        self.step = step
+        self.error = error
+        self.numbers = self.number = self.count = None
+        self.place = []
+        found = bad_index(name, args, kwargs)
+        if found is not None:
+            tensor, self.place, self.number, self.count = found
+            origin = producer(tensor)
+            self.numbers = origin[2].name if origin is not None and origin[2] is not None else None
+
+    def record(self):
+        """For the debugger."""
+        found = {"node": self.node.name, "error": self.error}
+        if self.number is not None:
+            found.update(numbers=self.numbers, place=self.place, number=self.number, count=self.count)
+        return found
+
+
+# ---- the command ----
+
+def _parameter_of(agent, node):
+    """The parameter that a node is, or whose gradient or update it is; None when it is of none."""
+    leaf = agent.live.leaf(node.id)
+    if leaf is not None:
+        return leaf
+    parts = node.name.split("/", 2)
+    name = parts[2] if parts[0] == "optimizer" and len(parts) == 3 else node.name
+    weight = agent.telling.graph.nodes.get(name)
+    if weight is None or not agent.live.is_lasting(weight.id):
+        return None
+    try:
+        tensor, _ = agent.live.find(weight.id, 0)
+    except Exception as error:  # it is gone
+        raise commands.CommandError(str(error)) from None
+    return tensor if isinstance(tensor, torch.nn.Parameter) or tensor.requires_grad else None
+
+
+def _parameter_record(agent, parameter):
+    weight = agent.telling.graph.holder(parameter)
+    held = agent.optimizers.group_of(parameter)
+    record = {"parameter": weight.name if weight is not None else None, "frozen": not parameter.requires_grad,
+              "gradient": parameter.grad is not None}
+    if held is not None:
+        name, group = held
+        rate = group.get("lr")
+        record["optimizer"] = name
+        if isinstance(rate, (int, float)):
+            record["lr"] = float(rate)
+    record["optimizers"] = len(agent.optimizers.names())
+    return record
+
+
+def _training(agent, args, node):
+    if node is None and args.strip():
+        node, _ = commands.node_of(agent, args)
+    reply = {}
+    clearing = agent.clearing
+    if clearing.since:
+        reply["not set back"] = {"since": clearing.since, "parameter": clearing.name}
+    raised = agent.telling.raised
+    if raised is not None and raised.step == agent.steps.step:
+        reply["raised"] = raised.record()
+    parameter = _parameter_of(agent, node) if node is not None else None
+    if parameter is not None:
+        reply["trained"] = _parameter_record(agent, parameter)
+    return reply
+
+
+commands.register("training", _training, "who trains a parameter; whether gradients are set back; what raised",
+                  "[NODE]")
