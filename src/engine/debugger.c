@@ -53,6 +53,7 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
     }
     breakpoints_free(debugger);
     gd_watchpoints_free(debugger);
+    ranks_free(debugger);
     free(debugger->sessions);
     free(debugger->impl->observers);
     free(debugger->impl);

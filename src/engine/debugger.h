@@ -24,6 +24,7 @@ enum gd_event_type {
     GD_EV_LOST,
     GD_EV_SELECTED,    /* another session became current */
     GD_EV_BREAKPOINTS, /* the list changed; session is NULL */
+    GD_EV_RANKS,       /* the ranks of the session's job stand: engine/ranks.h */
     GD_EV_EVENT,       /* note: something worth knowing happened in the training */
 };
 struct gd_note {

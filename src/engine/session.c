@@ -149,6 +149,7 @@ static int create(struct gd_debugger *debugger, struct gd_target *target,
     }
     session->target = target;
     target->session = session;
+    ranks_join(session);
     *ret = session;
     return GD_OK;
 }
@@ -228,7 +229,7 @@ void gd_session_on_running(struct gd_session *session)
     }
     session->impl->since = now;
     session->state = GD_RUNNING;
-    if (!session->impl->resuming) {
+    if (!session->impl->resuming && !session->impl->rank.quiet) {
         session->timing.last_run = 0;
         session->timing.last_run_steps = 0;
         emit(session, GD_EV_RUNNING, NULL, NULL);
@@ -344,10 +345,9 @@ static void forget_interrupt(struct gd_session *session)
     impl->interrupt_at = 0;
 }
 
-static void announce_stop(struct gd_session *session, enum breakpoint_verdict verdict)
+/* Counts the stop, and says why it is one. */
+static void count_stop(struct gd_session *session, enum breakpoint_verdict verdict)
 {
-    gd_node_id node = session->stop.node;
-
     if (verdict == BREAKPOINT_STOP && session->stop.reason == GD_STOP_NODE) {
         session->stop.reason = GD_STOP_BREAKPOINT;
     }
@@ -358,6 +358,12 @@ static void announce_stop(struct gd_session *session, enum breakpoint_verdict ve
     session->interrupt_asked = false;
     forget_interrupt(session);
     session->stop.sequence++;
+}
+
+void session_announce(struct gd_session *session, enum breakpoint_verdict verdict)
+{
+    gd_node_id node = session->stop.node;
+
     if (node != GD_NO_NODE) {
         session->current = node;
     }
@@ -400,7 +406,12 @@ void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *sto
             continue;
         }
         if (!has_ended(session)) { /* the trainer may have been lost when it was to go on */
-            announce_stop(session, verdict);
+            bool asked = session->interrupt_asked;
+
+            count_stop(session, verdict);
+            if (!ranks_take_stop(session, verdict, asked)) {
+                session_announce(session, verdict);
+            }
         }
         return;
     }

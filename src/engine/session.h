@@ -48,6 +48,7 @@ struct gd_stop {
     char node_name[512]; /* its name, also when the graph lacks it; "" when none */
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
     char text[160];      /* the trainer's own words for GD_STOP_PROGRAM, else "" */
+    bool together;       /* stands because the ranks of its job do, and is not the selected one */
     uint64_t sequence;   /* counts stops of this session from 1 */
 };
 

@@ -377,6 +377,7 @@ static void end(struct gd_session *session, enum gd_state state, const char *why
     event.type = state == GD_LOST ? GD_EV_LOST : GD_EV_FINISHED;
     event.text = session->end_text;
     gd_debugger_emit(session->debugger, &event);
+    ranks_on_end(session);
 }
 
 void gd_session_on_finished(struct gd_session *session, const char *why)

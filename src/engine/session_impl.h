@@ -8,6 +8,7 @@
 
 #include "engine/debugger.h"
 
+struct gd_ranks;        /* engine/ranks.h */
 struct session_request; /* a fetch or statistics request that waits for the target */
 
 struct session_site { /* a node that a breakpoint covers; sorted by node, then number */
@@ -15,8 +16,18 @@ struct session_site { /* a node that a breakpoint covers; sorted by node, then n
     int number;
 };
 
+struct session_rank { /* what ranks.c keeps of a session; ranks NULL: it is alone in its job */
+    struct gd_ranks *ranks;
+    int verdict; /* enum breakpoint_verdict of a stop that is not told yet */
+    bool owes;   /* it was moved, or stopped, since the last settling: its stop is to be told */
+    bool cause;  /* it stopped by itself: its run is not over for the others' sake */
+    bool solo;   /* it was moved alone: the others have no part in its next stop */
+    bool quiet;  /* it goes on from one boundary to the next: nobody hears of it */
+};
+
 struct gd_session_impl {
     struct session_request *requests;
+    struct session_rank rank;
     double since; /* when the present state began, by the debugger's clock */
     /* the run that was asked for last, to go on with it after an ignored breakpoint */
     struct gd_run run;
@@ -51,6 +62,7 @@ struct gd_debugger_impl {
     struct debugger_observer *observers;
     size_t observer_count;
     struct gd_target *dead;
+    struct gd_ranks *ranks; /* engine/ranks.h: all jobs that were */
     struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */
     int next_session;
 };
@@ -82,6 +94,16 @@ enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
+
+/* Tells the observers that it stands, after its sequence was counted. */
+void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
+
+/* ranks.c. Of a new session; of one that stopped, after an interrupt that was asked of it alone
+ * or not (true: its stop is told later, by ranks.c); of one that is over; at the end. */
+void ranks_join(struct gd_session *session);
+bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked);
+void ranks_on_end(struct gd_session *session);
+void ranks_free(struct gd_debugger *debugger);
 
 /* A named number came: it goes to the history, when there is one. */
 void session_history_scalar(struct gd_session *session, const char *name, double value,

@@ -22,6 +22,7 @@ void gd_settings_init(struct gd_settings *settings)
     settings->shared_memory = true;
     settings->on_loss = GD_ON_LOSS_CONTINUE;
     settings->stop_on_hit = true;
+    settings->rank_locking = GD_LOCKING_STEP;
     settings->recommend = GD_RECOMMEND_ASK;
     settings->altscreen = true;
     settings->history_bytes = 64 * MIB;

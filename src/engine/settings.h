@@ -29,6 +29,12 @@ enum gd_recommend {
     GD_RECOMMEND_ON,  /* they are set without a question */
 };
 
+enum gd_rank_locking {
+    GD_LOCKING_OFF,  /* every run command moves all ranks of a job */
+    GD_LOCKING_STEP, /* next moves the selected one alone, all others move all */
+    GD_LOCKING_ON,   /* the selected one alone is moved */
+};
+
 struct gd_settings {
     /* limits, bytes unless said otherwise */
     uint64_t max_message;      /* one gRPC message; default 64 MiB */
@@ -45,6 +51,7 @@ struct gd_settings {
     bool stop_on_hit;             /* a watchpoint that fires ends the run; default on */
     int evaluate;                 /* enum gd_evaluate: who evaluates watchpoints; default auto */
     int watch_when;               /* enum gd_watch_when: when, unless a watchpoint says so */
+    int rank_locking;             /* enum gd_rank_locking; default step */
     int recommend;                /* enum gd_recommend: at the first stop; default ask */
     uint64_t history_bytes; /* of the ring of statistics of a session; 0 none; default 64 MiB */
     char history_file[256]; /* where it lies; "" in the user's state directory */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint,
- * rank. How a training process comes to us is in cmd_start.c. */
+/* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint. How a training process comes to us is in cmd_start.c. */
+#include "engine/ranks.h"
 #include "engine/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/launch.h"
@@ -26,9 +26,19 @@ void repl_state_record(struct command_call *call)
 
 #define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */
 
+/* Of the session, or of all ranks of its job. */
 static bool initial_is_done(void *ctx)
 {
-    return !gd_watch_is_busy(ctx);
+    const struct gd_session *session = ctx;
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+
+    for (int rank = 0; ranks != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        if (member != NULL && gd_session_is_live(member) && gd_watch_is_busy(member)) {
+            return false;
+        }
+    }
+    return !gd_watch_is_busy(session);
 }
 
 static int resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
@@ -38,12 +48,18 @@ static int resume(struct command_call *call, const struct gd_run *run, struct gd
     }
     int number = call->session->number;
     uint64_t before = call->session->stop.sequence;
-    int rc = gd_target_resume(call->session->target, run, err);
+    const struct gd_ranks *ranks = gd_ranks_move_together(call->session, run->kind)
+                                       ? gd_ranks_of(call->session)
+                                       : NULL;
+    uint64_t settled = ranks != NULL ? gd_ranks_settled(ranks) : 0;
+    int rc = gd_ranks_resume(call->session, run, err);
 
     if (rc == GD_OK) {
-        rc = repl_wait_stop(call, before, err);
+        rc = ranks != NULL ? repl_wait_ranks(call, settled, err)
+                           : repl_wait_stop(call, before, err);
     }
-    call->session = gd_debugger_session(call->debugger, number);
+    call->session = ranks != NULL ? call->debugger->current
+                                  : gd_debugger_session(call->debugger, number);
     if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
         repl_state_record(call);
     }
@@ -232,82 +248,6 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
     return rc;
 }
 
-/* ---- several processes ---- */
-
-static void print_session(struct command_call *call, const struct gd_session *session)
-{
-    out_printf(call->out, "[Training process %d, rank %d of %d, %s]\n", session->number,
-               session->peer.rank, session->peer.world_size, gd_state_name(session->state));
-}
-
-/* `rank all CMD`: the command once for each process that is there. */
-static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
-{
-    int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
-    int numbers[1024];
-    int count = 0;
-    int rc = GD_OK;
-
-    if (*line == '\0') {
-        return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
-    }
-    for (size_t i = 0; i < call->debugger->session_count && count < 1024; i++) {
-        if (gd_session_is_live(call->debugger->sessions[i])) {
-            numbers[count++] = call->debugger->sessions[i]->number;
-        }
-    }
-    for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
-        struct gd_session *session = gd_debugger_session(call->debugger, numbers[i]);
-        if (session == NULL || gd_debugger_select(call->debugger, numbers[i], NULL) != GD_OK) {
-            continue;
-        }
-        print_session(call, session);
-        out_flush(call->out);
-        if (out_is_json(call->out)) { /* the lines that follow are this process's */
-            cJSON *record = cJSON_CreateObject();
-            cJSON_AddNumberToObject(record, "session", session->number);
-            cJSON_AddNumberToObject(record, "rank", session->peer.rank);
-            repl_write_json(call->repl, NULL, "rank", record);
-        }
-        rc = repl_run_line(call->repl, line, LINE_SCRIPT);
-    }
-    gd_debugger_select(call->debugger, before, NULL);
-    if (rc != GD_OK && err != NULL) {
-        *err = (struct gd_err){.code = rc}; /* the line has reported it */
-    }
-    return rc;
-}
-
-static int run_rank(struct command_call *call, struct gd_err *err)
-{
-    int64_t number = 0;
-    const char *line = call->line;
-
-    if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
-        line += 5 + strspn(line + 5, " \t"); /* gdb's `thread apply all` */
-    }
-    if (strncmp(line, "all", 3) == 0 && (line[3] == ' ' || line[3] == '\0')) {
-        return rank_all(call, line + 3 + strspn(line + 3, " \t"), err);
-    }
-    if (*line != '\0') {
-        int rc = arg_count(line, 1, INT32_MAX, &number, err);
-        if (rc == GD_OK) {
-            rc = gd_debugger_select(call->debugger, (int)number, err);
-        }
-        if (rc != GD_OK) {
-            return rc;
-        }
-    }
-    struct gd_session *session = NULL;
-    int rc = gd_debugger_need_session(call->debugger, &session, err);
-    if (rc == GD_OK) {
-        print_session(call, session);
-        call->session = session;
-        repl_state_record(call);
-    }
-    return rc;
-}
-
 const struct command cmd_run_table[] = {
     {.name = "continue",
      .aliases = "c cont fg",
@@ -392,17 +332,5 @@ const struct command cmd_run_table[] = {
      .help = "How and where it saves is the trainer's own affair.",
      .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
      .run = run_checkpoint},
-    {.name = "rank",
-     .aliases = "thread session",
-     .group = "running",
-     .usage = "rank [N | all COMMAND]",
-     .summary = "Choose one of several training processes, or run a command for each",
-     .help = "N is the number that \"info ranks\" shows first.\n"
-             "Examples:\n"
-             "  rank 2\n"
-             "  rank all print loss",
-     .args = {ARG_RANK, ARG_COMMAND},
-     .flags = CMD_RAW,
-     .run = run_rank},
     {.name = NULL},
 };

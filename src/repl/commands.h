@@ -15,6 +15,7 @@ extern const struct command cmd_settings_table[];
 extern const struct command cmd_shell_table[];
 extern const struct command cmd_start_table[];
 extern const struct command cmd_support_table[];
+extern const struct command cmd_ranks_table[];     /* rank, session */
 extern const struct command cmd_watch_table[];     /* watch, trace, edit, condition, exclude, ... */
 extern const struct command cmd_hits_table[];      /* hit, next-hit, previous-hit */
 extern const struct command cmd_advice_table[];    /* advice */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What happens by itself, as text or as JSON events. */
+#include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/repl_impl.h"
 #include "repl/srcfile.h"
@@ -85,6 +86,31 @@ static cJSON *connected_json(const struct gd_session *session)
     return object;
 }
 
+/* Who stands and who does not. */
+static cJSON *ranks_json(const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    cJSON *object = cJSON_CreateObject();
+    cJSON *standing, *running;
+    struct gd_buf text = GD_BUF_INIT(1 << 20);
+
+    cJSON_AddStringToObject(object, "job", session->peer.job);
+    cJSON_AddNumberToObject(object, "world_size", gd_ranks_world_size(ranks));
+    standing = cJSON_AddArrayToObject(object, "standing");
+    running = cJSON_AddArrayToObject(object, "running");
+    for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        if (member != NULL && gd_session_is_live(member)) {
+            cJSON_AddItemToArray(member->state == GD_STOPPED ? standing : running,
+                                 cJSON_CreateNumber(rank));
+        }
+    }
+    gd_ranks_text(ranks, &text);
+    cJSON_AddStringToObject(object, "text", gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return object;
+}
+
 static void event_json(struct repl *repl, const struct gd_event *event)
 {
     cJSON *object = cJSON_CreateObject();
@@ -96,6 +122,10 @@ static void event_json(struct repl *repl, const struct gd_event *event)
         repl_write_json(repl, NULL, "connected", connected_json(event->session));
         return;
     case GD_EV_RUNNING: repl_write_json(repl, NULL, "running", object); return;
+    case GD_EV_RANKS:
+        cJSON_Delete(object);
+        repl_write_json(repl, NULL, "ranks_stopped", ranks_json(event->session));
+        return;
     case GD_EV_HIT:
         cJSON_Delete(object);
         repl_write_json(repl, NULL, "hit", repl_hit_json(event->session, event->hit, true));
@@ -119,7 +149,7 @@ static void event_json(struct repl *repl, const struct gd_event *event)
 
 /* ---- text ---- */
 
-/* "[2] " when there are several processes to tell apart. */
+/* "[rank 2] " of a job, "[2] " when there are several processes to tell apart. */
 static void add_prefix(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
     int live = 0;
@@ -127,7 +157,9 @@ static void add_prefix(struct repl *repl, const struct gd_session *session, stru
     for (size_t i = 0; i < repl->debugger->session_count; i++) {
         live += gd_session_is_live(repl->debugger->sessions[i]) ? 1 : 0;
     }
-    if (session != NULL && live > 1) {
+    if (session != NULL && gd_ranks_of(session) != NULL) {
+        gd_buf_printf(out, "[rank %d] ", session->peer.rank);
+    } else if (session != NULL && live > 1) {
         gd_buf_printf(out, "[%d] ", session->number);
     }
 }
@@ -342,6 +374,9 @@ void repl_report_stop(struct repl *repl, struct gd_session *session)
         repl_write_json(repl, NULL, "stopped", object);
         return;
     }
+    if (session->stop.together) {
+        return; /* told with the others of its job */
+    }
     gd_arena_init(&arena, 1 << 20);
     add_report(repl, session, &arena, &text);
     repl_write_text(repl, gd_buf_text(&text), text.len, false);
@@ -389,6 +424,7 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         repl_hit_event(repl, event->session, event->hit, gd_buf_text(&text));
         gd_buf_clear(&text);
         break;
+    case GD_EV_RANKS: gd_ranks_text(gd_ranks_of(event->session), &text); break;
     case GD_EV_FINISHED:
     case GD_EV_LOST: {
         const char *why = event->session->end_text;
@@ -419,6 +455,10 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (event->type == GD_EV_HIT && !event->hit->error && !event->hit->traced &&
         repl->exit_status == 0) {
         repl->exit_status = 4; /* also when the settings keep it from stopping the run */
+    }
+    if (event->session != NULL && gd_ranks_of(event->session) != NULL &&
+        !ev_is_active(&repl->ranks_timer)) {
+        ev_timer_again(repl->loop, &repl->ranks_timer);
     }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
     if (repl->ending || (repl->muted && over && !repl->options.json)) {

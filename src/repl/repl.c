@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The object, and how a line becomes a command's call. */
+#include "engine/ranks.h"
 #include "repl/launch.h"
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
@@ -48,6 +49,19 @@ static void default_pump(void *ctx, double max_seconds)
     ev_timer_stop(repl->loop, &timer);
 }
 
+#define RANKS_TICK 0.1 /* seconds */
+
+static void on_ranks_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct repl *repl = timer->data;
+
+    (void)events;
+    gd_ranks_tick(repl->debugger);
+    if (!gd_ranks_need_tick(repl->debugger)) {
+        ev_timer_stop(loop, timer);
+    }
+}
+
 static void on_follow_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
@@ -65,6 +79,8 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     repl->loop = loop;
     repl->debugger = debugger;
     repl->options = *options;
+    ev_timer_init(&repl->ranks_timer, on_ranks_timer, RANKS_TICK, RANKS_TICK);
+    repl->ranks_timer.data = repl;
     ev_timer_init(&repl->follow_timer, on_follow_timer, 0., 0.);
     repl->follow_timer.data = repl;
     if (debugger->pump == NULL) {
@@ -89,6 +105,7 @@ void repl_destroy(struct repl *repl)
         return;
     }
     gd_debugger_unobserve(repl->debugger, repl_on_event, repl);
+    ev_timer_stop(repl->loop, &repl->ranks_timer);
     ev_timer_stop(repl->loop, &repl->follow_timer);
     if (repl->debugger->pump_ctx == repl) {
         repl->debugger->pump = NULL;

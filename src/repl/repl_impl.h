@@ -134,6 +134,7 @@ struct repl {
     int offers_session;
     uint64_t offers_generation;
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
+    ev_timer ranks_timer; /* gd_ranks_tick, while ranks of a job run */
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 
     /* the front end's input is not read while the loop runs inside a command */
@@ -233,6 +234,9 @@ double repl_now(struct repl *repl);
  * does what hangs on it. In the background or inside a stop's body it returns at once. GD_EINTR in
  * batch, GD_ELOST (reported already: no text). */
 int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err);
+/* The same after gd_ranks_resume, for all ranks of the job: until a run is settled that was not yet
+ * when there were `settled`. */
+int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *err);
 void repl_note_stop(struct repl *repl, struct gd_session *session); /* at the event */
 bool repl_stop_is_silent(struct repl *repl);
 /* Displays and bodies of a stop that nobody waited for. */

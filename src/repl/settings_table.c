@@ -83,6 +83,8 @@ const struct setting settings_table[] = {
      "elements", "Tensors with more elements are shortened with \"...\""},
     {"print width", NULL, SETTING_INT, AT(print_width), 20, 100000, NULL, "columns",
      "Columns that printed values may take"},
+    {"rank-locking", "scheduler-locking", SETTING_CHOICE, AT(rank_locking), 0, 0, "off step on", "",
+     "Which ranks of a job go on: all (off), all but for next (step), the selected one alone (on)"},
     {"recommend", NULL, SETTING_CHOICE, AT(recommend), 0, 0, "off ask on", "",
      "The recommended watchpoints at the first stop, at a terminal: nothing, a question whether to "
      "set them, or set at once (on)"},

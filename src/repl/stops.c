@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
 #include "engine/progress.h"
+#include "engine/ranks.h"
 #include "engine/watchpoint.h"
 #include "repl/repl_impl.h"
 
@@ -23,7 +24,7 @@ bool repl_interrupt(struct repl *repl)
     }
     /* Commands come from a pipe: there is no line to clear, the trainer is meant. */
     if (session != NULL && session->state == GD_RUNNING) {
-        gd_target_interrupt(session->target, NULL);
+        gd_ranks_interrupt(repl->debugger->current, NULL);
     }
     return true;
 }
@@ -44,6 +45,9 @@ static void add_number(struct repl *repl, int number)
 
 void repl_note_stop(struct repl *repl, struct gd_session *session)
 {
+    if (session->stop.together) {
+        return; /* another rank is why it stands */
+    }
     repl->stop_session = session->number;
     repl->stop_number_count = 0;
     for (const struct gd_breakpoint *b = repl->debugger->breakpoints; b != NULL; b = b->next) {
@@ -194,6 +198,8 @@ struct stop_wait {
     struct gd_debugger *debugger;
     int number; /* not the session itself: one that is over may be forgotten meanwhile */
     uint64_t before;
+    const struct gd_ranks *ranks; /* NULL: the session alone is waited for */
+    uint64_t settled;
     bool interrupted; /* the trainer was asked to stop */
 };
 
@@ -207,6 +213,9 @@ static bool stop_done(void *ctx)
     const struct stop_wait *wait = ctx;
     const struct gd_session *session = waited_for(wait);
 
+    if (wait->ranks != NULL) {
+        return gd_ranks_settled(wait->ranks) != wait->settled || gd_ranks_live(wait->ranks) == 0;
+    }
     return session == NULL || session->state == GD_LOST || session->state == GD_FINISHED ||
            (session->state == GD_STOPPED && session->stop.sequence != wait->before);
 }
@@ -229,7 +238,7 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
     if (!again) { /* it runs, so it lives */
         call->session = gd_debugger_session(repl->debugger, wait->number);
         rc = call->session != NULL && gd_session_is_live(call->session)
-                 ? gd_target_interrupt(call->session->target, &why)
+                 ? gd_ranks_interrupt(call->session, &why)
                  : GD_OK;
     }
     if (!again && rc == GD_OK) {
@@ -267,11 +276,22 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
     }
 }
 
-int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
+/* Another rank than the one that was asked may be where the job stands, and a body may have moved
+ * one alone. */
+static void wait_on(struct stop_wait *wait, const struct gd_session *session, uint64_t settled)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+
+    wait->number = session->number;
+    wait->before = session->stop.sequence;
+    wait->ranks = ranks != NULL && gd_ranks_are_busy(ranks) ? ranks : NULL;
+    wait->settled = settled;
+    wait->interrupted = false;
+}
+
+static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
-    struct stop_wait wait = {
-        .debugger = repl->debugger, .number = call->session->number, .before = before};
 
     if (repl->in_stop_body) {
         repl->resumed = true; /* who runs the body waits */
@@ -286,17 +306,38 @@ int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *er
         if (rc != GD_OK) {
             return rc < 0 ? rc : GD_OK;
         }
-        const struct gd_session *session = waited_for(&wait);
+        const struct gd_session *session =
+            wait.ranks != NULL ? repl->debugger->current : waited_for(&wait);
         if (session == NULL || session->state == GD_LOST) {
             if (err != NULL) {
                 *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
             }
             return GD_ELOST;
         }
-        wait.before = session->stop.sequence;
-        wait.interrupted = false;
+        uint64_t sequence = session->stop.sequence;
+        uint64_t settled = wait.ranks != NULL ? gd_ranks_settled(wait.ranks) : 0;
         if (session->state != GD_STOPPED || !follow(repl, true)) {
             return GD_OK;
         }
+        if (repl->debugger->current != NULL) {
+            wait_on(&wait, repl->debugger->current, settled);
+            wait.before = sequence;
+        }
     }
+}
+
+int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
+{
+    struct stop_wait wait = {
+        .debugger = call->debugger, .number = call->session->number, .before = before};
+    return wait_stop(call, wait, err);
+}
+
+int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *err)
+{
+    struct stop_wait wait = {.debugger = call->debugger,
+                             .number = call->session->number,
+                             .ranks = gd_ranks_of(call->session),
+                             .settled = settled};
+    return wait_stop(call, wait, err);
 }

@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ranks_impl.h"
+#include "engine/watchpoint.h"
+
+#define PATIENCE 1.0 /* seconds that those that run have when one stands by itself */
+#define NUDGE    0.5 /* before those that stand make room for one that does not come; doubles */
+#define NO_STEP  INT64_C(1) /* "the end of the step that runs", for interrupt_at */
+
+/* ---- who belongs to it --------------------------------------------------------------------- */
+
+struct gd_ranks *gd_ranks_of(const struct gd_session *session)
+{
+    return session->impl ? session->impl->rank.ranks : NULL;
+}
+
+int gd_ranks_world_size(const struct gd_ranks *ranks)
+{
+    return ranks->world_size;
+}
+
+uint64_t gd_ranks_settled(const struct gd_ranks *ranks)
+{
+    return ranks->settled;
+}
+
+bool gd_ranks_are_busy(const struct gd_ranks *ranks)
+{
+    return ranks->phase != RANKS_IDLE;
+}
+
+bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session)
+{
+    return gd_ranks_of(session) == ranks && gd_session_is_live(session);
+}
+
+struct gd_session *gd_ranks_member(const struct gd_ranks *ranks, int rank)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+    struct gd_session *found = NULL;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        if (gd_ranks_of(session) == ranks && session->peer.rank == rank &&
+            (!found || gd_session_is_live(session) || !gd_session_is_live(found))) {
+            found = session;
+        }
+    }
+    return found;
+}
+
+size_t gd_ranks_live(const struct gd_ranks *ranks)
+{
+    struct ranks_tally tally;
+
+    ranks_count(ranks, &tally);
+    return (size_t)tally.live;
+}
+
+void ranks_join(struct gd_session *session)
+{
+    struct gd_debugger *debugger = session->debugger;
+    const struct gd_peer *peer = &session->peer;
+    struct gd_ranks *ranks = debugger->impl->ranks;
+
+    if (peer->world_size < 2 || !peer->job[0]) {
+        return;
+    }
+    while (ranks && (ranks->world_size != peer->world_size || strcmp(ranks->job, peer->job) != 0)) {
+        ranks = ranks->next;
+    }
+    if (!ranks) {
+        ranks = calloc(1, sizeof(*ranks));
+        if (!ranks) {
+            return; /* then it is moved alone */
+        }
+        ranks->debugger = debugger;
+        ranks->world_size = peer->world_size;
+        snprintf(ranks->job, sizeof(ranks->job), "%s", peer->job);
+        ranks->next = debugger->impl->ranks;
+        debugger->impl->ranks = ranks;
+    }
+    session->impl->rank.ranks = ranks;
+}
+
+void ranks_free(struct gd_debugger *debugger)
+{
+    while (debugger->impl->ranks) {
+        struct gd_ranks *next = debugger->impl->ranks->next;
+        free(debugger->impl->ranks);
+        debugger->impl->ranks = next;
+    }
+}
+
+int64_t ranks_boundary(const struct gd_session *session)
+{
+    const struct gd_stop *stop = &session->stop;
+    return stop->at_step_end || stop->step < 1 ? stop->step : stop->step - 1;
+}
+
+void ranks_count(const struct gd_ranks *ranks, struct ranks_tally *ret)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+
+    *ret = (struct ranks_tally){.live = 0};
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        if (!ranks_is_live(ranks, session)) {
+            continue;
+        }
+        ret->live++;
+        if (session->state != GD_STOPPED) {
+            ret->running++;
+            continue;
+        }
+        int64_t at = ranks_boundary(session);
+        ret->low = ret->standing == 0 || at < ret->low ? at : ret->low;
+        ret->high = ret->standing == 0 || at > ret->high ? at : ret->high;
+        ret->standing++;
+        ret->caused = ret->caused || session->impl->rank.cause;
+    }
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct gd_session *x = *(struct gd_session *const *)a;
+    const struct gd_session *y = *(struct gd_session *const *)b;
+    if (x->peer.rank != y->peer.rank) {
+        return x->peer.rank < y->peer.rank ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+    struct gd_session **list = calloc(debugger->session_count + 1, sizeof(struct gd_session *));
+
+    *count = 0;
+    for (size_t i = 0; list && i < debugger->session_count; i++) {
+        if (ranks_is_live(ranks, debugger->sessions[i])) {
+            list[(*count)++] = debugger->sessions[i];
+        }
+    }
+    if (list) {
+        qsort(list, *count, sizeof(struct gd_session *), compare_ranks);
+    }
+    return list;
+}
+
+/* ---- moving them --------------------------------------------------------------------------- */
+
+static void start_clock(struct gd_ranks *ranks, double patience)
+{
+    ranks->since = debugger_now(ranks->debugger);
+    ranks->patience = patience;
+}
+
+/* One of them, which stands, goes on. One that cannot stands on: the others must not wait for it.
+ */
+static void let_go(struct gd_session *session, const struct gd_run *run, bool quiet)
+{
+    struct session_rank *rank = &session->impl->rank;
+    struct gd_err err;
+
+    rank->owes = true;
+    rank->cause = false;
+    rank->quiet = quiet;
+    session->stop.together = false;
+    if (gd_target_resume(session->target, run, &err) != GD_OK) {
+        rank->cause = true;
+        gd_session_on_warning(session, err.text);
+    }
+    rank->quiet = false;
+}
+
+/* All that stand before a boundary run to its end. */
+static void run_to_boundary(struct gd_ranks *ranks, int64_t boundary, bool quiet)
+{
+    size_t count;
+    struct gd_session **list = ranks_list(ranks, &count);
+
+    for (size_t i = 0; list && i < count; i++) {
+        int64_t at = list[i]->state == GD_STOPPED ? ranks_boundary(list[i]) : boundary;
+        struct gd_run run = {.kind = GD_RUN_STEP, .count = boundary - at, .node = GD_NO_NODE};
+        if (run.count > 0 && gd_session_is_live(list[i])) {
+            let_go(list[i], &run, quiet);
+        }
+    }
+    free(list);
+}
+
+/* Those that run stop at the end of that step, or of the one they are in when it is over. */
+static void hold_at(struct gd_ranks *ranks, int64_t step)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        struct gd_session *session = debugger->sessions[i];
+        if (ranks_is_live(ranks, session) && session->state != GD_STOPPED &&
+            gd_target_interrupt_at(session->target, step < 1 ? NO_STEP : step, NULL) != GD_OK) {
+            gd_target_interrupt(session->target, NULL); /* it knows no boundaries */
+        }
+    }
+}
+
+static bool may_stop(const struct gd_debugger *debugger)
+{
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next) {
+        if (w->enabled && w->action == GD_WATCH_STOP) {
+            return true;
+        }
+    }
+    for (const struct gd_breakpoint *b = debugger->breakpoints; b; b = b->next) {
+        if (b->enabled) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same run for another rank; what it has no node for, it does to the end of the step. */
+static struct gd_run run_for(const struct gd_session *from, const struct gd_session *session,
+                             const struct gd_run *run)
+{
+    struct gd_run same = *run;
+
+    if (run->kind == GD_RUN_TO_NODE && run->node != GD_NO_NODE && session != from) {
+        const char *name = gd_graph_name(from->graph, run->node);
+        same.node = gd_graph_lookup_wire(session->graph, name, strlen(name));
+        if (same.node == GD_NO_NODE) {
+            same = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+        }
+    }
+    return same;
+}
+
+/* Every rank that stands does the same as the one that was asked, which goes already. */
+static void follow(struct gd_session *first, const struct gd_run *run)
+{
+    size_t count;
+    struct gd_session **list = ranks_list(gd_ranks_of(first), &count);
+
+    for (size_t i = 0; list && i < count; i++) {
+        if (list[i] != first && list[i]->state == GD_STOPPED && gd_session_is_live(list[i])) {
+            struct gd_run same = run_for(first, list[i], run);
+            let_go(list[i], &same, false);
+        }
+    }
+    free(list);
+}
+
+bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind kind)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    int locking = session->debugger->settings.rank_locking;
+
+    return ranks && gd_ranks_live(ranks) > 1 && kind != GD_RUN_RECHECK &&
+           locking != GD_LOCKING_ON && !(locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT);
+}
+
+static void begin(struct gd_ranks *ranks, const struct gd_run *run)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+
+    ranks->phase = RANKS_RUN;
+    ranks->run = *run;
+    ranks->pause = ranks->caused = ranks->gave_up = false;
+    ranks->checked = -1;
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (ranks_is_live(ranks, debugger->sessions[i])) {
+            struct session_rank *rank = &debugger->sessions[i]->impl->rank;
+            rank->cause = rank->solo = false;
+            rank->owes = debugger->sessions[i]->state != GD_STOPPED;
+        }
+    }
+}
+
+/* The run of one rank alone: the others have no part in the stop that it comes to. */
+static int resume_alone(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
+{
+    struct session_rank *rank = &session->impl->rank;
+    int rc;
+
+    rank->solo = rank->ranks && run->kind != GD_RUN_RECHECK;
+    rc = gd_target_resume(session->target, run, err);
+    rank->solo = rank->solo && rc == GD_OK && session->state == GD_RUNNING;
+    return rc;
+}
+
+/* The asked one first: what hinders it is the command's error, and nobody has moved. */
+static int start(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
+{
+    struct gd_ranks *ranks = gd_ranks_of(session);
+    int64_t from = ranks_boundary(session);
+    struct gd_run first = *run;
+    struct ranks_tally tally;
+    int rc = GD_OK;
+
+    ranks_count(ranks, &tally);
+    if (ranks->together) {
+        first = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+    }
+    session->impl->rank.owes = true;
+    session->stop.together = false;
+    if (!ranks->together || from == tally.low) { /* else it is ahead: the others come after first */
+        rc = gd_target_resume(session->target, &first, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (ranks->together) {
+        run_to_boundary(ranks, tally.low + 1, false);
+    } else if (run->kind == GD_RUN_STEP) {
+        run_to_boundary(ranks, ranks->last, false);
+    } else {
+        follow(session, run);
+    }
+    return GD_OK;
+}
+
+int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct gd_err *err)
+{
+    struct gd_ranks *ranks = gd_ranks_of(session);
+    bool by_steps = run->kind == GD_RUN_STEP || run->kind == GD_RUN_CONTINUE;
+    int rc;
+
+    if (!session->target) {
+        return gd_fail(err, GD_ESTATE, "the training has ended");
+    }
+    if (session->state != GD_STOPPED || !gd_ranks_move_together(session, run->kind)) {
+        return resume_alone(session, run, err);
+    }
+    begin(ranks, run);
+    ranks->together = by_steps && may_stop(session->debugger);
+    ranks->last = run->kind == GD_RUN_STEP && run->count < INT64_MAX - session->stop.step
+                      ? ranks_boundary(session) + run->count
+                      : INT64_MAX;
+    ranks->advancing = true; /* nobody is through before all have begun */
+    rc = start(session, run, err);
+    ranks->advancing = false;
+    if (rc != GD_OK) {
+        ranks->phase = RANKS_IDLE;
+        return rc;
+    }
+    ranks_advance(ranks);
+    return GD_OK;
+}
+
+int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
+{
+    struct gd_ranks *ranks = gd_ranks_of(session);
+
+    if (!ranks || ranks->phase == RANKS_IDLE) {
+        return session->target ? gd_target_interrupt(session->target, err)
+                               : gd_fail(err, GD_ESTATE, "the training has ended");
+    }
+    if (!ranks->pause) {
+        ranks->pause = true;
+        if (!ranks->together) {
+            hold_at(ranks, NO_STEP);
+        }
+        start_clock(ranks, NUDGE);
+        return GD_OK;
+    }
+    for (size_t i = 0; i < ranks->debugger->session_count; i++) { /* wherever they are, then */
+        struct gd_session *other = ranks->debugger->sessions[i];
+        if (ranks_is_live(ranks, other) && other->state != GD_STOPPED) {
+            gd_target_interrupt(other->target, NULL);
+        }
+    }
+    return GD_OK;
+}
+
+/* ---- settling ------------------------------------------------------------------------------ */
+
+/* Who is looked at: the selected rank, unless it did not stop by itself and another one did, or it
+ * does not stand at all. */
+static void choose(struct gd_ranks *ranks, struct gd_session *const *list, size_t count)
+{
+    struct gd_session *current = ranks->debugger->current;
+    struct gd_session *standing = NULL;
+
+    if (!current || (gd_ranks_of(current) != ranks && gd_session_is_live(current))) {
+        return; /* another job is looked at */
+    }
+    if (gd_ranks_of(current) == ranks && gd_session_is_live(current) &&
+        current->state == GD_STOPPED && current->impl->rank.cause) {
+        return;
+    }
+    for (size_t i = count; i-- > 0;) {
+        if (list[i]->state == GD_STOPPED &&
+            (list[i]->impl->rank.cause || !standing || !standing->impl->rank.cause)) {
+            standing = list[i];
+        }
+    }
+    bool stays = gd_session_is_live(current) && current->state == GD_STOPPED &&
+                 ranks->phase != RANKS_CONNECT && !(standing && standing->impl->rank.cause);
+    if (standing && !stays) {
+        gd_debugger_select(ranks->debugger, standing->number, NULL);
+    }
+}
+
+static void tell(struct gd_ranks *ranks, struct gd_session *session)
+{
+    struct session_rank *rank = &session->impl->rank;
+
+    session->stop.together = session != ranks->debugger->current && !rank->cause;
+    if (ranks->pause && session->stop.reason == GD_STOP_STEP) {
+        session->stop.reason = GD_STOP_INTERRUPT;
+    }
+    rank->owes = false;
+    session_announce(session, (enum breakpoint_verdict)rank->verdict);
+}
+
+static void settle(struct gd_ranks *ranks)
+{
+    size_t count;
+    struct gd_session **list = ranks_list(ranks, &count);
+    struct gd_session *last = NULL;
+
+    if (list) {
+        choose(ranks, list, count);
+    }
+    ranks->phase = RANKS_IDLE;
+    ranks->settled++;
+    for (size_t i = 0; list && i < count; i++) {
+        if (!list[i]->impl->rank.owes || list[i]->state != GD_STOPPED) {
+            continue;
+        }
+        if (list[i] == ranks->debugger->current) {
+            last = list[i];
+        } else {
+            tell(ranks, list[i]);
+        }
+    }
+    if (last) {
+        tell(ranks, last);
+    }
+    if (count > 0 && list) {
+        struct gd_event event = {.type = GD_EV_RANKS, .session = last ? last : list[0]};
+        gd_debugger_emit(ranks->debugger, &event);
+    }
+    free(list);
+}
+
+/* ---- what is to be done now ---------------------------------------------------------------- */
+
+/* The step whose end the others may come to at most when one stands by itself. */
+static int64_t step_of_cause(const struct gd_ranks *ranks)
+{
+    const struct gd_debugger *debugger = ranks->debugger;
+    int64_t step = NO_STEP;
+
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        if (ranks_is_live(ranks, session) && session->state == GD_STOPPED &&
+            session->impl->rank.cause && session->stop.step > step) {
+            step = session->stop.step;
+        }
+    }
+    return step;
+}
+
+static void on_cause(struct gd_ranks *ranks)
+{
+    ranks->caused = true;
+    start_clock(ranks, PATIENCE);
+    if (!ranks->together) {
+        hold_at(ranks, step_of_cause(ranks));
+    }
+}
+
+/* They stand, and none of them by itself. */
+static void all_stand(struct gd_ranks *ranks, const struct ranks_tally *tally)
+{
+    bool by_steps = ranks->run.kind == GD_RUN_STEP || ranks->run.kind == GD_RUN_CONTINUE;
+
+    if (ranks->pause || !by_steps) {
+        if (tally->low < tally->high) {
+            start_clock(ranks, NUDGE);
+            run_to_boundary(ranks, tally->high, true);
+        } else {
+            settle(ranks);
+        }
+    } else if (tally->low >= ranks->last) {
+        settle(ranks);
+    } else if (ranks->together) {
+        run_to_boundary(ranks, tally->low + 1, true);
+    } else if (ranks->run.kind == GD_RUN_STEP) {
+        run_to_boundary(ranks, ranks->last, true);
+    } else {
+        settle(ranks);
+    }
+}
+
+static void advance_once(struct gd_ranks *ranks)
+{
+    struct ranks_tally tally;
+
+    ranks_count(ranks, &tally);
+    if (ranks->phase == RANKS_CONNECT) {
+        if (tally.running > 0 && !ranks->gave_up) {
+            return;
+        }
+        if (tally.live < ranks->world_size && !ranks->gave_up) {
+            return;
+        }
+        if (tally.low < tally.high && tally.running == 0) {
+            start_clock(ranks, NUDGE);
+            run_to_boundary(ranks, tally.high, true);
+        } else {
+            settle(ranks);
+        }
+        return;
+    }
+    if (tally.caused && !ranks->caused) {
+        on_cause(ranks);
+        ranks_count(ranks, &tally);
+    }
+    if (tally.live == 0) {
+        settle(ranks);
+    } else if (tally.running > 0) {
+        return;
+    } else if (ranks->caused) {
+        settle(ranks);
+    } else {
+        all_stand(ranks, &tally);
+    }
+}
+
+void ranks_advance(struct gd_ranks *ranks)
+{
+    if (ranks->advancing) {
+        ranks->again = true;
+        return;
+    }
+    ranks->advancing = true;
+    do {
+        ranks->again = false;
+        if (ranks->phase != RANKS_IDLE) {
+            advance_once(ranks);
+        }
+    } while (ranks->again && ranks->phase != RANKS_IDLE);
+    ranks->advancing = false;
+}
+
+bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked)
+{
+    struct session_rank *rank = &session->impl->rank;
+    struct gd_ranks *ranks = rank->ranks;
+    const struct gd_stop *stop = &session->stop;
+
+    if (!ranks || rank->solo) {
+        rank->solo = false;
+        return false;
+    }
+    bool first = stop->reason == GD_STOP_CONNECTED;
+    if (ranks->phase == RANKS_IDLE) {
+        if (!first) {
+            return false; /* one that was waited for no longer */
+        }
+        ranks->phase = RANKS_CONNECT;
+        ranks->run = (struct gd_run){.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
+        ranks->gave_up = ranks->pause = ranks->caused = ranks->together = false;
+        start_clock(ranks, NUDGE);
+    }
+    bool boundary = stop->at_step_end &&
+                    (stop->reason == GD_STOP_STEP || (stop->reason == GD_STOP_INTERRUPT && !asked));
+    rank->owes = true;
+    rank->verdict = (int)verdict;
+    rank->cause = !boundary && ranks->phase != RANKS_CONNECT;
+    if (boundary && !ranks->pause && !ranks->caused && ranks->phase == RANKS_RUN &&
+        ranks->run.kind == GD_RUN_CONTINUE && !ranks->together) {
+        let_go(session, &ranks->run, true); /* an order of before: it has been taken back */
+        return true;
+    }
+    ranks_advance(ranks);
+    return true;
+}
+
+void ranks_on_end(struct gd_session *session)
+{
+    struct gd_ranks *ranks = gd_ranks_of(session);
+
+    if (!ranks) {
+        return;
+    }
+    session->impl->rank.owes = false;
+    if (ranks->phase == RANKS_IDLE) {
+        return;
+    }
+    /* The others will not come out of a collective in which they wait for it. */
+    bool failed =
+        session->state == GD_LOST || strncmp(session->end_text, "the training failed", 19) == 0;
+    if (failed && !ranks->caused && ranks->phase != RANKS_CONNECT) {
+        on_cause(ranks);
+    }
+    ranks_advance(ranks);
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+bool gd_ranks_need_tick(const struct gd_debugger *debugger)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        const struct gd_ranks *ranks = gd_ranks_of(session);
+        if (ranks && (ranks->phase != RANKS_IDLE ||
+                      (gd_session_is_live(session) && session->state != GD_STOPPED))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tick(struct gd_ranks *ranks)
+{
+    struct ranks_tally tally;
+    double waited = debugger_now(ranks->debugger) - ranks->since;
+    double limit = ranks->debugger->settings.start_timeout;
+
+    ranks_count(ranks, &tally);
+    if (ranks->phase == RANKS_CONNECT && tally.live < ranks->world_size) {
+        if (limit > 0 && waited > limit) {
+            gd_ranks_give_up(ranks);
+        }
+        return;
+    }
+    if (waited < ranks->patience || tally.running == 0 || tally.standing == 0) {
+        return;
+    }
+    if (ranks->caused) {
+        settle(ranks);
+    } else if (ranks->phase == RANKS_CONNECT || (ranks->pause && !ranks->together)) {
+        /* Those that run may wait for one that stands, a step further on. */
+        start_clock(ranks, ranks->patience * 2);
+        run_to_boundary(ranks, tally.high + 1, true);
+    }
+}
+
+void gd_ranks_tick(struct gd_debugger *debugger)
+{
+    for (struct gd_ranks *ranks = debugger->impl->ranks; ranks; ranks = ranks->next) {
+        if (ranks->phase != RANKS_IDLE) {
+            tick(ranks);
+        }
+    }
+}
+
+void gd_ranks_give_up(struct gd_ranks *ranks)
+{
+    if (ranks->phase == RANKS_CONNECT) {
+        ranks->gave_up = true;
+        ranks_advance(ranks);
+    }
+}

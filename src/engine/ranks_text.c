@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Where the ranks of a job stand, in words. */
+#include <stdlib.h>
+
+#include "engine/ranks_impl.h"
+
+struct numbers { /* of ranks, ascending as they come: "0-2, 5" */
+    struct gd_buf *out;
+    int count, first, last;
+};
+
+static void end_range(struct numbers *numbers)
+{
+    if (numbers->first < numbers->last) {
+        gd_buf_printf(numbers->out, "%s%d", numbers->last == numbers->first + 1 ? ", " : "-",
+                      numbers->last);
+    }
+}
+
+static void add_number(struct numbers *numbers, int rank)
+{
+    if (numbers->count > 0 && rank == numbers->last + 1) {
+        numbers->last = rank;
+    } else {
+        end_range(numbers);
+        gd_buf_printf(numbers->out, "%s%d", numbers->count > 0 ? ", " : "", rank);
+        numbers->first = numbers->last = rank;
+    }
+    numbers->count++;
+}
+
+/* Whether two of them are told of in the same sentence. */
+static bool same_place(const struct gd_session *a, const struct gd_session *b)
+{
+    if (a->state != GD_STOPPED || b->state != GD_STOPPED) {
+        return a->state != GD_STOPPED && b->state != GD_STOPPED;
+    }
+    return a->stop.step == b->stop.step && a->stop.at_step_end == b->stop.at_step_end;
+}
+
+static void add_place(const struct gd_session *session, bool many, struct gd_buf *out)
+{
+    const struct gd_stop *stop = &session->stop;
+
+    if (session->state != GD_STOPPED) {
+        gd_buf_printf(out, " run%s: %s may wait in a collective for those that stand.\n",
+                      many ? "" : "s", many ? "they" : "it");
+    } else if (stop->step < 1) {
+        gd_buf_printf(out, " stand%s before the first step.\n", many ? "" : "s");
+    } else {
+        gd_buf_printf(out, " stand%s %s step %lld.\n", many ? "" : "s",
+                      stop->at_step_end ? "at the end of" : "in", (long long)stop->step);
+    }
+}
+
+/* The ranks at the same place as list[first], which are taken out of the list. */
+static void add_sentence(const struct gd_ranks *ranks, struct gd_session **list, size_t count,
+                         size_t first, struct gd_buf *out)
+{
+    struct gd_buf text = GD_BUF_INIT(1 << 16);
+    struct numbers numbers = {.out = &text};
+    struct gd_session *at = list[first];
+
+    for (size_t i = first; i < count; i++) {
+        if (list[i] && same_place(list[i], at)) {
+            add_number(&numbers, list[i]->peer.rank);
+            list[i] = NULL;
+        }
+    }
+    end_range(&numbers);
+    if (numbers.count == ranks->world_size) {
+        gd_buf_printf(out, "All %d ranks", numbers.count);
+    } else {
+        gd_buf_printf(out, "Rank%s %s", numbers.count > 1 ? "s" : "", gd_buf_text(&text));
+    }
+    gd_buf_deinit(&text);
+    add_place(at, numbers.count > 1, out);
+}
+
+bool gd_ranks_missing(const struct gd_ranks *ranks, struct gd_buf *out)
+{
+    struct numbers numbers = {.out = out};
+
+    for (int rank = 0; rank < ranks->world_size && numbers.count < 64; rank++) {
+        if (!gd_ranks_member(ranks, rank)) {
+            add_number(&numbers, rank);
+        }
+    }
+    end_range(&numbers);
+    return numbers.count > 0;
+}
+
+void gd_ranks_text(const struct gd_ranks *ranks, struct gd_buf *out)
+{
+    size_t count;
+    struct gd_session **list = ranks_list(ranks, &count);
+    struct gd_buf missing = GD_BUF_INIT(1 << 16);
+
+    for (size_t i = 0; list && i < count; i++) {
+        if (list[i]) {
+            add_sentence(ranks, list, count, i, out);
+        }
+    }
+    if (gd_ranks_missing(ranks, &missing)) {
+        gd_buf_printf(out, "Not connected, of %d: rank %s.\n", ranks->world_size,
+                      gd_buf_text(&missing));
+    }
+    gd_buf_deinit(&missing);
+    free(list);
+}

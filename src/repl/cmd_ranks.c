@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Several training processes: rank chooses among the ranks of a job, session among all. */
+#include "engine/ranks.h"
+#include "repl/commands.h"
+#include "repl/repl_impl.h"
+
+#include <string.h>
+
+#define MAX_PROCESSES 65536
+
+static void print_session(struct command_call *call, const struct gd_session *session)
+{
+    out_printf(call->out, "[Training process %d, rank %d of %d, %s]\n", session->number,
+               session->peer.rank, session->peer.world_size, gd_state_name(session->state));
+}
+
+/* The job of the selected process; NULL: it has none. */
+static const struct gd_ranks *job_of(const struct command_call *call)
+{
+    const struct gd_session *current = call->debugger->current;
+    return current != NULL ? gd_ranks_of(current) : NULL;
+}
+
+/* The numbers of the processes that "all" means: the live ones of the job, or all live ones. */
+static int *all_numbers(struct command_call *call, int *count)
+{
+    const struct gd_debugger *debugger = call->debugger;
+    const struct gd_ranks *ranks = job_of(call);
+    size_t most = ranks != NULL ? (size_t)gd_ranks_world_size(ranks) : debugger->session_count;
+    int *numbers = gd_arena_alloc(call->arena, (most + 1) * sizeof(*numbers));
+
+    *count = 0;
+    for (size_t i = 0; numbers != NULL && i < most; i++) {
+        const struct gd_session *session =
+            ranks != NULL ? gd_ranks_member(ranks, (int)i) : debugger->sessions[i];
+        if (session != NULL && gd_session_is_live(session)) {
+            numbers[(*count)++] = session->number;
+        }
+    }
+    return numbers;
+}
+
+static int run_for_one(struct command_call *call, int number, const char *line)
+{
+    struct gd_session *session = gd_debugger_session(call->debugger, number);
+
+    if (session == NULL || gd_debugger_select(call->debugger, number, NULL) != GD_OK) {
+        return GD_OK; /* it has gone meanwhile */
+    }
+    print_session(call, session);
+    out_flush(call->out);
+    if (out_is_json(call->out)) { /* the lines that follow are this process's */
+        cJSON *record = cJSON_CreateObject();
+        cJSON_AddNumberToObject(record, "session", session->number);
+        cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+        repl_write_json(call->repl, NULL, "rank", record);
+    }
+    return repl_run_line(call->repl, line, LINE_SCRIPT);
+}
+
+/* `rank all CMD`: the command once for each process that is there. */
+static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
+{
+    int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
+    int count = 0;
+    int rc = GD_OK;
+
+    if (*line == '\0') {
+        return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
+    }
+    int *numbers = all_numbers(call, &count);
+    if (numbers == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
+        rc = run_for_one(call, numbers[i], line);
+    }
+    gd_debugger_select(call->debugger, before, NULL);
+    if (rc != GD_OK && err != NULL) {
+        *err = (struct gd_err){.code = rc}; /* the line has reported it */
+    }
+    return rc;
+}
+
+/* Which one is selected. */
+static int tell_selected(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *session = NULL;
+    int rc = gd_debugger_need_session(call->debugger, &session, err);
+
+    if (rc == GD_OK) {
+        print_session(call, session);
+        call->session = session;
+        repl_state_record(call);
+    }
+    return rc;
+}
+
+/* "all COMMAND", with gdb's `thread apply all`; NULL: it is none of that. */
+static const char *after_all(const char *line)
+{
+    if (strncmp(line, "apply", 5) == 0 && (line[5] == ' ' || line[5] == '\0')) {
+        line += 5 + strspn(line + 5, " \t");
+    }
+    if (strncmp(line, "all", 3) == 0 && (line[3] == ' ' || line[3] == '\0')) {
+        return line + 3 + strspn(line + 3, " \t");
+    }
+    return NULL;
+}
+
+static int select_rank(struct command_call *call, const struct gd_ranks *ranks, struct gd_err *err)
+{
+    int64_t rank = 0;
+    int rc = arg_count(call->line, 0, MAX_PROCESSES, &rank, err);
+    const struct gd_session *session = rc == GD_OK ? gd_ranks_member(ranks, (int)rank) : NULL;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (rank >= gd_ranks_world_size(ranks)) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no rank %d: the job has ranks 0 to %d",
+                       (int)rank, gd_ranks_world_size(ranks) - 1);
+    }
+    if (session == NULL) {
+        return gd_fail(err, GD_ENOTFOUND, "rank %d has not connected: see `info ranks`", (int)rank);
+    }
+    return gd_debugger_select(call->debugger, session->number, err);
+}
+
+static int select_session(struct command_call *call, struct gd_err *err)
+{
+    int64_t number = 0;
+    int rc = arg_count(call->line, 1, INT32_MAX, &number, err);
+    return rc == GD_OK ? gd_debugger_select(call->debugger, (int)number, err) : rc;
+}
+
+static int run_rank(struct command_call *call, struct gd_err *err)
+{
+    const char *all = after_all(call->line);
+    const struct gd_ranks *ranks = job_of(call);
+    int rc = GD_OK;
+
+    if (all != NULL) {
+        return rank_all(call, all, err);
+    }
+    if (call->line[0] != '\0') {
+        rc = ranks != NULL ? select_rank(call, ranks, err) : select_session(call, err);
+    }
+    return rc == GD_OK ? tell_selected(call, err) : rc;
+}
+
+static int run_session(struct command_call *call, struct gd_err *err)
+{
+    int rc = call->line[0] != '\0' ? select_session(call, err) : GD_OK;
+    return rc == GD_OK ? tell_selected(call, err) : rc;
+}
+
+const struct command cmd_ranks_table[] = {
+    {.name = "rank",
+     .aliases = "thread",
+     .group = "running",
+     .usage = "rank [N | all COMMAND]",
+     .summary = "Choose a rank of the job, or run a command for each of them",
+     .help =
+         "N is the rank, from 0, as \"info ranks\" shows it. Processes that are no ranks of one\n"
+         "job are chosen by their number, which \"info ranks\" shows first, as by \"session\".\n"
+         "\"rank all\" is for all live ranks of the job, or all live processes.\n"
+         "Ranks of a job are moved together: see \"help set rank-locking\".\n"
+         "Examples:\n"
+         "  rank 2\n"
+         "  rank all print loss",
+     .args = {ARG_RANK, ARG_COMMAND},
+     .flags = CMD_RAW,
+     .run = run_rank},
+    {.name = "session",
+     .group = "running",
+     .usage = "session [N]",
+     .summary = "Choose one of all training processes by its number",
+     .help =
+         "N is the number that \"info ranks\" shows first: it tells processes of different jobs\n"
+         "apart, and those that are over.\n"
+         "Examples:\n"
+         "  session\n"
+         "  session 1",
+     .args = {ARG_RANK},
+     .flags = CMD_RAW,
+     .run = run_session},
+    {.name = NULL},
+};
