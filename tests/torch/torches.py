@@ -8,10 +8,15 @@ A case is written once and runs on both:
         def test_...(self):  # self.python is the interpreter
 
 Where an interpreter is missing, its cases are skipped, each with the reason, and so are counted.
+
+Importing torch takes seconds of processor time, in each process anew. So where a case does not test how a training
+is started, `warm(self.python)` takes the interpreter's place in its command line: the program runs in a fork of a
+process that has imported torch. Folder.gradb() does so by itself.
 """
 import functools
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +29,7 @@ DEBIAN = "/usr/bin/python3"
 SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
 PACKAGE = harness.SOURCE / "python"
 VENV = pathlib.Path("torch-venv") / "bin" / "python"
+HERE = pathlib.Path(__file__).resolve().parent
 
 # What a user writes, small.
 TRAINER = """
@@ -93,13 +99,43 @@ def library():
 
 def environment(**more):
     """For gradb or a script: one thread, no debugger's address, and libgradb where gradb cannot know it."""
-    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-    for name in ("GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
+    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONPYCACHEPREFIX=str(harness.BUILD.resolve() / "tests" / "pycache"))
+    for name in ("PYTHONDONTWRITEBYTECODE", "GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
         env.pop(name, None)
     if is_sanitized() and library():
         env["GRADB_LIBRARY"] = library()
     env.update(more)
     return env
+
+
+class _Warm:
+    """The process of one interpreter that has imported torch (warm.py). It ends when this process does."""
+
+    def __init__(self, python):
+        self.folder = tempfile.mkdtemp(prefix="gradb-warm-")
+        # Frames of what lies in a folder of this name are a library's: the program's own are the same as without us.
+        packages = os.path.join(self.folder, "site-packages")
+        os.mkdir(packages)
+        path = os.path.join(self.folder, "socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(path)
+            listener.listen()
+            self.process = subprocess.Popen(
+                [python, shutil.copy(HERE / "warm.py", packages), str(listener.fileno())], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()],
+                env=environment(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
+        self.command = [DEBIAN, "-I", "-S", str(HERE / "stand_in.py"), path]
+
+
+@functools.lru_cache(maxsize=None)
+def _warm_process(python):
+    return _Warm(python)
+
+
+def warm(python):
+    """The start of a command line in place of [python], for `SCRIPT ARGUMENT...` or `-c CODE ARGUMENT...`: the same
+    program in a process that has torch imported already."""
+    return _warm_process(python).command
 
 
 class Case(unittest.TestCase):
@@ -120,6 +156,7 @@ class Case(unittest.TestCase):
 
 class Folder(Case):
     """A case with a folder of scripts."""
+    cold = False  # whether gradb() starts the interpreter itself, for cases that test how a training is started
 
     def setUp(self):
         super().setUp()
@@ -134,7 +171,10 @@ class Folder(Case):
         return str(path)
 
     def gradb(self, program, *commands, **env):
-        """gradb's output and status after the commands on the program."""
+        """gradb's output and status after the commands on the program, a command line."""
+        program = list(map(str, program))
+        if not self.cold and program[0] == self.python and program[1].endswith(".py"):
+            program[:1] = warm(self.python)
         words = " ".join('"%s"' % word.replace("\\", "\\\\").replace('"', '\\"') for word in program)
         args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
         for command in ("set start-timeout 0", "run -- " + words, *commands):

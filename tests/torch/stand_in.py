@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`PYTHON -I -S stand_in.py SOCKET SCRIPT ARGUMENT...` in place of `PYTHON SCRIPT ARGUMENT...` or `PYTHON -c CODE`:
+has a process run the program that has imported torch already (warm.py), and ends as that one ends.
+
+It hands over one packet: (arguments, folder, environment, process group) by marshal, with the first three files. It
+gets one back: the exit status, negative for a signal. Imports next to nothing, for it starts before every program.
+"""
+import _socket
+import array
+import marshal
+import os
+import sys
+
+FILES = 3
+ANSWER_BYTES = 64
+
+
+def ask(path, arguments):
+    """Has the program run: its status."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    connection.connect(path)
+    request = marshal.dumps((arguments, os.getcwd(), dict(os.environ), os.getpgrp()))
+    connection.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", range(FILES)))])
+    answer = connection.recv(ANSWER_BYTES)
+    if not answer:
+        sys.exit("stand_in.py: the process that has imported torch is gone")
+    return marshal.loads(answer)
+
+
+def end_as(status):
+    """Ends this process with a status, or by the signal that a negative one is."""
+    if status < 0:
+        import signal
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+end_as(ask(sys.argv[1], sys.argv[2:]))
