@@ -49,7 +49,8 @@ void agent_arm(struct agent *a)
     bool any = up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
                       a->run.kind == RUN_FINISH);
     bool nodes =
-        any || (up && (a->break_count || a->exact_items || a->seen_items || a->capture_count));
+        any || (up && (a->break_count || a->expected_count || a->exact_items || a->seen_items ||
+                       a->capture_count));
     bool steps = nodes || a->hold_pending || a->keep_new ||
                  (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
                          a->keep_count || a->asked_keep_count || a->interrupt_at));
@@ -526,6 +527,12 @@ void gradb_enter(gradb *g, gradb_phase phase)
     POKE(a->phase, (uint32_t)phase);
 }
 
+/* `next` goes from one computation to the next: data that came in is none. */
+static bool is_computed(const struct agent_node *node)
+{
+    return node->phase != 0 || (node->kind != GRADB_PARAMETER && node->kind != GRADB_CONSTANT);
+}
+
 /* Why the run stops at a node that has just run; STOP_UNKNOWN: it does not. */
 static Gradb__V1__StopReason node_reason(struct agent *a, gradb_node id)
 {
@@ -538,7 +545,7 @@ static Gradb__V1__StopReason node_reason(struct agent *a, gradb_node id)
     if (a->interrupt) {
         return GRADB__V1__STOP_REASON__STOP_INTERRUPT;
     }
-    if ((a->run.kind == RUN_NEXT && --a->run.left <= 0) ||
+    if ((a->run.kind == RUN_NEXT && is_computed(&a->nodes[id]) && --a->run.left <= 0) ||
         (a->run.kind == RUN_TO && a->run.node == id)) {
         return GRADB__V1__STOP_REASON__STOP_NODE;
     }
@@ -687,6 +694,10 @@ static void sync_graph(struct agent *a)
     if (a->sync_seen >= mine) {
         a->synced_nodes = nodes;
         a->synced_late = late;
+        if (a->expected_new) {
+            a->expected_new = false;
+            agent_mark_nodes(a);
+        }
     }
 }
 

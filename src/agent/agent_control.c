@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/agent_impl.h"
 
@@ -56,6 +57,38 @@ static void on_interrupt(struct agent *a, const Gradb__V1__Interrupt *m)
     }
 }
 
+static void drop_expected(struct agent *a)
+{
+    while (a->expected_count > 0) {
+        free(a->expected[--a->expected_count]);
+    }
+    free(a->expected);
+    a->expected = NULL;
+}
+
+static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
+{
+    drop_expected(a);
+    a->expected = m->n_parts ? calloc(m->n_parts, sizeof(*a->expected)) : NULL;
+    for (size_t i = 0; a->expected && i < m->n_parts; i++) {
+        a->expected[a->expected_count] = strdup(m->parts[i]);
+        a->expected_count += a->expected[a->expected_count] != NULL;
+    }
+    if (a->expected_count < m->n_parts) {
+        agent_set_error(a, "out of memory for what the debugger waits for");
+    }
+}
+
+bool agent_is_expected(const struct agent *a, const char *name)
+{
+    for (size_t i = 0; i < a->expected_count; i++) {
+        if (strstr(name, a->expected[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_seen(struct agent *a, uint64_t sequence)
 {
     if (sequence > a->sync_seen && sequence <= a->sync_wanted) {
@@ -85,6 +118,7 @@ static bool apply(struct agent *a, agent_to *m)
         break;
     case GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT: on_verdict(a, m->watch_verdict); break;
     case GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN: on_seen(a, m->graph_seen->sequence); break;
+    case GRADB__V1__TO_TRAINER__MSG_EXPECTED: on_expected(a, m->expected); break;
     case GRADB__V1__TO_TRAINER__MSG_CHECKPOINT:
         atomic_store_explicit(&a->wants_checkpoint, 1, memory_order_relaxed);
         break;
@@ -171,6 +205,7 @@ void agent_pass_end(struct agent *a)
 
 void agent_control_clear(struct agent *a)
 {
+    drop_expected(a);
     drop_later(a);
     a->clear_later = a->passing;
     if (a->passing) {

@@ -213,6 +213,9 @@ struct agent {
     bool hold;            /* Welcome.on_loss */
     bool hold_pending;    /* stop at the next step boundary: the debugger vanished */
     uint32_t break_count, capture_count;
+    char **expected; /* what the names of nodes contain that are waited for */
+    size_t expected_count;
+    bool expected_new; /* one of them was added since gradb_sync */
     gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
     size_t keep_count;
     gradb_node *asked_keep; /* those that the source keeps */
@@ -311,6 +314,8 @@ void agent_pass_begin(struct agent *a);
 void agent_pass_end(struct agent *a); /* does what had to wait */
 /* With the lock: forgets what the debugger wants of nodes, now or when the pass is over. */
 void agent_control_clear(struct agent *a);
+/* Whether the debugger waits for a node of that name. With the lock. */
+bool agent_is_expected(const struct agent *a, const char *name);
 
 /* ---- agent_graph.c -------------------------------------------------------------------------- */
 

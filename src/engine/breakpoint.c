@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/expected.h"
 #include "engine/selector.h"
 #include "engine/session_impl.h"
 
@@ -150,6 +151,7 @@ void breakpoints_push(struct gd_session *session)
                    gd_target_set_breakpoints, &err)) {
         warn(session, &impl->warned_breakpoints, &err);
     }
+    gd_expected_push(session);
 }
 
 void breakpoints_push_all(struct gd_debugger *debugger)

@@ -530,6 +530,39 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     return scope_only ? gd_fail(err, GD_ENOTFOUND, "no scope is named '%.200s'", term->text) : rc;
 }
 
+/* Of a name or a glob; false when it is the name of a node that is there. */
+static bool part_of_name(const struct term *term, struct gd_graph *graph, char *ret, size_t size)
+{
+    const char *text = term->text + (term->text[0] == '/');
+
+    if (gd_graph_lookup(graph, term->text, strlen(term->text)) != GD_NO_NODE) {
+        return false;
+    }
+    if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
+        literal_of(text, ret, size);
+    } else if (strlen(text) < size) {
+        strcpy(ret, text);
+    } else {
+        ret[0] = '\0';
+    }
+    return true;
+}
+
+void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
+                       gd_selector_part_fn fn, void *ctx)
+{
+    char part[256];
+
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        bool is_name = term->kind == TERM_NAME || term->kind == TERM_QUOTED;
+
+        if (term->except || (is_name && !part_of_name(term, graph, part, sizeof(part)))) {
+            continue;
+        }
+        fn(ctx, is_name ? part : "", is_name);
+    }
+}
+
 static int pick_term(struct picked *picked, const struct term *term, struct gd_err *err)
 {
     int rc = GD_OK;

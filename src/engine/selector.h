@@ -31,6 +31,13 @@ void gd_selector_destroy(struct gd_selector *selector);
 bool gd_selector_has_except(const struct gd_selector *selector);
 bool gd_selector_ends_in_except(const struct gd_selector *selector);
 
+/* What the name of a node that it may come to select must contain, one piece for each term that
+ * selects: "" where a term goes by anything but the name (is_name false), or by a pattern without
+ * any letters. The name of a node that is there stands for that one alone. */
+typedef void (*gd_selector_part_fn)(void *ctx, const char *part, bool is_name);
+void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
+                       gd_selector_part_fn fn, void *ctx);
+
 /* Nodes selected, in node order, each once; *ret is malloc'd (NULL when *count is 0).
  * GD_ENOTFOUND: a term that names one node or scope has none. GD_EAMBIGUOUS. GD_ENOMEM. */
 int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/expected.h"
 #include "engine/selector.h"
 #include "engine/watch_impl.h"
 
@@ -41,7 +42,7 @@ int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_er
     }
     int rc = gd_selector_parse(where, &exclude->selector, err);
     struct gd_session *current = debugger->current;
-    if (!rc && current && current->graph_generation) {
+    if (!rc && current && current->graph_generation && !gd_session_grows(current)) {
         gd_node_id *nodes = NULL;
         size_t count = 0;
         rc = gd_selector_resolve(exclude->selector, current->graph, &nodes, &count, err);

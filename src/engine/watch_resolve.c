@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/expected.h"
 #include "engine/selector.h"
 #include "engine/watch_impl.h"
 
@@ -246,7 +247,7 @@ static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struc
     int rc = gd_watchpoint_nodes(cover->watch, w->session, &cover->nodes, &cover->node_count, err);
     if (!rc && !cover->node_count)
         rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", cover->watch->where);
-    return rc;
+    return rc == GD_ENOTFOUND && gd_session_grows(w->session) ? GD_OK : rc; /* it waits */
 }
 
 static void reset_memory(struct watch_cover *cover)

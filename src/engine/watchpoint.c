@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/expected.h"
 #include "engine/selector.h"
 #include "engine/watch_impl.h"
 
@@ -124,6 +125,7 @@ void watching_refresh(struct gd_session *session, int quiet, bool all)
     /* A target may report from inside the calls, and an observer then change the list. */
     for (int round = 0; w->stale && round < 8; round++)
         refresh_once(w, quiet, all);
+    gd_expected_push(session);
     watching_initial(w);
 }
 

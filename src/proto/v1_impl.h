@@ -148,6 +148,8 @@ struct v1_target {
     struct v1_request *requests, **requests_end;
     size_t request_count;
     uint64_t next_request;
+    uint8_t *expected; /* what it was told that is waited for, packed */
+    size_t expected_size;
     /* watch plans */
     struct v1_plan *plans;
     struct v1_cost_request *cost_requests; /* oldest first */

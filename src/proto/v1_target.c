@@ -153,6 +153,37 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
     return code;
 }
 
+/* Sent only when it changed: it is told anew with each piece of the graph. */
+static int expect(struct gd_target *base, char *const *parts, size_t count, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Expected m = GRADB__V1__EXPECTED__INIT;
+    m.parts = (char **)parts;
+    m.n_parts = count;
+    size_t size = gradb__v1__expected__get_packed_size(&m);
+    uint8_t *packed = malloc(size + 1);
+    if (!packed) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for what is waited for");
+    }
+    gradb__v1__expected__pack(&m, packed);
+    if (size == t->expected_size && (size == 0 || memcmp(packed, t->expected, size) == 0)) {
+        free(packed);
+        return GD_OK;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_EXPECTED;
+    to.expected = &m;
+    int code = v1_target_send(t, &to, err);
+    if (code < 0) {
+        free(packed);
+        return code;
+    }
+    free(t->expected);
+    t->expected = packed;
+    t->expected_size = size;
+    return GD_OK;
+}
+
 static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t count,
                          struct gd_err *err)
 {
@@ -267,6 +298,7 @@ static void destroy(struct gd_target *base)
     drop_requests(t, GD_ELOST, "the trainer is gone");
     v1_graph_free(t);
     v1_shm_destroy(t->shm);
+    free(t->expected);
     free(t);
 }
 
@@ -277,6 +309,7 @@ static const struct gd_target_ops v1_ops = {
     .interrupt_at = interrupt_at,
     .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
+    .expect = expect,
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
     .keep_previous = keep_previous,
@@ -298,6 +331,7 @@ static const struct gd_target_ops v1_ops_no_stats = {
     .interrupt_at = interrupt_at,
     .command = v1_value_command,
     .set_breakpoints = set_breakpoints,
+    .expect = expect,
     .fetch = v1_value_fetch,
     .keep_previous = keep_previous,
     .watch_plan = v1_watch_plan,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/expected.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 
@@ -93,6 +94,24 @@ size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch)
     }
     free(nodes);
     return count;
+}
+
+const char *watch_waits(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    struct gd_session *session = call->debugger->current;
+    struct gd_err why = {.code = GD_OK};
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    if (!session || !watch->selector || !gd_session_grows(session)) {
+        return NULL;
+    }
+    int rc = gd_watchpoint_nodes(watch, session, &nodes, &count, &why);
+    free(nodes);
+    if (rc == GD_OK && count > 0) {
+        return NULL;
+    }
+    return rc == GD_OK ? "no node matches yet"
+                       : gd_arena_strdup(call->arena, out_safe(call, why.text));
 }
 
 const char *watch_state_name(enum gd_watch_state state)
@@ -192,6 +211,8 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
         out_printf(call->out, "\n");
     } else if (!session || !session->graph_generation) {
         out_printf(call->out, " (pending: no graph yet)\n");
+    } else if (watch_waits(call, watch)) {
+        out_printf(call->out, " (pending: %s; it waits)\n", watch_waits(call, watch));
     } else {
         out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
     }
