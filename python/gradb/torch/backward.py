@@ -160,6 +160,8 @@ class Backward:
         def finish():
             self._depth -= 1
             agent.in_backward = self._depth > 0
+            if agent.overflow is not None and not self._depth:
+                agent.overflow.pass_ended()
             for handle in handles:
                 handle.remove()
             for function in undo:
@@ -188,12 +190,14 @@ class Backward:
             for slot, (following, _) in enumerate(grad_fn.next_functions):
                 if following is not None:
                     steps[following].incoming.append((own, slot))
+        if self._agent.overflow is not None:
+            self._agent.overflow.pass_begins(steps)
         for grad_fn, own in steps.items():
             handles.append(grad_fn.register_hook(self._hook(own)))
 
     def _hook(self, own):
         ran = self._agent.telling.backward_ran
 
-        def hook(grad_inputs, _):
-            ran(own, grad_inputs)
+        def hook(grad_inputs, grad_outputs):
+            ran(own, grad_inputs, grad_outputs)
         return hook

@@ -115,6 +115,9 @@ class OperatorMode(TorchFunctionMode):
         out = kwargs.get("out") if kwargs else None
         if operator.writes or out is not None:
             telling.before_write()
+        overflow = agent.overflow
+        if overflow is not None:
+            overflow.begins(func, operator, args, kwargs)
         timing = agent.timing
         began = timing.now() if timing.on else 0.0
         try:
@@ -124,12 +127,16 @@ class OperatorMode(TorchFunctionMode):
                 result = func(*args, **kwargs) if kwargs else func(*args)
         except Exception as error:
             telling.operator_raised(operator, args, kwargs, error)
+            if overflow is not None:
+                overflow.forget()
             raise
         if timing.on:
             timing.took(timing.now() - began)
         # an assignment to elements writes its first argument and returns nothing
         telling.operator_ran(operator, args, kwargs, args[0] if operator.sets_item else result,
                              operator.writes or out is not None)
+        if overflow is not None:
+            overflow.forget()
         return result
 
 

@@ -188,6 +188,8 @@ class Optimizers:
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:
             telling.ran(node, (parameter,))
+            if self.agent.overflow is not None:
+                self.agent.overflow.optimizer_ran(node, parameter)
 
     def _weight(self, parameter):
         """The node of a parameter, also of one that no known module has."""

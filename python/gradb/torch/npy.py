@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Tensors in .npy files, bit for bit, without numpy.
+
+What numpy has no type for is widened, which loses nothing: bfloat16 lies in a file as float32, float8 too.
+"""
+import ast
+import ctypes
+import math
+import os
+
+import torch
+
+_MAGIC = b"\x93NUMPY"
+_MAX_HEADER = 1 << 20
+_CODES = {torch.bool: "|b1", torch.int8: "|i1", torch.uint8: "|u1", torch.int16: "<i2", torch.int32: "<i4",
+          torch.int64: "<i8", torch.float16: "<f2", torch.float32: "<f4", torch.float64: "<f8",
+          torch.complex64: "<c8", torch.complex128: "<c16"}
+for _name, _code in (("uint16", "<u2"), ("uint32", "<u4"), ("uint64", "<u8")):
+    if hasattr(torch, _name):
+        _CODES[getattr(torch, _name)] = _code
+_DTYPES = {code: dtype for dtype, code in _CODES.items()}
+
+
+class NpyError(Exception):
+    """Why a file is no array that a tensor can be made of."""
+
+
+def stored_as(dtype):
+    """The type that tensors of a type lie in a file as, "float32"; None when they cannot."""
+    if dtype in _CODES:
+        return str(dtype).rsplit(".", 1)[-1]
+    return "float32" if dtype == torch.bfloat16 or "float8" in str(dtype) else None
+
+
+def write(path, tensor):
+    """Writes a strided tensor of host memory, of a type that stored_as() knows. OSError."""
+    tensor = _widened(tensor.detach()).contiguous()
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (_CODES[tensor.dtype], tuple(tensor.shape))
+    room = -(len(_MAGIC) + 4 + len(header) + 1) % 64
+    header = header.encode("ascii") + b" " * room + b"\n"
+    size = tensor.numel() * tensor.element_size()
+    with open(path, "wb") as file:
+        file.write(_MAGIC + b"\x01\x00" + len(header).to_bytes(2, "little") + header)
+        if size:
+            file.write((ctypes.c_char * size).from_address(tensor.data_ptr()))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path, dtype=None):
+    """The tensor of a file; narrowed to `dtype` when that was widened. OSError, NpyError."""
+    with open(path, "rb") as file:
+        code, shape, fortran = _header(file, path)
+        if code not in _DTYPES:
+            raise NpyError("%s: no tensor can be made of elements '%s'" % (path, code))
+        count = math.prod(shape)
+        stored = _DTYPES[code]
+        size = count * torch.empty(0, dtype=stored).element_size()
+        data = bytearray(file.read(size + 1))
+    if len(data) != size:
+        raise NpyError("%s: %s bytes of elements are there, the header says %d" % (
+            path, len(data) if len(data) < size else "more", size))
+    tensor = torch.frombuffer(data, dtype=stored) if size else torch.empty(0, dtype=stored)
+    tensor = tensor.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if fortran else tensor.reshape(shape)
+    return _narrowed(tensor, dtype) if dtype is not None and dtype != stored else tensor
+
+
+def _header(file, path):
+    """(type code, shape, whether in Fortran's order)."""
+    begin = file.read(8)
+    if len(begin) < 8 or not begin.startswith(_MAGIC):
+        raise NpyError("%s is no .npy file" % path)
+    length = int.from_bytes(file.read(2 if begin[6] == 1 else 4), "little")
+    if length > _MAX_HEADER:
+        raise NpyError("%s: its header is too long" % path)
+    try:
+        header = ast.literal_eval(file.read(length).decode("latin-1"))
+        shape = tuple(int(size) for size in header["shape"])
+        return header["descr"], shape, bool(header["fortran_order"])
+    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+        raise NpyError("%s: its header cannot be read: %s" % (path, error))
+
+
+def _widened(tensor):
+    if tensor.dtype == torch.bfloat16:  # by its bits: a conversion would make all NaN alike
+        bits = tensor.contiguous().view(torch.int16).to(torch.int32)
+        return (bits << 16).view(torch.float32)
+    return tensor if tensor.dtype in _CODES else tensor.to(torch.float32)
+
+
+def _narrowed(tensor, dtype):
+    if dtype == torch.bfloat16 and tensor.dtype == torch.float32:
+        return (tensor.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
+    return tensor.to(dtype)

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: MIT
+"""The overflows found so far: what was found where, the calls that were kept or written, and the commands about
+them: `overflow` and `rerun`.
+
+Written are they as they are found (`overflow record`), each into a folder of its own below the one that was named;
+or kept in host memory when the training stops at them, for `rerun` and `overflow save`.
+"""
+import linecache
+import os
+import shlex
+import shutil
+import sys
+import time
+
+import torch
+
+from .. import _lib
+from . import calls, commands, overflow, rerun, values
+
+_MAX_ENTRIES = 1000
+_MAX_KEPT = 8              # calls in memory
+_MAX_BYTES = 1 << 30       # of one call that is kept in memory
+_FOLDER = "gradb-overflow"
+_INTENDED = "intended"
+USAGE = "stop [N] | record N [DIR] | off | save K DIR"
+
+
+class Entry:
+    """One overflow. told: what `overflow` answers of it; call: the calls.Call while it is kept; folder: where it was
+    written."""
+
+    def __init__(self, told):
+        self.told = told
+        self.call = None
+        self.folder = ""
+        self.stack = ()
+
+
+class Overflows:
+    """What is armed, and what was found. stops, records: how many more to stop at and to write; None: all."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.entries = []
+        self.stops = 0
+        self.records = 0
+        self.folder = ""
+        self._number = 0
+        self._hint = None
+
+    # ---- arming ----
+
+    def arm(self):
+        """Operators are checked from now on, or no more."""
+        agent = self.agent
+        if not self.is_armed():
+            agent.overflow = None
+        elif agent.overflow is None:
+            agent.overflow = overflow.Checker(agent, self.found, self.carried)
+
+    def is_armed(self):
+        """Whether anything is wanted."""
+        return self.stops != 0 or self.records != 0
+
+    def disarm(self):
+        """Nothing is wanted any more."""
+        self.stops = self.records = 0
+        self.arm()
+
+    # ---- what is found ----
+
+    def carried(self, node, tensor):
+        """A node was given NaN that no operator before it made."""
+        if self._hint is None:
+            origin = self.agent.telling.graph.producer(tensor)
+            giver = origin[2].name if origin is not None and origin[2] is not None else "a tensor from outside"
+            self._hint = {"step": self.agent.steps.step, "node": node.name, "given": giver}
+
+    def found(self, origin):
+        """An overflow.Origin: listed; written, kept and stopped at where that is wanted."""
+        agent = self.agent
+        intended = _INTENDED in origin.flags
+        if intended and self._again(origin):
+            return
+        with agent.unseen(), values.aside():
+            entry = self._entry(origin)
+            if not intended:
+                self._keep(entry, origin)
+        if intended:
+            return
+        text = _sentence(entry.told)
+        agent.telling.flush()
+        agent.events.happened("overflow", text)
+        if self.stops != 0:
+            self.stops = _less(self.stops)
+            self._stop(origin.node, text)
+        self.arm()
+
+    def _again(self, origin):
+        """Counts one that is listed already: a mask comes again in each step."""
+        for entry in self.entries:
+            if entry.told["node"] == origin.node.name and _INTENDED in entry.told["flags"]:
+                entry.told["times"] += 1
+                return True
+        return False
+
+    def _entry(self, origin):
+        self._number += 1
+        given, node = origin.given, origin.node
+        path = calls.path_of(given.function) if given is not None else None
+        user = next(((code.co_filename, line) for code, line, library in origin.frames if not library), None)
+        told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
+                "operator": path or node.operator, "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "",
+                "times": 1, "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
+                "outputs": [_range("output.%d" % slot, tensor, found) for slot, tensor, found in origin.bad],
+                "folder": "", "verdict": ""}
+        if origin.scale != 1.0:
+            told["scale"] = origin.scale
+        entry = Entry(told)
+        entry.stack = ["File %s, line %d, in %s, \n %s" % (
+            code.co_filename, line or 0, code.co_name, linecache.getline(code.co_filename, line or 0).strip())
+            for code, line, library in origin.frames if not library]
+        self.entries.append(entry)
+        del self.entries[:-_MAX_ENTRIES]
+        return entry
+
+    # ---- keeping ----
+
+    def _keep(self, entry, origin):
+        """Writes the call, or keeps it in memory; says in the entry why not."""
+        try:
+            call, encoder = _encoded(self.agent, entry.told, origin)
+            if self.records != 0:
+                self.records = _less(self.records)
+                self._write(entry, call)
+            elif encoder.bytes > _MAX_BYTES:
+                entry.told["note"] = "its tensors take %d MiB, too much to be kept in memory: overflow record writes " \
+                    "them" % (encoder.bytes >> 20)
+            else:
+                encoder.to_host()
+                entry.call = call
+                kept = [other for other in self.entries if other.call is not None]
+                for other in kept[:-_MAX_KEPT]:
+                    other.call = None
+        except (OSError, RuntimeError, MemoryError) as error:
+            entry.told["note"] = "not kept: %s" % str(error).split("\n", 1)[0]
+
+    def _write(self, entry, call):
+        os.makedirs(self.folder, exist_ok=True)
+        rank = os.environ.get("RANK", "")
+        rank = "rank%s." % rank if rank.isdigit() and os.environ.get("WORLD_SIZE", "1") != "1" else ""
+        base = "%sstep%d.%d.%s" % (rank, entry.told["step"], entry.told["number"], entry.told["node"].replace("/", "."))
+        name, count = base[:200], 1
+        while os.path.lexists(os.path.join(self.folder, name)):
+            count += 1
+            name = "%s-%d" % (base[:200], count)
+        call.save(os.path.join(self.folder, name), entry.stack)
+        entry.folder = entry.told["folder"] = os.path.join(self.folder, name)
+
+    def save(self, entry, folder):
+        """Writes one that is kept, or copies what was written. CommandError."""
+        folder = os.path.abspath(os.path.expanduser(folder))
+        if os.path.isdir(folder) and os.listdir(folder) or os.path.lexists(folder) and not os.path.isdir(folder):
+            raise commands.CommandError("%s is there already: name a folder that is not" % folder)
+        try:
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            if entry.folder:
+                shutil.rmtree(folder + ".part", ignore_errors=True)
+                shutil.copytree(entry.folder, folder + ".part")
+                os.rename(folder + ".part", folder)
+            else:
+                self.call_of(entry).save(folder, entry.stack)
+                entry.told["folder"] = entry.folder = folder
+        except OSError as error:
+            raise commands.CommandError("cannot write %s: %s" % (folder, error.strerror or error))
+        return folder
+
+    def call_of(self, entry):
+        """The call of an entry. CommandError: it was not kept, or its files cannot be read."""
+        if entry.call is not None:
+            return entry.call
+        if entry.folder:
+            try:
+                return calls.load(entry.folder)
+            except calls.CallError as error:
+                raise commands.CommandError(str(error))
+        raise commands.CommandError("of overflow %d the call is not there: %s" % (
+            entry.told["number"], entry.told.get("note") or ("it does what it was told to, and is not kept"
+            if _INTENDED in entry.told["flags"] else "only the last %d are kept; overflow record writes all" % _MAX_KEPT)))
+
+    def find(self, word):
+        """The entry of a number or of a node, the last one of it; without a word the last that is no mask.
+        CommandError."""
+        if not self.entries:
+            raise commands.CommandError("no overflow was found yet")
+        for entry in reversed(self.entries):
+            told = entry.told
+            if word in (str(told["number"]), told["node"]) or (not word and _INTENDED not in told["flags"]):
+                return entry
+        raise commands.CommandError("no overflow %s: there are %d, \"info overflows\" lists them" % (
+            "'%s'" % word if word else "but masks", len(self.entries)))
+
+    # ---- stopping ----
+
+    def _stop(self, node, text):
+        agent = self.agent
+        agent.timing.apart(agent.library.gradb_stop_at, agent.handle, node.id, _lib.text(text))
+
+    def state(self):
+        """What `overflow` answers."""
+        return {"stop": _wanted(self.stops), "record": _wanted(self.records), "folder": self.folder,
+                "overflows": [entry.told for entry in self.entries], "hint": self._hint}
+
+
+def _less(count):
+    """One less of a number of which None is all."""
+    return count if count is None else count - 1
+
+
+def _wanted(count):
+    return "all" if count is None else count
+
+
+# ---- what is told and kept of an origin ----
+
+def _encoded(agent, told, origin):
+    """(calls.Call, calls.Encoder with its tensors) of an origin."""
+    given = origin.given
+    encoder = calls.Encoder(given.replaced() if given is not None else None)
+    arguments = gradients = None
+    if given is not None:
+        kwargs = {key: value for key, value in given.kwargs.items() if key != "out"}
+        arguments = {"args": [encoder.add(value, "input.%d" % i) for i, value in enumerate(given.args)],
+                     "kwargs": {key: encoder.add(value, "input." + key) for key, value in kwargs.items()}}
+    if origin.phase != "forward":
+        gradients = origin.gradients if origin.gradients is not None else [value for _, value in origin.inputs]
+        gradients = [encoder.add(value, "gradient.%d" % i) for i, value in enumerate(gradients)]
+    refused = "; ".join(encoder.refused)
+    results = calls.Encoder()
+    outputs = [results.add(value, "output.%d" % slot) for slot, value in origin.outputs]
+    encoder.tensors.update(results.tensors)
+    encoder.bytes += results.bytes
+    about = {"format": calls.FORMAT, "version": calls.VERSION, "number": told["number"], "step": told["step"],
+             "node": told["node"], "phase": origin.phase, "line": told["line"], "flags": origin.flags,
+             "function": calls.path_of(given.function) if given is not None else None,
+             "autocast": given.autocast if given is not None else None, "scale": origin.scale,
+             "device": _device(origin.outputs), "torch": str(torch.__version__), "time": time.time(),
+             "program": " ".join(sys.argv), "why": origin.why}
+    if given is not None and about["function"] is None:
+        about["why"] = "%s is no function that PyTorch has by that name" % given.name
+    about["api"] = calls.api_name(about["function"] or "torch." + origin.node.operator,
+                                  given.ordinal if given is not None else 0)
+    return calls.Call(about, arguments, gradients, outputs, encoder.tensors, refused), encoder
+
+
+def _device(outputs):
+    return next((tensor.device.type for _, tensor in outputs if isinstance(tensor, torch.Tensor)), "cpu")
+
+
+def _range(name, value, found=None):
+    """{"name", "dtype", "shape", "min", "max", "nan", "pos_inf", "neg_inf"} of a tensor, or {"name", "note"}."""
+    if not isinstance(value, torch.Tensor):
+        return {"name": name, "note": value if isinstance(value, str) else "no tensor"}
+    about = {"name": name, "dtype": str(value.dtype).rsplit(".", 1)[-1], "shape": list(value.shape)}
+    try:
+        return dict(about, **(found or calls.figures(value)))
+    except (values.NoValue, RuntimeError) as error:
+        return dict(about, note=str(error).split("\n", 1)[0])
+
+
+def _sentence(told):
+    """"overflow 3: net/log made 11 -inf of 64 elements, mlp.py:41"."""
+    made = []
+    for output in told["outputs"][:1]:
+        parts = ["%d %s" % (output[key], word) for key, word in (("nan", "nan"), ("pos_inf", "inf"), ("neg_inf", "-inf"))
+                 if output[key]]
+        made.append("%s of %d elements" % (" and ".join(parts), output["count"]))
+    return "overflow %d: %s made %s%s" % (told["number"], told["node"], ", ".join(made),
+                                          ", " + told["line"] if told["line"] else "")
+
+
+# ---- commands ----
+
+def _overflow(agent, args, _node):
+    store = agent.overflows
+    try:
+        words = shlex.split(args)
+    except ValueError as error:
+        raise commands.CommandError("overflow: %s" % error)
+    word, rest = (words[0], words[1:]) if words else ("", [])
+    function = _WORDS.get(word)
+    if function is None:
+        raise commands.CommandError("overflow takes %s, not '%s'" % (USAGE, word))
+    function(store, rest)
+    return dict(store.state(), did=word)
+
+
+def _take_count(words, least=1):
+    if not words[0].isdigit() or int(words[0]) < least:
+        raise commands.CommandError("'%s' is no number of overflows" % words[0])
+    return int(words[0])
+
+
+def _no_more(words, count):
+    if len(words) > count:
+        raise commands.CommandError("overflow: '%s' is one word too many" % words[count])
+
+
+def _set_stop(store, words):
+    _no_more(words, 1)
+    store.stops = _take_count(words) if words else None
+    store.arm()
+
+
+def _set_record(store, words):
+    _no_more(words, 2)
+    if not words:
+        raise commands.CommandError("overflow record needs the number of overflows to write")
+    count = _take_count(words)
+    folder = os.path.abspath(os.path.expanduser(words[1] if len(words) > 1 else _FOLDER))
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise commands.CommandError("cannot make the folder %s: %s" % (folder, error.strerror))
+    store.records, store.folder = count, folder
+    store.arm()
+
+
+def _set_off(store, words):
+    _no_more(words, 0)
+    store.disarm()
+
+
+def _save(store, words):
+    _no_more(words, 2)
+    if len(words) < 2:
+        raise commands.CommandError("overflow save needs an overflow's number and a folder")
+    store.save(store.find(words[0]), words[1])
+
+
+_WORDS = {"": lambda store, words: None, "stop": _set_stop, "record": _set_record, "off": _set_off, "save": _save}
+
+
+def _rerun(agent, args, node):
+    store = agent.overflows
+    entry = store.find(node.name if node is not None else args.strip())
+    reply = rerun.rerun(store.call_of(entry))
+    entry.told["verdict"] = reply["verdict"]
+    names = ("number", "step", "node", "phase", "operator", "line")
+    return dict({name: entry.told[name] for name in names}, **reply)
+
+
+commands.register("overflow", _overflow, "stop at, or write, operators with finite inputs and infinite or NaN output",
+                  "[%s]" % USAGE)
+commands.register("rerun", _rerun, "make the call of an overflow again on the CPU, in float64: is it inherent?",
+                  "[K|NODE]")

@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: MIT
+"""Finds where a training's numbers become infinite or NaN: each operator's outputs are looked at when it has run,
+forward, backward and optimizer, and where they are not finite its inputs are.
+
+An origin is an operator whose inputs were all finite and whose output is not, or one that makes NaN of infinities
+which no origin before it made (a softmax over a row that is masked out as a whole). One that was given a number
+that is not finite (masked_fill with -inf) does what it was told to do: it is listed, and not stopped at.
+
+Inputs are looked at when an output is bad, so that what is fine costs one pass over the outputs. What an operator
+is about to overwrite is copied before.
+"""
+import cmath
+
+import torch
+
+from .. import _lib
+from . import backward, calls, ops, stack, values
+from .guard import guarded
+
+CALL = "gradb.call"           # in grad_fn.metadata: the forward call
+_MAX_BEFORE = 256 << 20       # bytes of one value that is copied before it is overwritten
+_MAX_HELD = 512 << 20         # bytes of inputs that are kept until their backward pass
+_WRITES_STATISTICS = {"batch_norm": ("running_mean", "running_var"), "instance_norm": ("running_mean", "running_var")}
+_TOO_BIG = "it was overwritten by the operator, and is too big to be copied before (%d MiB)"
+_WRITTEN = "it was overwritten by the operator itself: its value before is not known"
+_SINGLE = frozenset((torch.float16, torch.bfloat16))
+
+
+class Given:
+    """A call as it begins: tensors with their versions, `before` what it overwrites (id -> copy, or why there is
+    none), ordinal of its function in the step; bad: its outputs were not finite."""
+    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "outputs")
+
+    def __init__(self, function, name, args, kwargs):
+        self.function = function
+        self.name = name
+        self.args = args
+        self.kwargs = kwargs or {}
+        self.tensors = []
+        self.before = {}
+        self.ordinal = 0
+        self.autocast = None
+        self.bad = False
+
+    def drop(self):
+        """Its tensors are needed no more."""
+        self.args, self.kwargs, self.tensors, self.before = (), {}, [], {}
+        self.function = None
+
+    def value(self, tensor, version):
+        """An input's value before the call, or a text why it is not known."""
+        taken = self.before.get(id(tensor))
+        if taken is None:
+            taken = tensor if values.version_of(tensor) == version else _WRITTEN
+        return taken
+
+    def replaced(self):
+        """For calls.Encoder: what to take in place of inputs that are not what they were."""
+        found = dict(self.before)
+        for tensor, version in self.tensors:
+            if id(tensor) not in found and values.version_of(tensor) != version:
+                found[id(tensor)] = _WRITTEN
+        return found
+
+
+class Origin:
+    """What was found. inputs, outputs: (name, tensor or text) pairs; given: the Given, or None; gradients: of a
+    backward node (given to it, made by it); why: why the call is not known; flags: words."""
+    __slots__ = ("node", "phase", "frames", "given", "inputs", "outputs", "gradients", "why", "flags", "scale", "bad")
+
+    def __init__(self, node, phase, frames, given, inputs, outputs):
+        self.node = node
+        self.phase = phase
+        self.frames = frames
+        self.given = given
+        self.inputs = inputs
+        self.outputs = outputs
+        self.gradients = None
+        self.why = ""
+        self.flags = []
+        self.scale = 1.0
+        self.bad = []  # outputs that are not finite: figures
+
+
+class Checker:
+    """Looks at operators while somebody wants it. found(origin) is called with each Origin."""
+
+    def __init__(self, agent, found, carried):
+        self.agent = agent
+        self._found = found
+        self._carried = carried   # called with (node, name of what it was given) of NaN that nobody made
+        self._given = None
+        self._step = -1
+        self._ordinals = {}       # function -> calls in this step
+        self._held = []           # Givens that wait for their backward pass
+        self._held_bytes = 0
+        self._tainted = False     # an origin was found in this step
+        self._outer = {}          # backward.Step -> (Given, Step that the operator's own gradient came to)
+        self._inner = {}          # Step -> how many of its inner ones have not run
+        self._received = {}       # Step -> gradients it was given, while inner ones are to come
+        self._bad_leaves = set()  # ids of parameters whose gradient was not finite
+
+    # ---- forward ----
+
+    @guarded
+    def begins(self, function, operator, args, kwargs):
+        """An operator is about to run."""
+        if self.agent.steps.step != self._step:
+            self._new_step()
+        given = self._given = Given(function, operator.name, args, kwargs)
+        given.ordinal = self._ordinals[function] = self._ordinals.get(function, -1) + 1
+        found = []
+        ops.tensors_in(args, found)
+        out = None
+        if kwargs:
+            out = kwargs.get("out")
+            ops.tensors_in({key: value for key, value in kwargs.items() if key != "out"}, found)
+        given.tensors = [(tensor, values.version_of(tensor)) for tensor in found]
+        given.autocast = _autocast()
+        written = self._written(operator, args, given.kwargs, out)
+        if written:
+            self._copy(given, written)
+
+    def forget(self):
+        """The operator is over, whatever became of it."""
+        self._given = None
+
+    def _new_step(self):
+        self._step = self.agent.steps.step
+        self._ordinals = {}
+        self._tainted = False
+        for given in self._held:
+            given.drop()
+        self._held = []
+        self._held_bytes = 0
+
+    @staticmethod
+    def _written(operator, args, kwargs, out):
+        """The tensors that the operator writes into."""
+        written = []
+        if operator.writes or kwargs.get("inplace") is True:
+            ops.tensors_in(args[:1] if args else kwargs.get("input"), written)
+        elif operator.name in _WRITES_STATISTICS:
+            ops.tensors_in(args[1:3], written)
+            ops.tensors_in([kwargs.get(name) for name in _WRITES_STATISTICS[operator.name]], written)
+        ops.tensors_in(out, written)
+        return written
+
+    def _copy(self, given, written):
+        """Keeps the values of inputs that share memory with what is written."""
+        with self.agent.unseen(), values.aside():
+            places = {_memory_of(tensor) for tensor in written} - {None}
+            for tensor, _ in given.tensors:
+                if _memory_of(tensor) in places:
+                    given.before[id(tensor)] = _copied(tensor)
+
+    @guarded
+    def operator_ran(self, node, outputs):
+        """The operator that began is this node, and has made `outputs`."""
+        given, self._given = self._given, None
+        if given is None:
+            return
+        with self.agent.unseen(), values.aside():
+            writes = bool(given.before)
+            bad = [(slot, tensor) for slot, tensor in enumerate(outputs)
+                   if (writes or not _is_view(tensor)) and _may_be_bad(tensor)]
+            bad = [(slot, tensor, found) for slot, tensor, found in _figured(bad) if not calls.is_finite(found)]
+            given.bad = bool(bad)
+            origin = self._forward_origin(node, given, outputs, bad) if bad else None
+        self._hold(given, outputs)
+        if origin is not None:
+            self._report(origin)
+
+    def _forward_origin(self, node, given, outputs, bad):
+        """The Origin, or None when its inputs explain it."""
+        inputs = [("input.%d" % i, given.value(tensor, version)) for i, (tensor, version) in enumerate(given.tensors)]
+        origin = Origin(node, _phase_name(node), stack.frames(3), given, inputs, list(enumerate(outputs)))
+        origin.bad = bad
+        if calls.has_nonfinite_scalar(given.args) or calls.has_nonfinite_scalar(given.kwargs):
+            origin.flags.append("intended")
+        if not self._explains(origin, inputs, [tensor for tensor, _ in given.tensors]):
+            return origin
+        return None
+
+    def _explains(self, origin, inputs, tensors):
+        """Whether what an operator was given explains that its outputs are not finite."""
+        nan = inf = False
+        for (name, value), tensor in zip(inputs, tensors):
+            if isinstance(value, str):
+                if tensor.is_floating_point() or tensor.is_complex():
+                    origin.flags.append("unknown-input")
+            elif _may_be_bad(value):
+                for _, _, found in _figured([(0, value)]):
+                    nan = nan or bool(found["nan"])
+                    inf = inf or bool(found["pos_inf"] or found["neg_inf"])
+                    if found["nan"] and not self._tainted:
+                        self._carried(origin.node, tensor)
+        if nan:
+            return True
+        if inf and not self._tainted and any(found["nan"] for _, _, found in origin.bad):
+            origin.flags.append("from-inf")
+            return False
+        return inf
+
+    def _report(self, origin):
+        if "intended" not in origin.flags:
+            self._tainted = True
+        self._found(origin)
+
+    # ---- what backward needs of the forward pass ----
+
+    def _hold(self, given, outputs):
+        """Keeps the call on the grad_fn of its outputs, as long as there is room."""
+        grad_fn = next((tensor.grad_fn for tensor in outputs if tensor.requires_grad and tensor.grad_fn is not None), None)
+        if grad_fn is None or self._held_bytes > _MAX_HELD:
+            return
+        if given.before and not self._unknot(given):
+            return
+        self._held_bytes += sum(tensor.numel() * tensor.element_size() for tensor, _ in given.tensors
+                                if tensor.layout == torch.strided and not tensor.is_leaf)
+        self._held.append(given)
+        grad_fn.metadata[CALL] = given
+
+    @staticmethod
+    def _unknot(given):
+        """Of a call that writes into its first argument: the value before takes its place, for the argument is the
+        result now, and would hold its own graph. Whether there is one."""
+        first = given.args[0] if given.args else None
+        before = given.before.pop(id(first), None)
+        if before is None:
+            return "out" not in given.kwargs
+        if isinstance(before, str):
+            given.before[id(first)] = before
+            return False
+        given.args = (before,) + tuple(given.args[1:])
+        given.tensors = [(before, 0) if tensor is first else (tensor, version) for tensor, version in given.tensors]
+        return True
+
+    @guarded
+    def again(self, outputs):
+        """The operator that began was computed once more (activation checkpointing): its backward pass follows."""
+        given, self._given = self._given, None
+        if given is not None:
+            self._hold(given, outputs)
+
+    # ---- backward ----
+
+    @guarded
+    def pass_begins(self, steps):
+        """A pass is about to run: {grad_fn: backward.Step}, each after the one that leads to it."""
+        for grad_fn, own in steps.items():
+            given = grad_fn.metadata.get(CALL)
+            if given is not None:
+                self._outer[own] = (given, own)
+            outer = self._outer.get(own)
+            if outer is None:
+                continue
+            for following, _ in grad_fn.next_functions:
+                inner = steps.get(following)
+                if inner is not None and inner.variable is None and inner not in self._outer \
+                        and CALL not in following.metadata and following.metadata.get(backward.KEY) is None:
+                    self._outer[inner] = outer
+                    self._inner[outer[1]] = self._inner.get(outer[1], 0) + 1
+
+    def pass_ended(self):
+        """The outermost pass is over."""
+        self._outer.clear()
+        self._inner.clear()
+        self._received.clear()
+
+    @guarded
+    def backward_ran(self, own, made, received):
+        """A grad_fn has run: it was given the gradients `received`, and has made `made`."""
+        if own.variable is not None:
+            self._gradient_ran(own, received)
+            return
+        given, outer = self._outer.get(own, (None, None))
+        if self._inner.get(own):
+            self._received[own] = received
+        with self.agent.unseen(), values.aside():
+            bad = [(slot, tensor) for slot, tensor in enumerate(made)
+                   if isinstance(tensor, torch.Tensor) and _may_be_bad(tensor)]
+            bad = [(slot, tensor, found) for slot, tensor, found in _figured(bad) if not calls.is_finite(found)]
+            origin = self._backward_origin(own, (made, received, bad), given, outer) if bad else None
+        if origin is not None:
+            self._report(origin)
+        if outer is not None:
+            self._inner_ran(own, given, outer)
+
+    def _inner_ran(self, own, given, outer):
+        if own is not outer:
+            self._inner[outer] -= 1
+        if not self._inner.get(outer):
+            self._received.pop(outer, None)
+            given.drop()
+
+    def _backward_origin(self, own, gradients, given, outer):
+        made, received, bad = gradients
+        inputs = [("gradient.%d" % slot, tensor) for slot, tensor in enumerate(received)
+                  if isinstance(tensor, torch.Tensor)]
+        tensors = [tensor for _, tensor in inputs]
+        origin = Origin(own.node, "backward", own.mark.stack if own.mark is not None else (), given, inputs,
+                        list(enumerate(made)))
+        origin.bad = bad
+        origin.scale = self.agent.live.scale
+        if self._explains(origin, inputs, tensors) or (given is not None and self._forward_explains(origin, given)):
+            return None
+        if origin.scale != 1.0:
+            origin.flags.append("scaled")
+        if given is None:
+            origin.why = ("its forward call is not known: it is no operator of torch's, or it ran before overflows "
+                          "were looked for")
+        else:
+            origin.gradients = received if own is outer else self._received.get(outer)
+        return origin
+
+    def _forward_explains(self, origin, given):
+        """Whether the forward operator had numbers that are not finite: what its gradient is follows from them."""
+        if given.bad:
+            return True
+        known = [(name, value) for name, value in (("input.%d" % i, given.value(tensor, version))
+                                                   for i, (tensor, version) in enumerate(given.tensors))
+                 if not isinstance(value, str)]
+        return any(_may_be_bad(value) and any(not calls.is_finite(found) for _, _, found in _figured([(0, value)]))
+                   for _, value in known)
+
+    def _gradient_ran(self, own, received):
+        """A gradient was added to what lies in .grad: it may overflow there."""
+        with self.agent.unseen(), values.aside():
+            gradient = own.variable.grad
+            if not _may_be_bad(gradient) or id(own.variable) in self._bad_leaves:
+                return
+            bad = [entry for entry in _figured([(0, gradient)]) if not calls.is_finite(entry[2])]
+            if not bad:
+                return
+            self._bad_leaves.add(id(own.variable))
+            inputs = [("gradient.%d" % slot, tensor) for slot, tensor in enumerate(received)
+                      if isinstance(tensor, torch.Tensor)]
+            origin = Origin(own.node, "backward", (), None, inputs, [(0, gradient)])
+            origin.bad = bad
+            if self._explains(origin, inputs, [tensor for _, tensor in inputs]):
+                return
+            origin.flags.append("accumulated")
+            origin.why = "it is a sum, and what lay in .grad before is not known"
+        self._report(origin)
+
+    # ---- optimizers ----
+
+    @guarded
+    def optimizer_ran(self, node, parameter):
+        """An optimizer has written a parameter."""
+        with self.agent.unseen(), values.aside():
+            if not _may_be_bad(parameter) or ("weight", id(parameter)) in self._bad_leaves:
+                return
+            bad = [entry for entry in _figured([(0, parameter)]) if not calls.is_finite(entry[2])]
+            if not bad:
+                return
+            self._bad_leaves.add(("weight", id(parameter)))
+            inputs = [("gradient.0", parameter.grad)]
+            origin = Origin(node, "optimizer", node.stack, None, inputs, [(0, parameter)])
+            origin.bad = bad
+            if self._explains(origin, inputs, [parameter.grad]):
+                return
+            origin.flags.append("unknown-input")
+            origin.why = "an optimizer's step is no call of one operator, and the weights before it are not kept"
+        self._report(origin)
+
+
+# ---- looking at tensors ----
+
+def _may_be_bad(tensor):
+    """Whether an element may be infinite or NaN. False is certain: a sum is finite only when all are. What cannot
+    be read, or only while a CUDA graph is captured, is not looked at."""
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
+        return False
+    if tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return False
+    try:
+        if type(tensor) not in values._PLAIN:  # a sharded one would ask the other ranks
+            tensor = values.readable(tensor)
+        tensor = tensor.detach()
+        if tensor.dtype in _SINGLE:
+            total = tensor.sum(dtype=torch.float32)
+        else:
+            total = tensor.sum()
+        return not cmath.isfinite(total.item())
+    except values.NoValue:
+        return False
+    except (RuntimeError, NotImplementedError, TypeError):
+        return tensor.layout == torch.strided and "float8" in str(tensor.dtype)
+
+
+def _figured(found):
+    """(slot, tensor, figures) of those that can be read."""
+    for slot, tensor in found:
+        try:
+            yield slot, tensor, calls.figures(tensor)
+        except (values.NoValue, RuntimeError):
+            continue
+
+
+def _memory_of(tensor):
+    """What tensors have in common that share memory; None when it cannot be said."""
+    try:
+        return values._storage(tensor).data_ptr() or None
+    except (RuntimeError, AttributeError, NotImplementedError):
+        return None
+
+
+def _copied(tensor):
+    """A copy of its value; a text when there can be none."""
+    size = tensor.numel() * tensor.element_size()
+    if size > _MAX_BEFORE:
+        return _TOO_BIG % (size >> 20)
+    try:
+        copy = tensor.detach().clone()
+        if tensor.requires_grad:
+            copy.requires_grad_()
+        return copy
+    except RuntimeError as error:
+        return "it was overwritten by the operator, and could not be copied before: %s" % str(error).split("\n", 1)[0]
+
+
+def _is_view(tensor):
+    """Whether it shows another tensor's elements: there is nothing new in it."""
+    try:
+        return tensor._is_view()
+    except (RuntimeError, AttributeError):
+        return False
+
+
+def _phase_name(node):
+    return {_lib.FORWARD: "forward", _lib.BACKWARD: "backward", _lib.OPTIMIZER: "optimizer"}.get(node.phase, "forward")
+
+
+def _autocast():
+    """{"device", "dtype"} of the mixed precision that operators run under; None."""
+    for device in ("cuda", "cpu"):
+        if _autocast_is_on(device):
+            return {"device": device, "dtype": str(_autocast_dtype(device))}
+    return None
+
+
+if hasattr(torch, "get_autocast_dtype"):
+    _autocast_is_on = torch.is_autocast_enabled
+    _autocast_dtype = torch.get_autocast_dtype
+else:  # before 2.4
+    def _autocast_is_on(device):
+        return torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled()
+
+    def _autocast_dtype(device):
+        return torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""Makes a call of an operator again, on the CPU: as it was, in float32 and in float64. What is not finite in
+float64 either lies in the values (the logarithm of 0); what is, lies in the type or the device.
+
+All of it runs on a thread of its own, so that gradient mode, autocast and modes of the one that waits are what
+they were; the state of the random generator is put back.
+"""
+import contextlib
+import itertools
+import math
+import threading
+
+import torch
+from torch._C import _ImperativeEngine
+
+from . import calls, values
+
+_WIDE = {torch.float64: torch.complex128, torch.float32: torch.complex64}
+_CASTS = frozenset(("half", "bfloat16", "float", "double", "type", "cfloat", "cdouble"))
+_RANDOM = frozenset((
+    "dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "native_dropout",
+    "feature_alpha_dropout", "rrelu", "rrelu_", "gumbel_softmax", "bernoulli", "bernoulli_", "normal", "normal_",
+    "uniform_", "randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "multinomial", "poisson",
+    "exponential_", "cauchy_", "log_normal_", "geometric_", "random_", "randperm"))
+# Operators whose output element depends on the elements of its inputs at the same place alone.
+_ELEMENTWISE = frozenset(
+    "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt rsqrt "
+    "reciprocal square neg negative abs where clamp sigmoid tanh relu gelu silu softplus logit masked_fill lerp addcmul "
+    "addcdiv fmod mod remainder atan2 lgamma digamma erfinv asin arcsin acos arccos acosh arccosh atanh arctanh tan "
+    "sinh cosh half bfloat16 float to xlogy hypot logaddexp ldexp float_power special_xlog1py nan_to_num iadd isub "
+    "imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply divide subtract".split())
+_MAX_PLACES = 3  # elements that are told one by one
+_engine_lock = threading.Lock()
+
+
+def _figures(tensor):
+    try:
+        return None if tensor is None else calls.figures(tensor)
+    except values.NoValue:
+        return None
+
+
+class Run:
+    """What came out. outputs: tensors, or None where there is none; error: why nothing came out, or ""."""
+
+    def __init__(self, name, outputs, error=""):
+        self.name = name
+        self.outputs = outputs
+        self.error = error
+        self.figures = [_figures(tensor) for tensor in outputs]
+
+    def is_finite(self):
+        """Whether all of it is; None when nothing came out."""
+        if self.error or not any(self.figures):
+            return None
+        return all(calls.is_finite(found) for found in self.figures if found is not None)
+
+    def largest(self):
+        """The largest magnitude of a finite element."""
+        ends = [abs(found[end]) for found in self.figures if found is not None for end in ("min", "max")
+                if found[end] is not None]
+        return max(ends, default=0.0)
+
+    def told(self):
+        """It as JSON."""
+        found = {"as": self.name, "outputs": [record for record in self.figures if record is not None]}
+        return dict(found, error=self.error) if self.error else found
+
+
+def rerun(call):
+    """{"verdict": "inherent" | "dtype" | "device" | "unknown", "text": one line, "runs": [...], "places": [...]} of a
+    calls.Call. Leaves the state of the random generator as it was."""
+    answer = {}
+    thread = threading.Thread(target=_guarded, args=(call, answer), name="gradb-rerun", daemon=True)
+    thread.start()
+    thread.join()
+    if isinstance(answer.get("error"), BaseException):
+        raise answer["error"]
+    return answer["reply"]
+
+
+def _guarded(call, answer):
+    state = torch.get_rng_state()
+    anomaly = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    try:
+        torch.set_anomaly_enabled(False)
+        with torch._C.DisableTorchFunction():
+            answer["reply"] = _judge(call)
+    except Exception as error:  # handed on by the thread that waits
+        answer["error"] = error
+    finally:
+        torch.set_anomaly_enabled(*anomaly)
+        torch.set_rng_state(state)
+
+
+def _judge(call):
+    why = _refusal(call)
+    if why:
+        return {"verdict": "unknown", "text": "it cannot be made again: " + why, "runs": [], "places": []}
+    runs = [_run(call, "as it was, on the CPU", None), _run(call, "float32", torch.float32),
+            _run(call, "float64", torch.float64)]
+    verdict, text = _verdict(call, *runs)
+    name = _operator(call)
+    if name in _RANDOM:
+        text += "; it draws random numbers, which were others"
+    places = [] if verdict == "unknown" else _places(call, runs[2], verdict == "inherent")
+    return {"verdict": verdict, "text": text, "runs": [run.told() for run in runs], "places": places}
+
+
+def _refusal(call):
+    if call.refused:
+        return call.refused
+    if call.about.get("function") is None or call.arguments is None:
+        return call.about.get("why") or "the call is not known"
+    return ""
+
+
+def _operator(call):
+    return call.about["function"].rsplit(".", 1)[-1].strip("_")
+
+
+# ---- one run ----
+
+def _run(call, name, dtype):
+    """The call, with all floats as `dtype`, or as they were with None."""
+    try:
+        with _autocast(call if dtype is None else None):
+            outputs = _outputs(call, dtype)
+    except calls.CallError as error:
+        return Run(name, (), str(error))
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
+        return Run(name, (), "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0]))
+    return Run(name, outputs)
+
+
+def _autocast(call):
+    given = call.about.get("autocast") if call is not None else None
+    if not given:
+        return contextlib.nullcontext()
+    dtype = getattr(torch, given["dtype"].rsplit(".", 1)[-1])
+    return torch.autocast("cpu", dtype=dtype)
+
+
+def _outputs(call, dtype):
+    backward = call.given is not None
+    leaves = []
+
+    def tensor(element):
+        made = call.tensor(element).detach()
+        made = made.clone() if dtype is None else made.to(_as(made.dtype, dtype), copy=True)
+        if backward and element.get("requires_grad") and (made.is_floating_point() or made.is_complex()):
+            leaves.append(made.requires_grad_())
+            return made.view_as(made)  # a leaf could not be written in place
+        return made
+
+    decoder = calls.Decoder(tensor, (lambda given: _as(given, dtype)) if dtype is not None else (lambda given: given))
+    args = decoder.value(call.arguments["args"])
+    kwargs = {key: decoder.value(item) for key, item in call.arguments["kwargs"].items()}
+    with torch.enable_grad() if backward else torch.no_grad():
+        result = _call(call.about["function"], args, kwargs, dtype)
+    found = []
+    _collect(result, found)
+    return _gradients(call, found, leaves, dtype) if backward else found
+
+
+def _call(path, args, kwargs, dtype):
+    function = calls.function_at(path)
+    name = path.rsplit(".", 1)[-1].strip("_")
+    if dtype is not None and name in _CASTS:
+        return args[0]
+    if kwargs.get("generator", 0) is None:
+        del kwargs["generator"]
+    result = function(*args, **kwargs)
+    return args[0] if name == "setitem" else result
+
+
+def _as(given, dtype):
+    """The type of that width that stands for a given one; integers stay."""
+    if given.is_complex:
+        return _WIDE[dtype]
+    return dtype if given.is_floating_point else given
+
+
+def _collect(value, found, depth=0):
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+    elif isinstance(value, (tuple, list)) and depth < 8:
+        for item in value:
+            _collect(item, found, depth + 1)
+
+
+def _gradients(call, outputs, leaves, dtype):
+    """The gradients of the leaves, by the engine itself: nobody's hooks see it."""
+    root = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
+    if root is None or not leaves:
+        raise calls.CallError("nothing of it has a gradient")
+    tensors, gradients = [], []
+    for output in outputs:
+        given = call.given[output.output_nr] if output.grad_fn is root and output.output_nr < len(call.given) else None
+        if given is not None and given.get("type") == "torch.Tensor":
+            made = call.tensor(given).detach()
+            tensors.append(output)
+            gradients.append(made.to(output.dtype if dtype is None else _as(made.dtype, dtype)).reshape(output.shape))
+    if not tensors:
+        raise calls.CallError("no gradient that it received is known")
+    with _engine_lock:
+        return _ImperativeEngine().run_backward(tuple(tensors), tuple(gradients), False, False, tuple(leaves), True, False)
+
+
+# ---- what it says ----
+
+def _verdict(call, same, single, double):
+    if double.is_finite() is None:
+        return "unknown", "in float64 it does not run: %s" % (double.error or "it gives no numbers")
+    if not double.is_finite():
+        return "inherent", "not finite in float64 either: it lies in the values%s" % _why_inherent(call)
+    types = {element["dtype"] for element in call.results if element and element.get("type") == "torch.Tensor"}
+    scale = call.about.get("scale", 1.0)
+    scaled = ", the gradients are scaled by %g" % scale if scale != 1.0 else ""
+    limits = sorted((torch.finfo(dtype).max, name) for name, dtype in _floats(types))
+    for limit, name in limits:
+        if double.largest() > limit:
+            return "dtype", "%s-specific: the largest magnitude is %.4g, above the %.6g of %s%s" % (
+                name, double.largest(), limit, name, scaled)
+    names = " and ".join(name for _, name in limits) or "its type"
+    if same.is_finite() and call.about.get("device", "cpu") != "cpu":
+        return "device", "%s-specific: on the CPU it is finite in %s, too (at most %.4g)" % (
+            call.about["device"], names, same.largest())
+    if same.is_finite():
+        return "unknown", "made again it is finite, as it was and in float64 (at most %.4g)" % double.largest()
+    inside = "float32 is enough" if single.is_finite() else "float32 is not enough either"
+    return "dtype", "%s-specific: finite in float64 (at most %.4g), it overflows inside the operator; %s%s" % (
+        names, double.largest(), inside, scaled)
+
+
+def _floats(types):
+    for text in types:
+        dtype = getattr(torch, text.rsplit(".", 1)[-1], None)
+        if dtype is not None and dtype.is_floating_point:
+            yield text.rsplit(".", 1)[-1], dtype
+
+
+def _why_inherent(call):
+    name = _operator(call)
+    if call.given is not None:
+        return ""
+    known = {"log": "the logarithm of 0 or less", "log2": "the logarithm of 0 or less",
+             "log10": "the logarithm of 0 or less", "sqrt": "the root of less than 0", "rsqrt": "the root of 0 or less",
+             "div": "a division by 0", "truediv": "a division by 0", "true_divide": "a division by 0",
+             "reciprocal": "a division by 0", "xlogy": "the logarithm of 0 or less"}
+    return " (%s)" % known[name] if name in known else ""
+
+
+def _places(call, run, inherent):
+    """The first elements that are not finite, in float64 when it is inherent, else in the training: {"output",
+    "index", "value", "float64", "inputs"}."""
+    found, left = [], [tensor for tensor in run.outputs if tensor is not None]
+    for number, element in enumerate(call.results):
+        if len(found) >= _MAX_PLACES or not element or element.get("type") != "torch.Tensor":
+            continue
+        shape = tuple(element["shape"])
+        wide = next((tensor for tensor in left if tuple(tensor.shape) == shape), None)
+        left = [tensor for tensor in left if tensor is not wide]
+        tensor = _result(call, element)
+        suspect = wide if inherent or tensor is None else tensor
+        if suspect is None or not (suspect.is_floating_point() or suspect.is_complex()):
+            continue
+        for index in itertools.islice(_not_finite(suspect), _MAX_PLACES - len(found)):
+            place = {"output": number, "index": index}
+            place.update((name, _number(which[tuple(index)])) for name, which in (("value", tensor), ("float64", wide))
+                         if which is not None)
+            found.append(dict(place, inputs=_inputs_at(call, shape, index)))
+    return found
+
+
+def _result(call, element):
+    try:
+        return call.tensor(element)
+    except calls.CallError:
+        return None
+
+
+def _not_finite(tensor):
+    """Indices of its elements that are not finite, in order, without a list of all."""
+    flat = (~torch.isfinite(tensor.detach())).reshape(-1)
+    at = 0
+    while at < flat.numel():
+        rest = flat[at:]
+        step = int(rest.to(torch.uint8).argmax())
+        if not bool(rest[step]):
+            return
+        at += step
+        index, left = [], at
+        for size in reversed(tensor.shape):
+            index.append(left % size)
+            left //= size
+        yield index[::-1]
+        at += 1
+
+
+def _inputs_at(call, shape, index):
+    """What the operator was given for one element, where that can be said: {"argument", "value"}."""
+    if _operator(call) not in _ELEMENTWISE:
+        return []
+    found = []
+    named = [("input.%d" % i, element) for i, element in enumerate(call.arguments["args"])]
+    named += [("input." + key, element) for key, element in call.arguments["kwargs"].items()]
+    if call.given is not None:
+        named += [("gradient.%d" % i, element) for i, element in enumerate(call.given) if element]
+    for name, element in named:
+        if not isinstance(element, dict) or element.get("type") != "torch.Tensor" or "datapath" not in element:
+            continue
+        at = _broadcast_index(element["shape"], shape, index)
+        if at is None:
+            return []
+        found.append({"argument": name, "value": _number(call.tensor(element)[tuple(at)])})
+    return found
+
+
+def _broadcast_index(own, whole, index):
+    """Where the element of a tensor of shape `own` is that goes into `index` of shape `whole`; None: nowhere."""
+    if len(own) > len(whole):
+        return None
+    at = []
+    for size, length, place in zip(own[::-1], list(whole)[::-1], index[::-1]):
+        if size not in (1, length):
+            return None
+        at.append(0 if size == 1 else place)
+    return at[::-1]
+
+
+def _number(element):
+    value = element.item()
+    if isinstance(value, complex):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return value
