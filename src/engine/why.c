@@ -27,7 +27,7 @@ enum gd_bad gd_why_of_hit(const struct gd_hit *hit)
         {"OO", GD_BAD_NONFINITE}, {"TO", GD_BAD_NONFINITE}, {"WO", GD_BAD_NONFINITE},
         {"GE", GD_BAD_NONFINITE}, {"TZ", GD_BAD_ZERO},      {"WI", GD_BAD_ZERO},
         {"WNC", GD_BAD_ZERO},     {"WCS", GD_BAD_ZERO},     {"WS", GD_BAD_ZERO},
-        {"TS", GD_BAD_ZERO},      {"GV", GD_BAD_ZERO},
+        {"TS", GD_BAD_ZERO},      {"GV", GD_BAD_ZERO},      {"GM", GD_BAD_ZERO},
     };
     const char *abbr = hit->kind ? hit->kind->abbr : "";
 
@@ -60,6 +60,7 @@ bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
     case GD_BAD_NONFINITE: return not_finite > 0;
     case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
     case GD_BAD_LARGE: return not_finite > 0; /* else against its past: see is_large */
+    case GD_BAD_RAISED: break;
     }
     return false;
 }
@@ -178,6 +179,17 @@ static void add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t s
     walk->count++;
 }
 
+uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
+{
+    uint32_t number = find(walk, node, slot, walk->step);
+
+    if (number == WHY_NONE) {
+        add(walk, node, slot, walk->step, WHY_NONE);
+        number = find(walk, node, slot, walk->step);
+    }
+    return number;
+}
+
 const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
                                    uint32_t i)
 {
@@ -205,7 +217,8 @@ bool why_is_writer(const char *type)
 {
     return why_type_in(type, "Adam* FusedAdam* Apply* FusedApply* SparseApply* FusedSparse* "
                              "Momentum SGD RMSProp* Lamb* Lars* Ftrl* Adagrad* Adadelta* AdaMax* "
-                             "Lion* Rprop* Assign* ResourceApply* FusedMomentum* FusedWeight* "
+                             "Lion* Rprop* NAdam* RAdam* ASGD SparseAdam LBFGS Assign* "
+                             "ResourceApply* FusedMomentum* FusedWeight* "
                              "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
 }
 
@@ -319,7 +332,8 @@ static bool is_large(const struct why_tensor *tensor)
 static void judge(struct why_walk *walk, uint32_t number)
 {
     struct why_tensor *tensor = &walk->tensors[number];
-    bool bad = tensor->has_stats && why_is_bad(walk->bad, &tensor->stats);
+    bool bad = (tensor->has_stats && why_is_bad(walk->bad, &tensor->stats)) ||
+               (walk->bad == GD_BAD_RAISED && number == 0);
 
     if (walk->bad == GD_BAD_LARGE && tensor->has_stats) {
         tensor->before = why_before(walk, tensor);
@@ -431,7 +445,11 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
         walk->stopped = true;
         walk->err = *err;
     }
-    if (!tensor->asked_previous && wrote_bad(walk, tensor)) {
+    if (walk->bad == GD_BAD_RAISED && number == 0) {
+        tensor->verdict = GD_WHY_BAD;
+        judge(walk, number);
+        snprintf(tensor->note, sizeof(tensor->note), "failed, and made nothing");
+    } else if (!tensor->asked_previous && wrote_bad(walk, tensor)) {
         tensor->implied = true;
         tensor->verdict = GD_WHY_BAD;
         judge(walk, number);
@@ -601,7 +619,7 @@ static uint32_t order_of_stop(const struct gd_session *session)
 }
 
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
-               gd_why_fn fn, void *ctx, struct gd_err *err)
+               const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
 {
     struct why_walk *walk;
     int rc = check(session, node, slot, err);
@@ -621,6 +639,9 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     walk->fn = fn;
     walk->ctx = ctx;
     walk->bad = bad;
+    if (facts) {
+        walk->facts = *facts;
+    }
     walk->everything = bad == GD_BAD_LARGE;
     walk->stop = session->stop.sequence;
     walk->step = session->stop.step;

@@ -13,9 +13,28 @@
 
 enum gd_bad { /* what is looked for */
               GD_BAD_NONFINITE,
-              GD_BAD_LARGE, /* far larger than in the steps before, or than its inputs account for
-                             */
-              GD_BAD_ZERO,  /* all zero */
+              GD_BAD_LARGE,  /* far larger than in the steps before, or than its inputs account for
+                              */
+              GD_BAD_ZERO,   /* all zero; of a weight also: it does not move */
+              GD_BAD_RAISED, /* it has no value: the operator failed */
+};
+
+/* What the training program itself told of the value that is asked about; all 0: nothing. */
+struct gd_why_facts {
+    bool of_parameter; /* it is a parameter, its gradient or its update, and the next are known: */
+    char parameter[256];
+    bool frozen;        /* no gradient is wanted of it */
+    bool has_gradient;  /* there is one now */
+    char optimizer[64]; /* that holds it; "" none */
+    int optimizers;     /* how many there are */
+    bool has_rate;      /* of that optimizer, for it: */
+    double rate;
+    int64_t piled_up_since; /* the first step whose gradients lie on those before; 0: they do not */
+    char piled_up_in[256];  /* a parameter that shows it */
+    char raised[160];       /* what the operator that failed said; "" none did */
+    char numbers[256];      /* of one that picks by numbers: the node of those; "" */
+    char place[64];         /* of the first that is out of range: "[3, 0]" */
+    int64_t number, choices; /* that number, and how many there are to pick from */
 };
 
 enum gd_why_verdict {
@@ -49,10 +68,13 @@ struct gd_why {
     bool cut;        /* the walk was ended by its limit */
 };
 
-/* fn runs once, with the answer (borrowed) or with an error. GD_ENOTFOUND, GD_ESTATE. */
+/* facts: copied; NULL: nothing is known but graph and values. fn runs once, with the answer
+ * (borrowed) or with an error. GD_ENOTFOUND, GD_ESTATE. */
 typedef void (*gd_why_fn)(void *ctx, const struct gd_why *why, const struct gd_err *err);
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
-               gd_why_fn fn, void *ctx, struct gd_err *err);
+               const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err);
+/* The operator whose scalar result the backward pass began at; GD_NO_NODE: it is not known. */
+gd_node_id gd_why_loss(const struct gd_graph *graph);
 /* What a hit of that condition makes one look for. */
 enum gd_bad gd_why_of_hit(const struct gd_hit *hit);
 

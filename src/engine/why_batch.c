@@ -27,6 +27,7 @@ static bool is_batch(const struct why_walk *walk, const struct why_tensor *leaf)
 
     return leaf->is_leaf && !leaf->is_constant &&
            gd_graph_node(walk->session->graph, leaf->node, &info) && info.kind != GD_NODE_WEIGHT &&
+           info.kind != GD_NODE_GRADIENT && /* where a backward pass begins */
            why_writer(walk->session->graph, leaf->node) == GD_NO_NODE;
 }
 
@@ -250,7 +251,7 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
         return true;
     }
     if (weight->stats.has_prev) {
-        gd_buf_printf(say, ". The last update changed %s by %.3g %% of its size.",
+        gd_buf_printf(say, ". The last update changed %s by %.3g %% of its size; 0.1 %% is usual.",
                       why_name(walk, weight), 100 * ratio);
     } else if (is_adaptive(walk, weight->node, &type)) {
         gd_buf_printf(say,
@@ -440,12 +441,30 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
     return found;
 }
 
+/* What graph and program show by themselves, whatever the values are. */
+static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_finding *ret)
+{
+    uint32_t (*const tests[])(struct why_walk *,
+                              struct why_finding *) = {why_piled_up, why_broadcast, why_growing};
+
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        uint32_t number = tests[i](walk, ret);
+
+        if (number != WHY_NONE) {
+            walk->tensors[number].verdict = GD_WHY_BAD;
+            return &walk->tensors[number];
+        }
+    }
+    return NULL;
+}
+
 const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
                                             int64_t *since)
 {
-    const struct why_tensor *found = blame_batch(walk, ret);
+    const struct why_tensor *found = known_mistake(walk, ret);
     const struct why_tensor *weight;
 
+    found = found ? found : blame_batch(walk, ret);
     if (found) {
         return found;
     }
@@ -466,6 +485,13 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         return weight;
     }
     if (weight && why_odd_rate(walk, weight, &ret->text)) {
+        uint32_t loss = why_add_sum(walk, &ret->text)
+                            ? why_also(walk, gd_why_loss(walk->session->graph), 0)
+                            : WHY_NONE;
+        if (loss != WHY_NONE) {
+            snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
+            return &walk->tensors[loss];
+        }
         snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
         walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
         *since = why_since(walk, weight);
@@ -493,6 +519,9 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         gd_buf_printf(&ret->text, "%s is not finite any more (%s).", why_name(walk, found),
                       found->note);
         return found;
+    }
+    if (why_untrained(walk, ret) != WHY_NONE) {
+        return &walk->tensors[0];
     }
     walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "

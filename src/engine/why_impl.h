@@ -46,6 +46,7 @@ struct why_walk {
     gd_why_fn fn;
     void *ctx;
     enum gd_bad bad;
+    struct gd_why_facts facts;
     bool everything; /* expand all, not only what is bad (GD_BAD_LARGE) */
     uint64_t stop;   /* sequence: the walk ends when the training goes on */
     int64_t step;    /* of the stop */
@@ -71,6 +72,9 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
 /* The node that writes a parameter (an optimizer, an assignment); GD_NO_NODE: none is known. */
 gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter);
 bool why_is_writer(const char *type);
+/* A further value of the step, in the list without a question; WHY_NONE: it cannot be. Moves the
+ * list. */
+uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot);
 /* Whether the value is what is looked for, by its statistics alone. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);
 
@@ -109,6 +113,26 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor);
 /* Conclusion of a walk after something large: *since, the finding; NULL: nothing stands out. */
 const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
                                             int64_t *since);
+
+/* ---- why_train.c ---------------------------------------------------------------------------- */
+
+/* Mistakes of the training that graph and facts show without a look at any value. Each says what it
+ * finds; the index of the value that is to blame, or WHY_NONE: it finds nothing. */
+uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret);  /* it gets no update */
+uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret);   /* no zero_grad */
+uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret);  /* (N, 1) against (N) */
+uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a label out of range */
+/* That the loss is a sum over examples, as one more sentence. */
+bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
+/* The value of an attribute; NULL. */
+const char *why_attr(const struct gd_node_info *info, const char *name);
+
+/* ---- why_chain.c ---------------------------------------------------------------------------- */
+
+/* The same operator many times, each result larger than the one before by the same factor: what a
+ * recurrent network does whose weight is too large. By the figures recorded of this step. Index as
+ * in why_train.c. */
+uint32_t why_growing(struct why_walk *walk, struct why_finding *ret);
 
 /* ---- why_tree.c ----------------------------------------------------------------------------- */
 

@@ -185,7 +185,10 @@ const char *why_name(const struct why_walk *walk, const struct why_tensor *tenso
 
 static const char *bad_word(enum gd_bad bad)
 {
-    return bad == GD_BAD_NONFINITE ? "NaN or Inf" : bad == GD_BAD_ZERO ? "all zero" : "large";
+    return bad == GD_BAD_NONFINITE ? "NaN or Inf"
+           : bad == GD_BAD_ZERO    ? "all zero"
+           : bad == GD_BAD_RAISED  ? "not made"
+                                   : "large";
 }
 
 static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
@@ -361,10 +364,17 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
-    const struct why_tensor *root = &walk->tensors[0];
-    const struct why_tensor *origin;
+    const struct why_tensor *root, *origin;
+    uint32_t number = walk->bad == GD_BAD_ZERO     ? why_untrained(walk, ret)
+                      : walk->bad == GD_BAD_RAISED ? why_bad_number(walk, ret)
+                                                   : WHY_NONE;
 
+    if (number != WHY_NONE) {
+        walk->tensors[number].verdict = GD_WHY_BAD;
+        return &walk->tensors[number];
+    }
     settle_masks(walk);
+    root = &walk->tensors[0];
     if (root->verdict != GD_WHY_BAD && say_untrained(walk, root, ret)) {
         return root;
     }

@@ -2,6 +2,7 @@
 /* why: the way upstream from a bad value to where it came from. */
 #include "engine/why.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -125,13 +126,13 @@ static bool is_done(void *ctx)
 
 /* *ret is freed by answer_free. */
 static int ask(struct command_call *call, gd_node_id node, uint32_t slot, enum gd_bad bad,
-               struct answer **ret, struct gd_err *err)
+               const struct gd_why_facts *facts, struct answer **ret, struct gd_err *err)
 {
     struct answer *answer = calloc(1, sizeof(*answer));
     if (!answer) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    int rc = gd_why_ask(call->session, node, slot, bad, came, answer, err);
+    int rc = gd_why_ask(call->session, node, slot, bad, facts, came, answer, err);
     if (rc != GD_OK) {
         free(answer);
         return rc;
@@ -289,7 +290,7 @@ static void record_node(struct command_call *call, const struct gd_why_node *nod
 static void record_why(struct command_call *call, gd_node_id node, uint32_t slot,
                        const struct gd_why *why)
 {
-    static const char *const words[] = {"nonfinite", "large", "zero"};
+    static const char *const words[] = {"nonfinite", "large", "zero", "failed"};
     cJSON *record = out_record(call->out, "why");
     inspect_add_node(call, record, node);
     cJSON_AddNumberToObject(record, "slot", slot);
@@ -332,6 +333,8 @@ struct question {
     uint32_t slot;
     bool has_bad;
     enum gd_bad bad;
+    const struct gd_scalar *scalar; /* it was asked about by that name; else NULL */
+    struct gd_why_facts facts;
 };
 
 /* "loss": the node that makes the number of the training that has this name. */
@@ -340,12 +343,17 @@ static bool scalar_node(struct command_call *call, const char *name, struct ques
     const struct gd_session *session = call->session;
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(session->graph, &count);
-    bool known = false;
     for (int i = 0; i < session->scalar_count; i++) {
-        known = known || strcmp(session->scalar[i].name, name) == 0;
+        if (strcmp(session->scalar[i].name, name) == 0) {
+            ret->scalar = &session->scalar[i];
+        }
     }
-    if (!known || !strcasestr(name, "loss")) {
+    if (!ret->scalar || !strcasestr(name, "loss")) {
         return false;
+    }
+    ret->node = gd_why_loss(session->graph);
+    if (ret->node != GD_NO_NODE) {
+        return true;
     }
     for (uint32_t i = count; i-- > 0;) {
         struct gd_node_info info;
@@ -450,14 +458,38 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
     return GD_OK;
 }
 
-/* Without a hit the value itself says what is wrong with it. */
+/* What is looked for where there is no value, as far as the program tells why. */
+static bool choose_without_value(struct question *q)
+{
+    if (q->facts.of_parameter && (q->facts.frozen || !q->facts.has_gradient)) {
+        q->bad = GD_BAD_ZERO;
+        return true;
+    }
+    if (q->scalar) {
+        q->bad = isfinite(q->scalar->value) ? GD_BAD_LARGE : GD_BAD_NONFINITE;
+        return true;
+    }
+    return false;
+}
+
+/* Without a hit the value itself says what is wrong with it, or the program does. */
 static int choose_bad(struct command_call *call, struct question *q, struct gd_err *err)
 {
+    const struct gd_stop *stop = &call->session->stop;
     struct gd_tensor_ref ref = {q->node, q->slot, GD_CURRENT};
     enum gd_dtype dtype;
     struct gd_shape shape;
     struct gd_stats stats;
     if (q->has_bad) {
+        return GD_OK;
+    }
+    if (q->facts.raised[0] && stop->reason == GD_STOP_PROGRAM && stop->node == q->node) {
+        q->bad = GD_BAD_RAISED;
+        return GD_OK;
+    }
+    if (q->facts.of_parameter && (q->facts.frozen || (q->facts.has_rate && q->facts.rate == 0) ||
+                                  (!q->facts.optimizer[0] && q->facts.optimizers > 0))) {
+        q->bad = GD_BAD_ZERO;
         return GD_OK;
     }
     int rc = repl_stats(call, &ref, &dtype, &shape, &stats, NULL, err);
@@ -466,7 +498,7 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
                  : stats.count > 1 && stats.zero == stats.count ? GD_BAD_ZERO
                                                                 : GD_BAD_LARGE;
     }
-    return rc;
+    return rc == GD_OK || choose_without_value(q) ? GD_OK : rc;
 }
 
 static int run_why(struct command_call *call, struct gd_err *err)
@@ -476,10 +508,11 @@ static int run_why(struct command_call *call, struct gd_err *err)
     bool all = inspect_take_flag(call, "-a");
     int rc = parse(call, &q, err);
     if (rc == GD_OK) {
+        why_ask_facts(call, q.node, &q.facts);
         rc = choose_bad(call, &q, err);
     }
     if (rc == GD_OK) {
-        rc = ask(call, q.node, q.slot, q.bad, &answer, err);
+        rc = ask(call, q.node, q.slot, q.bad, &q.facts, &answer, err);
     }
     if (rc != GD_OK) {
         return rc;

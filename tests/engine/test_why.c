@@ -597,13 +597,13 @@ static void refused(void **state)
     struct chain c = make_chain(b);
     struct gd_err err;
 
-    assert_int_equal(gd_why_ask(b->session, c.neg, 0, NF, NULL, NULL, &err), GD_ESTATE);
+    assert_int_equal(gd_why_ask(b->session, c.neg, 0, NF, NULL, NULL, NULL, &err), GD_ESTATE);
     bench_stop(b, 1, NONE);
-    assert_int_equal(gd_why_ask(b->session, 999, 0, NF, NULL, NULL, &err), GD_ENOTFOUND);
-    assert_int_equal(gd_why_ask(b->session, c.neg, 3, NF, NULL, NULL, &err), GD_ENOTFOUND);
+    assert_int_equal(gd_why_ask(b->session, 999, 0, NF, NULL, NULL, NULL, &err), GD_ENOTFOUND);
+    assert_int_equal(gd_why_ask(b->session, c.neg, 3, NF, NULL, NULL, NULL, &err), GD_ENOTFOUND);
     assert_non_null(strstr(err.text, "net/neg has 1 output"));
     gd_session_on_running(b->session);
-    assert_int_equal(gd_why_ask(b->session, c.neg, 0, NF, NULL, NULL, &err), GD_ESTATE);
+    assert_int_equal(gd_why_ask(b->session, c.neg, 0, NF, NULL, NULL, NULL, &err), GD_ESTATE);
 }
 
 static void what_a_hit_looks_for(void **state)

@@ -232,7 +232,7 @@ void bench_ask(struct bench *bench, gd_node_id node, enum gd_bad bad)
 
     bench->answers = 0;
     memset(&bench->why, 0, sizeof(bench->why));
-    if (gd_why_ask(bench->session, node, 0, bad, came, bench, &err)) {
+    if (gd_why_ask(bench->session, node, 0, bad, &bench->facts, came, bench, &err)) {
         fail_msg("%s", err.text);
     }
     if (!bench->target->late) {

@@ -39,6 +39,7 @@ struct bench {
     struct gd_session *session;
     struct bench_target *target;
     uint32_t order; /* of the next node */
+    struct gd_why_facts facts; /* what the program tells */
     /* the answer */
     int answers;
     int code;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the training program itself tells of a value that `why` is asked about. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/commands.h"
+#include "repl/repl_impl.h"
+#include "repl/why.h"
+
+#define COMMAND "training"
+
+static void take_text(const cJSON *object, const char *name, char *ret, size_t size)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
+    snprintf(ret, size, "%s", text ? text : "");
+}
+
+static int64_t take_count(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItem(object, name);
+    double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    return value > -1e15 && value < 1e15 ? (int64_t)value : 0;
+}
+
+static void take_trained(const cJSON *trained, struct gd_why_facts *ret)
+{
+    const cJSON *rate = cJSON_GetObjectItem(trained, "lr");
+    take_text(trained, "parameter", ret->parameter, sizeof(ret->parameter));
+    ret->of_parameter = ret->parameter[0] != '\0';
+    ret->frozen = cJSON_IsTrue(cJSON_GetObjectItem(trained, "frozen"));
+    ret->has_gradient = cJSON_IsTrue(cJSON_GetObjectItem(trained, "gradient"));
+    take_text(trained, "optimizer", ret->optimizer, sizeof(ret->optimizer));
+    ret->optimizers = (int)take_count(trained, "optimizers");
+    ret->has_rate = cJSON_IsNumber(rate);
+    ret->rate = ret->has_rate ? rate->valuedouble : 0;
+}
+
+static void take_raised(const cJSON *raised, struct gd_why_facts *ret)
+{
+    const cJSON *place = cJSON_GetObjectItem(raised, "place");
+    take_text(raised, "error", ret->raised, sizeof(ret->raised));
+    take_text(raised, "numbers", ret->numbers, sizeof(ret->numbers));
+    ret->number = take_count(raised, "number");
+    ret->choices = take_count(raised, "count");
+    char *text = place ? cJSON_PrintUnformatted(place) : NULL;
+    snprintf(ret->place, sizeof(ret->place), "%s", text ? text : "");
+    cJSON_free(text);
+}
+
+void why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret)
+{
+    const struct gd_session *session = call->session;
+    const char *text = NULL;
+    memset(ret, 0, sizeof(*ret));
+    if (!session->target || !(session->target->capabilities & GD_CAN_COMMAND) ||
+        session->state != GD_STOPPED ||
+        repl_command(call, COMMAND, "", node, &text, NULL) != GD_OK) {
+        return;
+    }
+    cJSON *reply = cJSON_Parse(text);
+    const cJSON *piled = cJSON_GetObjectItem(reply, "not set back");
+    take_trained(cJSON_GetObjectItem(reply, "trained"), ret);
+    take_raised(cJSON_GetObjectItem(reply, "raised"), ret);
+    ret->piled_up_since = take_count(piled, "since");
+    take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));
+    cJSON_Delete(reply);
+}
