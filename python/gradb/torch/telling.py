@@ -203,15 +203,15 @@ class Telling:
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
-            self._settle(node, outputs, inputs, stack.frames(3))
+            self._settle(node, outputs, inputs, stack.frames(3), _said(args, kwargs))
         else:
             self.graph.add_inputs(node, inputs)
 
-    def _settle(self, node, outputs, inputs, frames):
+    def _settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
         return self.graph.settle(node, _kind(outputs), phase=self.agent.steps.phase, inputs=inputs, stack=frames,
                                  outputs=[values.shape_of(tensor) for tensor in outputs],
-                                 attrs=values.notes(outputs))
+                                 attrs=[*attrs, *values.notes(outputs)])
 
     def _inputs(self, node, tensors):
         """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
@@ -486,6 +486,16 @@ class Telling:
 
 def _kind(outputs):
     return _lib.ACTIVATION if any(tensor.is_floating_point() for tensor in outputs) else _lib.OTHER
+
+
+def _said(args, kwargs):
+    """The arguments that explain a value: how a loss is reduced, what a fill fills with."""
+    reduction = kwargs.get("reduction") if kwargs else None
+    fill = kwargs["value"] if kwargs and "value" in kwargs else args[-1] if args else None
+    found = [("reduction", reduction)] if isinstance(reduction, str) else []
+    if isinstance(fill, float) and fill == -float("inf"):
+        found.append(("fill", "-inf"))
+    return found
 
 
 def _is_counter(name, tensor):
