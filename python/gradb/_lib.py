@@ -36,6 +36,12 @@ class Tensor(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p)]
 
 
+class Words(ctypes.Structure):
+    """struct gradb: what lies where the handle points. armed: 0 while nobody wants to hear of nodes; changes:
+    another number whenever gradb_wants may answer otherwise than before."""
+    _fields_ = [("armed", ctypes.c_int), ("changes", ctypes.c_uint)]
+
+
 class Input(ctypes.Structure):
     _fields_ = [("node", ctypes.c_uint32), ("slot", ctypes.c_uint), ("control", ctypes.c_bool)]
 
@@ -132,6 +138,7 @@ _FUNCTIONS = {
     "gradb_add_node": (ctypes.c_uint32, [_HANDLE, ctypes.POINTER(NodeInfo)]),
     "gradb_add_inputs": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Input), ctypes.c_size_t]),
     "gradb_bind": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_uint, ctypes.POINTER(Tensor)]),
+    "gradb_lasts": (None, [_HANDLE, ctypes.c_uint32]),
     "gradb_publish": (None, [_HANDLE]),
     "gradb_sync": (ctypes.c_bool, [_HANDLE]),
     "gradb_wants": (ctypes.c_uint, [_HANDLE, ctypes.c_uint32]),

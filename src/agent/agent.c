@@ -43,6 +43,12 @@ void agent_wake(const struct agent *a)
     (void)ignored;
 }
 
+/* After the change, so that who has seen the number sees the change. */
+static void wants_changed(struct agent *a)
+{
+    __atomic_fetch_add(&a->pub.changes, 1, __ATOMIC_RELEASE);
+}
+
 void agent_arm(struct agent *a)
 {
     bool up = a->link == LINK_UP;
@@ -60,6 +66,10 @@ void agent_arm(struct agent *a)
         a->seen_from = PEEK(a->step) + (a->stopped ? 1 : 2);
     }
     POKE(a->quick, !any && !a->calling);
+    if (any != a->hears_all) {
+        a->hears_all = any;
+        wants_changed(a);
+    }
     POKE(a->attention, steps);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
 }
@@ -74,6 +84,7 @@ void agent_mark_nodes(struct agent *a)
         marks |= node->flags & value ? MARK_VALUE : 0;
         POKE(a->passes[id].marked, (unsigned char)marks);
     }
+    wants_changed(a);
 }
 
 void agent_disarm(struct agent *a)
@@ -506,6 +517,7 @@ static void phase_begins(struct agent *a, uint32_t phase)
             a->run.phase = phase;
         } else if (phase != a->run.phase) {
             agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, PEEK(a->last_node), false, "", 0);
+            a->run.phase = phase; /* what another FINISH would be of */
         }
     }
     POKE(a->phase, phase);

@@ -308,6 +308,20 @@ void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *te
     pthread_mutex_unlock(&a->lock);
 }
 
+void gradb_lasts(gradb *g, gradb_node node)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    agent_table_lock(a);
+    struct agent_node *n = agent_node_at(a, node);
+    if (n) {
+        n->flags |= NODE_LASTS;
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
 void gradb_publish(gradb *g)
 {
     struct agent *a = agent_of(g);

@@ -59,6 +59,7 @@ enum agent_node_flag {
     NODE_CAPTURE_WATCH = 1 << 5, /* a watch plan looks at it when the step ends */
     NODE_WATCH_EXACT = 1 << 6,   /* a watch plan looks at it when it has run */
     NODE_WATCH_SEEN = 1 << 7,    /* a watch plan asks in which step it ran */
+    NODE_LASTS = 1 << 8,         /* gradb_lasts */
 };
 
 enum agent_mark {                 /* of a node that somebody wants to hear of when it has run */
@@ -229,6 +230,7 @@ struct agent {
      * end of the step for which it matters whether the node ran */
     size_t exact_items, end_items, seen_items;
     struct agent_group *group; /* of agent_watch.c; NULL before it is needed */
+    bool hears_all;            /* of every node that runs, whatever is marked */
     bool sees_nodes;           /* every node that runs is seen */
     int64_t seen_from;         /* since the begin of that step */
     /* The plans are walked along, maybe with calls into the source in between: messages that change

@@ -76,7 +76,8 @@ static void link_node_item(struct agent *a, struct agent_watch_item *item)
         a->exact_items++;
     } else if (node->phase != 0) {
         /* Values that do not outlive their node are copied for the step's end. */
-        bool fleeting = item->slot < node->slot_count && !node->slots[item->slot].bound;
+        bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
+                        !node->slots[item->slot].bound;
         bool aged = wants_age(item);
         node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
         node->flags |= aged ? NODE_WATCH_SEEN : 0;

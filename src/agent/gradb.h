@@ -47,10 +47,12 @@ extern "C" {
 #define GRADB_VERSION_MINOR 1
 #define GRADB_MAX_RANK      32
 
-/* `armed` is the only public word: not 0 while the debugger wants to hear of every node. It may
- * change at any time: read it as GRADB_IS_ARMED does. */
+/* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
+ * number whenever gradb_wants may answer otherwise than before, so that answers can be kept. They
+ * may change at any time: read them as GRADB_IS_ARMED does. */
 typedef struct gradb {
     volatile int armed;
+    volatile unsigned changes;
 } gradb;
 
 typedef uint32_t gradb_node; /* 1, 2, ...; 0 is no node */
@@ -258,6 +260,9 @@ GRADB_API void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *in
  * (tensor NULL) or the handle is closed; it is read only while the training thread is inside a
  * function of libgradb. dtype and shape may differ from those given before. */
 GRADB_API void gradb_bind(gradb *g, gradb_node node, unsigned slot, const gradb_tensor *tensor);
+/* The node's values outlive the running step, and the source tells at its end where they lie: when
+ * the node has run, nothing needs to be copied or told for what is looked at then. */
+GRADB_API void gradb_lasts(gradb *g, gradb_node node);
 /* Makes the nodes added so far visible to the debugger. May be called again when the graph grew. */
 GRADB_API void gradb_publish(gradb *g);
 

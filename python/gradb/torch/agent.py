@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import aten, backward, modules, ops, optim, training, values
+from . import aten, backward, modules, ops, optim, origins, ranks, training, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -36,6 +36,7 @@ class Agent:
         self.looking = False
         self.in_backward = False
         self.detail = None      # aten.Detail while the inside of operators is asked for
+        self.overflow = None    # overflow.Checker while outputs that are not finite are looked for
         self.live = values.Live()
         self.source = Source(self)
         self._pid = os.getpid()
@@ -43,7 +44,7 @@ class Agent:
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
         if not self.handle:
             raise RuntimeError("gradb_open refused: GRADB_DISABLE is set, or memory is short")
-        self._armed = ctypes.c_int.from_address(self.handle)
+        self.words = _lib.Words.from_address(self.handle)
         self._wanted = False    # operators are to be looked at, but for moments of our own
         self._recorded = False  # a whole step was looked at on this connection
         self._records = False   # this one is
@@ -52,6 +53,7 @@ class Agent:
         self.timing = Timing(self)
         self.scaler = Scaler(self)
         self.events = Events(self)
+        self.overflows = origins.Overflows(self)
         self.clearing = training.Clearing(self)
         self.steps = Steps(self)
         self.modules = modules.Modules(self)
@@ -136,8 +138,10 @@ class Agent:
         connected = self.library.gradb_is_connected(self.handle)
         if not connected:
             self._recorded = False
+            self.overflows.disarm()
         self._records = connected and not self._recorded
-        looks = bool(connected and (self._records or self._armed.value != 0 or self.timing.on
+        looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
+                                   or self.overflow is not None
                                    or self.source.kept.needs_operators()))
         self.telling.begin_step(self.steps.step, looks)
         self.look(looks)
@@ -200,12 +204,13 @@ class Agent:
 
     def armed(self):
         """Whether the debugger wants to hear of nodes."""
-        return self._armed.value != 0
+        return self.words.armed != 0
 
     def look_if_asked(self):
         """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
         the training can be heard of: at each module, backward pass, optimizer and batch."""
-        if self._armed.value and not self.looking and not self.dead and threading.get_ident() == self._thread:
+        asked = self.words.armed or self.overflow is not None
+        if asked and not self.looking and not self.dead and threading.get_ident() == self._thread:
             self.look(True)
         return self.looking
 

@@ -69,13 +69,15 @@ def scope_of_code(depth=1):
 
 
 class Step:
-    """One grad_fn of a pass, as its hook finds it. scope, operator: of its name; mark: what it has or
-    inherits."""
-    __slots__ = ("type", "mark", "scope", "operator", "variable", "incoming", "node")
+    """One grad_fn of a pass, as its hook finds it. scope, operator: of the forward operator; mark: what it has
+    (then it is marked) or inherits; name: its node's, of the forward node where that is known, else None."""
+    __slots__ = ("type", "mark", "marked", "scope", "operator", "name", "variable", "incoming", "node")
 
     def __init__(self, grad_fn, inherited):
         self.type = grad_fn.name().rsplit("::", 1)[-1]
         self.mark = grad_fn.metadata.get(KEY)
+        self.marked = self.mark is not None
+        self.name = None
         self.variable = getattr(grad_fn, "variable", None)  # of AccumulateGrad: the leaf
         if self.mark is None and isinstance(grad_fn, _CUSTOM):
             self.operator = function_name(grad_fn)
@@ -92,6 +94,21 @@ class Step:
     def inputs(self):
         """(node number, slot) pairs of those that ran before it."""
         return [(step.node.id, slot) for step, slot in self.incoming if step.node is not None]
+
+
+def name_steps(steps):
+    """Names the steps of a pass after their forward nodes: `backward/fc1/linear_1` is that of `fc1/linear_1`. What
+    is inside of it, or belongs to another of its outputs, is called by its type, below that name."""
+    known = {}  # name -> how many have it
+    for own in steps:
+        node = own.mark.node if own.mark is not None else None
+        if node is None or own.variable is not None:
+            continue
+        name = "backward/" + node.name
+        if not own.marked or name in known:
+            name += "/" + own.type
+        count = known[name] = known.get(name, 0) + 1
+        own.name = name if count == 1 else "%s_%d" % (name, count - 1)
 
 
 class _Engine:
@@ -190,6 +207,7 @@ class Backward:
             for slot, (following, _) in enumerate(grad_fn.next_functions):
                 if following is not None:
                     steps[following].incoming.append((own, slot))
+        name_steps(steps.values())
         if self._agent.overflow is not None:
             self._agent.overflow.pass_begins(steps)
         for grad_fn, own in steps.items():

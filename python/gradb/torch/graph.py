@@ -23,9 +23,10 @@ class Node:
 
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
-    aside: it belongs to an evaluation."""
+    aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
+    places: values.Places of its outputs."""
     __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
-                 "foreign", "mark", "edges", "aside")
+                 "foreign", "mark", "edges", "aside", "asked", "wants", "places")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -39,6 +40,9 @@ class Node:
         self.runs = 0
         self.foreign = None
         self.aside = False
+        self.asked = -1
+        self.wants = 0
+        self.places = None
         self.mark = None
         self.edges = frozenset()
 
@@ -67,7 +71,7 @@ class Graph:
         self.by_id = {}     # number -> Node
         self.step = 0
         self.ran = []        # numbers of the nodes that ran in this step
-        self._families = {}  # (scope, operator) -> _Family
+        self._families = {}  # (scope, operator), or the name of a backward node -> _Family
         self._origins = {}   # id(tensor) -> origin, of this step
         self._before = {}    # likewise, of the step before: hidden states are carried over
         self._lasting = {}   # likewise, of parameters and what else outlives a step
@@ -104,6 +108,21 @@ class Graph:
             return nodes[ordinal]
         return self._latent(family, scope, operator)
 
+    def next_pass_of(self, name, scope, operator):
+        """The backward node of that name; where several passes of this step go through it, NAME.2 is that of the
+        second."""
+        family = self._families.get(name)
+        if family is None:
+            family = self._families[name] = _Family()
+        if family.step != self.step:
+            family.step = self.step
+            family.count = 0
+        ordinal = family.count
+        family.count = ordinal + 1
+        if ordinal == len(family.nodes):
+            family.nodes.append(_unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), scope, operator))
+        return family.nodes[ordinal]
+
     def again_of(self, scope, operator):
         """The node of an operator that is computed once more in the backward pass (activation
         checkpointing): the forward one; None when there was none."""
@@ -120,9 +139,7 @@ class Graph:
     def _latent(self, family, scope, operator):
         ordinal = len(family.nodes)
         name = scope + "/" + operator if scope else operator
-        node = Node(0, name if ordinal == 0 else "%s_%d" % (name, ordinal), _lib.NO_PHASE, _lib.OTHER, 0)
-        node.scope, node.operator = scope, operator
-        node.aside = scope.split("/", 1)[0] == EVALUATION
+        node = _unknown(name if ordinal == 0 else "%s_%d" % (name, ordinal), scope, operator)
         family.nodes.append(node)
         return node
 
@@ -257,6 +274,14 @@ class Graph:
             return ""
         names = ", ".join(self.by_id[number].name for number in numbers[:_NAMES_TOLD])
         return "%s: %s%s" % (text, names, ", ..." if len(numbers) > _NAMES_TOLD else "")
+
+
+def _unknown(name, scope, operator):
+    """A node that the debugger does not know yet."""
+    node = Node(0, name, _lib.NO_PHASE, _lib.OTHER, 0)
+    node.scope, node.operator = scope, operator
+    node.aside = scope.split("/", 1)[0] == EVALUATION
+    return node
 
 
 def _nodes(numbers):

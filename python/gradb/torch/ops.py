@@ -192,6 +192,17 @@ def _remove(mode):
 
 # ---- before 2.0 ----
 
+class _NoMode:
+    """Calls inside are no mode's."""
+
+    def __enter__(self):
+        torch._C._set_torch_function_mode(None)
+
+    def __exit__(self, *_):
+        if torch._C._len_torch_function_stack():
+            torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode())
+
+
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _OLD = hasattr(torch._C, "_set_torch_function_mode")  # one mode in C, which runs a stack of them in Python
 
@@ -217,3 +228,7 @@ def _see_indexing():
 def _unsee_indexing():
     if "__getitem__" in vars(torch.Tensor):
         del torch.Tensor.__getitem__, torch.Tensor.__setitem__
+
+
+# Calls of torch's functions inside, by code of ours, are no mode's: each would cost a call of Python.
+apart = _NoMode if _OLD else torch._C.DisableTorchFunction

@@ -97,6 +97,10 @@ class Scaler:
                 return original
         return loss
 
+    def is_scaling(self):
+        """Whether there is anything that is scaled now."""
+        return bool(self._scaling)
+
     def scale_of(self, parameter):
         """What the gradient of a parameter is multiplied by now; 1.0 when by nothing."""
         for scaler, scale in self._scaling.items():

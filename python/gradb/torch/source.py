@@ -56,11 +56,17 @@ class Source:
         node = self.agent.telling.graph.by_id.get(number)
         return live.run_scale(number) if node is not None and node.kind in _KINDS_SCALED else 1.0
 
-    def told(self, node, tensors):
-        """The structs for gradb_did_with. Scaled gradients are asked for, so that their statistics are ours."""
-        if node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
-            return [values.NO_TENSOR if tensor is None else values.NOT_TOLD for tensor in tensors]
-        return [values.told(tensor) for tensor in tensors]
+    def places(self, node, tensors):
+        """Where the outputs lie, for gradb_did_with. Scaled gradients are asked for, so that their statistics are
+        ours."""
+        places = node.places
+        if places is None or places.count != len(tensors):
+            places = node.places = values.Places(len(tensors))
+        if self.agent.scaler.is_scaling() and node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
+            places.fill_none(tensors)
+        else:
+            places.fill(tensors)
+        return places
 
     def _locate(self, _ctx, number, slot, previous, ret, step, why):
         return self._answer(why, self._put_value, number, slot, previous, ret, step)

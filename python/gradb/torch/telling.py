@@ -6,6 +6,7 @@ debugger has said what it wants of them. So the first step is watched like every
 """
 import os
 import weakref
+from time import perf_counter
 
 import torch
 
@@ -97,6 +98,7 @@ class Telling:
         if node is not None:
             node.mark = id(parameter)
             self.agent.live.gradient(node.id, reference)
+            self.agent.library.gradb_lasts(self.agent.handle, node.id)
         return node
 
     # ---- operators ----
@@ -113,9 +115,14 @@ class Telling:
         if origin is not None and isinstance(result, torch.Tensor) and result is not tensor:
             self.graph.produced(result, origin[2], origin[3])
 
-    @guarded
     def operator_ran(self, operator, args, kwargs, result, writes):
         """An operator has made `result`, or written it."""
+        try:  # as `guarded` does, at less cost
+            self._operator_ran(operator, args, kwargs, result, writes)
+        except Exception as error:
+            self.agent.fault(error)
+
+    def _operator_ran(self, operator, args, kwargs, result, writes):
         if isinstance(result, torch.Tensor):
             outputs = (result,)
         else:
@@ -172,6 +179,8 @@ class Telling:
         if self.agent.detail is not None:
             self._tell_detail(node)
         self._ran(node, outputs, records)
+        if self.agent.overflow is not None:
+            self.agent.overflow.operator_ran(node, outputs)
 
     def _tell_detail(self, parent):
         """What ran inside a node, before the node itself: its last call has its result."""
@@ -366,27 +375,35 @@ class Telling:
                 if tensor.requires_grad:
                     backward.mark(tensor, node)
             self.agent.live.ran_as(node.id, self.agent.steps.step, records)
+            if self.agent.overflow is not None:
+                self.agent.overflow.again(outputs)
             return
         self._ran_as(self.graph.next_of(backward.scope_of_code(2), name), args, kwargs, outputs, writes)
 
     @guarded
-    def backward_ran(self, own, grad_inputs):
-        """The hook of a grad_fn (backward.Step): its results are grad_inputs."""
+    def backward_ran(self, own, grad_inputs, grad_outputs):
+        """The hook of a grad_fn (backward.Step): of grad_outputs it has made grad_inputs."""
         agent = self.agent
         agent.timing.hook_begins()
         looking, agent.looking = agent.looking, False
         try:
-            if own.variable is not None:
-                self._gradient_ran(own)
-            else:
-                self._backward_node_ran(own, grad_inputs)
+            with ops.apart():
+                if own.variable is not None:
+                    self._gradient_ran(own)
+                else:
+                    self._backward_node_ran(own, grad_inputs)
+                if agent.overflow is not None and own.node is not None:
+                    agent.overflow.backward_ran(own, grad_inputs, grad_outputs)
         finally:
             agent.timing.hook_ended()
             agent.looking = looking and not agent.dead
 
     def _backward_node_ran(self, own, grad_inputs):
         graph = self.graph
-        node = graph.next_of(own.scope, own.operator)
+        if own.name is not None:
+            node = graph.next_pass_of(own.name, own.scope, own.operator)
+        else:
+            node = graph.next_of(own.scope, own.operator)
         tensors = [tensor if isinstance(tensor, torch.Tensor) else None for tensor in grad_inputs]
         if node.id == 0:
             mark = own.mark
@@ -462,7 +479,7 @@ class Telling:
             # a node that the debugger does not know yet is only wanted when each one is: somebody steps
             if len(self._pending) >= _BATCH or agent.library.gradb_wants(agent.handle, node.id):
                 self.flush()
-        elif agent.armed():
+        elif agent.words.armed:
             self._tell(node, tensors)
 
     def flush(self):
@@ -475,13 +492,21 @@ class Telling:
             self._tell(node, tensors)
 
     def _tell(self, node, tensors):
-        library, handle = self.agent.library, self.agent.handle
-        wants = library.gradb_wants(handle, node.id)
-        if wants & _lib.WANT_VALUE:
-            array = (_lib.Tensor * len(tensors))(*self.agent.source.told(node, tensors))
-            self.agent.timing.apart(library.gradb_did_with_slow, handle, node.id, array, len(tensors))
-        elif wants:
-            self.agent.timing.apart(library.gradb_did_slow, handle, node.id)
+        agent = self.agent
+        changes = agent.words.changes
+        if node.asked != changes:
+            node.wants = agent.library.gradb_wants(agent.handle, node.id)
+            node.asked = changes
+        if not node.wants:
+            return
+        if node.wants & _lib.WANT_VALUE:
+            places = agent.source.places(node, tensors)
+            began = perf_counter()
+            agent.library.gradb_did_with_slow(agent.handle, node.id, places.array, places.count)
+        else:
+            began = perf_counter()
+            agent.library.gradb_did_slow(agent.handle, node.id)
+        agent.timing.away += perf_counter() - began
 
 
 def _kind(outputs):

@@ -253,6 +253,50 @@ def told(tensor):
     return NOT_TOLD
 
 
+class Places:
+    """The structs of a node's outputs for gradb_did_with, the same ones each time: what has the shape, strides and
+    type that it had the last time gets a new address and nothing else.
+
+    array: what gradb_did_with takes; count: its length."""
+    __slots__ = ("array", "count", "_structs", "_forms")
+
+    def __init__(self, count):
+        self.array = (_lib.Tensor * count)()
+        self.count = count
+        self._structs = [self.array[slot] for slot in range(count)]  # they lie in the array
+        self._forms = [None] * count  # (shape, strides, dtype, reach, bytes of an element); None: look anew
+
+    def fill(self, tensors):
+        """The addresses of this run's outputs: a tensor or None per slot."""
+        for slot, tensor in enumerate(tensors):
+            form = self._forms[slot]
+            if (form is None or type(tensor) not in _PLAIN or tensor.shape != form[0] or tensor.stride() != form[1]
+                    or tensor.dtype is not form[2] or not tensor.is_cpu or tensor.is_neg()):
+                self._look(slot, tensor)
+                continue
+            storage = _storage(tensor)
+            if tensor.storage_offset() * form[4] + form[3] > storage.nbytes():
+                self._look(slot, tensor)  # it says why
+            else:
+                self._structs[slot].data = tensor.data_ptr()
+
+    def fill_none(self, tensors):
+        """The values are to be asked for."""
+        for slot, tensor in enumerate(tensors):
+            self._put(slot, NO_TENSOR if tensor is None else NOT_TOLD)
+
+    def _look(self, slot, tensor):
+        struct = told(tensor)
+        self._put(slot, struct)
+        if struct.data and not tensor.is_complex():  # those may be lazily conjugated
+            self._forms[slot] = (tensor.shape, tensor.stride(), tensor.dtype, geometry(tensor)[4],
+                                 tensor.element_size())
+
+    def _put(self, slot, struct):
+        self._forms[slot] = None
+        ctypes.pointer(self._structs[slot])[0] = struct
+
+
 # ---- where a node's value lies ----
 
 class Live:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The training that bench_torch.py measures: a residual network or a GPT on one fixed batch, in blocks of steps
+that are asked for over a socket.
+
+    torch_train.py SOCKET SCRIPTS MODEL THREADS [NUMBER...]
+
+SOCKET: the path of the one who asks; SCRIPTS: the folder of cnn.py and gpt.py; NUMBER: the model's sizes. A line
+`MODE STEPS` is answered by the seconds of each step, one line. MODE is one of MODES.
+"""
+import contextlib
+import socket
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+MODES = ("plain", "told", "hooks", "anomaly")  # told: gradb hears which step is the last of its block
+
+
+def cnn(width, blocks, batch, size):
+    """The residual network of cnn.py: (model, function that gives the loss)."""
+    import cnn as script
+    images, labels = script.bars(batch, size)
+    model = script.ResNet(width, blocks)
+    return model, lambda: F.cross_entropy(model(images), labels)
+
+
+def gpt(width, heads, layers, context, batch):
+    """The GPT of gpt.py."""
+    import gpt as script
+    data = script.text(2000)
+    start = torch.randint(len(data) - context - 1, (batch, 1)) + torch.arange(context)
+    tokens, targets = data[start], data[start + 1]
+    model = script.GPT(width, heads, layers, context)
+
+    def loss_of():
+        logits = model(tokens)
+        return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1))
+    return model, loss_of
+
+
+class Hooks:
+    """What one would write by hand: every module's output and the gradient of it, and every parameter's, are
+    looked at with torch.isfinite."""
+
+    def __init__(self, model):
+        self.handles = [module.register_forward_hook(self._forward) for module in model.modules()]
+        self.handles += [parameter.register_hook(self._look) for parameter in model.parameters()]
+
+    def _forward(self, _module, _inputs, output):
+        self._look(output)
+        if output.requires_grad:
+            output.register_hook(self._look)
+
+    @staticmethod
+    def _look(tensor):
+        if not torch.isfinite(tensor).all():
+            raise FloatingPointError("a value is not finite")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for handle in self.handles:
+            handle.remove()
+
+
+def as_mode(mode, model):
+    """What is on while a block runs in that mode."""
+    if mode == "hooks":
+        return Hooks(model)
+    return torch.autograd.set_detect_anomaly(True) if mode == "anomaly" else contextlib.nullcontext()
+
+
+def run(model, loss_of, optimizer, steps, told):
+    """Trains. The seconds of each step."""
+    seconds = []
+    for step in range(steps):
+        began = time.perf_counter()
+        loss = loss_of()
+        optimizer.zero_grad()
+        loss.backward()
+        if told:
+            sys.modules["gradb.torch"].log("last_of_block", int(step == steps - 1))
+        optimizer.step()
+        seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+def main():
+    path, scripts, name, threads, *sizes = sys.argv[1:]
+    sys.path.insert(0, scripts)
+    torch.manual_seed(0)
+    torch.set_num_threads(int(threads))
+    model, loss_of = {"cnn": cnn, "gpt": gpt}[name](*map(int, sizes))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(path)
+        with asking.makefile("rw") as lines:
+            print(torch.__version__, sum(parameter.numel() for parameter in model.parameters()), file=lines, flush=True)
+            for line in lines:
+                mode, steps = line.split()
+                with as_mode(mode, model):
+                    seconds = run(model, loss_of, optimizer, int(steps), mode == "told")
+                print(*seconds, file=lines, flush=True)
+
+
+if __name__ == "__main__":
+    main()
