@@ -185,7 +185,7 @@ class Session(torches.Case):
         script = self.out / "script.py"
         script.write_text(text, encoding="utf-8")
         self.gradb = harness.Gradb("-nx", "--json", *options, env=torches.environment(),
-                                   command=["run", "--", self.python, str(script), str(self.out)])
+                                   command=["run", "--", *torches.warm(self.python), str(script), str(self.out)])
         self.addCleanup(self.gradb.__exit__)
         self.gradb.expect('"type":"run"')
 
@@ -443,8 +443,8 @@ class OnTheDevice(Session):
     def test_figures_and_copies(self):
         if not STATS_LIBRARY.exists():
             self.skipTest("libstats_of.so is not built here")
-        done = subprocess.run([self.python, str(harness.SOURCE / "tests" / "torch" / "gpu_check.py"), "--device",
-                               "cpu", "--library", str(STATS_LIBRARY)], env=torches.environment(), text=True,
+        done = subprocess.run([*torches.warm(self.python), str(harness.SOURCE / "tests" / "torch" / "gpu_check.py"),
+                               "--device", "cpu", "--library", str(STATS_LIBRARY)], env=torches.environment(), text=True,
                               capture_output=True, timeout=4 * harness.DEADLINE, check=False)
         failed = [line for line in done.stdout.splitlines() if "FAILED" in line]
         self.assertEqual((failed, done.returncode), ([], 0), done.stderr)
