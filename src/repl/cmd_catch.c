@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
@@ -16,7 +17,10 @@ struct event {
     const char *expression; /* over numbers of the training */
 };
 
-static const struct event events[] = {{"lr", NULL, "lr != prev(lr)"},
+#define OVERFLOW "overflow" /* the one that is no condition: the training program finds it */
+
+static const struct event events[] = {{GD_DIVERGENCE, NULL, "divergent > 0"}, /* see ranks.h */
+                                      {"lr", NULL, "lr != prev(lr)"},
                                       {"loss-spike", "LS", NULL},
                                       {"nan-loss", "LN", NULL},
                                       {"scale", NULL, "loss_scale != prev(loss_scale)"},
@@ -88,6 +92,9 @@ static int set_catchpoint(struct command_call *call, const struct event *event, 
         }
     } else {
         rc = take_guard(call, event->name, &spec.guard, err);
+        if (rc == GD_OK && spec.guard && strcmp(event->name, GD_DIVERGENCE) == 0) {
+            return gd_fail(err, GD_EUSAGE, "catch %s: it takes no condition", event->name);
+        }
     }
     if (rc == GD_OK) {
         rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
@@ -124,6 +131,9 @@ static int run(struct command_call *call, bool temporary, struct gd_err *err)
     }
     call->line_at += (size_t)(rest - call->line);
     call->line = rest;
+    if (strcmp(sub->name, OVERFLOW) == 0) {
+        return cmd_catch_overflow(call, temporary, err);
+    }
     return set_catchpoint(call, event_of(sub->name), temporary, err);
 }
 
@@ -142,6 +152,10 @@ static int run_tcatch(struct command_call *call, struct gd_err *err)
 #define LR_SUMMARY    "The learning rate changed"
 #define SPIKE_SUMMARY "The loss jumped up"
 #define NAN_SUMMARY   "The loss is NaN or infinite"
+
+#define DIVERGENCE_SUMMARY "A parameter is not the same on all ranks of the job"
+
+#define OVERFLOW_SUMMARY "An operator with finite inputs made an infinite or NaN output"
 
 static const struct command catch_subs[] = {
     {.name = "skip",
@@ -177,6 +191,24 @@ static const struct command catch_subs[] = {
      .help = "As watch LN.\n  catch nan-loss\n",
      .flags = CMD_RAW,
      .run = run_catch},
+    {.name = GD_DIVERGENCE,
+     .usage = "catch divergence",
+     .summary = DIVERGENCE_SUMMARY,
+     .help = "At the end of each step the ranks' parameters are compared by digests (\"rank check\"\n"
+             "does that once). It stops at the first rank that differs.\n"
+             "  catch divergence\n",
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = OVERFLOW,
+     .usage = "catch overflow [N]",
+     .summary = OVERFLOW_SUMMARY,
+     .help = "At the operator itself: its inputs are finite, its output is not. N: at the next N\n"
+             "of them only. \"rerun\" says whether it lies in the values or in the type,\n"
+             "\"overflow off\" ends it.\n"
+             "  catch overflow\n  catch overflow 3\n",
+     .args = {ARG_WORD},
+     .flags = CMD_RAW,
+     .run = run_catch},
     {.name = NULL},
 };
 
@@ -210,6 +242,18 @@ static const struct command tcatch_subs[] = {
      .usage = "tcatch nan-loss [if EXPR]",
      .summary = NAN_SUMMARY,
      .help = "  tcatch nan-loss\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = GD_DIVERGENCE,
+     .usage = "tcatch divergence",
+     .summary = DIVERGENCE_SUMMARY,
+     .help = "  tcatch divergence\n",
+     .flags = CMD_RAW,
+     .run = run_tcatch},
+    {.name = OVERFLOW,
+     .usage = "tcatch overflow",
+     .summary = OVERFLOW_SUMMARY,
+     .help = "  tcatch overflow\n",
      .flags = CMD_RAW,
      .run = run_tcatch},
     {.name = NULL},

@@ -609,6 +609,9 @@ static int run_save(struct command_call *call, struct gd_err *err)
     if (call->argc == 2 && (watchpoints || strcmp(call->argv[0], "breakpoints") == 0)) {
         return cmd_save_points(call, !watchpoints, home_path(call, call->argv[1]), err);
     }
+    if (call->argc == 3 && strcmp(call->argv[0], "overflow") == 0) {
+        return cmd_save_overflow(call, call->argv[1], call->argv[2], err);
+    }
     const char *path = home_path(call, call->argv[--call->argc]);
     enum value_which which = VALUE_CURRENT;
     const char *last = call->argv[call->argc - 1];
@@ -673,13 +676,15 @@ const struct command cmd_data_table[] = {
         .name = "save",
         .group = "data",
         .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save watchpoints|breakpoints "
-                 "FILE",
+                 "FILE | save overflow N DIR",
         .summary = "Save a tensor to a .npy file, or watchpoints as commands",
         .help = "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
                 "has no such type.\n"
                 "\n"
                 "save watchpoints writes the commands that set them again, with ignore counts,\n"
                 "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
+                "save overflow writes the call of an overflow (\"info overflows\") to a new folder\n"
+                "where the training runs.\n"
                 "\n"
                 "  save watchpoints watch.gdb\n"
                 "  save head.weight w.npy\n"

@@ -526,6 +526,17 @@ static const struct command info_subs[] = {
         .run = inspect_info_timing,
     },
     {
+        .name = "overflows",
+        .usage = "info overflows",
+        .summary = "Operators with finite inputs whose output was infinite or NaN",
+        .help = "What each was given and made, where it lies when it was written, what rerun said\n"
+                "of it, and whether more are looked for; see \"overflow\".\n"
+                "\n"
+                "  info overflows\n",
+        .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
+        .run = inspect_info_overflows,
+    },
+    {
         .name = "log",
         .usage = "info log [N] [-a]",
         .summary = "The trainer's last output lines (20, N, or all that are kept)",

@@ -9,5 +9,5 @@ const struct command *const command_tables[] = {
     cmd_history_table, cmd_print_table,    cmd_tensor_table,    cmd_data_table,
     cmd_compare_table, cmd_display_table,  cmd_graph_table,     cmd_stack_table,
     cmd_why_table,     cmd_settings_table, cmd_support_table,   cmd_shell_table,
-    cmd_screen_table,  cmd_agent_table,    cmd_catch_table,     NULL,
+    cmd_screen_table,  cmd_agent_table,    cmd_catch_table,     cmd_overflow_table, NULL,
 };

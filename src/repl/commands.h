@@ -10,6 +10,7 @@
 extern const struct command cmd_agent_table[];
 extern const struct command cmd_break_table[];
 extern const struct command cmd_catch_table[]; /* catch, tcatch */
+extern const struct command cmd_overflow_table[]; /* overflow, rerun */
 extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];
 extern const struct command cmd_shell_table[];
@@ -32,6 +33,11 @@ extern const struct command cmd_why_table[];     /* why, tensor-graph */
 extern const struct command cmd_info_table[];    /* info and its subjects */
 extern const struct command cmd_history_table[]; /* open (info history is info's) */
 extern const struct command cmd_compare_table[]; /* compare */
+
+/* `catch overflow [N]`, `tcatch overflow`: call->line is what follows. `save overflow N DIR`. */
+int cmd_catch_overflow(struct command_call *call, bool temporary, struct gd_err *err);
+int cmd_save_overflow(struct command_call *call, const char *which, const char *folder,
+                      struct gd_err *err);
 
 struct gd_buf;
 /* What a hit is about: "NODE:SLOT max_gt=0.5 (0.75)", or why it could not be checked. */

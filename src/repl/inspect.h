@@ -111,6 +111,7 @@ int inspect_info_source(struct command_call *call, struct gd_err *err);
 int inspect_info_line(struct command_call *call, struct gd_err *err);
 int inspect_info_frame(struct command_call *call, struct gd_err *err);
 int inspect_info_history(struct command_call *call, struct gd_err *err);
+int inspect_info_overflows(struct command_call *call, struct gd_err *err);
 int inspect_info_timing(struct command_call *call, struct gd_err *err);
 int inspect_info_display(struct command_call *call, struct gd_err *err);
 

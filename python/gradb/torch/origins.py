@@ -110,8 +110,8 @@ class Overflows:
         path = calls.path_of(given.function) if given is not None else None
         user = next(((code.co_filename, line) for code, line, library in origin.frames if not library), None)
         told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
-                "operator": path or node.operator, "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "",
-                "times": 1, "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
+                "operator": path or node.operator,
+                "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "", "times": 1, "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
                 "outputs": [_range("output.%d" % slot, tensor, found) for slot, tensor, found in origin.bad],
                 "folder": "", "verdict": ""}
         if origin.scale != 1.0:
@@ -184,9 +184,10 @@ class Overflows:
                 return calls.load(entry.folder)
             except calls.CallError as error:
                 raise commands.CommandError(str(error))
-        raise commands.CommandError("of overflow %d the call is not there: %s" % (
-            entry.told["number"], entry.told.get("note") or ("it does what it was told to, and is not kept"
-            if _INTENDED in entry.told["flags"] else "only the last %d are kept; overflow record writes all" % _MAX_KEPT)))
+        why = entry.told.get("note") or "only the last %d are kept; overflow record writes all" % _MAX_KEPT
+        if _INTENDED in entry.told["flags"]:
+            why = "it did what it was told to, and was not kept"
+        raise commands.CommandError("of overflow %d the call is not there: %s" % (entry.told["number"], why))
 
     def find(self, word):
         """The entry of a number or of a node, the last one of it; without a word the last that is no mask.
@@ -272,8 +273,8 @@ def _sentence(told):
     """"overflow 3: net/log made 11 -inf of 64 elements, mlp.py:41"."""
     made = []
     for output in told["outputs"][:1]:
-        parts = ["%d %s" % (output[key], word) for key, word in (("nan", "nan"), ("pos_inf", "inf"), ("neg_inf", "-inf"))
-                 if output[key]]
+        parts = ["%d %s" % (output[key], word)
+                 for key, word in (("nan", "nan"), ("pos_inf", "inf"), ("neg_inf", "-inf")) if output[key]]
         made.append("%s of %d elements" % (" and ".join(parts), output["count"]))
     return "overflow %d: %s made %s%s" % (told["number"], told["node"], ", ".join(made),
                                           ", " + told["line"] if told["line"] else "")
@@ -291,8 +292,7 @@ def _overflow(agent, args, _node):
     function = _WORDS.get(word)
     if function is None:
         raise commands.CommandError("overflow takes %s, not '%s'" % (USAGE, word))
-    function(store, rest)
-    return dict(store.state(), did=word)
+    return dict(store.state(), **(function(store, rest) or {}))
 
 
 def _take_count(words, least=1):
@@ -335,7 +335,7 @@ def _save(store, words):
     _no_more(words, 2)
     if len(words) < 2:
         raise commands.CommandError("overflow save needs an overflow's number and a folder")
-    store.save(store.find(words[0]), words[1])
+    return {"saved": store.save(store.find(words[0]), words[1])}
 
 
 _WORDS = {"": lambda store, words: None, "stop": _set_stop, "record": _set_record, "off": _set_off, "save": _save}

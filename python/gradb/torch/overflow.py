@@ -211,7 +211,7 @@ class Checker:
 
     def _hold(self, given, outputs):
         """Keeps the call on the grad_fn of its outputs, as long as there is room."""
-        grad_fn = next((tensor.grad_fn for tensor in outputs if tensor.requires_grad and tensor.grad_fn is not None), None)
+        grad_fn = next((tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None), None)
         if grad_fn is None or self._held_bytes > _MAX_HELD:
             return
         if given.before and not self._unknot(given):

@@ -26,7 +26,7 @@ _RANDOM = frozenset((
 _ELEMENTWISE = frozenset(
     "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt rsqrt "
     "reciprocal square neg negative abs where clamp sigmoid tanh relu gelu silu softplus logit masked_fill lerp addcmul "
-    "addcdiv fmod mod remainder atan2 lgamma digamma erfinv asin arcsin acos arccos acosh arccosh atanh arctanh tan "
+    "fmod mod remainder atan2 lgamma digamma erfinv asin addcdiv arcsin acos arccos acosh arccosh atanh arctanh tan "
     "sinh cosh half bfloat16 float to xlogy hypot logaddexp ldexp float_power special_xlog1py nan_to_num iadd isub "
     "imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply divide subtract".split())
 _MAX_PLACES = 3  # elements that are told one by one
@@ -196,8 +196,10 @@ def _gradients(call, outputs, leaves, dtype):
         raise calls.CallError("nothing of it has a gradient")
     tensors, gradients = [], []
     for output in outputs:
-        given = call.given[output.output_nr] if output.grad_fn is root and output.output_nr < len(call.given) else None
-        if given is not None and given.get("type") == "torch.Tensor":
+        if output.grad_fn is not root or output.output_nr >= len(call.given):
+            continue
+        given = call.given[output.output_nr]
+        if given.get("type") == "torch.Tensor":
             made = call.tensor(given).detach()
             tensors.append(output)
             gradients.append(made.to(output.dtype if dtype is None else _as(made.dtype, dtype)).reshape(output.shape))
