@@ -111,7 +111,8 @@ class Overflows:
         user = next(((code.co_filename, line) for code, line, library in origin.frames if not library), None)
         told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
                 "operator": path or node.operator,
-                "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "", "times": 1, "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
+                "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "", "times": 1,
+                "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
                 "outputs": [_range("output.%d" % slot, tensor, found) for slot, tensor, found in origin.bad],
                 "folder": "", "verdict": ""}
         if origin.scale != 1.0:
@@ -292,7 +293,8 @@ def _overflow(agent, args, _node):
     function = _WORDS.get(word)
     if function is None:
         raise commands.CommandError("overflow takes %s, not '%s'" % (USAGE, word))
-    return dict(store.state(), **(function(store, rest) or {}))
+    did = function(store, rest) or {}
+    return dict(store.state(), **did)
 
 
 def _take_count(words, least=1):

@@ -24,11 +24,12 @@ _RANDOM = frozenset((
     "exponential_", "cauchy_", "log_normal_", "geometric_", "random_", "randperm"))
 # Operators whose output element depends on the elements of its inputs at the same place alone.
 _ELEMENTWISE = frozenset(
-    "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt rsqrt "
-    "reciprocal square neg negative abs where clamp sigmoid tanh relu gelu silu softplus logit masked_fill lerp addcmul "
-    "fmod mod remainder atan2 lgamma digamma erfinv asin addcdiv arcsin acos arccos acosh arccosh atanh arctanh tan "
-    "sinh cosh half bfloat16 float to xlogy hypot logaddexp ldexp float_power special_xlog1py nan_to_num iadd isub "
-    "imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply divide subtract".split())
+    "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt "
+    "rsqrt reciprocal square neg negative abs where clamp sigmoid tanh relu gelu silu softplus logit lerp "
+    "addcmul fmod mod remainder atan2 lgamma digamma erfinv asin addcdiv arcsin acos arccos acosh arccosh atanh "
+    "arctanh tan masked_fill sinh cosh half bfloat16 float to xlogy hypot logaddexp ldexp float_power "
+    "special_xlog1py nan_to_num iadd isub imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply "
+    "divide subtract".split())
 _MAX_PLACES = 3  # elements that are told one by one
 _engine_lock = threading.Lock()
 
@@ -206,7 +207,8 @@ def _gradients(call, outputs, leaves, dtype):
     if not tensors:
         raise calls.CallError("no gradient that it received is known")
     with _engine_lock:
-        return _ImperativeEngine().run_backward(tuple(tensors), tuple(gradients), False, False, tuple(leaves), True, False)
+        return _ImperativeEngine().run_backward(tuple(tensors), tuple(gradients), False, False, tuple(leaves), True,
+                                                False)
 
 
 # ---- what it says ----
