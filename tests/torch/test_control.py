@@ -15,43 +15,57 @@ Breakpoint 3 at backward/net/fc2/linear (pending: no node is named 'backward/net
 Breakpoint 4 at optimizer/SGD/net/out/weight (pending: no node is named 'optimizer/SGD/net/out/weight')
 Continuing.
 Breakpoint 1, step 1, net/fc2/linear (linear)
-mlp.py:27\t        x = torch.relu(self.fc2(x))
+mlp.py:#\t        x = torch.relu(self.fc2(x))
 Continuing.
 Breakpoint 3, step 1, backward/net/fc2/linear (AddmmBackward0)
-mlp.py:27\t        x = torch.relu(self.fc2(x))
+mlp.py:#\t        x = torch.relu(self.fc2(x))
 Continuing.
 Temporary breakpoint 2, step 1, net/fc1/weight.grad (Gradient)
 Continuing.
 Breakpoint 4, step 1, optimizer/SGD/net/out/weight (SGD)
-mlp.py:68\t        optimizer.step()
+mlp.py:#\t        optimizer.step()
 Continuing.
 Breakpoint 1, step 2, net/fc2/linear (linear)
-mlp.py:27\t        x = torch.relu(self.fc2(x))
+mlp.py:#\t        x = torch.relu(self.fc2(x))
 """
 
 MOVES = """\
 Stopped at the end of step 2.
 lr = 0.05, loss = #
 step 3, net/out/linear (linear)
-mlp.py:28\t        return self.out(x)
+mlp.py:#\t        return self.out(x)
 Stopped at the end of the forward phase, step 3, cross_entropy (cross_entropy)
-mlp.py:64\t            loss = F.cross_entropy(output, label[rows])
+mlp.py:#\t            loss = F.cross_entropy(output, label[rows])
 Stopped at the end of the backward phase, step 3, net/fc1/weight.grad (Gradient)
 step 3, optimizer/SGD/net/fc1/bias (SGD)
-mlp.py:68\t        optimizer.step()
+mlp.py:#\t        optimizer.step()
 step 3, optimizer/SGD/net/fc2/weight (SGD)
-mlp.py:68\t        optimizer.step()
+mlp.py:#\t        optimizer.step()
 Stopped at the end of step 3.
 lr = 0.05, loss = #
 step 4, net/out/linear (linear)
-mlp.py:28\t        return self.out(x)
+mlp.py:#\t        return self.out(x)
 """
 
-# The whole of a first step, node by node.
+# The whole of a first step, operator by operator.
 FIRST = """\
-randperm getitem input/data getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net/out/linear input/label
-getitem_2 cross_entropy backward/cross_entropy backward/cross_entropy_1 backward/net/out/linear net/out/bias.grad
-backward/net/out/linear_1 net/out/weight.grad""".split()
+randperm getitem getitem_1 net/fc1/linear net/relu net/fc2/linear net/relu_1 net/out/linear getitem_2 cross_entropy
+backward/cross_entropy backward/cross_entropy/LogSoftmaxBackward0 backward/net/out/linear net/out/bias.grad
+backward/net/out/linear/TBackward0 net/out/weight.grad""".split()
+
+# Two passes behind one another, through the same operators and through one of the same name.
+PASSES = """
+import torch
+net = torch.nn.ModuleDict({"fc": torch.nn.Linear(3, 3), "out": torch.nn.Linear(3, 1)})
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    y = torch.tanh(net["fc"](net["fc"](torch.ones(2, 3))))
+    first, second = net["out"](y).sum(), y.pow(2).mean()
+    first.backward(retain_graph=True)
+    second.backward()
+    optimizer.step()
+"""
 
 EVALUATION = """
 import torch
@@ -128,12 +142,13 @@ class Control(torches.Folder):
         self.assertIn("Stopped before the first step.\n", text, done.stderr)
         text = text.split("Stopped before the first step.\n", 1)[1]
         self.assertEqual(done.stderr, "")
-        return re.sub(r"loss = [-+.e\d]+", "loss = #", text)
+        # the text of a line says which it is
+        return re.sub(r"loss = [-+.e\d]+", "loss = #", re.sub(r"(?m)^(\w+\.py):\d+\t", r"\1:#\t", text))
 
     def live(self, program, **env):
         """gradb reading from a pipe, with the program before its first step."""
-        gradb = harness.Gradb(command=("run", "--", self.python, *program), env=torches.environment(**env),
-                              cwd=self.folder)
+        gradb = harness.Gradb(command=("run", "--", *torches.warm(self.python), *program),
+                              env=torches.environment(**env), cwd=self.folder)
         self.addCleanup(gradb.__exit__)
         pid = int(gradb.expect(r"^Connected: .*, pid (\d+)\.$").group(1))
         self.addCleanup(end, pid)
@@ -153,6 +168,26 @@ class Stops(Control):
         said = self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "run-to net/out/linear", "finish",
                          "finish", "run-to optimizer/SGD/net/fc1/bias", "next", "finish", "until net/out/linear")
         self.assertEqual(said, MOVES)
+
+    def test_finish_is_the_end_of_one_backward_pass(self):
+        said = self.said([self.write("passes.py", PASSES)], "tbreak backward/net/fc/linear_1", "continue",
+                         *5 * ["finish"], "break backward/net/fc/linear_1.2", "continue", "bt")
+        self.assertEqual(re.findall(r"^Stopped at the end of (.*)[.)]$", said, re.M), [
+            "the backward phase, step 1, net/fc/weight.grad (Gradient", "the backward phase, step 1, net/fc/weight.grad "
+            "(Gradient", "step 1", "the forward phase, step 2, mean (mean", "the backward phase, step 2, "
+            "net/fc/weight.grad (Gradient"])
+        self.assertRegex(said, r"Breakpoint 2, step 2, backward/net/fc/linear_1\.2 \(AddmmBackward0\)\n"
+                         r"passes\.py:#\t    y = torch\.tanh")
+
+    def test_what_is_waited_for_is_not_missed(self):
+        said = self.said([self.script("mlp.py"), "--steps", "3"], "set watch-when exact",
+                         "watch max > -1 on *fc2/linear", "watch max > 0 on net/fc3", "tbreak relu_1", "continue",
+                         "next", "continue", "next", "info watchpoints")
+        self.assertIn("Watchpoint 1: 'max > -1' on *fc2/linear (pending: no node matches yet; it waits)\n"
+                      "Watchpoint 2: 'max > 0' on net/fc3 (pending: no node is named 'net/fc3'; it waits)\n", said)
+        self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M),
+                         ["net/fc2/linear", "net/relu_1", "backward/net/fc2/linear", "net/fc2/bias.grad"])
+        self.assertIn("\n       waits: no node is named 'net/fc3'\n", said)
 
     def test_each_node_of_the_first_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "2"], *len(FIRST) * ["next"])
@@ -221,8 +256,8 @@ class Steps(Control):
             with self.subTest(name):
                 script = self.script(name)
                 bare, seen = self.folder / "bare.pt", self.folder / "seen.pt"
-                subprocess.run([self.python, script, "--save", bare], env=torches.environment(GRADB_DISABLE="1"),
-                               check=True, stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE)
+                subprocess.run([*torches.warm(self.python), script, "--save", bare],
+                               env=torches.environment(GRADB_DISABLE="1"), check=True, stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE)
                 self.said([script, "--save", str(seen)], "watch TO on all", "catch lr", "set stop-on-hit off",
                           "next 3", "finish", "step", "agent timing on", "step", "next", "continue")
                 self.assertTrue(same(self.python, bare, seen), name)
@@ -234,7 +269,7 @@ class Ends(Control):
         with harness.Gradb() as gradb:
             port = gradb.wait_listening()
             program = subprocess.Popen(
-                [self.python, self.write("prepared.py", PREPARED)], stdout=subprocess.PIPE, text=True,
+                [*torches.warm(self.python), self.write("prepared.py", PREPARED)], stdout=subprocess.PIPE, text=True,
                 env=torches.environment(GRADB_ADDRESS="127.0.0.1:%d" % port, GRADB_LIBRARY=torches.library(),
                                         PYTHONPATH=str(torches.PACKAGE / "gradb" / "_boot")))
             self.addCleanup(program.kill)
@@ -254,7 +289,7 @@ class Ends(Control):
         gradb.send("detach")
         gradb.expect("Detached")
         bare = self.folder / "bare.pt"
-        subprocess.run([self.python, script, "--steps", "20", "--save", bare],
+        subprocess.run([*torches.warm(self.python), script, "--steps", "20", "--save", bare],
                        env=torches.environment(GRADB_DISABLE="1"), check=True, stdout=subprocess.DEVNULL,
                        timeout=2 * harness.DEADLINE)
         harness.wait_for("the detached training's end",
@@ -264,7 +299,8 @@ class Ends(Control):
     def test_checkpoint(self):
         self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "checkpoint", "step", "continue")
         keys = subprocess.run(
-            [self.python, "-c", "import sys, torch\nstate = torch.load(sys.argv[1], **eval(sys.argv[2]))\n"
+            [*torches.warm(self.python), "-c",
+             "import sys, torch\nstate = torch.load(sys.argv[1], **eval(sys.argv[2]))\n"
              "print(state['step'], *state['models'], *state['optimizers'], *sorted(state['rng']))",
              str(self.folder / "mlp.step2.pt"), loading(self.python)],
             env=torches.environment(), capture_output=True, text=True, check=True, timeout=harness.DEADLINE)
@@ -300,7 +336,7 @@ def same(python, first, second):
             "except (EOFError, OSError, RuntimeError):\n"
             "    sys.exit(1)\n"
             "sys.exit(not (len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b))))\n")
-    return subprocess.run([python, "-c", code, str(first), str(second)], env=torches.environment(),
+    return subprocess.run([*torches.warm(python), "-c", code, str(first), str(second)], env=torches.environment(),
                           timeout=2 * harness.DEADLINE, check=False, stderr=subprocess.DEVNULL).returncode == 0
 
 

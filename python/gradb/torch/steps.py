@@ -191,6 +191,7 @@ class Steps:
         if not self._begun:
             return
         self.agent.telling.backward_ended()
+        self.enter(_lib.NO_PHASE)  # another pass may follow at once, which is a phase of its own
         if accumulates:
             self.agent.clearing.pass_ended()
         self.forward = False
@@ -292,6 +293,7 @@ class Steps:
             self.agent.clearing.stepped(optimizer)
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
         if not is_main or self._by_hand:
+            self.enter(_lib.NO_PHASE)
             return
         if self.agent.scaler.stepping is not None:
             self.agent.events.note("skipped", 0)
