@@ -53,6 +53,10 @@ void gd_ranks_tick(struct gd_debugger *debugger);
 /* Who stands where, a sentence a line: "All 2 ranks stand at the end of step 3." */
 void gd_ranks_text(const struct gd_ranks *ranks, struct gd_buf *out);
 
+/* The event of a catchpoint for which digests of the parameters are compared at each boundary that
+ * a run comes to; the first rank that differs has the hit. */
+#define GD_DIVERGENCE "divergence"
+
 /* ---- digests (ranks_digest.c) ---- */
 
 /* Asks every rank, which must stand, for the digests of its parameters ("", "parameters"),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/ranks.h"
 #include "engine/expected.h"
 #include "engine/selector.h"
 #include "engine/watch_impl.h"
@@ -322,6 +323,13 @@ static void drop_covers(struct gd_watching *w)
     w->cover_count = kept;
 }
 
+/* That of divergence is judged over all ranks: ranks.c. */
+static bool is_judged(const struct gd_watchpoint *watch)
+{
+    return watch->enabled && !watch->spent &&
+           !(watch->event && strcmp(watch->event, GD_DIVERGENCE) == 0);
+}
+
 static int update_covers(struct gd_watching *w, struct gd_err *err)
 {
     bool grown = w->generation != w->session->graph_generation;
@@ -329,12 +337,12 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     size_t total = 0, count = 0;
     drop_covers(w);
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next)
-        total += p->enabled && !p->spent;
+        total += is_judged(p);
     struct watch_cover *covers = calloc(total + 1, sizeof *covers);
     if (!covers)
         return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
-        if (!p->enabled || p->spent)
+        if (!is_judged(p))
             continue;
         const struct watch_cover *old = take_cover(w, p->number);
         covers[count] = old ? *old : (struct watch_cover){.number = p->number, .watch = p};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/cache.h"
+#include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/launch.h"
@@ -196,11 +197,39 @@ static const char *program_name(struct command_call *call, const char *program)
     return strlen(text) > 28 ? inspect_printf(call, "%.25s...", text) : text;
 }
 
+/* By job in order of appearance, then by rank. */
+static int compare_rows(const void *a, const void *b)
+{
+    const struct gd_session *x = *(struct gd_session *const *)a;
+    const struct gd_session *y = *(struct gd_session *const *)b;
+    bool same_job = gd_ranks_of(x) != NULL && gd_ranks_of(x) == gd_ranks_of(y);
+    if (same_job && x->peer.rank != y->peer.rank) {
+        return x->peer.rank < y->peer.rank ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* All sessions in the order of the table; ranks of a job next to each other. */
+static struct gd_session **rows_of(struct command_call *call)
+{
+    const struct gd_debugger *debugger = call->debugger;
+    size_t count = debugger->session_count;
+    struct gd_session **rows = gd_arena_alloc(call->arena, (count + 1) * sizeof(*rows));
+    for (size_t i = 0; rows != NULL && i < count; i++) {
+        rows[i] = debugger->sessions[i];
+    }
+    if (rows != NULL) {
+        qsort(rows, count, sizeof(struct gd_session *), compare_rows);
+    }
+    return rows;
+}
+
 static void rank_row(struct command_call *call, struct out_table *table,
                      const struct gd_session *session)
 {
     const struct gd_peer *peer = &session->peer;
     const char *rank = inspect_printf(call, "%d", peer->rank);
+    bool stands = session->state == GD_STOPPED && !session->stop.at_step_end;
     if (peer->world_size > 1) {
         rank = inspect_printf(call, "%d of %d", peer->rank, peer->world_size);
     }
@@ -208,10 +237,12 @@ static void rank_row(struct command_call *call, struct out_table *table,
                            inspect_printf(call, "%d", session->number),
                            rank,
                            peer->pid ? inspect_printf(call, "%lld", (long long)peer->pid) : "",
-                           out_safe(call, peer->framework),
+                           out_safe(call, peer->host),
                            out_safe(call, peer->device),
                            gd_state_name(session->state),
                            inspect_printf(call, "%lld", (long long)session->stop.step),
+                           stands ? out_safe(call, session->stop.node_name) : "",
+                           inspect_printf(call, "%zu", session->hits_dropped + session->hit_count),
                            program_name(call, peer->program)};
     out_table_row(table, cells);
 }
@@ -221,17 +252,22 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
     static const struct out_column columns[] = {
         {"selected", " ", false},          {"session", "Num", true},
         {"rank", "Rank", false},           {"pid", "Pid", true},
-        {"framework", "Framework", false}, {"device", "Device", false},
+        {"host", "Host", false},           {"device", "Device", false},
         {"state", "State", false},         {"step", "Step", true},
+        {"node", "Node", false},           {"hits", "Hits", true},
         {"program", "Program", false},
     };
     struct gd_debugger *debugger = call->debugger;
-    (void)err;
+    struct gd_session **rows = rows_of(call);
+    if (rows == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
     if (out_is_json(call->out)) {
         cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "ranks"), "ranks");
         for (size_t i = 0; i < debugger->session_count; i++) {
             cJSON *item = cJSON_CreateObject();
-            add_session(call, item, debugger->sessions[i]);
+            add_session(call, item, rows[i]);
+            inspect_add_count(item, "hits", rows[i]->hits_dropped + rows[i]->hit_count);
             cJSON_AddItemToArray(list, item);
         }
         return GD_OK;
@@ -240,9 +276,9 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "No training process has connected.\n");
         return GD_OK;
     }
-    struct out_table *table = out_table_begin(call->out, "ranks", columns, 9);
+    struct out_table *table = out_table_begin(call->out, "ranks", columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < debugger->session_count; i++) {
-        rank_row(call, table, debugger->sessions[i]);
+        rank_row(call, table, rows[i]);
     }
     out_table_end(table);
     return GD_OK;

@@ -4,6 +4,7 @@
 #include "repl/commands.h"
 #include "repl/repl_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_PROCESSES 65536
@@ -108,6 +109,144 @@ static const char *after_all(const char *line)
     return NULL;
 }
 
+/* ---- rank check ---------------------------------------------------------------------------- */
+
+#define CHECK_ROWS 40 /* tensors shown that differ; the rest is counted */
+
+struct digests {               /* frees itself when the wait was given up */
+    struct command_call *call; /* NULL then */
+    bool done;
+    struct gd_err err;
+};
+
+static void add_digests(cJSON *list, const struct gd_ranks_digests *digests,
+                        const struct gd_ranks_digest *tensor)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON *hashes = cJSON_CreateArray();
+    char text[24];
+
+    cJSON_AddStringToObject(item, "name", tensor->name);
+    cJSON_AddNumberToObject(item, "rank", tensor->differs);
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        snprintf(text, sizeof(text), "%016llx", (unsigned long long)tensor->hash[i]);
+        cJSON_AddItemToArray(hashes,
+                             tensor->hash[i] != 0 ? cJSON_CreateString(text) : cJSON_CreateNull());
+    }
+    cJSON_AddItemToObject(item, "digests", hashes);
+    cJSON_AddItemToArray(list, item);
+}
+
+static void check_record(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    cJSON *record = out_record(call->out, "rank_check");
+    cJSON *ranks = cJSON_AddArrayToObject(record, "ranks");
+    cJSON_AddNumberToObject(record, "tensors", (double)digests->tensor_count);
+    cJSON *differing = cJSON_AddArrayToObject(record, "differing");
+
+    for (size_t i = 0; i < digests->rank_count; i++) {
+        cJSON_AddItemToArray(ranks, cJSON_CreateNumber(digests->rank[i]));
+    }
+    for (size_t i = 0; i < digests->tensor_count; i++) {
+        if (digests->tensor[i].differs >= 0) {
+            add_digests(differing, digests, &digests->tensor[i]);
+        }
+    }
+}
+
+static void check_table(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    static const struct out_column columns[] = {{"name", "Tensor", false}, {"rank", "Rank", true}};
+    struct out_table *table = out_table_begin(call->out, "differing", columns, 2);
+    size_t rows = 0;
+
+    for (size_t i = 0; i < digests->tensor_count && rows < CHECK_ROWS; i++) {
+        const struct gd_ranks_digest *tensor = &digests->tensor[i];
+        char rank[16];
+        if (tensor->differs >= 0) {
+            snprintf(rank, sizeof(rank), "%d", tensor->differs);
+            out_table_row(table, (const char *[]){out_safe(call, tensor->name), rank});
+            rows++;
+        }
+    }
+    out_table_end(table);
+    if (digests->differing > rows) {
+        out_printf(call->out, "... and %zu more\n", digests->differing - rows);
+    }
+}
+
+static void print_check(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    const char *s = digests->tensor_count == 1 ? "" : "s";
+
+    if (out_is_json(call->out)) {
+        check_record(call, digests);
+    } else if (digests->tensor_count == 0) {
+        out_printf(call->out, "There is nothing to compare on the %zu ranks.\n",
+                   digests->rank_count);
+    } else if (digests->differing == 0) {
+        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->tensor_count, s,
+                   digests->tensor_count == 1 ? "s" : "", digests->rank_count);
+    } else {
+        out_printf(call->out,
+                   "%zu of %zu tensor%s differ%s between %zu ranks; the first rank that does:\n",
+                   digests->differing, digests->tensor_count, s, digests->differing == 1 ? "s" : "",
+                   digests->rank_count);
+        check_table(call, digests);
+    }
+}
+
+static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
+{
+    struct digests *asked = ctx;
+
+    if (asked->call == NULL) {
+        free(asked);
+        return;
+    }
+    asked->done = true;
+    if (err != NULL) {
+        asked->err = *err;
+    } else {
+        print_check(asked->call, digests);
+    }
+}
+
+static bool digests_done(void *ctx)
+{
+    return ((const struct digests *)ctx)->done;
+}
+
+static int rank_check(struct command_call *call, const char *what, struct gd_err *err)
+{
+    const struct gd_session *current = call->debugger->current;
+    struct gd_ranks *ranks = current != NULL ? gd_ranks_of(current) : NULL;
+
+    if (ranks == NULL) {
+        return gd_fail(err, GD_ESTATE, "rank check: there is no job of several ranks");
+    }
+    struct digests *asked = calloc(1, sizeof(*asked));
+    if (asked == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    asked->call = call;
+    out_flush(call->out);
+    int rc = gd_ranks_digest(ranks, what, on_digests, asked, err);
+    if (rc == GD_OK) {
+        rc = repl_wait(call->repl, digests_done, asked, -1);
+    }
+    if (rc == GD_EINTR && !asked->done) {
+        asked->call = NULL;
+        return gd_fail(err, rc, "interrupted while the ranks computed their digests");
+    }
+    if (rc == GD_OK && asked->err.code != GD_OK) {
+        rc = asked->err.code;
+        *err = asked->err;
+    }
+    free(asked);
+    return rc;
+}
+
 static int select_rank(struct command_call *call, const struct gd_ranks *ranks, struct gd_err *err)
 {
     int64_t rank = 0;
@@ -143,6 +282,9 @@ static int run_rank(struct command_call *call, struct gd_err *err)
     if (all != NULL) {
         return rank_all(call, all, err);
     }
+    if (strncmp(call->line, "check", 5) == 0 && (call->line[5] == ' ' || call->line[5] == '\0')) {
+        return rank_check(call, call->line + 5 + strspn(call->line + 5, " \t"), err);
+    }
     if (call->line[0] != '\0') {
         rc = ranks != NULL ? select_rank(call, ranks, err) : select_session(call, err);
     }
@@ -159,16 +301,22 @@ const struct command cmd_ranks_table[] = {
     {.name = "rank",
      .aliases = "thread",
      .group = "running",
-     .usage = "rank [N | all COMMAND]",
-     .summary = "Choose a rank of the job, or run a command for each of them",
+     .usage = "rank [N | all COMMAND | check [WHAT]]",
+     .summary = "Choose a rank of the job, run a command for each, or compare their tensors",
      .help =
          "N is the rank, from 0, as \"info ranks\" shows it. Processes that are no ranks of one\n"
          "job are chosen by their number, which \"info ranks\" shows first, as by \"session\".\n"
          "\"rank all\" is for all live ranks of the job, or all live processes.\n"
          "Ranks of a job are moved together: see \"help set rank-locking\".\n"
+         "\"rank check\" compares tensors that all ranks should have the same values of, by\n"
+         "digests of 64 bits that each rank computes where they lie. WHAT is parameters,\n"
+         "optimizer, gradients, buffers, all, or a pattern of names; without it the parameters\n"
+         "and the state of the optimizers. Sharded tensors are left out.\n"
          "Examples:\n"
          "  rank 2\n"
-         "  rank all print loss",
+         "  rank all print loss\n"
+         "  rank check\n"
+         "  rank check *.weight",
      .args = {ARG_RANK, ARG_COMMAND},
      .flags = CMD_RAW,
      .run = run_rank},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What could stand at the cursor: from the tables, the graph as it is known, and the file system.
  */
+#include "engine/ranks.h"
 #include "repl/agent.h"
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
@@ -275,9 +276,13 @@ static void add_hits(struct completion *c)
 static void add_ranks(struct completion *c)
 {
     char number[16];
+    const struct gd_session *current = c->repl->debugger->current;
+    bool of_job = current != NULL && gd_ranks_of(current) != NULL;
     add_if(c, "all");
+    add_if(c, "check");
     for (size_t i = 0; i < c->repl->debugger->session_count; i++) {
-        snprintf(number, sizeof(number), "%d", c->repl->debugger->sessions[i]->number);
+        const struct gd_session *session = c->repl->debugger->sessions[i];
+        snprintf(number, sizeof(number), "%d", of_job ? session->peer.rank : session->number);
         add_if(c, number);
     }
 }

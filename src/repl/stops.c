@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define ALONE_SECONDS 3.0
 #define HINT_SECONDS 1.0 /* after an interrupt: then it is said that it takes time */
 
 bool repl_interrupt(struct repl *repl)
@@ -251,9 +252,33 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
     return 1;
 }
 
+/* A rank that goes alone comes to no end where the others have a part in what it does. */
+static void tell_slow(struct command_call *call, const struct stop_wait *wait)
+{
+    const struct gd_session *session = waited_for(wait);
+
+    if (wait->interrupted) {
+        out_printf(call->out, "The trainer was asked to stop; Ctrl-C once more lets it run in the "
+                              "background.\n");
+    } else if (session != NULL) {
+        out_printf(call->out,
+                   "Rank %d goes alone, and has not stopped: it may wait in a collective for the "
+                   "others, which stand (Ctrl-C twice: it runs in the background).\n",
+                   session->peer.rank);
+    }
+    out_flush(call->out);
+}
+
+static bool goes_alone(const struct stop_wait *wait)
+{
+    const struct gd_session *session = waited_for(wait);
+    const struct gd_ranks *ranks = session != NULL ? gd_ranks_of(session) : NULL;
+    return wait->ranks == NULL && ranks != NULL && gd_ranks_live(ranks) > 1;
+}
+
 static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd_err *err)
 {
-    double patience = -1;
+    double patience = goes_alone(wait) ? ALONE_SECONDS : -1;
 
     for (;;) {
         int rc = repl_wait(call->repl, stop_done, wait, patience);
@@ -262,10 +287,7 @@ static int wait_one(struct command_call *call, struct stop_wait *wait, struct gd
         }
         patience = -1;
         if (rc == GD_ETIMEOUT) {
-            out_printf(call->out,
-                       "The trainer was asked to stop; Ctrl-C once more lets it run in the "
-                       "background.\n");
-            out_flush(call->out);
+            tell_slow(call, wait);
             continue;
         }
         rc = on_interrupt(call, wait, err);

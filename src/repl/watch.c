@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/expected.h"
+#include "engine/ranks.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 
@@ -216,7 +217,9 @@ void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
     } else {
         out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
     }
-    note_unknown_names(call, watch->expr);
+    if (!watch->event || strcmp(watch->event, GD_DIVERGENCE) != 0) { /* that one nobody reports */
+        note_unknown_names(call, watch->expr);
+    }
     note_unknown_names(call, watch->guard);
     watch_record(call, out_record(call->out, "watchpoint"), watch);
 }

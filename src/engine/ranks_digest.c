@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Tensors that should agree across ranks, compared by digests that the programs compute. A program
+ * answers the command "digest" with a line for each tensor, "HASH NAME" with 16 hexadecimal digits,
+ * or "- NAME" for one that ranks have different parts of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ranks_impl.h"
+
+struct asked { /* one rank's answer */
+    struct check *check;
+    int rank;
+    char *text; /* owned; its lines are cut apart when it is read */
+};
+
+struct check {
+    gd_ranks_digests_fn fn;
+    void *ctx;
+    struct asked *asked;
+    size_t count, waiting;
+    bool begun; /* all were asked */
+    struct gd_err err;
+    struct gd_ranks_digest *tensor;
+    size_t tensor_count, room;
+};
+
+static void check_free(struct check *check)
+{
+    for (size_t i = 0; i < check->count; i++) {
+        free(check->asked[i].text);
+    }
+    for (size_t i = 0; i < check->tensor_count; i++) {
+        free((void *)(uintptr_t)check->tensor[i].hash);
+    }
+    free(check->tensor);
+    free(check->asked);
+    free(check);
+}
+
+/* The tensor of that name; `hint` is where it is when ranks tell theirs in the same order. */
+static size_t place_of(struct check *check, const char *name, size_t hint)
+{
+    if (hint < check->tensor_count && strcmp(check->tensor[hint].name, name) == 0) {
+        return hint;
+    }
+    for (size_t i = 0; i < check->tensor_count; i++) {
+        if (strcmp(check->tensor[i].name, name) == 0) {
+            return i;
+        }
+    }
+    if (check->tensor_count == check->room) {
+        size_t room = check->room * 2 + 64;
+        struct gd_ranks_digest *more = realloc(check->tensor, room * sizeof(*more));
+        if (!more) {
+            return SIZE_MAX;
+        }
+        check->tensor = more;
+        check->room = room;
+    }
+    uint64_t *hash = calloc(check->count, sizeof(*hash));
+    if (!hash) {
+        return SIZE_MAX;
+    }
+    check->tensor[check->tensor_count] =
+        (struct gd_ranks_digest){.name = name, .hash = hash, .differs = -1};
+    return check->tensor_count++;
+}
+
+static bool read_line(struct check *check, size_t rank, char *line, size_t hint, size_t *place)
+{
+    char *end = NULL;
+    uint64_t hash = strtoull(line, &end, 16);
+
+    if (end == line || *end != ' ') {
+        return true; /* a part of a tensor: nothing to compare */
+    }
+    *place = place_of(check, end + 1, hint);
+    if (*place == SIZE_MAX) {
+        return false;
+    }
+    ((uint64_t *)(uintptr_t)check->tensor[*place].hash)[rank] = hash ? hash : 1; /* 0 means none */
+    return true;
+}
+
+static bool read_answer(struct check *check, size_t rank)
+{
+    char *line = check->asked[rank].text, *next;
+    size_t place = SIZE_MAX;
+
+    for (; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next) {
+            *next++ = '\0';
+        }
+        if (!read_line(check, rank, line, place + 1, &place)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t compare(struct check *check)
+{
+    size_t differing = 0;
+
+    for (size_t i = 0; i < check->tensor_count; i++) {
+        struct gd_ranks_digest *tensor = &check->tensor[i];
+        uint64_t first = 0;
+        for (size_t k = 0; k < check->count && tensor->differs < 0; k++) {
+            first = first ? first : tensor->hash[k];
+            if (tensor->hash[k] && tensor->hash[k] != first) {
+                tensor->differs = check->asked[k].rank;
+            }
+        }
+        differing += tensor->differs >= 0;
+    }
+    return differing;
+}
+
+static void finish(struct check *check)
+{
+    int *rank = calloc(check->count, sizeof(*rank));
+
+    for (size_t i = 0; rank && i < check->count && check->err.code == GD_OK; i++) {
+        rank[i] = check->asked[i].rank;
+        if (!read_answer(check, i)) {
+            gd_fail(&check->err, GD_ENOMEM, "out of memory for the digests of all ranks");
+        }
+    }
+    if (!rank) {
+        gd_fail(&check->err, GD_ENOMEM, "out of memory for the digests of all ranks");
+    }
+    if (check->err.code != GD_OK) {
+        check->fn(check->ctx, NULL, &check->err);
+    } else {
+        struct gd_ranks_digests all = {.rank = rank, .rank_count = check->count};
+        all.differing = compare(check);
+        all.tensor = check->tensor;
+        all.tensor_count = check->tensor_count;
+        check->fn(check->ctx, &all, NULL);
+    }
+    free(rank);
+    check_free(check);
+}
+
+static void on_answer(void *ctx, const char *text, const struct gd_err *err)
+{
+    struct asked *asked = ctx;
+    struct check *check = asked->check;
+
+    if (err && check->err.code == GD_OK) {
+        gd_fail(&check->err, err->code != GD_OK ? err->code : GD_EIO, "rank %d: %.200s",
+                asked->rank, err->text);
+    } else if (!err) {
+        asked->text = strdup(text);
+        if (!asked->text) {
+            gd_fail(&check->err, GD_ENOMEM, "out of memory for the digests of rank %d",
+                    asked->rank);
+        }
+    }
+    if (--check->waiting == 0 && check->begun) {
+        finish(check);
+    }
+}
+
+static struct check *make(size_t count, gd_ranks_digests_fn fn, void *ctx)
+{
+    struct check *check = calloc(1, sizeof(*check));
+
+    if (check) {
+        check->asked = calloc(count + 1, sizeof(*check->asked));
+        check->fn = fn;
+        check->ctx = ctx;
+    }
+    if (check && !check->asked) {
+        free(check);
+        check = NULL;
+    }
+    return check;
+}
+
+static int need_standing(const struct gd_ranks *ranks, struct gd_session *const *list, size_t count,
+                         struct gd_err *err)
+{
+    if (count < 2) {
+        return gd_fail(err, GD_ESTATE, "there is one rank of %d: nothing to compare it with",
+                       ranks->world_size);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->state != GD_STOPPED) {
+            return gd_fail(err, GD_ESTATE, "rank %d does not stand: `info ranks` shows who does",
+                           list[i]->peer.rank);
+        }
+    }
+    return GD_OK;
+}
+
+/* Those that were asked answer, also when another one could not be asked. */
+static void ask(struct check *check, struct gd_session *const *list, size_t count, const char *what)
+{
+    for (size_t i = 0; i < count && check->err.code == GD_OK; i++) {
+        struct asked *asked = &check->asked[check->count++];
+        struct gd_err why;
+        *asked = (struct asked){.check = check, .rank = list[i]->peer.rank};
+        check->waiting++;
+        int rc = list[i]->target ? gd_target_command(list[i]->target, "digest", what, GD_NO_NODE,
+                                                     on_answer, asked, &why)
+                                 : gd_fail(&why, GD_ELOST, "it is gone");
+        if (rc != GD_OK) {
+            check->waiting--;
+            gd_fail(&check->err, rc, "rank %d: %.200s", asked->rank, why.text);
+        }
+    }
+}
+
+int gd_ranks_digest(struct gd_ranks *ranks, const char *what, gd_ranks_digests_fn fn, void *ctx,
+                    struct gd_err *err)
+{
+    size_t count;
+    struct gd_session **list = ranks_list(ranks, &count);
+    struct check *check = list ? make(count, fn, ctx) : NULL;
+    int rc = list ? need_standing(ranks, list, count, err) : GD_ENOMEM;
+
+    if (!check) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory for the digests of all ranks");
+    }
+    if (rc != GD_OK) {
+        free(list);
+        if (check) {
+            check_free(check);
+        }
+        return rc;
+    }
+    ask(check, list, count, what);
+    free(list);
+    check->begun = true;
+    if (check->waiting == 0) {
+        finish(check);
+    }
+    return GD_OK;
+}
