@@ -318,8 +318,10 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
     }
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
            (info.kind == GD_NODE_CONSTANT ||
-            why_type_in(info.type, "MaskedFill* masked_fill* Where Select SelectV2 Fill Full "
-                                   "FillV2 Triu Tril"));
+            why_type_in(
+                info.type,
+                "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
+                "FillV2 Triu Tril"));
 }
 
 /* Against its value in the steps before. */

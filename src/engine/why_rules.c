@@ -53,15 +53,19 @@ bool why_type_in(const char *type, const char *types)
     return false;
 }
 
-#define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd"
-#define PRODUCTS   "Mul MulNoNan Multiply Scale"
+#define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd add_ iadd sub_ isub"
+#define PRODUCTS   "Mul MulNoNan Multiply Scale mul_ imul"
 #define MATRICES   "MatMul BatchMatMul* MatMulV2 Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
 #define REDUCTIONS "ReduceSum BiasAddGrad UnsortedSegmentSum Sum SumExt"
-#define DIVISIONS  "Div RealDiv TrueDiv DivNoNan FloorDiv Divide"
+#define DIVISIONS  "Div RealDiv TrueDiv DivNoNan FloorDiv Divide div_ itruediv true_divide"
+#define SOFTMAXES                                                                                  \
+    "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy* log_softmax cross_entropy"
 #define MOVES                                                                                      \
     "Cast Reshape Transpose Split Concat* Gather* ReLU* Identity TensorMove Load Slice "           \
     "StridedSlice Squeeze ExpandDims Flatten Tile Pack Stack Unpack BroadcastTo ReduceMax "        \
-    "ReduceMean MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool*"
+    "ReduceMean MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool* half float bfloat16 "    \
+    "double to type view permute getitem clone contiguous detach unsqueeze chunk mean amax max "   \
+    "cat"
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
@@ -110,6 +114,9 @@ static double inner_size(const struct why_case *c)
 
     if (why_type_in(c->info.type, "Conv* DepthwiseConv*")) {
         return (double)in(c, 1)->count;
+    }
+    if (why_type_in(c->info.type, "Linear Dense") && a->rank > 0) {
+        return (double)a->dim[a->rank - 1];
     }
     for (int i = a->rank - 2; i < a->rank; i++) { /* either may be transposed */
         size = i >= 0 && (double)a->dim[i] > size ? (double)a->dim[i] : size;
@@ -306,7 +313,14 @@ static bool half_range(struct why_case *c)
 {
     find_largest(c);
     return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) &&
-           (c->bound < 0 || c->bound > HALF_MAX);
+           c->bound > HALF_MAX;
+}
+
+/* The bound of the operator is not known. */
+static bool half_range_unbound(struct why_case *c)
+{
+    find_largest(c);
+    return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound < 0;
 }
 
 /* float32 would hold the result, whatever the signs: it was computed, or stored, in half. */
@@ -421,14 +435,12 @@ static const struct why_rule rules[] = {
     {NF, "Exp Expm1 Sinh Cosh", exponent_too_large, "exp-overflow",
      "{name} overflows: {in} goes up to {in.max}, and e^x is infinite in {out.dtype} from {limit} "
      "on."},
-    {NF, "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", reads_pos_inf,
-     "softmax-of-inf", "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
-    {NF, "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", rows_masked,
-     "masked-row",
+    {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
+     "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
+    {NF, SOFTMAXES, rows_masked, "masked-row",
      "{name} has rows in which every element is -Inf: all of such a row of {in} is masked, its sum "
      "is 0, and 0 / 0 is NaN."},
-    {NF, "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", softmax_too_large,
-     "exp-overflow",
+    {NF, SOFTMAXES, softmax_too_large, "exp-overflow",
      "{name} overflows: {in} goes up to {in.max}, e^x is infinite in {out.dtype} from {limit} on, "
      "and the largest element does not seem to be subtracted first."},
     {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, infinities_meet, "inf-minus-inf",
@@ -439,11 +451,15 @@ static const struct why_rule rules[] = {
      "of multiplying."},
     {NF, "*", reads_infinity, "inf-arithmetic",
      "{name} computes with Inf from {in}: Inf - Inf, 0 x Inf and Inf / Inf are NaN."},
-    {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm", no_spread, "no-variance",
+    {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm layer_norm batch_norm group_norm",
+     no_spread, "no-variance",
      "{name} divides by a deviation of 0: all elements of {in} are the same ({in.max})."},
     {NF, "*", half_range, "fp16-range",
      "{name} leaves the range of float16: the largest is 65504, and from values up to {in.max_abs} "
      "({in}) the result can reach {bound}."},
+    {NF, "*", half_range_unbound, "fp16-range",
+     "{name} leaves the range of float16, whose largest is 65504, with values up to {in.max_abs} "
+     "({in})."},
     {NF, "*", half_range_in_single, "fp16-range",
      "{name} leaves the range of float16: from values up to {in.max_abs} ({in}) the result can "
      "reach {bound}, which is beyond 65504 but well inside float32: it is computed or rounded in "

@@ -361,6 +361,24 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     return true;
 }
 
+/* -Inf that an operator was told to write. */
+static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
+                     struct why_finding *ret)
+{
+    struct gd_node_info info;
+
+    if (!root->is_mask || !gd_graph_node(walk->session->graph, root->node, &info) ||
+        !why_attr(&info, "fill")) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "mask");
+    gd_buf_printf(&ret->text,
+                  "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
+                  "fault (%s). `exclude %s` has watchpoints on NaN and Inf pass over it.",
+                  why_name(walk, root), info.type, root->note, info.name);
+    return true;
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
@@ -375,7 +393,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     settle_masks(walk);
     root = &walk->tensors[0];
-    if (root->verdict != GD_WHY_BAD && say_untrained(walk, root, ret)) {
+    if (root->verdict != GD_WHY_BAD &&
+        (say_untrained(walk, root, ret) || say_mask(walk, root, ret))) {
         return root;
     }
     if (root->verdict != GD_WHY_BAD) {

@@ -529,7 +529,7 @@ static void rate_by_a_measured_update(void **state)
         b, t.opt, "learning-rate",
         "The learning rate is 0.5, 50 times what it was at step 1 (0.01), and still grows: "
         "1.25 times in the last step. The last update changed net/fc.weight by 11 % of its "
-        "size.");
+        "size; 0.1 % is usual.");
     bench_again(b);
     set_weight(b, &t, 1, 0.09);
     bench_ask(b, t.w, GD_BAD_LARGE);

@@ -28,13 +28,21 @@ class Net(nn.Module):
         return self.out(x)
 
 
+def in_half(net, x):
+    """The net's result in float16: by autocast, where PyTorch has that on the CPU (2.x); else of one layer."""
+    if torch.__version__.startswith("1."):
+        return net.out(torch.relu(net.fc2(torch.relu(net.fc1(x)).half().float())))
+    with torch.autocast("cpu", dtype=torch.float16):
+        return net(x)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--save")
-    parser.add_argument("--mistake", choices=("log-zero", "no-zero-grad", "huge-lr", "dead-relu", "frozen", "label",
-                                              "sum-loss", "detached"))
+    parser.add_argument("--mistake", choices=("log-zero", "no-zero-grad", "huge-lr", "dead-relu", "untrained",
+                                              "label", "sum-loss", "detached", "half"))
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
@@ -44,17 +52,22 @@ def main():
         args.lr *= 1000
     if args.mistake == "dead-relu":
         net.fc2.bias.data.fill_(-100)
-    if args.mistake == "frozen":
+    if args.mistake == "untrained":  # one layer is frozen, and one is not given to the optimizer
         net.fc1.requires_grad_(False)
     if args.mistake == "label":
         label[150] = 2
-    optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=args.lr, momentum=0.9)
+    trained = net.out if args.mistake == "untrained" else net
+    optimizer = torch.optim.SGD([p for p in trained.parameters() if p.requires_grad], lr=args.lr, momentum=0.9)
     for step in range(1, args.steps + 1):
         rows = torch.randperm(len(data))[:64] if args.mistake != "label" else torch.arange(120, 184)
-        output = net(data[rows])
         if args.mistake == "detached":
             hidden = torch.relu(net.fc1(data[rows])).detach()
             output = net.out(torch.relu(net.fc2(hidden)))
+        elif args.mistake == "half" and step == 3:
+            data.mul_(3e7)  # as from a file in other units
+            output = in_half(net, data[rows])
+        else:
+            output = net(data[rows])
         if args.mistake == "log-zero" and step == 5:
             probability = F.softmax(output * 1000, dim=1)
             loss = -torch.log(probability[torch.arange(64), 1 - label[rows]]).mean()

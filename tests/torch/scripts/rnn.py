@@ -37,7 +37,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--length", type=int, default=24)
-    parser.add_argument("--mistake", choices=("exploding", "broadcast", "half"))
+    parser.add_argument("--mistake", choices=("exploding", "broadcast"))
     parser.add_argument("--save")
     args = parser.parse_args()
     torch.manual_seed(5)

@@ -1,0 +1,5 @@
+# A learning rate a thousand times too high.
+watch WCL on weights
+continue
+why
+kill

@@ -1,0 +1,5 @@
+# A label that is no class.
+continue
+backtrace
+why
+kill
