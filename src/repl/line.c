@@ -2,6 +2,7 @@
 /* The prompt: readline's callback interface on the event loop, or plain lines when stdin is no
  * terminal. Reports that come while a line is being typed are printed above it. */
 #include "repl/line.h"
+#include "repl/line_moves.h"
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
 #include "repl/tty.h"
@@ -273,23 +274,11 @@ static bool line_ask(void *ctx, const char *question)
 
 /* ---- the terminal ---- */
 
-/* A line of the history that was edited keeps the list of its changes, and may share it with the
- * line at the prompt or with the one that readline saved, whose lists are freed next. Which of them
- * do cannot be found out: so all forget theirs, and a few bytes are lost rather than freed twice.
- */
-static void part_from_history(void)
-{
-    HIST_ENTRY **all = history_list();
-
-    for (; all != NULL && *all != NULL; all++) {
-        (*all)->data = NULL;
-    }
-}
-
 void line_put_away(void)
 {
     rl_callback_sigcleanup();
-    part_from_history();
+    line_search_end(false);
+    line_moves_forget();
     rl_initialize(); /* an empty line at the end of the history */
     rl_free_undo_list();
     rl_callback_handler_remove();

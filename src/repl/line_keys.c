@@ -3,9 +3,12 @@
  * The keys of readline that may give up what is under way. Where readline gives up it jumps out to
  * where its caller stood; with keys that were pushed back (by a search that ended, by a keyboard
  * macro) that place may have returned already, and the jump ends in ruins. So the functions that
- * would jump have others in their place here, which look first or give up without a jump.
+ * would jump have others in their place here, which look first or give up without a jump. Those
+ * that move through the former lines have theirs in line_moves.c and line_search.c.
  */
 #include "repl/line.h"
+
+#include "repl/line_moves.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,6 +116,14 @@ static int paste_key(int count, int key)
 
 static rl_command_func_t *instead_of(rl_command_func_t *function)
 {
+    rl_command_func_t *move = line_moves_instead(function);
+
+    if (move == NULL) {
+        move = line_search_instead(function);
+    }
+    if (move != NULL) {
+        return move;
+    }
     const struct {
         rl_command_func_t *theirs;
         rl_command_func_t *ours;
@@ -158,6 +169,7 @@ static void take_map(Keymap map, bool falls_back)
 void line_keys_take(void)
 {
     rl_initialize(); /* what the user binds is bound now */
+    rl_startup_hook = line_moves_begin;
     take_map(emacs_standard_keymap, false);
     take_map(vi_insertion_keymap, false);
     take_map(vi_movement_keymap, false);

@@ -13,6 +13,7 @@
 #include <readline/readline.h>
 
 #include "repl/line.h"
+#include "repl/line_moves.h"
 #include "tui/text.h"
 
 /* readline keeps its state in globals, and its callbacks take no context. */
@@ -151,6 +152,7 @@ void tui_prompt_clear(struct tui *tui)
 void tui_prompt_paste(struct tui *tui, const char *text)
 {
     rl_callback_sigcleanup(); /* no search goes on in it */
+    line_search_end(true);
     tui->meta = false;
     tui->console.back = 0;
     rl_insert_text(text);

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Random keys, pasted text, clicks and sizes against the real program on terminals of several kinds, with a training
-process or the record of one: it does not crash, and gives the terminal back however it is ended.
+process or the record of one: it does not crash, and gives the terminal back however it is ended. Where the keys end the
+program, another one is started, until the time is over.
 
-GRADB_FUZZ_SECONDS: how long all of it takes. GRADB_FUZZ_SEED: the run to repeat, 0: another one each time; each run says its own.
+GRADB_FUZZ_SECONDS: how long each test takes. GRADB_FUZZ_SEED: the run to repeat, 0: another one each time; each run says
+its own. GRADB_FUZZ_FIRST: the number of the program to begin with: each has keys of its own, whatever came before it.
 GRADB_FUZZ_KIND: "TERM CODESET live|record", for one kind of terminal only."""
+import itertools
 import os
 import random
 import select
@@ -16,7 +19,8 @@ import unittest
 import harness
 from terminal import Terminal
 
-SECONDS = float(os.environ.get("GRADB_FUZZ_SECONDS", "8"))
+SECONDS = float(os.environ.get("GRADB_FUZZ_SECONDS", "4"))
+FIRST = int(os.environ.get("GRADB_FUZZ_FIRST", "1"))
 SEED = int(os.environ.get("GRADB_FUZZ_SEED", "3001")) or random.SystemRandom().randrange(1, 1 << 31)
 
 KEYS = (["\x18o", "\x18p", "\x181", "\x182", "\x18s", "\x18a", "\x18\x01", "\x0c", "\t", "\x1b[Z", "\x1b", "\x1b\x1b"]
@@ -43,7 +47,12 @@ SIZES = [(24, 80), (30, 100), (60, 200), (10, 40), (9, 39), (1, 1), (2, 7), (43,
 
 class Fuzz(unittest.TestCase):
     def setUp(self):
-        self.random = random.Random(f"{SEED} {self.id()}")
+        self.random = None  # of the program that is played with
+        self.number = FIRST - 1
+        self.recorded = None
+
+    def says(self):
+        return f"seed {SEED}, program {self.number}"
 
     def some_keys(self):
         kind = self.random.random()
@@ -100,18 +109,22 @@ class Fuzz(unittest.TestCase):
             while select.select([terminal.master], [], [], 0.001)[0]:
                 self.take(terminal)
 
-    def finish(self, terminal):
+    def finish(self, terminal, before):
+        """before: the end of what it wrote before it was asked to end."""
         deadline = time.monotonic() + harness.DEADLINE
         while terminal.process.poll() is None:
             if select.select([terminal.master], [], [], 0.05)[0]:
                 self.take(terminal)
-            self.assertLess(time.monotonic(), deadline, f"seed {SEED}: it does not end: {terminal.raw[-3000:]!r}")
+            self.assertLess(time.monotonic(), deadline,
+                            f"{self.says()}: it does not end: {before!r} ... {terminal.raw[-1000:]!r}")
         while select.select([terminal.master], [], [], 0.1)[0]:
             self.take(terminal)
         return terminal.process.returncode
 
     def record(self):
         """What gradb wrote of a few steps."""
+        if self.recorded is not None:
+            return self.recorded
         folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
         self.addCleanup(folder.cleanup)
         path = os.path.join(folder.name, "record.gdhist")
@@ -121,13 +134,14 @@ class Fuzz(unittest.TestCase):
         wanted = [part for line in lines for part in ("-ex", line)]
         done = harness.run_gradb("-nx", "-q", "--batch", *wanted, "run", "--", *map(str, program))
         self.assertTrue(os.path.exists(path), done.stdout + done.stderr)
+        self.recorded = path
         return path
 
     def terminal(self):
         kind = KIND.split() or [self.random.choice(TERMS), self.random.choice(("UTF-8", "ASCII")),
                                 self.random.choice(("live", "live", "record"))]
         mouse, editing = self.random.choice(("on", "off")), self.random.choice(("emacs", "emacs", "vi"))
-        print(f"# seed {SEED}: {' '.join(kind)}, mouse {mouse}, {editing}", flush=True)
+        print(f"# {self.says()}: {' '.join(kind)}, mouse {mouse}, {editing}", flush=True)
         more = {"look_at": self.record()} if kind[2] == "record" else {}
         folder = tempfile.TemporaryDirectory(prefix="gradb-fuzz-")
         self.addCleanup(folder.cleanup)
@@ -137,34 +151,45 @@ class Fuzz(unittest.TestCase):
         env = {"INPUTRC": inputrc, "LC_ALL": "C" if kind[1] == "ASCII" else "C.UTF-8"}
         return Terminal(term=kind[0], rc=f"set recommend off\nset confirm off\nset mouse {mouse}\n", env=env, **more)
 
-    def check(self, seconds, end_it, statuses):
+    def check_one(self, end, end_it, statuses):
+        self.number += 1
+        self.random = random.Random(f"{SEED} {self.id()} {self.number}")
         with self.terminal() as t:
             t.expect_raw(b"gradb")
-            self.play(t, time.monotonic() + seconds)
+            self.play(t, end)
+            before = t.raw[-2000:]
             if t.process.poll() is None:
                 end_it(t)
-            status = self.finish(t)
+            status = self.finish(t, before)
             said = t.raw[-4000:].decode(errors="replace")
-            self.assertNotIn("Sanitizer", said, f"seed {SEED}")
-            self.assertNotIn("runtime error", said, f"seed {SEED}")
-            self.assertIn(status, statuses, f"seed {SEED}: {said}")
-            self.assertEqual(termios.tcgetattr(t.slave), t.before, f"seed {SEED}: the terminal is not as it was")
+            self.assertNotIn("Sanitizer", said, self.says())
+            self.assertNotIn("runtime error", said, self.says())
+            self.assertIn(status, statuses, f"{self.says()}: {said}")
+            self.assertEqual(termios.tcgetattr(t.slave), t.before, f"{self.says()}: the terminal is not as it was")
+
+    def check(self, end_it, statuses):
+        end = time.monotonic() + SECONDS
+        self.check_one(end, end_it, statuses)
+        while time.monotonic() < end:
+            self.check_one(end, end_it, statuses)
 
     def test_terminated(self):
-        self.check(SECONDS / 2, lambda t: t.process.send_signal(signal.SIGTERM), (0, 128 + signal.SIGTERM))
+        self.check(lambda t: t.process.send_signal(signal.SIGTERM), (0, 128 + signal.SIGTERM))
 
     def test_quit(self):
         def leave(terminal):
             terminal._set_size(24, 80)
             end = time.monotonic() + harness.DEADLINE
-            while time.monotonic() < end:  # whatever is open, running or asked: this leads out of it
-                if terminal.process.poll() is not None:
-                    return
-                self.feed(terminal, b"\x03\x1b\x1bqq\x18a\x03\x15quit\ry")
-                if select.select([terminal.master], [], [], 0.2)[0]:
+            # Whatever is open, running or asked: this leads out of it. One after the other: what was typed before a
+            # C-c and not read yet is dropped by the terminal.
+            ways = itertools.cycle([b"\x03", b"\x1b\x1bqq\x18a", b"\x03", b"\x15quit\r", b"y\r"])
+            while time.monotonic() < end and terminal.process.poll() is None:
+                self.feed(terminal, next(ways))
+                heard = min(end, time.monotonic() + 1)
+                while time.monotonic() < heard and select.select([terminal.master], [], [], 0.1)[0]:
                     self.take(terminal)
 
-        self.check(SECONDS / 2, leave, (0,))
+        self.check(leave, (0,))
 
 
 if __name__ == "__main__":
