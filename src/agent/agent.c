@@ -94,6 +94,7 @@ void agent_disarm(struct agent *a)
     a->interrupt_at = 0;
     a->stop_pending = false;
     agent_control_clear(a);
+    a->verdict_first = 0;
     a->verdict_for = 0;
     agent_arm(a);
 }

@@ -34,9 +34,10 @@ static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const u
 
 static void on_verdict(struct agent *a, const Gradb__V1__WatchVerdict *m)
 {
-    if (m->report < a->verdict_first || m->report > a->verdict_for) {
-        return; /* nobody waits for it */
+    if (!a->verdict_first || m->report < a->verdict_first || m->report > a->report_id) {
+        return; /* of a moment that is over */
     }
+    a->verdict_seen = m->report;
     if (m->stop && !a->verdict_stop) {
         a->verdict_stop = m->report;
         snprintf(a->verdict_text, sizeof(a->verdict_text), "%s", m->text);

@@ -247,9 +247,10 @@ struct agent {
     bool stop_sent; /* the debugger knows of `stop` */
     struct agent_stop stop;
     uint64_t report_id;
-    /* The training thread waits for the verdicts on these reports, in their order; 0 none */
-    uint64_t verdict_first, verdict_for;
-    uint64_t verdict_stop; /* the report whose verdict was to stop; 0 none */
+    /* Reports of the moment that hold are answered in their order, some while the source is still
+     * asked for what the next ones tell. The first of them, the last that was answered, the one
+     * that the training thread waits for, and the one whose verdict was to stop; 0 none */
+    uint64_t verdict_first, verdict_seen, verdict_for, verdict_stop;
     char verdict_text[160];
     bool closing;
     char close_text[256];

@@ -275,8 +275,10 @@ static void flush(struct agent_moment *m, bool more)
     head.id = m->report;
     head.holding = m->plan->plan->hold;
     head.more = more;
+    if (head.holding && m->wait == 0) {
+        m->a->verdict_first = head.id;
+    }
     if (enqueue(m->a, m->plan, &head, m->values.data, m->values.len) && head.holding && !more) {
-        m->first = m->first ? m->first : head.id;
         m->wait = head.id;
         m->wait_serial = m->plan->serial;
     }

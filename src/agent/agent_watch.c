@@ -444,13 +444,14 @@ static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_n
                           bool at_step_end)
 {
     uint64_t start = agent_now_ns();
-    a->verdict_stop = 0;
-    a->verdict_text[0] = '\0';
-    a->verdict_first = m->first;
-    a->verdict_for = m->wait;
+    if (a->verdict_first == 0) {
+        return false; /* the debugger was lost since */
+    }
+    a->verdict_for = a->verdict_seen < m->wait ? m->wait : 0;
     while (a->verdict_for == m->wait && a->link == LINK_UP) {
         pthread_cond_wait(&a->go, &a->lock);
     }
+    a->verdict_first = 0;
     a->verdict_for = 0;
     add_wait(a, m->wait_serial, agent_now_ns() - start);
     if (!a->verdict_stop || a->link != LINK_UP) {
@@ -465,6 +466,10 @@ static bool await_verdict(struct agent *a, const struct agent_moment *m, gradb_n
 static struct agent_moment begin_moment(struct agent *a)
 {
     agent_pass_begin(a);
+    a->verdict_first = 0;
+    a->verdict_seen = 0;
+    a->verdict_stop = 0;
+    a->verdict_text[0] = '\0';
     return (struct agent_moment){
         .a = a, .number = ++a->moments, .values = GD_BUF_INIT(AGENT_MAX_REPORTS)};
 }

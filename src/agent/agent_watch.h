@@ -69,7 +69,7 @@ struct agent_moment {
     struct gd_buf values;          /* packed as WatchReport.values */
     size_t count;
     uint64_t report;      /* number of the report that has begun; 0: none */
-    uint64_t first, wait; /* the first report, and the last that holds; 0: none */
+    uint64_t wait;        /* the last report that holds; 0: none */
     uint64_t wait_serial; /* the plan of `wait` */
 };
 
