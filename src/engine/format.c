@@ -16,6 +16,7 @@
 #define WORD_MAX      1024 /* the longest one: 309 digits, a point and MAX_PRECISION more, twice */
 #define MAX_PRECISION 100  /* of the letters */
 #define MAX_UNIQUE    400  /* no shortest digits go further behind the point */
+#define LOOK_EVERY    4096 /* values */
 
 /* What numpy calls trimming: what to do with zeros at the end of a fraction. */
 enum trim { TRIM_POINT, TRIM_ONE_ZERO, TRIM_ALL, TRIM_NONE };
@@ -43,6 +44,8 @@ struct printer {
     struct float_style real, imag;
     size_t line_start; /* in out, of the line being filled */
     void (*visit)(struct printer *printer, const unsigned char *element);
+    int64_t visited, visits; /* of all times round */
+    bool stopped;
 };
 
 static void copy_text(char *out, size_t *len, const char *text, size_t text_len)
@@ -526,6 +529,17 @@ static void put_between(struct printer *printer, int axis)
         new_line(printer, left - 1, axis + 1);
 }
 
+static void look(struct printer *printer)
+{
+    const struct gd_format *format = printer->format;
+
+    printer->visited++;
+    if (printer->visited % LOOK_EVERY == 0 && format->look != NULL) {
+        double done = (double)printer->visited / (double)printer->visits;
+        printer->stopped = !format->look(format->look_ctx, done);
+    }
+}
+
 /* Every shown element below one index of the axes so far; brackets and blanks when printing. */
 static void walk(struct printer *printer, int axis, const unsigned char *at)
 {
@@ -535,6 +549,7 @@ static void walk(struct printer *printer, int axis, const unsigned char *at)
 
     if (axis == tensor->shape.rank) {
         printer->visit(printer, at);
+        look(printer);
         return;
     }
     dim = tensor->shape.dim[axis];
@@ -542,7 +557,7 @@ static void walk(struct printer *printer, int axis, const unsigned char *at)
     cut = printer->abbreviated && dim > 2 * (int64_t)printer->edge;
     if (!printer->scanning)
         gd_buf_putc(printer->out, '[');
-    for (int64_t i = 0; i < dim && !printer->out->failed; i++) {
+    for (int64_t i = 0; i < dim && !printer->out->failed && !printer->stopped; i++) {
         if (!printer->scanning && i > 0)
             put_between(printer, axis);
         if (cut && i == printer->edge) {
@@ -570,26 +585,6 @@ static void scan(struct printer *printer,
     printer->scanning = false;
 }
 
-static void find_layout(struct printer *printer)
-{
-    enum gd_dtype dtype = printer->tensor->dtype;
-    bool numbers = gd_dtype_is_float(dtype) || gd_dtype_is_complex(dtype);
-    int precision = printer->format->precision;
-
-    if (printer->format->letter || !numbers) {
-        scan(printer, visit_width);
-        return;
-    }
-    printer->imag.plus = true;
-    printer->real.min = printer->imag.min = INFINITY;
-    scan(printer, visit_range);
-    choose_notation(&printer->real, dtype, printer->format->suppress);
-    choose_notation(&printer->imag, dtype, printer->format->suppress);
-    scan(printer, visit_parts);
-    finish_style(&printer->real, precision);
-    finish_style(&printer->imag, precision);
-}
-
 /* How many elements the walk would print, as far as it matters. */
 static int64_t shown(const struct printer *printer)
 {
@@ -602,6 +597,27 @@ static int64_t shown(const struct printer *printer)
         count *= printer->abbreviated && dim > 2 * edge ? 2 * edge : dim;
     }
     return count;
+}
+
+static void find_layout(struct printer *printer)
+{
+    enum gd_dtype dtype = printer->tensor->dtype;
+    bool numbers = gd_dtype_is_float(dtype) || gd_dtype_is_complex(dtype);
+    int precision = printer->format->precision;
+
+    printer->visits = shown(printer) * (printer->format->letter || !numbers ? 2 : 3);
+    if (printer->format->letter || !numbers) {
+        scan(printer, visit_width);
+        return;
+    }
+    printer->imag.plus = true;
+    printer->real.min = printer->imag.min = INFINITY;
+    scan(printer, visit_range);
+    choose_notation(&printer->real, dtype, printer->format->suppress);
+    choose_notation(&printer->imag, dtype, printer->format->suppress);
+    scan(printer, visit_parts);
+    finish_style(&printer->real, precision);
+    finish_style(&printer->imag, precision);
 }
 
 int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *format,
@@ -640,6 +656,8 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
         printer.visit = visit_print;
         walk(&printer, 0, tensor->data);
     }
+    if (printer.stopped)
+        return gd_fail(err, GD_EINTR, "interrupted");
     if (out->failed)
         return gd_fail(err, GD_ELIMIT, "the values take more than %zu bytes of text: print a slice",
                        out->max);

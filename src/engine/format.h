@@ -17,6 +17,10 @@ struct gd_format {
     char letter;       /* 0 as numpy; 'f' fixed, 'e' scientific, 'x' the bits, 'd' integer */
     bool all;          /* never abbreviate */
     bool suppress;     /* numpy's suppress_small */
+    /* Called now and then while many values are printed, with how much of all is done, 0 to 1;
+     * false ends it with GD_EINTR. NULL: nobody asks. */
+    bool (*look)(void *ctx, double done);
+    void *look_ctx;
 };
 
 #define GD_FORMAT_DEFAULT                                                                          \

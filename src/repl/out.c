@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "engine/utf8.h"
@@ -204,17 +206,87 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, 
     snprintf(out->type, sizeof(out->type), "ok");
 }
 
+/* ---- redirection ---- */
+
+/* A new file beside the target takes the output, and its name when the command is done: a command
+ * that was interrupted, or a full disk, leaves no half of it. NULL: it has to be written in place,
+ * as a device, a pipe, a link, or where the directory takes no new file. */
+static FILE *open_part(struct repl_out *out, const char *path)
+{
+    struct stat there;
+    bool exists = lstat(path, &there) == 0;
+    size_t size = strlen(path) + sizeof(".part");
+    char *part = gd_arena_alloc(out->arena, size);
+
+    if (part == NULL || (exists && !S_ISREG(there.st_mode)) ||
+        (exists && access(path, W_OK) != 0)) {
+        return NULL;
+    }
+    snprintf(part, size, "%s.part", path);
+    FILE *file = fopen(part, "we");
+    if (file == NULL) {
+        return NULL;
+    }
+    if (exists && fchmod(fileno(file), there.st_mode & 07777) != 0) {
+        fclose(file);
+        unlink(part);
+        return NULL;
+    }
+    out->sink_part = part;
+    return file;
+}
+
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err)
 {
     int rc = repl_check_seal(out->repl, err);
+    struct stat now;
+
     if (rc != GD_OK) {
         return rc;
     }
-    out->sink = fopen(path, append ? "ae" : "we");
+    out->sink_path = path;
+    out->sink = append ? NULL : open_part(out, path);
+    if (out->sink == NULL) {
+        out->sink = fopen(path, append ? "ae" : "we");
+    }
     if (out->sink == NULL) {
         return gd_fail_errno(err, GD_EIO, "cannot write to %s", path);
     }
+    bool regular = fstat(fileno(out->sink), &now) == 0 && S_ISREG(now.st_mode);
+    out->sink_size = regular ? (int64_t)now.st_size : -1;
     return GD_OK;
+}
+
+/* What was written so far is taken back. */
+static void drop_output(struct repl_out *out)
+{
+    fclose(out->sink);
+    if (out->sink_part != NULL) {
+        unlink(out->sink_part);
+    } else if (out->sink_size >= 0 && truncate(out->sink_path, (off_t)out->sink_size) != 0) {
+        out->sink_failed = true;
+    }
+}
+
+static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
+{
+    bool bad = out->sink_failed || fflush(out->sink) != 0 || ferror(out->sink) != 0;
+    int why = errno;
+
+    if (failed || bad) {
+        drop_output(out);
+    } else if (fclose(out->sink) != 0 ||
+               (out->sink_part != NULL && rename(out->sink_part, out->sink_path) != 0)) {
+        bad = true;
+        why = errno;
+        if (out->sink_part != NULL) {
+            unlink(out->sink_part);
+        }
+    }
+    out->sink = NULL;
+    errno = why;
+    return bad ? gd_fail_errno(err, GD_EIO, "the output could not be written to %s", out->sink_path)
+               : GD_OK;
 }
 
 cJSON *out_record(struct repl_out *out, const char *type)
@@ -278,11 +350,7 @@ int out_end(struct repl_out *out, bool failed, struct gd_err *err)
     }
     out_flush(out);
     if (out->sink != NULL) {
-        bool bad = out->sink_failed || ferror(out->sink) != 0;
-        if (fclose(out->sink) != 0 || bad) {
-            rc = gd_fail_errno(err, GD_EIO, "the output could not be written");
-        }
-        out->sink = NULL;
+        rc = close_sink(out, failed, err);
     }
     cJSON_Delete(out->record);
     out->record = NULL;

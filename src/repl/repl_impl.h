@@ -169,11 +169,15 @@ struct repl_out {
     char type[48];
     FILE *sink; /* redirected output; NULL: the writer */
     bool sink_failed;
+    const char *sink_path; /* where it goes when the command is done */
+    const char *sink_part; /* where it is meanwhile; NULL: there at once */
+    int64_t sink_size;     /* what the file held before; -1: no file that could be cut again */
 };
 void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena,
                const char *command);
 int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_err *err);
-/* Writes what is left, closes the sink. failed: no record is written. */
+/* Writes what is left, closes the sink. failed: no record is written, and the file of a redirection
+ * is as it was before. */
 int out_end(struct repl_out *out, bool failed, struct gd_err *err);
 void out_flush(struct repl_out *out); /* whole lines so far, before a wait */
 

@@ -7,6 +7,7 @@
 
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
+#include "repl/work.h"
 
 /* A printed tensor never takes more text than this. */
 #define TEXT_MAX   ((size_t)1 << 30)
@@ -144,14 +145,33 @@ void value_print_summary(struct command_call *call, const struct value *value)
     }
 }
 
+struct printing {
+    struct repl_work work;
+    uint64_t bytes;
+};
+
+static bool look(void *ctx, double done)
+{
+    struct printing *printing = ctx;
+    return repl_work_at(&printing->work, (uint64_t)(done * (double)printing->bytes));
+}
+
 int value_print_elements(struct command_call *call, const struct value *value,
                          const struct gd_format *format, struct gd_err *err)
 {
     if (!value->tensor || out_is_json(call->out)) {
         return GD_OK;
     }
+    bool all = format->all || gd_tensor_count(value->tensor) <= format->threshold;
+    struct printing printing = {.bytes = all ? gd_tensor_bytes(value->tensor) : 0};
+    struct gd_format watched = *format;
+    watched.look = look;
+    watched.look_ctx = &printing;
     struct gd_buf buf = GD_BUF_INIT(TEXT_MAX);
-    int rc = gd_format_values(value->tensor, format, &buf, err);
+    repl_work_begin(&printing.work, call, inspect_printf(call, "printing %.100s", value->label),
+                    printing.bytes);
+    int rc = gd_format_values(value->tensor, &watched, &buf, err);
+    rc = repl_work_end(&printing.work, rc, err);
     if (rc == GD_OK) {
         rc = gd_buf_putc(&buf, '\n');
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "repl/net.h"
@@ -92,23 +93,48 @@ static void errors_hide_no_control_characters(void **state)
                   "error: there is no command \" [31m\"; \"help\" lists what there is\n");
 }
 
+static void expect_file(const char *path, const char *text)
+{
+    char read[128] = "";
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    read[fread(read, 1, sizeof(read) - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(read, text);
+}
+
 static void output_goes_to_a_file(void **state)
 {
+    static const char once[] = "gradb " GRADB_VERSION "\n";
+    static const char twice[] = "gradb " GRADB_VERSION "\ngradb " GRADB_VERSION "\n";
     char path[] = "/tmp/gradb-test-XXXXXX";
     char line[128];
-    char text[64] = "";
+    struct stat before, after;
     int fd = mkstemp(path);
 
     assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0640), 0);
+    assert_int_equal(fstat(fd, &before), 0);
+    close(fd);
     snprintf(line, sizeof(line), "show version > %s", path);
     net_expect(*state, line, "");
+    expect_file(path, once);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_mode, before.st_mode);
     snprintf(line, sizeof(line), "show version >> %s", path);
     net_expect(*state, line, "");
-    ssize_t got = read(fd, text, sizeof(text) - 1);
-    assert_true(got > 0);
-    assert_string_equal(text, "gradb " GRADB_VERSION "\ngradb " GRADB_VERSION "\n");
-    close(fd);
+    expect_file(path, twice);
+    /* what fails leaves it as it was, and nothing beside it */
+    snprintf(line, sizeof(line), "show nothing-of-this-name > %s", path);
+    net_expect_part(*state, line, "error: ");
+    snprintf(line, sizeof(line), "show nothing-of-this-name >> %s", path);
+    net_expect_part(*state, line, "error: ");
+    expect_file(path, twice);
+    snprintf(line, sizeof(line), "%s.part", path);
+    assert_int_equal(access(line, F_OK), -1);
     unlink(path);
+    net_expect(*state, "show version > /dev/null", "");
     net_expect_part(*state, "show version > /nonexistent/x",
                     "error: cannot write to /nonexistent/x");
 }

@@ -272,6 +272,21 @@ class LongWork(unittest.TestCase):
             self.assertFalse(os.path.exists(path + ".part"))
             self.small_value(t, trainer)
 
+    def test_ctrl_c_stops_a_redirection(self):
+        """The file is as it was, and nothing lies beside it."""
+        with slow_session(cols=100) as (t, trainer):
+            path = pathlib.Path(t.home.name, "values")
+            path.write_text("as it was")
+            t.send(f"print -a net/large > {path}\r")
+            trainer.begin()
+            trainer.send(64)
+            t.expect(r"printing net/large:0 .* of 64\.0 MiB")
+            t.send("\x03")
+            t.expect(r"interrupted after \d+\.\d of 64\.0 MiB")
+            self.assertEqual(path.read_text(), "as it was")
+            self.assertFalse(os.path.exists(f"{path}.part"))
+            self.small_value(t, trainer)
+
     def test_nothing_where_no_terminal_is(self):
         with harness.Gradb("-nx") as gradb:
             gradb.send("info target")
