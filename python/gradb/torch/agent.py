@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import aten, backward, modules, ops, optim, origins, ranks, training, values
+from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, training, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -59,6 +59,7 @@ class Agent:
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
+        self._exceptions = exceptions.Exceptions(self)
 
     def _options(self, program):
         options = _lib.Options()
@@ -77,6 +78,7 @@ class Agent:
         self.modules.install()
         self._backward.install()
         self.optimizers.install()
+        self._exceptions.install()
         self.scaler.install()
         self.events.loader.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
@@ -99,6 +101,7 @@ class Agent:
         self.dead = True
         self.events.loader.remove()
         self.scaler.remove()
+        self._exceptions.remove()
         self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()

@@ -69,6 +69,16 @@ def user_frames(depth=1):
         frame = frame.f_back
 
 
+def is_user(code):
+    """Whether a code object is of the user's own code."""
+    return _kind(code) == _USER
+
+
+def is_torch(code):
+    """Whether a code object is of torch."""
+    return code.co_filename.startswith(_torch)
+
+
 def library_function(names, depth=1):
     """The name of the first function of torch between here and the user's code that is one of `names`; None
     when none of them runs."""

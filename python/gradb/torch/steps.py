@@ -45,6 +45,10 @@ class Steps:
         self._by_hand = False   # the program says where steps end
         self._has_optimizer = None  # None: not known yet
 
+    def begun(self):
+        """Whether steps are counted: there was a debugger, or nobody waited for one."""
+        return self._begun
+
     # ---- which optimizer ----
 
     def use(self, optimizer):

@@ -329,6 +329,19 @@ class Telling:
             self.flush()
             self._stop(error, "%s raised %s" % (node.name, _told(error)), node)
 
+    def knows(self, error):
+        """Whether the run has stopped at this exception."""
+        return getattr(error, _OWN_WORD, False)
+
+    def died(self, error, node, where, given):
+        """The program is about to end by an exception; see exceptions.py. given: what the operator `node` had."""
+        if node is not None:
+            step = self.agent.steps.step
+            self.agent.live.ran_as(node.id, step, ())
+            self.raised = training.Raised(node, step, _told(error), node.operator, (), given, self.graph.producer)
+        self.flush()
+        self._stop(error, "the program ends by %s%s" % (_told(error), where), node)
+
     def _stop(self, error, text, node=None):
         try:
             setattr(error, _OWN_WORD, True)
