@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, training, values
+from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, regions, training, values
 from .events import Events
 from .scaler import Scaler
 from .source import Source
@@ -46,9 +46,11 @@ class Agent:
             raise RuntimeError("gradb_open refused: GRADB_DISABLE is set, or memory is short")
         self.words = _lib.Words.from_address(self.handle)
         self._wanted = False    # operators are to be looked at, but for moments of our own
+        self._hidden = 0        # moments of the program's that must not be seen, inside each other
         self._recorded = False  # a whole step was looked at on this connection
         self._records = False   # this one is
         self._mode = ops.OperatorMode(self)
+        self.regions = regions.Regions(self)
         self.telling = Telling(self)
         self.timing = Timing(self)
         self.scaler = Scaler(self)
@@ -99,6 +101,7 @@ class Agent:
         atexit.unregister(self._exits)
         self.look(False)
         self.dead = True
+        self.regions.remove()
         self.events.loader.remove()
         self.scaler.remove()
         self._exceptions.remove()
@@ -157,11 +160,30 @@ class Agent:
 
     def look(self, on):
         """Operators are told of from now on, or not."""
-        if on:
-            ops.push(self._mode)
-        elif self._wanted:
+        self.regions.watch()
+        before, self._wanted = self._wanted, on
+        if on or before:
+            self._apply()
+
+    def _apply(self):
+        """Puts the mode on or takes it off, as is wanted here."""
+        self.looking = self._wanted and not self.dead and not self._hidden and not self.regions.compiled
+        (ops.push if self.looking else ops.pop)(self._mode)
+
+    def region_changed(self):
+        """Compiled code, which must not be looked at, begins or is over."""
+        if self._wanted:
+            self._apply()
+
+    def rest(self):
+        """Inside of an optimizer nothing is told of, and nothing needs to be intercepted: until `wake`."""
+        if self._wanted:
             ops.pop(self._mode)
-        self.looking = self._wanted = on
+
+    def wake(self):
+        """The operators are the program's again."""
+        if self._wanted and not self.dead:
+            ops.push(self._mode)
 
     def look_again(self):
         """After a moment of our own: operators are the program's again."""
@@ -180,19 +202,20 @@ class Agent:
     @contextlib.contextmanager
     def hidden(self):
         """A moment of the program's in which operators must not be intercepted at all."""
-        before, self.looking = self.looking, False
-        ops.pop(self._mode)
+        before = self.looking
+        self._hidden += 1
+        self._apply()
         try:
             yield
         finally:
-            if before and self._wanted and not self.dead:
-                ops.push(self._mode)
-                self.looking = True
+            self._hidden -= 1
+            if before:
+                self._apply()
 
     def modes_for_backward(self):
         """Operators are looked at inside a backward pass, too. Returns functions that undo it, in order."""
         undo = []
-        if self._wanted:
+        if self._wanted and not self.regions.compiled:
             if self.detail is not None and not self.in_backward:
                 undo.append(self.detail.begin())
             again = ops.again(self._mode)

@@ -10,6 +10,7 @@ import torch
 from . import stack
 
 KEY = "gradb"  # in grad_fn.metadata
+COMPILED = os.path.join("_functorch", "_aot_autograd", "runtime_wrappers.py")
 CHECKPOINT = os.path.join("utils", "checkpoint.py")
 _SUFFIX = re.compile(r"Backward\d*$")
 _CUSTOM = torch.autograd.function.BackwardCFunction
@@ -35,6 +36,8 @@ def mark(tensor, node):
 
 def function_name(grad_fn):
     """What made the output of a grad_fn that nobody marked: "MyFunction" of MyFunctionBackward."""
+    if grad_fn.name() == "CompiledFunctionBackward":
+        return "compiled"
     return _SUFFIX.sub("", grad_fn.name().rsplit("::", 1)[-1]) or "function"
 
 

@@ -11,10 +11,9 @@ import weakref
 
 import torch
 
-from . import stack
+from . import regions, stack
 from .graph import EVALUATION
 
-_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 _WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
 _LOOKED_AT = 256  # items of a container of the user's that are searched for a value
@@ -61,7 +60,7 @@ class Modules:
         local, agent = self._local, self._agent
 
         def __call__(module, *args, **kwargs):
-            if _compiling() or agent.dead:
+            if regions.is_compiling() or agent.dead:
                 return original(module, *args, **kwargs)
             agent.module_called()
             before = getattr(local, "path", "")
@@ -226,7 +225,8 @@ def _averaged_type():
 
 def _is_opaque(module):
     """Whether its inside cannot be seen: scripted and compiled modules."""
-    return isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule"
+    return (isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule"
+            or getattr(module, "_compiled_call_impl", None) is not None)
 
 
 _averaged = _averaged_type()

@@ -10,7 +10,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import modules, stack, values
+from . import modules, regions, stack, values
 from .guard import guarded
 
 try:
@@ -84,6 +84,8 @@ class Optimizers:
 
     def _before(self, optimizer, args, kwargs):
         """args with the optimizer in front. Returns others where a closure is among them, else None."""
+        if regions.is_compiling():
+            return None
         self.agent.steps.optimizer_begins(optimizer)
         if self.agent.dead:
             return None
@@ -95,6 +97,9 @@ class Optimizers:
         return None
 
     def _after(self, optimizer, _args, _kwargs):
+        if regions.is_compiling():
+            self.agent.regions.stepped = optimizer  # all that compiled code may do here
+            return
         self.agent.steps.optimizer_ended(optimizer)
 
     # ---- names ----

@@ -379,6 +379,8 @@ class Telling:
     def _ran_in_backward(self, scope, name, args, kwargs, outputs, writes):
         """An operator that runs inside a backward pass: one that is computed once more (checkpointing) is the
         forward one; one of a custom function or a hook has a name of its own."""
+        if self.agent.regions.watches() and stack.runs_in(backward.COMPILED, 2):
+            return  # inside a compiled function's
         if stack.runs_in(backward.CHECKPOINT, 2):
             node = self.graph.again_of(scope, name)
             if node is None or node.id == 0:
