@@ -375,18 +375,34 @@ static gd_node_id made_of(const struct gd_graph *graph, gd_node_id node)
     return node;
 }
 
+/* The input that an operator picks by, where the program did not say: that of whole numbers. */
+static gd_node_id numbers_of(const struct gd_graph *graph, const struct gd_node_info *info)
+{
+    struct gd_output output;
+
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        if (gd_graph_output(graph, info->inputs[i].node, info->inputs[i].slot, &output) &&
+            gd_dtype_is_int(output.dtype)) {
+            return info->inputs[i].node;
+        }
+    }
+    return GD_NO_NODE;
+}
+
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_why_facts *facts = &walk->facts;
     const struct gd_graph *graph = walk->session->graph;
     struct gd_node_info info;
     gd_node_id numbers = gd_graph_lookup(graph, facts->numbers, strlen(facts->numbers));
-    gd_node_id source = made_of(graph, numbers);
+    gd_node_id source;
     const char *noun;
 
     if (!facts->raised[0] || !gd_graph_node(graph, walk->tensors[0].node, &info)) {
         return WHY_NONE;
     }
+    numbers = numbers == GD_NO_NODE ? numbers_of(graph, &info) : numbers;
+    source = made_of(graph, numbers);
     noun = why_type_in(info.type, "cross_entropy* nll_loss*") ? "classes" : "rows";
     finding(ret, facts->choices > 0 ? "index-range" : "raised");
     put_node(graph, walk->tensors[0].node, &ret->text);
@@ -394,7 +410,7 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     if (facts->choices > 0) {
         gd_buf_printf(&ret->text, " There are %lld %s, 0 to %lld, but element %s of %s is %lld.",
                       (long long)facts->choices, noun, (long long)facts->choices - 1, facts->place,
-                      numbers != GD_NO_NODE ? facts->numbers : "its numbers",
+                      numbers != GD_NO_NODE ? gd_graph_name(graph, numbers) : "its numbers",
                       (long long)facts->number);
     }
     if (source != numbers && source != GD_NO_NODE) {

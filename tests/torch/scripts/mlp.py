@@ -59,7 +59,9 @@ def main():
     trained = net.out if args.mistake == "untrained" else net
     optimizer = torch.optim.SGD([p for p in trained.parameters() if p.requires_grad], lr=args.lr, momentum=0.9)
     for step in range(1, args.steps + 1):
-        rows = torch.randperm(len(data))[:64] if args.mistake != "label" else torch.arange(120, 184)
+        rows = torch.randperm(len(data))[:64]
+        if args.mistake == "label":
+            rows = torch.arange(64) + 16 * (step - 1)
         if args.mistake == "detached":
             hidden = torch.relu(net.fc1(data[rows])).detach()
             output = net.out(torch.relu(net.fc2(hidden)))

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Mistakes of a training as `why` finds them in its graph and in what its program tells. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/history.h"
+#include "why_bench.h"
+
+#define NONE GD_NO_NODE
+
+static int setup(void **state)
+{
+    *state = bench_make();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bench_end(*state);
+    return 0;
+}
+
+/* A node as an eager program tells of it. */
+struct about {
+    const char *name, *type, *phase;
+    const char *forward;     /* of a backward node; NULL */
+    const char *key, *value; /* one more attribute; NULL */
+    enum gd_node_kind kind;
+    struct gd_shape shape; /* rank 0: (10,) */
+    gd_node_id input[3];   /* 0: no more. Node 0 is never one: see `op` */
+};
+
+static gd_node_id op(struct bench *b, const struct about *about)
+{
+    struct gd_output output = {.dtype = GD_FLOAT32, .shape = about->shape};
+    struct gd_attr attrs[3];
+    struct gd_node_desc desc = {.name = about->name,
+                                .type = about->type,
+                                .kind = about->kind,
+                                .outputs = &output,
+                                .output_count = 1,
+                                .attrs = attrs,
+                                .order = about->phase ? b->order++ : GD_NO_ORDER};
+    struct gd_edge inputs[3];
+    uint32_t count = 0;
+    gd_node_id node;
+
+    if (output.shape.rank == 0 && about->kind != GD_NODE_OTHER) {
+        output.shape = (struct gd_shape){.rank = 1, .dim = {10}};
+    }
+    if (about->phase) {
+        attrs[desc.attr_count++] = (struct gd_attr){"phase", about->phase};
+    }
+    if (about->forward) {
+        attrs[desc.attr_count++] = (struct gd_attr){"forward", about->forward};
+    }
+    if (about->key) {
+        attrs[desc.attr_count++] = (struct gd_attr){about->key, about->value};
+    }
+    while (count < 3 && about->input[count]) {
+        inputs[count] = (struct gd_edge){.node = about->input[count]};
+        count++;
+    }
+    assert_int_equal(gd_graph_add(b->session->graph, &desc, &node, NULL), GD_OK);
+    assert_int_equal(gd_graph_connect(b->session->graph, node, inputs, count, NULL), GD_OK);
+    return node;
+}
+
+static gd_node_id forward(struct bench *b, const char *name, const char *type, gd_node_id first,
+                          gd_node_id second)
+{
+    return op(b, &(struct about){.name = name,
+                                 .type = type,
+                                 .phase = "forward",
+                                 .kind = GD_NODE_ACTIVATION,
+                                 .input = {first, second}});
+}
+
+static gd_node_id backward(struct bench *b, const char *name, const char *of, gd_node_id input)
+{
+    return op(b, &(struct about){.name = name,
+                                 .type = "Backward0",
+                                 .phase = "backward",
+                                 .forward = of,
+                                 .kind = GD_NODE_GRADIENT,
+                                 .input = {input}});
+}
+
+static gd_node_id weight(struct bench *b, const char *name)
+{
+    return op(b, &(struct about){.name = name, .type = "Parameter", .kind = GD_NODE_WEIGHT});
+}
+
+/* x, w -> linear -> relu -> TYPE -> out -> loss, whose backward pass ends at out. */
+struct net {
+    gd_node_id x, w, linear, relu, cut, out, loss, gradient;
+};
+
+static struct net make_net(struct bench *b, const char *type)
+{
+    struct net n;
+
+    bench_leaf(b, "first", "Const"); /* so that no node in use is number 0 */
+    n.x = bench_leaf(b, "x", "Input");
+    n.w = weight(b, "w");
+    n.linear = forward(b, "linear", "linear", n.x, n.w);
+    n.relu = forward(b, "relu", "relu", n.linear, 0);
+    n.cut = forward(b, "cut", type, n.relu, 0);
+    n.out = forward(b, "out", "linear", n.cut, weight(b, "v"));
+    n.loss = op(b, &(struct about){.name = "loss",
+                                   .type = "cross_entropy",
+                                   .phase = "forward",
+                                   .kind = GD_NODE_OTHER,
+                                   .key = "reduction",
+                                   .value = "sum",
+                                   .input = {n.out}});
+    backward(b, "backward/out", "out", backward(b, "backward/loss", "loss", 0));
+    n.gradient = op(b, &(struct about){.name = "w.grad",
+                                       .type = "Gradient",
+                                       .phase = "backward",
+                                       .kind = GD_NODE_GRADIENT});
+    b->facts = (struct gd_why_facts){.of_parameter = true,
+                                     .parameter = "w",
+                                     .optimizer = "SGD",
+                                     .optimizers = 1,
+                                     .has_gradient = true,
+                                     .has_rate = true,
+                                     .rate = 0.1};
+    return n;
+}
+
+/* ---- what gets no update --------------------------------------------------------------------- */
+
+static void where_the_way_to_the_loss_ends(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "detach");
+
+    b->facts.has_gradient = false;
+    bench_stop(b, 3, NONE);
+    bench_ask(b, n.gradient, GD_BAD_ZERO);
+    bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
+    assert_non_null(strstr(b->why.text, "ends at out (linear), which reads it"));
+    assert_int_equal(gd_why_loss(b->session->graph), n.loss);
+}
+
+static void what_else_cuts(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+
+    b->facts.has_gradient = false;
+    bench_stop(b, 3, NONE);
+    bench_ask(b, n.gradient, GD_BAD_ZERO);
+    bench_expect(b, n.cut, "cut-off", "cut (mul) carries no gradient, as under no_grad()");
+}
+
+static void what_leads_nowhere(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+    gd_node_id unused = weight(b, "unused"), side = weight(b, "side");
+    gd_node_id last = forward(b, "norm", "norm", forward(b, "square", "pow", side, 0), 0);
+
+    b->facts.has_gradient = false;
+    bench_stop(b, 3, NONE);
+    bench_value(b, unused, bench_finite(-1, 1), 3);
+    bench_value(b, side, bench_finite(-1, 1), 3);
+    snprintf(b->facts.parameter, sizeof(b->facts.parameter), "unused");
+    bench_ask(b, unused, GD_BAD_ZERO);
+    bench_expect(b, unused, "unused", "No operator reads unused");
+    snprintf(b->facts.parameter, sizeof(b->facts.parameter), "side");
+    bench_ask(b, side, GD_BAD_ZERO);
+    bench_expect(b, last, "no-path", "does not reach the loss");
+    /* one that is reached has no gradient for another reason: nothing is said of a way */
+    snprintf(b->facts.parameter, sizeof(b->facts.parameter), "v");
+    bench_ask(b, n.gradient, GD_BAD_ZERO);
+    assert_string_equal(b->why.rule, "");
+}
+
+static void frozen_forgotten_and_standing(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+
+    bench_stop(b, 3, NONE);
+    bench_value(b, n.w, bench_finite(-1, 1), 3);
+    b->facts.rate = 0;
+    bench_ask(b, n.w, GD_BAD_ZERO);
+    bench_expect(b, n.w, "learning-rate", "The learning rate of SGD for w is 0.");
+    b->facts.optimizer[0] = '\0';
+    bench_ask(b, n.w, GD_BAD_ZERO);
+    bench_expect(b, n.w, "not-trained", "no optimizer holds it");
+    b->facts.frozen = true;
+    bench_ask(b, n.w, GD_BAD_ZERO);
+    bench_expect(b, n.w, "frozen", "requires_grad is False");
+    b->facts = (struct gd_why_facts){0};
+    bench_ask(b, n.w, GD_BAD_ZERO);
+    bench_expect(b, NONE, "", "w:0 is not all zero");
+}
+
+/* ---- what is too large ----------------------------------------------------------------------- */
+
+static void gradients_that_nobody_sets_back(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+    gd_node_id step = op(b, &(struct about){.name = "optimizer/SGD/w",
+                                            .type = "SGD",
+                                            .phase = "optimizer",
+                                            .kind = GD_NODE_OTHER,
+                                            .input = {n.w, n.gradient}});
+
+    b->facts.piled_up_since = 2;
+    snprintf(b->facts.piled_up_in, sizeof(b->facts.piled_up_in), "w");
+    bench_stop(b, 3, NONE);
+    bench_value(b, n.gradient, bench_finite(-1, 1), 3);
+    bench_ask(b, n.gradient, GD_BAD_LARGE);
+    bench_expect(b, step, "not-set-back", "the backward pass of step 2 added");
+}
+
+static void each_against_each(void **state)
+{
+    struct bench *b = *state;
+    struct gd_shape row = {.rank = 1, .dim = {7}}, column = {.rank = 2, .dim = {7, 1}};
+    struct gd_shape square = {.rank = 2, .dim = {7, 7}};
+    struct about about = {
+        .name = "a", .type = "linear", .phase = "forward", .kind = GD_NODE_ACTIVATION};
+    gd_node_id a, t, sub;
+
+    bench_leaf(b, "first", "Const");
+    about.shape = row;
+    a = op(b, &about);
+    about.name = "t";
+    about.shape = column;
+    t = op(b, &about);
+    sub = op(b, &(struct about){.name = "sub",
+                                .type = "sub",
+                                .phase = "forward",
+                                .kind = GD_NODE_ACTIVATION,
+                                .shape = square,
+                                .input = {a, t}});
+    bench_stop(b, 1, NONE);
+    bench_value(b, sub, bench_finite(-1, 1), 1);
+    bench_ask(b, sub, GD_BAD_LARGE);
+    bench_expect(b, sub, "broadcast", "it was given (7,) and (7, 1), and broadcasting makes 7 x 7");
+}
+
+/* The norm of a value of step 1, as a watchpoint recorded it. */
+static void record(struct bench *b, gd_node_id node, double norm)
+{
+    struct gd_shape shape = {.rank = 1, .dim = {10}};
+    struct gd_stats stats = bench_finite(-1, 1);
+    struct gd_watch_value value = {
+        .node = node, .dtype = GD_FLOAT32, .shape = &shape, .stats = &stats, .value_step = 1};
+
+    stats.sum_sq = norm * norm;
+    gd_session_history_add(b->session, &value, 1);
+}
+
+#define TIMES 8
+
+/* h = W h, eight times; the gradient is `factor` times as large from one to the one before. */
+static gd_node_id make_chain(struct bench *b, double factor)
+{
+    struct gd_peer peer = {.program = "why"};
+    gd_node_id made[TIMES], h, w, gradient = 0;
+    char name[96], of[64];
+    char path[] = "/tmp/gradb-test-why-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(gd_history_create(path, 1 << 20, &peer, &b->session->history, NULL), GD_OK);
+    unlink(path);
+    bench_leaf(b, "first", "Const");
+    h = bench_leaf(b, "h", "Input");
+    w = op(b, &(struct about){.name = "cell/w",
+                              .type = "Parameter",
+                              .kind = GD_NODE_WEIGHT,
+                              .shape = {.rank = 2, .dim = {10, 10}}});
+    for (int i = 0; i < TIMES; i++) {
+        snprintf(name, sizeof(name), i ? "cell/linear_%d" : "cell/linear", i);
+        h = made[i] = forward(b, name, "linear", h, w);
+    }
+    for (int i = TIMES; i-- > 0;) {
+        snprintf(of, sizeof(of), i ? "cell/linear_%d" : "cell/linear", i);
+        snprintf(name, sizeof(name), "backward/%s", of);
+        gradient = backward(b, name, of, gradient);
+    }
+    bench_stop(b, 1, NONE);
+    for (int i = 0; i < TIMES; i++) {
+        snprintf(name, sizeof(name), i ? "backward/cell/linear_%d" : "backward/cell/linear", i);
+        gradient = gd_graph_lookup(b->session->graph, name, strlen(name));
+        record(b, gradient, pow(factor, TIMES - i));
+        bench_value(b, gradient, bench_finite(-1, 1), 1);
+    }
+    assert_int_not_equal(made[0], NONE);
+    return gradient;
+}
+
+static void recurrent_weight_that_explodes(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id gradient = make_chain(b, 3);
+
+    bench_ask(b, gradient, GD_BAD_LARGE);
+    assert_string_equal(b->why.rule, "exploding");
+    assert_non_null(strstr(b->why.text, "in 8 runs by 3 times each, from a norm of 3 (backward/"
+                                        "cell/linear_7:0) to 6561 (backward/cell/linear:0)"));
+    assert_non_null(strstr(b->why.text, "Each multiplies by cell/w"));
+}
+
+static void recurrent_weight_that_does_not(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id gradient = make_chain(b, 1.1);
+
+    bench_ask(b, gradient, GD_BAD_LARGE);
+    assert_string_equal(b->why.rule, "");
+}
+
+/* ---- what failed ----------------------------------------------------------------------------- */
+
+static void label_out_of_range(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+    gd_node_id label = bench_leaf(b, "input/label", "Input");
+    gd_node_id rows = forward(b, "getitem", "getitem", label, 0);
+    gd_node_id loss = forward(b, "criterion", "cross_entropy", n.out, rows);
+
+    snprintf(b->facts.raised, sizeof(b->facts.raised), "IndexError: Target 9 is out of bounds.");
+    snprintf(b->facts.numbers, sizeof(b->facts.numbers), "getitem");
+    snprintf(b->facts.place, sizeof(b->facts.place), "[3]");
+    b->facts.number = 9;
+    b->facts.choices = 4;
+    bench_stop(b, 3, loss);
+    bench_ask(b, loss, GD_BAD_RAISED);
+    bench_expect(b, loss, "index-range",
+                 "There are 4 classes, 0 to 3, but element [3] of getitem is 9. It was taken from "
+                 "input/label (Input).");
+    assert_int_equal(bench_verdict(b, loss), GD_WHY_BAD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_else_cuts, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_leads_nowhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, setup, teardown),
+        cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_against_each, setup, teardown),
+        cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(recurrent_weight_that_does_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(label_out_of_range, setup, teardown),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
