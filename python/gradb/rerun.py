@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""python -m gradb.rerun FOLDER...: makes the calls that `overflow record` or `save overflow` wrote again, on the CPU, in
-float32 and float64, and says whether what overflowed lies in the values, in the type or in the device. FOLDER may
+"""python -m gradb.rerun FOLDER...: makes the calls that `overflow record` or `save overflow` wrote again, on the CPU,
+in float32 and float64, and says whether what overflowed lies in the values, in the type or in the device. FOLDER may
 hold several calls. With --json it writes one object a line.
 
 Exit status: 0 when all were made again, 1 when one could not be read or made again, 2 for wrong usage.

@@ -20,6 +20,9 @@ FAIL_HERE = {
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
+    **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
+                     "overflow record 10 /data/overflows", "overflow stop", "overflow stop 2", "overflow off",
+                     "info overflows", "rerun", "rerun 2"), "unsupported"),
     "watch weight_initialization": "state",  # before the first step only
     "tensor -to 3,17": "state",  # moves in the panes
     "tensor -find abs>0.1": "state",

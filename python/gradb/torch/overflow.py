@@ -250,7 +250,7 @@ class Checker:
         """A pass is about to run: {grad_fn: backward.Step}, each after the one that leads to it."""
         for grad_fn, own in steps.items():
             given = grad_fn.metadata.get(CALL)
-            if given is not None:
+            if given is not None and given.function is not None:
                 self._outer[own] = (given, own)
             outer = self._outer.get(own)
             if outer is None:
@@ -308,8 +308,8 @@ class Checker:
         if origin.scale != 1.0:
             origin.flags.append("scaled")
         if given is None:
-            origin.why = ("its forward call is not known: it is no operator of torch's, or it ran before overflows "
-                          "were looked for")
+            origin.why = ("its forward call is not known: it is no operator of torch's, it ran before overflows were "
+                          "looked for or in an earlier step, or too much was kept already")
         else:
             origin.gradients = received if own is outer else self._received.get(outer)
         return origin

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Overflows (scripts/overflow.py): each origin is found, told from what was intended, kept, written, made again."""
+import json
+import pathlib
+import re
+import subprocess
+
+import numpy
+
+import harness
+import torches
+
+SCRIPT = torches.SCRIPTS / "overflow.py"
+
+
+def line_of(text):
+    """FILE:LINE of the script's only line with the text."""
+    lines = SCRIPT.read_text(encoding="utf-8").splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if text in line]
+    assert len(numbers) == 1, text
+    return f"overflow.py:{numbers[0]}"
+
+
+@torches.both
+class Overflow(torches.Folder):
+    def expect(self, output, *parts):
+        """Each part is in the output, behind the one before."""
+        at = 0
+        for part in parts:
+            found = output.find(part, at)
+            self.assertGreaterEqual(found, 0, f"{part!r} is not behind {output[:at][-200:]!r} in\n{output}")
+            at = found + len(part)
+
+    def digest(self, name):
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def test_each_is_found_and_made_again(self):
+        subprocess.run(torches.warm(self.python) + [str(SCRIPT), "bare"], cwd=self.folder, check=True,
+                       env=torches.environment(), timeout=4 * harness.DEADLINE)
+        commands = ["catch overflow"] + ["continue", "rerun"] * 7
+        done = self.gradb([self.python, str(SCRIPT), "seen"], *commands, "info overflows", "rerun log",
+                          "save overflow 2 kept", "overflow off", "info overflows", "save overflow 2 kept")
+        out = " ".join(done.stdout.split()) + " | " + " ".join(done.stderr.split())
+        self.assertIn("each overflow.", out)
+        # the mask of step 1 is no reason to stop
+        self.expect(
+            out, "The program asked to stop, step 2, log (log)",
+            "overflow 2: log made 4 -inf of 8 elements, " + line_of("return torch.log("),
+            "float64 4 -inf of 8", "Inherent: not finite in float64 either: it lies in the values (the logarithm of 0",
+            "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",
+
+            "step 3, exp (exp)", line_of("return torch.exp("), "float32 8 inf of 8",
+            "float64 2.68812e+43 ... 2.68812e+43", "A matter of the type: float32-specific: the largest magnitude is "
+            "2.688e+43, above the 3.40282e+38 of float32", "inf, in float64 2.68812e+43; input.0 is 100 ",
+
+            "step 4, mul_ (mul_)", "made 4 inf of 8 elements, " + line_of("big.mul_("),
+            "bfloat16-specific: the largest magnitude is 1.202e+39", "in float64 1.20162e+39; input.0 is 3.00406e+38",
+
+            "step 5, head/linear (linear)", "made 16 inf of 16 elements", "as it was, on the CPU 16 inf of 16",
+            "bfloat16-specific: the largest magnitude is 8.67e+38, above" if torches.version_of(self.python) < "2" else
+            "float16-specific: the largest magnitude is 2.7e+05, above the 65504 of float16",
+            "step 6, backward/sqrt (SqrtBackward0)", "made 8 inf of 8 elements, " + line_of("y.detach()).sqrt()"),
+            "Inherent", "at [0, 0]: inf, in float64 inf; input.0 is 0, gradient.0 is 1",
+
+            "step 7, softmax_1 (softmax)", "made 16 nan of 16 elements", "Inherent",
+
+            "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be made again: an optimizer's step",
+
+            "The training stops at each overflow.", "masked_fill", "6 -inf of 16 intended (", " times)",
+            "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf")
+        self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
+        self.assertRegex(out, r"Saved to \S*/kept; ")
+        self.assertIn("Overflows are not looked for.", out)
+        self.assertRegex(out, r"error: \S*/kept is there already: name a folder that is not")
+        self.assertEqual(self.digest("seen"), self.digest("bare"))
+
+    def test_three_are_written_and_the_training_goes_on(self):
+        truth = self.folder / "truth"
+        truth.mkdir()
+        done = self.gradb([self.python, str(SCRIPT), "digest", truth], "overflow record 5 'the calls'",
+                          "info overflows", "continue")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("The next 5 overflows are written below ", done.stdout)
+        self.assertIn("None was found.", done.stdout)
+        self.assertIn("The training ended.", done.stdout)
+        calls = self.folder / "the calls"
+        names = sorted(path.name for path in calls.iterdir())
+        self.assertEqual(names, ["step2.2.log", "step3.3.exp", "step4.4.mul_", "step5.5.head.linear",
+                                 "step6.6.backward.sqrt"])
+        self.check_in_place(calls / "step4.4.mul_", truth)
+        self.check_backward(calls / "step6.6.backward.sqrt")
+        self.check_again(calls)
+
+    def read(self, folder, file):
+        return json.loads((folder / file).read_text(encoding="utf-8"))
+
+    def check_in_place(self, folder, truth):
+        """Its input is the value before; bfloat16 lies in a file as float32."""
+        call = self.read(folder, "forward_info.json")["Tensor.mul_.0.forward"]
+        self.assertEqual([value["type"] for value in call["args"]], ["torch.Tensor", "int"])
+        self.assertEqual(call["args"][1]["value"], 4)
+        given = call["args"][0]
+        self.assertEqual((given["dtype"], given["stored"], given["shape"]), ("torch.bfloat16", "float32", [4, 2]))
+        for file, name in ((given["datapath"], "before"), ("output.0.npy", "after")):
+            array = numpy.load(folder / file)
+            self.assertEqual((array.dtype, array.shape), (numpy.float32, (4, 2)))
+            bits = (array.view(numpy.uint32) >> 16).astype("<u2")
+            self.assertEqual(bits.tobytes(), (truth / name).read_bytes())
+        self.assertAlmostEqual(given["Max"], 3e38, delta=1e36)
+        stack = self.read(folder, "stack_info.json")["Tensor.mul_.0"]
+        self.assertIn("line %s, in in_place, \n big.mul_(4)" % line_of("big.mul_(").split(":")[1], stack[0])
+
+    def check_backward(self, folder):
+        """The gradient that it received, and the forward call that it belongs to."""
+        forward = self.read(folder, "forward_info.json")["Tensor.sqrt.0.forward"]
+        received = self.read(folder, "backward_info.json")["Tensor.sqrt.0.backward"]
+        self.assertTrue(forward["args"][0]["requires_grad"])
+        self.assertEqual(numpy.load(folder / forward["args"][0]["datapath"]).tolist(), [[0, 0]] * 4)
+        self.assertEqual(numpy.load(folder / received[0]["datapath"]).tolist(), [[1, 1]] * 4)
+        self.assertTrue(numpy.isinf(numpy.load(folder / "output.0.npy")).all())
+        self.assertEqual(self.read(folder, "overflow.json")["phase"], "backward")
+
+    def check_again(self, calls):
+        """On its own, without a debugger, the folder moved elsewhere."""
+        moved = calls.rename(calls.with_name("moved"))
+        code = ("import runpy, sys\nsys.path.insert(0, sys.argv.pop(1))\n"
+                "runpy.run_module('gradb.rerun', run_name='__main__', alter_sys=True)")
+        command = torches.warm(self.python) + ["-c", code, str(torches.PACKAGE), "--json"]
+        done = self.run_alone(command + [str(moved)])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        replies = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(reply["node"], reply["verdict"]) for reply in replies], [
+            ("log", "inherent"), ("exp", "dtype"), ("mul_", "dtype"), ("head/linear", "dtype"),
+            ("backward/sqrt", "inherent")])
+        (moved / "step2.2.log" / "input.0.npy").write_bytes(b"\x93NUMPY")
+        done = self.run_alone(command + [str(moved / "step2.2.log")])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("input.0.npy is no .npy file", done.stdout + done.stderr)
+
+    @staticmethod
+    def run_alone(command):
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=torches.environment(),
+                              timeout=4 * harness.DEADLINE)
+
+
+if __name__ == "__main__":
+    harness.main()
