@@ -54,9 +54,8 @@ void agent_arm(struct agent *a)
     bool up = a->link == LINK_UP;
     bool any = up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
                       a->run.kind == RUN_FINISH);
-    bool nodes =
-        any || (up && (a->break_count || a->expected_count || a->exact_items || a->seen_items ||
-                       a->capture_count));
+    bool nodes = any || (up && (a->break_count || a->expected_count || a->exact_items ||
+                                a->seen_items || a->capture_count));
     bool steps = nodes || a->hold_pending || a->keep_new ||
                  (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
                          a->keep_count || a->asked_keep_count || a->interrupt_at));

@@ -100,26 +100,33 @@ bool agent_bins_ok(const Gradb__V1__Bins *bins)
     return bins->count >= 1 && bins->count <= MAX_BINS && bins->lo <= bins->hi;
 }
 
-void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
-                      const Gradb__V1__StatsOptions *options, struct agent_look *ret)
+bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
+                      const Gradb__V1__StatsOptions *options, struct agent_value *previous,
+                      bool *against, struct agent_look *ret)
 {
-    struct agent_value previous;
+    *against = false;
     ret->remote = agent_asks(a, node, slot, iteration) &&
                   agent_source_stats(a, node, slot, iteration, options, ret) &&
                   ret->code != CODE(NO_VALUE); /* there may be a copy */
     if (ret->remote) {
-        return;
+        return false;
     }
     ret->code = agent_find(a, node, slot, iteration, &ret->value, ret->text);
     ret->located = ret->code == -1;
-    if (!ret->located) {
-        return;
-    }
     char ignored[sizeof(ret->text)];
-    bool against =
-        options && options->against_previous &&
-        agent_find(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, &previous, ignored) == -1;
-    agent_stats_compute(a, &ret->value, against ? &previous.tensor : NULL, options, ret);
+    *against = ret->located && options && options->against_previous &&
+               agent_find(a, node, slot, GRADB__V1__ITERATION__PREVIOUS, previous, ignored) == -1;
+    return ret->located;
+}
+
+void agent_stats_look(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
+                      const Gradb__V1__StatsOptions *options, struct agent_look *ret)
+{
+    struct agent_value previous;
+    bool against;
+    if (agent_stats_find(a, node, slot, iteration, options, &previous, &against, ret)) {
+        agent_stats_compute(a, &ret->value, against ? &previous.tensor : NULL, options, ret);
+    }
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */

@@ -286,6 +286,26 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
                         look);
 }
 
+/* What follows the statistics of an item, which have begun at `start`. */
+static void looked(const struct agent_moment *m, struct agent_watch_item *item, uint64_t start,
+                   struct agent_look *ret)
+{
+    struct agent_watch_item *leader = item->leader;
+    if (ret->code == -1 && dead_steps(item) > 0) {
+        look_at_units(item, ret);
+    }
+    ret->cost_ns = agent_now_ns() - start;
+    item->ns += ret->cost_ns;
+    item->runs += ret->code == -1;
+    if (leader && !leader->shared) {
+        leader->shared = malloc(sizeof(*leader->shared));
+    }
+    if (leader && leader->shared) {
+        *leader->shared = *ret;
+        leader->shared_at = m->number;
+    }
+}
+
 /* Items that have no leader may be looked at side by side. */
 static void look(const struct agent_moment *m, struct agent_watch_item *item,
                  struct agent_look *ret)
@@ -305,19 +325,7 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
         agent_stats_look(m->a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
                          item->message->options, ret);
     }
-    if (ret->code == -1 && dead_steps(item) > 0) {
-        look_at_units(item, ret);
-    }
-    ret->cost_ns = agent_now_ns() - start;
-    item->ns += ret->cost_ns;
-    item->runs += ret->code == -1;
-    if (leader && !leader->shared) {
-        leader->shared = malloc(sizeof(*leader->shared));
-    }
-    if (leader && leader->shared) {
-        *leader->shared = *ret;
-        leader->shared_at = m->number;
-    }
+    looked(m, item, start, ret);
 }
 
 static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
@@ -361,17 +369,49 @@ static void watch_item(struct agent_moment *m, struct agent_watch_item *item)
 
 /* ---- many at once --------------------------------------------------------------------------- */
 
+struct member {
+    struct agent_watch_item *item;
+    struct agent_look seen;
+    /* of one whose value the source had to be asked for, which is for the thread that has the turn:
+     */
+    bool asked, found, against;
+    struct agent_value previous; /* when it is compared */
+    uint64_t ns;                 /* that asking took */
+};
+
 struct agent_group { /* items that stand one behind the other in their plan */
     const struct agent_moment *moment;
-    struct agent_watch_item *item[GROUP];
-    struct agent_look seen[GROUP];
+    struct member member[GROUP];
     size_t count;
 };
 
 static void look_in_group(void *ctx, size_t i)
 {
     struct agent_group *group = ctx;
-    look(group->moment, group->item[i], &group->seen[i]);
+    struct member *member = &group->member[i];
+    if (!member->asked) {
+        look(group->moment, member->item, &member->seen);
+        return;
+    }
+    uint64_t start = agent_now_ns() - member->ns;
+    if (member->found) {
+        agent_stats_compute(group->moment->a, &member->seen.value,
+                            member->against ? &member->previous.tensor : NULL,
+                            member->item->message->options, &member->seen);
+    }
+    looked(group->moment, member->item, start, &member->seen);
+}
+
+static void ask_for_member(struct agent *a, struct member *member)
+{
+    const struct agent_watch_item *item = member->item;
+    uint64_t start = agent_now_ns();
+    member->seen.remote = false;
+    member->seen.histogram = NULL;
+    member->found = agent_stats_find(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
+                                     item->message->options, &member->previous, &member->against,
+                                     &member->seen);
+    member->ns = agent_now_ns() - start;
 }
 
 static void end_group(struct agent_moment *m, struct agent_group *group)
@@ -379,7 +419,7 @@ static void end_group(struct agent_moment *m, struct agent_group *group)
     group->moment = m;
     gd_workers_run(m->a->threads, group->count, look_in_group, group);
     for (size_t i = 0; i < group->count; i++) {
-        tell(m, group->item[i], &group->seen[i]);
+        tell(m, group->member[i].item, &group->member[i].seen);
     }
     group->count = 0;
 }
@@ -398,6 +438,16 @@ static bool is_for_source(const struct agent *a, const struct agent_watch_item *
                            agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__PREVIOUS)));
 }
 
+static void add_member(struct agent *a, struct agent_watch_item *item)
+{
+    struct member *member = &a->group->member[a->group->count++];
+    member->item = item;
+    member->asked = is_for_source(a, item);
+    if (member->asked) {
+        ask_for_member(a, member);
+    }
+}
+
 /* A plan at the end of the step. The work is shared when it took long in the step before. */
 static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
 {
@@ -407,11 +457,14 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
         a->group = calloc(1, sizeof(*a->group));
     }
     bool share = a->group && plan->last_ns >= WORTH_SHARING;
+    if (share) {
+        a->group->count = 0; /* the debugger was lost in the middle of one */
+    }
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
         bool there = is_scalar(item) || agent_node_at(a, item->node);
-        if (there && share && !item->leader && !is_for_source(a, item)) {
-            a->group->item[a->group->count++] = item;
+        if (there && share && !item->leader) {
+            add_member(a, item);
         } else if (there) {
             watch_item(m, item);
         }

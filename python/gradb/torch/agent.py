@@ -77,6 +77,7 @@ class Agent:
 
     def install(self):
         """Puts the cheap hooks on."""
+        self.regions.install()
         self.modules.install()
         self._backward.install()
         self.optimizers.install()
@@ -167,7 +168,7 @@ class Agent:
 
     def _apply(self):
         """Puts the mode on or takes it off, as is wanted here."""
-        self.looking = self._wanted and not self.dead and not self._hidden and not self.regions.compiled
+        self.looking = self._wanted and not self.dead and not self._hidden and not self.regions.closed
         (ops.push if self.looking else ops.pop)(self._mode)
 
     def region_changed(self):
@@ -215,7 +216,7 @@ class Agent:
     def modes_for_backward(self):
         """Operators are looked at inside a backward pass, too. Returns functions that undo it, in order."""
         undo = []
-        if self._wanted and not self.regions.compiled:
+        if self._wanted and not self.regions.closed:
             if self.detail is not None and not self.in_backward:
                 undo.append(self.detail.begin())
             again = ops.again(self._mode)

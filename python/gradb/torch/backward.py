@@ -2,6 +2,7 @@
 """Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
 to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
 an inner part of."""
+import functools
 import os
 import re
 
@@ -41,6 +42,16 @@ def function_name(grad_fn):
     return _SUFFIX.sub("", grad_fn.name().rsplit("::", 1)[-1]) or "function"
 
 
+_types = {}  # class of a grad_fn -> what it is called; not of those of C++ that share a class
+
+
+def _type_of(grad_fn):
+    name = grad_fn.name().rsplit("::", 1)[-1]
+    if type(grad_fn).__name__ == name:
+        _types[type(grad_fn)] = name
+    return name
+
+
 def common_scope(grad_fn, scope):
     """Where a function was called that nobody saw: what the scopes of its inputs' operators and of the
     operator that uses its result have in common."""
@@ -77,7 +88,7 @@ class Step:
     __slots__ = ("type", "mark", "marked", "scope", "operator", "name", "variable", "incoming", "node")
 
     def __init__(self, grad_fn, inherited):
-        self.type = grad_fn.name().rsplit("::", 1)[-1]
+        self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
         self.mark = grad_fn.metadata.get(KEY)
         self.marked = self.mark is not None
         self.name = None
@@ -214,11 +225,4 @@ class Backward:
         if self._agent.overflow is not None:
             self._agent.overflow.pass_begins(steps)
         for grad_fn, own in steps.items():
-            handles.append(grad_fn.register_hook(self._hook(own)))
-
-    def _hook(self, own):
-        ran = self._agent.telling.backward_ran
-
-        def hook(grad_inputs, grad_outputs):
-            ran(own, grad_inputs, grad_outputs)
-        return hook
+            handles.append(grad_fn.register_hook(functools.partial(self._agent.telling.backward_ran, own)))

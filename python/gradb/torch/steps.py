@@ -139,7 +139,7 @@ class Steps:
     @guarded
     def forward_begins(self):
         """A module is called while no forward pass is known to run. An evaluation is none: it has no gradients."""
-        if not self._begun or not torch.is_grad_enabled() or (self._passes and not self._in_closure):
+        if not self._begun or self.agent.regions.closed or not torch.is_grad_enabled() or (self._passes and not self._in_closure):
             return
         self._end_if_due()
         self._gave_up()
@@ -170,7 +170,7 @@ class Steps:
 
     @guarded
     def _backward_begins(self, tensors, gradients, accumulates):
-        if not self._begun:
+        if not self._begun or self.agent.regions.recording():
             return False
         if self._passes == 1:
             self._end_if_due()
@@ -192,7 +192,7 @@ class Steps:
 
     @guarded
     def _backward_ended(self, accumulates):
-        if not self._begun:
+        if not self._begun or self.agent.regions.recording():
             return
         self.agent.telling.backward_ended()
         self.enter(_lib.NO_PHASE)  # another pass may follow at once, which is a phase of its own
@@ -232,7 +232,7 @@ class Steps:
         if any(other is optimizer for other in self._running):
             self._gave_up()
         self._running.append(optimizer)
-        if len(self._running) > 1 or not self._begun or self._passes:
+        if len(self._running) > 1 or not self._begun or self._passes or self.agent.regions.recording():
             return
         if self.agent.scaler.stepping is None:
             self._end_if_due()
@@ -244,6 +244,7 @@ class Steps:
         self.enter(_lib.OPTIMIZER)
         if optimizer is self.main():
             self.agent.events.optimizer_begins(optimizer)
+        self.agent.rest()
 
     def closure(self, function):
         """The closure that an optimizer is given: forward and backward passes of its own."""
@@ -260,6 +261,7 @@ class Steps:
         self._closures += 1
         self._in_closure = True
         self.forward = False
+        self.agent.wake()
         self.agent.timing.turn(timing.GAP)
 
     @guarded
@@ -269,6 +271,7 @@ class Steps:
         self.agent.timing.turn(timing.OPTIMIZER)
         if self._begun:
             self.enter(_lib.OPTIMIZER)
+        self.agent.rest()
 
     @guarded
     def optimizer_ended(self, optimizer):
@@ -279,12 +282,13 @@ class Steps:
             return
         self._running.pop()
         self._stepped = True
-        if self._running or not self._begun:
+        if self._running or not self._begun or self.agent.regions.recording():
             return
         if self._passes:
             self._elect(optimizer)
             self._due = self._due or optimizer is self.main()
             return
+        self.agent.wake()
         self.agent.optimizers.stepped(optimizer)
         self._is_over(optimizer)
 
@@ -309,6 +313,7 @@ class Steps:
         """An optimizer's step that did not come to its end raised into the program, which went on."""
         if self._running and not self._in_closure:
             self._running = []
+            self.agent.wake()
             self.agent.timing.turn(timing.GAP)
 
     # ---- GradScaler ----

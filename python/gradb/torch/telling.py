@@ -85,15 +85,15 @@ class Telling:
             self.agent.live.lasts(node.id, reference)
         return node
 
-    def _add_gradient(self, parameter, name, inputs=()):
-        """The node of a leaf's gradient: made when a backward pass gets there, so that it has its place in the
-        order of execution."""
+    def _add_gradient(self, parameter, name, own=None):
+        """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
+        has its place in the order of execution."""
         known = self.graph.nodes.get(name + ".grad")
         if known is not None and known.mark == id(parameter):
             return known
         reference = weakref.ref(parameter)
         node = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
-                              outputs=(values.shape_of(parameter),), inputs=inputs,
+                              outputs=(values.shape_of(parameter),), inputs=own.inputs() if own is not None else (),
                               attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:
             node.mark = id(parameter)
@@ -395,11 +395,14 @@ class Telling:
             return
         self._ran_as(self.graph.next_of(backward.scope_of_code(2), name), args, kwargs, outputs, writes)
 
-    @guarded
     def backward_ran(self, own, grad_inputs, grad_outputs):
         """The hook of a grad_fn (backward.Step): of grad_outputs it has made grad_inputs."""
         agent = self.agent
-        agent.timing.hook_begins()
+        if agent.dead:
+            return
+        timing = agent.timing
+        if timing.on:
+            timing.hook_begins()
         looking, agent.looking = agent.looking, False
         try:
             with ops.apart():
@@ -409,8 +412,11 @@ class Telling:
                     self._backward_node_ran(own, grad_inputs)
                 if agent.overflow is not None and own.node is not None:
                     agent.overflow.backward_ran(own, grad_inputs, grad_outputs)
+        except Exception as error:  # as `guarded` does, at less cost
+            agent.fault(error)
         finally:
-            agent.timing.hook_ended()
+            if timing.on:
+                timing.hook_ended()
             agent.looking = looking and not agent.dead
 
     def _backward_node_ran(self, own, grad_inputs):
@@ -450,7 +456,7 @@ class Telling:
             weight = origin[2] if origin is not None else None
         if weight is None or gradient is None:
             return
-        node = self._add_gradient(own.variable, weight.name, own.inputs())
+        node = self._add_gradient(own.variable, weight.name, own)
         if node is not None:
             own.node = node
             self._ran(node, (gradient,), [self.graph.produced(gradient, node, 0)])

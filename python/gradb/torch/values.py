@@ -343,6 +343,15 @@ class Live:
         reference = self._leaves.get(number)
         return reference() if reference is not None else None
 
+    def lasting(self, number):
+        """The tensor of a node whose value lasts; None when it has none now, or is another node."""
+        leaf = self._leaves.get(number)
+        if leaf is not None:
+            parameter = leaf()
+            return parameter.grad if parameter is not None else None
+        get = self._lasting.get(number)
+        return get() if get is not None else None
+
     def is_lasting(self, number):
         """Whether its value is asked for where it lies, rather than seen when it is made."""
         return number in self._lasting or number in self._leaves
