@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/cache.h"
 #include "engine/history.h"
@@ -136,6 +137,7 @@ static int create(struct gd_debugger *debugger, struct gd_target *target,
     session->stop.node = GD_NO_NODE;
     session->state = GD_WAITING;
     session->timing.connected_at = debugger_now(debugger);
+    session->began = (double)time(NULL);
     session->impl->since = session->timing.connected_at;
     session->peer.world_size = 1;
     if (peer) {
@@ -186,6 +188,11 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     gd_graph_destroy(session->graph);
     session->graph = record->graph;
     session->history = record->history;
+    if (session->history) {
+        struct gd_history_head head;
+        gd_history_head(session->history, &head);
+        session->began = head.started;
+    }
     session->graph_generation = 1;
     session->state = GD_FINISHED;
     sequence = session->stop.sequence + 1;

@@ -164,6 +164,7 @@ struct gd_session {
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
     char end_text[256];           /* why it is LOST or FINISHED */
+    double began;                 /* when it connected, or its record was begun: since the epoch */
     struct gd_watching *watching; /* engine/watch_impl.h; NULL before the first watchpoint */
     struct gd_history *history;   /* engine/history.h; NULL: none is kept */
     struct gd_session_impl *impl; /* private to the engine */

@@ -73,9 +73,45 @@ static void show_lines(struct command_call *call, const char *file, const struct
     }
 }
 
+/* Is this the line that ran? That one came with the stack and may be cut; tabs are blanks here. */
+static bool is_what_ran(struct command_call *call, const char *line, const char *ran)
+{
+    size_t len = strcspn(ran, "\t\r\n");
+    while (len > 0 && ran[len - 1] == ' ') {
+        len--;
+    }
+    const char *text = out_safe(call, inspect_printf(call, "%.*s", (int)len, ran));
+    return strncmp(line + strspn(line, " "), text, strlen(text)) == 0;
+}
+
+/* gdb's habit: a file that is newer than the program shows lines that did not run. ran: the marked
+ * line as it ran, "" when that is not known. */
+static void warn_of_changes(struct command_call *call, const struct srcfile_part *part,
+                            uint32_t mark, const char *ran)
+{
+    ran += strspn(ran, " \t");
+    bool has_line = mark >= part->first && mark - part->first < part->count;
+    bool known = ran[0] != '\0' && has_line;
+    bool changed = known ? !is_what_ran(call, part->line[mark - part->first], ran) : part->newer;
+
+    if (!changed) {
+        return;
+    }
+    if (out_is_json(call->out)) {
+        cJSON_AddBoolToObject(out_record(call->out, "source"), "changed", true);
+    } else if (known) {
+        out_printf(call->out, "warning: %s was changed, line %u was when it ran: %s\n",
+                   out_safe(call, part->path), mark, out_safe(call, ran));
+    } else {
+        out_printf(call->out,
+                   "warning: %s is newer than this run: its lines may not be those that ran\n",
+                   out_safe(call, part->path));
+    }
+}
+
 /* Lines first ... of a file. */
 static int list_lines(struct command_call *call, const char *file, uint32_t first, uint32_t count,
-                      uint32_t mark, struct gd_err *err)
+                      uint32_t mark, const char *ran, struct gd_err *err)
 {
     struct inspect_state *state = inspect_state(call->repl);
     struct srcfile_part part;
@@ -87,6 +123,11 @@ static int list_lines(struct command_call *call, const char *file, uint32_t firs
     if (rc == GD_OK && part.count == 0) {
         rc = gd_fail(err, GD_ENODATA, "%.300s has no line %u", out_safe(call, kept), part.first);
     }
+    bool goes_on =
+        state->list_file && strcmp(state->list_file, kept) == 0 && mark == state->list_mark;
+    if (rc == GD_OK && !goes_on) {
+        warn_of_changes(call, &part, mark, ran);
+    }
     if (rc == GD_OK) {
         rc = remember_place(call, state, kept, &part, mark, err);
     }
@@ -96,13 +137,13 @@ static int list_lines(struct command_call *call, const char *file, uint32_t firs
     return rc;
 }
 
-static int list_around(struct command_call *call, const char *file, uint32_t line,
+static int list_around(struct command_call *call, const char *file, uint32_t line, const char *ran,
                        struct gd_err *err)
 {
     uint32_t count = lines_wanted(call);
     uint32_t before = count / 2;
     uint32_t first = line > before ? line - before : 1;
-    return list_lines(call, file, first, count, line, err);
+    return list_lines(call, file, first, count, line, ran, err);
 }
 
 /* Around a frame of a node. When the file cannot be read, the line that came with the stack is
@@ -121,7 +162,7 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
     }
     const struct gd_frame *frame = &places.frame[places.place[number]];
     out_printf(call->out, "%s:%u, %s\n", out_safe(call, frame->file), frame->line, name);
-    rc = list_around(call, frame->file, frame->line, err);
+    rc = list_around(call, frame->file, frame->line, frame->code, err);
     if (rc != GD_OK && frame->code[0]) {
         out_printf(call->out, "=> %5u  %s\n", frame->line, out_safe(call, frame->code));
     }
@@ -136,7 +177,7 @@ static int list_on(struct command_call *call, struct gd_err *err)
     gd_node_id node;
     if (state && state->list_file && !selection_changed(call, state)) {
         return list_lines(call, state->list_file, state->list_next, lines_wanted(call),
-                          state->list_mark, err);
+                          state->list_mark, "", err);
     }
     int rc = inspect_node(call, NULL, &node, err);
     return rc == GD_OK ? list_node(call, node, inspect_frame(call, node), err) : rc;
@@ -155,7 +196,7 @@ static int list_back(struct command_call *call, struct gd_err *err)
     uint32_t count = lines_wanted(call);
     uint32_t end = state->list_first;
     uint32_t first = end > count ? end - count : 1;
-    return list_lines(call, state->list_file, first, end - first, state->list_mark, err);
+    return list_lines(call, state->list_file, first, end - first, state->list_mark, "", err);
 }
 
 /* "12" or "12,30": lines of the file shown last. False when the text is something else. */
@@ -186,12 +227,12 @@ static int list_range(struct command_call *call, uint32_t first, uint32_t last, 
         return gd_fail(err, GD_ESTATE, "no file has been listed yet: write FILE:LINE");
     }
     if (last == 0) {
-        return list_around(call, state->list_file, first, err);
+        return list_around(call, state->list_file, first, "", err);
     }
     if (last < first || first == 0) {
         return gd_fail(err, GD_EINVAL, "lines %u,%u are no range", first, last);
     }
-    return list_lines(call, state->list_file, first, last - first + 1, state->list_mark, err);
+    return list_lines(call, state->list_file, first, last - first + 1, state->list_mark, "", err);
 }
 
 /* path ends in file, at a component's start. */
@@ -247,7 +288,7 @@ int inspect_list(struct command_call *call, struct gd_err *err)
     }
     const char *file;
     if (rc == GD_ENOTFOUND && srcfile_parse_place(call, text, &file, &first)) {
-        return list_around(call, known_file(call, file), first, err);
+        return list_around(call, known_file(call, file), first, "", err);
     }
     return rc;
 }

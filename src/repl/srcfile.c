@@ -79,6 +79,15 @@ static bool skip_line(FILE *stream)
     return true;
 }
 
+/* Times are whole seconds, and of two clocks where the file lies on another machine. */
+static bool is_newer(const struct gd_session *session, FILE *stream)
+{
+    struct stat st;
+
+    return session != NULL && session->began > 0 && fstat(fileno(stream), &st) == 0 &&
+           (double)st.st_mtime > session->began + 2;
+}
+
 int srcfile_read(struct command_call *call, const char *file, uint32_t first, uint32_t count,
                  struct srcfile_part *ret, struct gd_err *err)
 {
@@ -97,6 +106,7 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
     count = count > SRCFILE_MAX_LINES ? SRCFILE_MAX_LINES : count;
     const char **line = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*line));
     struct srcfile_part part = {.path = path, .first = first > 0 ? first : 1, .line = line};
+    part.newer = call->debugger != NULL && is_newer(call->debugger->current, stream);
     bool more = line != NULL;
     for (uint32_t i = 1; more && i < part.first; i++) {
         more = skip_line(stream);

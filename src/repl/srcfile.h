@@ -16,6 +16,7 @@ struct srcfile_part {
     uint32_t count;          /* 0: the file ends before `first` */
     const char *const *line; /* safe to print, tabs expanded, no line ends */
     bool at_end;             /* the file ends with these lines */
+    bool newer;              /* it was written after the selected training began */
 };
 
 /* Lines first ... first + count - 1. The file is looked for as it is named, then below the current

@@ -37,7 +37,8 @@ static struct source_pane *state(struct tui *tui)
 
 static void read_file(struct tui *tui, struct source_pane *pane)
 {
-    struct command_call call = {.repl = tui->repl, .arena = &pane->arena};
+    struct command_call call = {
+        .repl = tui->repl, .debugger = tui->debugger, .arena = &pane->arena};
     struct gd_err err = {.code = GD_OK};
     uint32_t half = SRCFILE_MAX_LINES / 2;
     uint32_t first = pane->line > half ? pane->line - half : 1;
@@ -196,7 +197,8 @@ static void title(struct tui *tui, char *out, size_t size)
         return;
     }
     const char *slash = strrchr(pane->file, '/');
-    snprintf(out, size, "source %.80s:%u", slash != NULL ? slash + 1 : pane->file, pane->line);
+    snprintf(out, size, "source %.80s:%u%s", slash != NULL ? slash + 1 : pane->file, pane->line,
+             pane->part.newer ? ", newer than this run" : "");
 }
 
 static void request(struct tui *tui, enum tui_request request)

@@ -8,7 +8,11 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "repl/net.h"
 
@@ -277,6 +281,50 @@ static void list_of_an_unreadable_file(void **state)
     net_expect_part(*state, "list /tmp:1", "error: cannot read /tmp");
 }
 
+static void add_framed(struct net *net, const char *name, const char *file, const char *code)
+{
+    struct gd_frame frame = {.file = file, .line = 2, .function = "", .code = code};
+    struct gd_node_desc desc = {
+        .name = name, .type = "Mul", .frames = &frame, .frame_count = 1, .order = GD_NO_ORDER};
+    gd_node_id node;
+
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &node, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+}
+
+/* A file that is not what ran: by the line that came with the stack, else by its time. */
+static void list_warns_of_changed_files(void **state)
+{
+    static const char text[] = "def f(x):\n    y = x * 2\n    return y\n";
+    char path[] = "/tmp/gradb-test-XXXXXX", line[256], expected[512];
+    struct timespec later[2] = {{.tv_sec = time(NULL) + 3600}, {.tv_sec = time(NULL) + 3600}};
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    add_framed(*state, "net/same", path, "    y = x * 2\n");
+    add_framed(*state, "net/other", path, "y = x + 2");
+    add_framed(*state, "net/unknown", path, "");
+    snprintf(expected, sizeof(expected), "%s:2, net/unknown\n       1  def f(x):\n", path);
+    net_expect_part(*state, "list net/unknown", expected);
+    assert_int_equal(futimens(fd, later), 0);
+    close(fd);
+    snprintf(expected, sizeof(expected), "%s:2, net/same\n       1  def f(x):\n", path);
+    net_expect_part(*state, "list net/same", expected);
+    snprintf(line, sizeof(line), "list %s:3", path);
+    snprintf(expected, sizeof(expected),
+             "warning: %s is newer than this run: its lines may not be those that ran\n"
+             "       1  def f(x):\n",
+             path);
+    net_expect_part(*state, line, expected);
+    net_expect(*state, "list 3,3", "=>     3      return y\n"); /* said once */
+    snprintf(expected, sizeof(expected),
+             "%s:2, net/other\nwarning: %s was changed, line 2 was when it ran: y = x + 2\n",
+             path, path);
+    net_expect_part(*state, "list net/other", expected);
+    unlink(path);
+}
+
 static void stack_and_frames(void **state)
 {
     net_expect(*state, "backtrace",
@@ -401,6 +449,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, teardown),
         cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),
         cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
         cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
         cmocka_unit_test(narrow_terminals_get_short_names),
