@@ -580,12 +580,6 @@ static const char *no_panes(char *why, size_t why_size)
     return NULL;
 }
 
-static int run_without(struct repl *repl, const char *why)
-{
-    fprintf(stderr, "No panes: %s.\n", why);
-    return repl_run_prompt(repl);
-}
-
 static bool wants_utf8(const struct gd_debugger *debugger)
 {
     bool can = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -715,28 +709,28 @@ void tui_forget(void)
     }
 }
 
-int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
+/* GD_EUNSUPPORTED: this terminal shows none, with the reason. */
+static int run_panes(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
 {
-    struct gd_err local = {.code = GD_OK};
     char text[120];
     const char *why = no_panes(text, sizeof(text));
 
     if (why != NULL) {
-        return run_without(repl, why);
+        return gd_fail(err, GD_EUNSUPPORTED, "%s", why);
     }
     struct tui *tui = kept != NULL ? kept : tui_create(loop, repl, err);
     if (tui == NULL) {
         return GD_ENOMEM;
     }
     kept = NULL;
-    int rc = terminal_take(tui, &local);
+    int rc = terminal_take(tui, err);
     if (rc == GD_EUNSUPPORTED) {
         keep(tui);
-        return run_without(repl, local.text);
+        return rc;
     }
     if (rc != GD_OK) {
         tui_destroy(tui);
-        return gd_fail(err, rc, "%s", local.text);
+        return rc;
     }
     repl_offer_at_prompt(tui->repl);
     tui->dirty = tui->dirty_now = true;
@@ -749,4 +743,21 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
         tui_destroy(tui);
     }
     return GD_OK;
+}
+
+int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
+{
+    struct gd_err why = {.code = GD_OK};
+    int rc = run_panes(loop, repl, &why);
+
+    /* The prompt does as well, until the panes are wanted again: the terminal may be larger then. */
+    while (rc == GD_EUNSUPPORTED && !repl_wants_quit(repl) && !repl_has_left(repl)) {
+        fprintf(stderr, "No panes: %s.\n", why.text);
+        repl_run_prompt(repl);
+        if (repl_wants_quit(repl) || repl_has_left(repl)) {
+            return GD_OK;
+        }
+        rc = run_panes(loop, repl, &why);
+    }
+    return rc == GD_OK ? rc : gd_fail(err, rc, "%s", why.text);
 }

@@ -257,6 +257,21 @@ class NoPanes(unittest.TestCase):
         with Terminal(rows=9, cols=60, program=False) as t:
             self.check_prompt(t, r"the terminal is 60x9, they need 40x10")
 
+    def test_small_until_it_is_larger(self):
+        """C-x a at the prompt that stands in for the panes tries again."""
+        for options in (("--tui",), ("--no-tui",)):
+            with self.subTest(options), Terminal(rows=9, cols=60, program=False, options=options) as t:
+                t.expect(r"^\(gradb\)")
+                t.send("\x18a")
+                t.expect(r"No panes: the terminal is 60x9")
+                t.send("echo still here\r")
+                t.expect(r"^still here")
+                t.resize(24, 80)
+                t.send("\x18a")
+                t.expect(r"^ gradb listening")
+                t.send("quit\r")
+                self.assertEqual(t.wait_exit(), 0)
+
     def test_dumb(self):
         with Terminal(term="dumb", program=False) as t:
             self.check_prompt(t, r"this terminal cannot show them")
