@@ -750,7 +750,8 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     struct gd_err why = {.code = GD_OK};
     int rc = run_panes(loop, repl, &why);
 
-    /* The prompt does as well, until the panes are wanted again: the terminal may be larger then. */
+    /* The prompt does as well, until the panes are wanted again: the terminal may be larger then.
+     */
     while (rc == GD_EUNSUPPORTED && !repl_wants_quit(repl) && !repl_has_left(repl)) {
         fprintf(stderr, "No panes: %s.\n", why.text);
         repl_run_prompt(repl);

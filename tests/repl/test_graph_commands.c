@@ -319,8 +319,8 @@ static void list_warns_of_changed_files(void **state)
     net_expect_part(*state, line, expected);
     net_expect(*state, "list 3,3", "=>     3      return y\n"); /* said once */
     snprintf(expected, sizeof(expected),
-             "%s:2, net/other\nwarning: %s was changed, line 2 was when it ran: y = x + 2\n",
-             path, path);
+             "%s:2, net/other\nwarning: %s was changed, line 2 was when it ran: y = x + 2\n", path,
+             path);
     net_expect_part(*state, "list net/other", expected);
     unlink(path);
 }
