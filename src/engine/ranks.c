@@ -8,9 +8,8 @@
 #include "engine/ranks_impl.h"
 #include "engine/watchpoint.h"
 
-#define PATIENCE 1.0 /* seconds that those that run have when one stands by itself */
-#define NUDGE    0.5 /* before those that stand make room for one that does not come; doubles */
-#define NO_STEP  INT64_C(1) /* "the end of the step that runs", for interrupt_at */
+#define NUDGE   0.5 /* before those that stand make room for one that does not come; doubles */
+#define NO_STEP INT64_C(1) /* "the end of the step that runs", for interrupt_at */
 
 /* ---- who belongs to it --------------------------------------------------------------------- */
 
@@ -406,16 +405,40 @@ static void choose(struct gd_ranks *ranks, struct gd_session *const *list, size_
     }
 }
 
+/* Both came to the same node for the same reason, as ranks do: one of them is told of. */
+static bool same_place(const struct gd_session *a, const struct gd_session *b)
+{
+    const struct gd_stop *x = &a->stop, *y = &b->stop;
+
+    return a->state == GD_STOPPED && b->state == GD_STOPPED && x->reason == y->reason &&
+           x->reason != GD_STOP_HIT && x->step == y->step && x->at_step_end == y->at_step_end &&
+           strcmp(x->node_name, y->node_name) == 0 && strcmp(x->text, y->text) == 0;
+}
+
 static void tell(struct gd_ranks *ranks, struct gd_session *session)
 {
     struct session_rank *rank = &session->impl->rank;
+    const struct gd_session *current = ranks->debugger->current;
 
-    session->stop.together = session != ranks->debugger->current && !rank->cause;
+    session->stop.together =
+        session != current && (!rank->cause || (current && gd_ranks_of(current) == ranks &&
+                                                same_place(session, current)));
     if (ranks->pause && session->stop.reason == GD_STOP_STEP) {
         session->stop.reason = GD_STOP_INTERRUPT;
     }
     rank->owes = false;
-    session_announce(session, (enum breakpoint_verdict)rank->verdict);
+    session_announce(session, BREAKPOINT_NONE);
+}
+
+/* Not before all are told of: they stand at the same one. */
+static void delete_temporary(struct gd_session *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->impl->rank.verdict == BREAKPOINT_STOP) {
+            list[i]->impl->rank.verdict = BREAKPOINT_NONE;
+            breakpoints_delete_temporary(list[i], list[i]->stop.node);
+        }
+    }
 }
 
 static void settle(struct gd_ranks *ranks)
@@ -443,6 +466,7 @@ static void settle(struct gd_ranks *ranks)
         tell(ranks, last);
     }
     if (count > 0 && list) {
+        delete_temporary(list, count);
         struct gd_event event = {.type = GD_EV_RANKS, .session = last ? last : list[0]};
         gd_debugger_emit(ranks->debugger, &event);
     }
@@ -470,7 +494,7 @@ static int64_t step_of_cause(const struct gd_ranks *ranks)
 static void on_cause(struct gd_ranks *ranks)
 {
     ranks->caused = true;
-    start_clock(ranks, PATIENCE);
+    start_clock(ranks, ranks->debugger->settings.rank_patience);
     if (!ranks->together) {
         hold_at(ranks, step_of_cause(ranks));
     }

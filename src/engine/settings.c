@@ -27,6 +27,7 @@ void gd_settings_init(struct gd_settings *settings)
     settings->altscreen = true;
     settings->history_bytes = 64 * MIB;
     settings->keepalive = 20;
+    settings->rank_patience = 1;
     settings->start_timeout = 60;
     settings->print_precision = 8;
     settings->print_threshold = 1000;

@@ -62,6 +62,7 @@ struct gd_settings {
     bool shared_memory;      /* take tensors through shared memory on the same host; default on */
     enum gd_on_loss on_loss; /* what a gradb.v1 trainer does when we vanish; default continue */
     double keepalive;        /* seconds between our HTTP/2 PINGs; 0 off; default 20 */
+    double rank_patience;    /* seconds that other ranks have to stand when one does; default 1 */
     double start_timeout;    /* seconds that `run` waits for the trainer to connect; default 60 */
     /* printing */
     int print_precision;     /* default 8 */

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many ranks: processes of one job over gloo, moved, stopped and compared together."""
+import os
+import re
+import signal
+
+import harness
+import torches
+
+# Ranks by hand, as torchrun does it: COUNT PORT COMMAND...
+START = """
+import os, subprocess, sys
+count, port = int(sys.argv[1]), sys.argv[2]
+ranks = [subprocess.Popen(sys.argv[3:], env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank),
+                                                 WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
+         for rank in range(count)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+# What happens to one rank alone happens to rank 1: NaN in the data of step 4, a number that it tells in step 6, and
+# another weight from step 8 on.
+TRAIN = """
+import sys
+import torch
+import torch.distributed as dist
+from torch import nn
+import gradb.torch
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(7)
+net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+torch.manual_seed(100 + rank)
+for step in range(1, int(sys.argv[1]) + 1):
+    x = torch.randn(16, 4)
+    y = x.sum(1, keepdim=True)
+    if rank == 1 and step == 4:
+        spoilt = y * float("nan")
+    if rank == 1 and step == 8:
+        with torch.no_grad():
+            net.module[2].bias += 1
+    loss = (net(x) - y).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    gradb.torch.log("odd", float(rank == 1 and step == 6))
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+SCRIPT = """\
+[rank 0] Stopped before the first step.
+All 3 ranks stand before the first step.
+[rank 0] step 1, randn (randn)
+train.py:15\t    x = torch.randn(16, 4)
+[Training process #, rank 0 of 3, stopped]
+here
+[Training process #, rank 1 of 3, stopped]
+here
+[Training process #, rank 2 of 3, stopped]
+here
+[rank 0] Stopped at the end of step 1.
+odd = 0, lr = 0.01, loss = #
+All 3 ranks stand at the end of step 1.
+[Training process #, rank 2 of 3, stopped]
+[rank 2] Stopped at the end of step 2.
+odd = 0, lr = 0.01, loss = #
+All 3 ranks stand at the end of step 2.
+Temporary breakpoint 1 at net/2/linear (linear)
+Continuing.
+[rank 2] Temporary breakpoint 1, step 3, net/2/linear (linear)
+train.py:22\t    loss = (net(x) - y).pow(2).mean()
+All 3 ranks stand in step 3.
+  0 net/2/linear
+  1 net/2/linear
+* 2 net/2/linear
+[rank 2] Stopped at the end of the forward phase, step 3, mean (mean)
+train.py:22\t    loss = (net(x) - y).pow(2).mean()
+All 3 ranks stand in step 3.
+[rank 2] step 4, net/2/linear (linear)
+train.py:22\t    loss = (net(x) - y).pow(2).mean()
+All 3 ranks stand in step 4.
+Continuing.
+"""
+
+
+class Ranks(torches.Folder):
+    """What the cases share."""
+    maxDiff = None
+
+    def words(self, count, steps):
+        """The command line of a job."""
+        start = self.write("start.py", START)
+        return [torches.DEBIAN, "-S", start, str(count), str(torches.free_port()), *torches.warm(self.python),
+                self.write("train.py", TRAIN), str(steps)]
+
+    def interactive(self, count, steps):
+        run = "run -- " + " ".join(self.words(count, steps))
+        gradb = harness.Gradb("-nx", command=(), env=torches.environment(), cwd=self.folder)
+        self.addCleanup(gradb.__exit__)
+        gradb.send("set start-timeout 0")
+        gradb.send(run)
+        return gradb
+
+
+@torches.both
+class Two(Ranks):
+    """Two ranks, from a prompt."""
+
+    def test_together(self):
+        gradb = self.interactive(2, 1000000)
+        gradb.expect(r"^\[rank 0\] Stopped before the first step\.$")
+        gradb.expect(r"^All 2 ranks stand before the first step\.$")
+        gradb.send("info ranks")
+        pids = [int(gradb.expect(rf"{mark}\s+\d+\s+{rank} of 2\s+(\d+) .*\bstopped\s+0\b").group(1))
+                for rank, mark in enumerate((r"\*", " "))]
+        self.steps(gradb)
+        self.a_hit_between_steps(gradb)
+        self.divergence(gradb)
+        self.a_pause(gradb)
+        self.one_is_lost(gradb, pids[1])
+
+    def steps(self, gradb):
+        gradb.run("step 2", r"^\[rank 0\] Stopped at the end of step 2\.$")
+        gradb.expect("^All 2 ranks stand at the end of step 2")
+        gradb.send("rank all print loss")
+        losses = []
+        for rank in range(2):
+            gradb.expect(rf"^\[Training process \d, rank {rank} of 2, stopped\]$")
+            losses.append(gradb.expect(r"^loss = (\S+) \(step 2\)$").group(1))
+        self.assertNotEqual(*losses)
+        gradb.run("rank check", "^8 tensors agree on 2 ranks")  # four parameters and their momentum
+        gradb.run("rank 2", "there is no rank 2: the job has ranks 0 to 1")
+
+    def a_hit_between_steps(self, gradb):
+        """In the step's middle the other one waits in the all-reduce; at its end both stand at the same one."""
+        gradb.run("watch TO on mul*", "^Watchpoint 1")
+        gradb.send("continue")
+        gradb.expect(r"^\[rank 1\] Watchpoint 1, step 4, mul ")
+        gradb.expect("^Rank 0 runs: it may wait in a collective")
+        gradb.expect("^Rank 1 stands in step 4")
+        gradb.run("info hits", "#1 .*mul:0")  # of the rank that had it, which is selected
+        gradb.run("rank check", "error: .*rank 0 does not stand")
+        gradb.send("delete")
+        gradb.run("step", r"^\[rank 1\] Stopped at the end of step 4\.$")
+        gradb.expect("^All 2 ranks stand at the end of step 4")
+        gradb.run("rank 0", "rank 0 of 2, stopped")
+        gradb.run("watch odd > 0", "^Watchpoint 2")
+        gradb.send("continue")
+        gradb.expect(r"^\[rank 1\] Watchpoint 2, at the end of step 6")
+        gradb.expect("^All 2 ranks stand at the end of step 6")
+        gradb.run("rank", "rank 1 of 2, stopped")
+        gradb.send("delete 2")
+
+    def divergence(self, gradb):
+        gradb.run("tcatch divergence", "^Temporary catchpoint 3")
+        gradb.send("continue")
+        gradb.expect(r"^\[rank 1\] Catchpoint 3: divergence, step 8$")
+        gradb.expect(r"^  net/2/bias:0$")
+        gradb.expect("^All 2 ranks stand at the end of step 8")
+        gradb.run("rank check", "^1 of 8 tensors differs between 2 ranks")
+        gradb.expect(r"^net/2/bias\s+1$")
+        gradb.run("rank check *weight", "^2 tensors agree on 2 ranks")
+
+    def a_pause(self, gradb):
+        """Nothing can stop them: they run free, until they are asked to stand at the same boundary."""
+        for _ in range(3):
+            gradb.run("continue", "^Continuing")
+            gradb.interrupt()
+            step = gradb.expect(r"^\[rank 1\] Interrupted, at the end of step (\d+)\.$").group(1)
+            gradb.expect(f"^All 2 ranks stand at the end of step {step}\\.$")
+
+    def one_is_lost(self, gradb, pid):
+        gradb.run("print loss", r"^loss = (\S+)")
+        os.kill(pid, signal.SIGKILL)
+        gradb.expect(r"^\[rank 1\] The training process was lost")
+        gradb.run("print loss", r"^loss = (\S+)")
+        gradb.run("rank 0", "rank 0 of 2, stopped")
+        gradb.send("step")
+        gradb.expect(r"^\[rank 0\] (The program asked to stop|The training ended)")
+        gradb.run("info ranks", r"0 of 2 ")
+        gradb.expect(r"1 of 2 .* lost ")
+        gradb.send("kill")
+        gradb.send("quit")
+        gradb.finish()
+
+
+@torches.both
+class Three(Ranks):
+    """Three ranks, from a command file."""
+
+    def test_a_script(self):
+        """A rank that was moved alone is met by the others; a breakpoint is one for all; a run to a node, too."""
+        done = self.gradb(self.words(3, 6), "set rank-patience 3600", "next", "rank all echo here\\n", "step", "rank 2",
+                          "step", "tbreak net/2/linear", "continue", "info ranks", "finish", "until net/2/linear",
+                          "continue")
+        text = done.stdout
+        for pattern, instead in ((re.escape(str(self.folder)) + "/", ""),
+                                 (r"Connected: .*\n|Starting program: .*\n|   Num  Rank .*\n", ""),
+                                 (r"loss = [\d.]+\n", "loss = #\n"), (r"\[Training process \d", "[Training process #"),
+                                 (r"([* ])    \d  (\d) of 3 .* stopped +3  (\S+) .*", r"\1 \2 \3")):
+            text = re.sub(pattern, instead, text)
+        ended = text.rindex("Continuing.\n") + len("Continuing.\n")
+        self.assertEqual(text[:ended], SCRIPT, done.stderr)
+        self.assertEqual(sorted(text[ended:].splitlines()), ["[rank %d] The training ended." % rank for rank in range(3)])
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+if __name__ == "__main__":
+    harness.main()
