@@ -17,7 +17,9 @@ struct event {
     const char *expression; /* over numbers of the training */
 };
 
-#define OVERFLOW "overflow" /* the one that is no condition: the training program finds it */
+/* Those that are no conditions: the training program finds them. */
+#define OVERFLOW  "overflow"
+#define EXCEPTION "exception"
 
 static const struct event events[] = {{GD_DIVERGENCE, NULL, "divergent > 0"}, /* see ranks.h */
                                       {"lr", NULL, "lr != prev(lr)"},
@@ -116,6 +118,53 @@ static int list_events(struct command_call *call)
     return GD_OK;
 }
 
+/* ---- exceptions ------------------------------------------------------------------------------ */
+
+static const struct exceptions {
+    const char *word; /* behind `catch exception` */
+    const char *mode; /* of the program's command "exceptions" */
+    const char *says;
+} exceptions[] = {
+    {"", "all", "Stops where an operator raises, and before the program ends by an exception."},
+    {"uncaught", "uncaught",
+     "Stops before the program ends by an exception, at operators that are looked at where they "
+     "raise."},
+    {"off", "off", "Exceptions stop the training no more."},
+};
+
+/* Every process of the training is told. */
+static int catch_exception(struct command_call *call, struct gd_err *err)
+{
+    struct gd_session *selected = call->session;
+    const struct exceptions *chosen = NULL;
+    const char *reply = NULL;
+    for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++) {
+        if (strcmp(call->line, exceptions[i].word) == 0) {
+            chosen = &exceptions[i];
+        }
+    }
+    if (!chosen) {
+        return gd_fail(err, GD_EUSAGE, "catch exception: only \"uncaught\" or \"off\" may follow");
+    }
+    int rc = inspect_session(call, err);
+    if (rc == GD_OK && !(selected->target && selected->target->capabilities & GD_CAN_COMMAND)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this training program does not tell of exceptions: those of PyTorch do");
+    }
+    for (size_t i = 0; rc == GD_OK && i < call->debugger->session_count; i++) {
+        call->session = call->debugger->sessions[i];
+        if (gd_session_is_live(call->session)) {
+            rc = repl_command(call, "exceptions", chosen->mode, GD_NO_NODE, &reply, err);
+        }
+    }
+    call->session = selected;
+    if (rc == GD_OK) {
+        cJSON_AddStringToObject(out_record(call->out, "exceptions"), "mode", chosen->mode);
+        out_printf(call->out, "%s\n", chosen->says);
+    }
+    return rc;
+}
+
 /* The line is taken as it stands: "step > 100" is no file to write to. */
 static int run(struct command_call *call, bool temporary, struct gd_err *err)
 {
@@ -133,6 +182,9 @@ static int run(struct command_call *call, bool temporary, struct gd_err *err)
     call->line = rest;
     if (strcmp(sub->name, OVERFLOW) == 0) {
         return cmd_catch_overflow(call, temporary, err);
+    }
+    if (strcmp(sub->name, EXCEPTION) == 0) {
+        return catch_exception(call, err);
     }
     return set_catchpoint(call, event_of(sub->name), temporary, err);
 }
@@ -194,9 +246,10 @@ static const struct command catch_subs[] = {
     {.name = GD_DIVERGENCE,
      .usage = "catch divergence",
      .summary = DIVERGENCE_SUMMARY,
-     .help = "At the end of each step the ranks' parameters are compared by digests (\"rank check\"\n"
-             "does that once). It stops at the first rank that differs.\n"
-             "  catch divergence\n",
+     .help =
+         "At the end of each step the ranks' parameters are compared by digests (\"rank check\"\n"
+         "does that once). It stops at the first rank that differs.\n"
+         "  catch divergence\n",
      .flags = CMD_RAW,
      .run = run_catch},
     {.name = OVERFLOW,
@@ -206,6 +259,17 @@ static const struct command catch_subs[] = {
              "of them only. \"rerun\" says whether it lies in the values or in the type,\n"
              "\"overflow off\" ends it.\n"
              "  catch overflow\n  catch overflow 3\n",
+     .args = {ARG_WORD},
+     .flags = CMD_RAW,
+     .run = run_catch},
+    {.name = EXCEPTION,
+     .usage = "catch exception [uncaught | off]",
+     .summary = "An operator raised, or the program is about to end by an exception",
+     .help = "An exception that nobody catches stops the training anyway, at the operator that\n"
+             "raised it as far as that can be told. This looks at all operators from the next\n"
+             "step on, so that those stop it whose exceptions the program catches. \"uncaught\"\n"
+             "is as it was, with \"off\" none does.\n"
+             "  catch exception\n  catch exception off\n",
      .args = {ARG_WORD},
      .flags = CMD_RAW,
      .run = run_catch},

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: MIT
 """An exception that nobody catches stops the run once more before the program ends, while all its values are
 there. Operators that raise while they are looked at stop it where they do (telling.py); this finds the others, at
-no cost while nothing goes wrong."""
+no cost while nothing goes wrong.
+
+    agent exceptions [all | uncaught | off]     all: operators are looked at for it
+"""
 import os
 import sys
 import threading
 
-from . import stack
+from . import commands, stack
 from .guard import guarded
 
 
+_MODES = ("all", "uncaught", "off")
 _OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError)
 
 
 class Exceptions:
-    """Stands in for sys.excepthook."""
+    """Stands in for sys.excepthook. mode: which exceptions stop the run, one of _MODES."""
 
     def __init__(self, agent):
         self._agent = agent
+        self.mode = "uncaught"
         self._original = None
         self._hook = None
 
@@ -38,7 +43,7 @@ class Exceptions:
 
     def _died(self, error, traceback):
         agent = self._agent
-        if (self._hook is None or agent.dead or not isinstance(error, Exception) or traceback is None
+        if (self._hook is None or agent.dead or self.mode == "off" or not isinstance(error, Exception) or traceback is None
                 or threading.current_thread() is not threading.main_thread()):
             return
         self._stop(error, traceback)
@@ -92,3 +97,13 @@ def _words(place):
     return "" if place is None else " (%s:%d in %s)" % (os.path.basename(place[0].co_filename), place[1],
                                                        place[0].co_name)
 
+
+def _exceptions(agent, args, _node):
+    mode = args.strip()
+    if mode and mode not in _MODES:
+        raise commands.CommandError("exceptions: one of %s" % ", ".join(_MODES))
+    agent.exceptions.mode = mode or agent.exceptions.mode
+    return {"mode": agent.exceptions.mode}
+
+
+commands.register("exceptions", _exceptions, "which exceptions stop the run", "[all | uncaught | off]")

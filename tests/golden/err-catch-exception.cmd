@@ -1,0 +1,1 @@
+catch exception now
