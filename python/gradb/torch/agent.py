@@ -171,6 +171,11 @@ class Agent:
         self.looking = self._wanted and not self.dead and not self._hidden and not self.regions.closed
         (ops.push if self.looking else ops.pop)(self._mode)
 
+    def leave(self):
+        """After a fault of our own: operators are intercepted no more."""
+        if self._wanted and threading.get_ident() == self._thread:
+            self.look(False)
+
     def region_changed(self):
         """Compiled code, which must not be looked at, begins or is over."""
         if self._wanted:
@@ -237,7 +242,8 @@ class Agent:
         """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
         the training can be heard of: at each module, backward pass, optimizer and batch."""
         asked = self.words.armed or self.overflow is not None
-        if asked and not self.looking and not self.dead and threading.get_ident() == self._thread:
+        if asked and not self.looking and not self.dead and threading.get_ident() == self._thread \
+                and not self.regions.are_closed():
             self.look(True)
         return self.looking
 

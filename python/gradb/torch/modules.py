@@ -60,7 +60,10 @@ class Modules:
         local, agent = self._local, self._agent
 
         def __call__(module, *args, **kwargs):
-            if regions.is_compiling() or agent.dead:
+            if regions.is_compiling():
+                return original(module, *args, **kwargs)
+            if agent.dead:
+                agent.leave()
                 return original(module, *args, **kwargs)
             agent.module_called()
             before = getattr(local, "path", "")

@@ -5,6 +5,7 @@ A compiled function is guarded by the function modes that were on when it was co
 compiled anew, with ours inside it. So the mode comes off where such a function is entered. While a CUDA graph is
 recorded no value can be read, and what waits for the device ends the recording with an error.
 """
+import functools
 import sys
 import threading
 
@@ -20,22 +21,74 @@ _TRACED = frozenset(("modules", "optim"))  # what of ours a compiled function ru
 
 
 class Regions:
-    """compiled: this thread runs what torch.compile made; stepped: an optimizer whose step was part of that."""
+    """closed: nothing may be looked at now; stepped: an optimizer whose step was part of compiled code."""
 
     def __init__(self, agent):
         self.agent = agent
-        self.compiled = False
+        self.closed = False
         self.stepped = None
+        self._compiled = self._recording = False
         self._thread = threading.get_ident()
-        self._wrapped = None     # (module, name, original, wrapper)
-        self._capturing = torch.cuda.is_current_stream_capturing if torch.cuda.is_available() else None
-        self._caller = None      # the frame that entered it
+        self._watches = False
+        self._wrapped = []       # (where, name, original, wrapper)
+        self._caller = None      # the frame that entered compiled code
         self._told = set()
+
+    def install(self):
+        """Is told where a CUDA graph is recorded, and where something is compiled."""
+        graph = torch.cuda.CUDAGraph
+        self._wrap(graph, "capture_begin", self._recorder(graph.capture_begin, True))
+        self._wrap(graph, "capture_end", self._recorder(graph.capture_end, False))
+        if hasattr(torch, "compile"):
+            original = torch.compile
+
+            @functools.wraps(original)
+            def compile_(*args, **kwargs):
+                made = original(*args, **kwargs)
+                self.watch()
+                return made
+            self._wrap(torch, "compile", compile_)
+
+    def _wrap(self, where, name, wrapper):
+        self._wrapped.append((where, name, getattr(where, name), wrapper))
+        setattr(where, name, wrapper)
+
+    def _change(self, compiled, recording):
+        self._compiled, self._recording = compiled, recording
+        self.closed = compiled or recording
+        self.agent.region_changed()
+
+    # ---- CUDA graphs ----
+
+    def _recorder(self, original, on):
+        @functools.wraps(original)
+        def record(graph, *args, **kwargs):
+            ours = threading.get_ident() == self._thread and not self.agent.dead
+            if on and ours:
+                self.tell("a CUDA graph is recorded: what it runs is not seen, now and when it is replayed; where "
+                          "whole steps are in it, gradb.torch.step() says where they end")
+                self._change(self._compiled, True)
+            try:
+                return original(graph, *args, **kwargs)
+            finally:
+                if self._recording and not on and threading.get_ident() == self._thread:
+                    self._change(self._compiled, False)
+        return record
+
+    def recording(self):
+        """Whether a CUDA graph is being recorded: what waits for the device would end that."""
+        return self._recording or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+
+    def are_closed(self):
+        """Whether this is code in which nothing may be looked at."""
+        return self.closed or self.recording()
+
+    # ---- compiled code ----
 
     def watch(self):
         """Is told where compiled code begins and ends, once there may be any."""
         module = sys.modules.get(_EVAL_FRAME)
-        if self._wrapped is not None or module is None:
+        if self._watches or module is None:
             return
         name = next((name for name in _SETTERS if hasattr(module, name)), None)
         if name is None:
@@ -53,49 +106,39 @@ class Regions:
                 return result
             self._begins(caller)
             return original(callback)
-        self._wrapped = (module, name, original, set_frame)
-        setattr(module, name, set_frame)
+        self._wrap(module, name, set_frame)
+        self._watches = True
 
     def watches(self):
         """Whether there may be compiled code."""
-        return self._wrapped is not None
+        return self._watches
 
     def remove(self):
         """Is told no more."""
-        if self._wrapped is not None:
-            module, name, original, wrapper = self._wrapped
-            if getattr(module, name) is wrapper:
-                setattr(module, name, original)
-        self._wrapped = None
+        for where, name, original, wrapper in self._wrapped:
+            if getattr(where, name) is wrapper:
+                setattr(where, name, original)
+        self._wrapped = []
+        self._watches = False
 
     def _begins(self, caller):
-        if not self.compiled and threading.get_ident() == self._thread and not self.agent.dead:
-            self.compiled = True
+        if not self._compiled and threading.get_ident() == self._thread:
             self._caller = caller
             if self.agent.looking:
                 self.tell("a function is compiled: of its inside only inputs, outputs and gradients can be seen; "
                           "TORCH_COMPILE_DISABLE=1 runs it operator by operator")
-            self.agent.region_changed()
+            self._change(True, self._recording)
 
     def _ended(self, caller):
         """The compiler itself ends it for moments, too: who began it must say so."""
-        if self.compiled and (caller is self._caller or caller.f_code.co_name == "__exit__") \
+        if self._compiled and (caller is self._caller or caller.f_code.co_name == "__exit__") \
                 and threading.get_ident() == self._thread:
-            self.compiled = False
             self._caller = None
-            self.agent.region_changed()
+            self._change(False, self._recording)
             optimizer, self.stepped = self.stepped, None
             if optimizer is not None:
                 self.agent.steps.optimizer_begins(optimizer)
                 self.agent.steps.optimizer_ended(optimizer)
-
-    def records(self):
-        """Whether a CUDA graph is being recorded: nothing may be read now."""
-        if self._capturing is None or not self._capturing():
-            return False
-        self.tell("a CUDA graph is being recorded: what it runs later is not seen, and its steps are not counted; "
-                  "gradb.torch.step() does")
-        return True
 
     def tell(self, text):
         """Says what cannot be seen, once."""

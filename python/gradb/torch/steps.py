@@ -139,7 +139,8 @@ class Steps:
     @guarded
     def forward_begins(self):
         """A module is called while no forward pass is known to run. An evaluation is none: it has no gradients."""
-        if not self._begun or self.agent.regions.closed or not torch.is_grad_enabled() or (self._passes and not self._in_closure):
+        if not self._begun or not torch.is_grad_enabled() or (self._passes and not self._in_closure) \
+                or self.agent.regions.are_closed():
             return
         self._end_if_due()
         self._gave_up()

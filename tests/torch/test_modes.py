@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What PyTorch has besides eager operators: compiled and scripted code, checkpoints, transforms, other threads, CUDA
+graphs. A training under the agent computes the same there, bit by bit, and what cannot be seen is said."""
+import harness
+import programs
+import torches
+
+# `run(agent_is_on, ...)` trains a model under one of the modes; `numbers(...)` are what it comes to.
+COMPILED = """
+import torch._dynamo
+from torch._dynamo.utils import counters
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.drop = nn.Linear(4, 8), nn.Linear(8, 1), nn.Dropout(0.5)
+    def forward(self, x):
+        return self.b(self.drop(torch.tanh(self.a(x))))
+
+def loss_of(out):
+    return out.pow(2).mean()
+
+def numbers(kind, seen):
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(3)
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    if seen:
+        agent.discover(optimizer)
+    def compiled(function):
+        return torch.compile(function, backend="aot_eager", fullgraph=kind in ("module", "inplace", "function"))
+    def train(x):
+        optimizer.zero_grad()
+        loss = (lost if kind == "function" else loss_of)(model(x))
+        loss.backward()
+        step()
+        return loss
+    model, lost, step = net, loss_of, optimizer.step
+    if kind == "module":
+        model = compiled(net)
+    elif kind == "inplace":
+        net.compile(backend="aot_eager", fullgraph=True)
+    elif kind == "function":
+        lost = compiled(loss_of)
+    elif kind == "optimizer":
+        step = compiled(lambda: optimizer.step())
+    elif kind == "all":
+        train = compiled(train)
+    losses = []
+    for turn in range(4):
+        if seen:
+            agent.look(turn != 2)  # in the third, nothing is asked
+        losses.append(train(torch.ones(2, 4)).item())
+    return losses, [tuple(counters["stats"].items()), sum(counters["graph_break"].values())]
+
+agent.look(False)
+agent.dead = True
+bare = {kind: numbers(kind, False) for kind in KINDS}
+agent.dead = False
+equal, steps = {}, {}
+for kind in KINDS:
+    before = told.steps
+    equal[kind] = [one == other for one, other in zip(numbers(kind, True), bare[kind])]
+    steps[kind] = told.steps - before
+finish(equal=equal, steps=steps)
+"""
+
+MODES = """
+import threading
+from torch.utils.checkpoint import checkpoint
+try:
+    from torch.func import grad, jacrev, vmap
+except ImportError:
+    from functorch import grad, jacrev, vmap
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.drop = nn.Linear(4, 4), nn.Dropout(0.3)
+    def forward(self, x):
+        return self.drop(torch.relu(self.fc(x)))
+
+class Net(nn.Module):
+    def __init__(self, **how):
+        super().__init__()
+        self.block, self.out, self.how = Block(), nn.Linear(4, 1), how
+    def forward(self, x):
+        return self.out(checkpoint(self.block, x, **self.how))
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2 + 0 * ctx.saved_tensors[0]
+
+def trained(make):
+    torch.manual_seed(2)
+    net = make()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x = torch.ones(2, 4, requires_grad=True)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(x).pow(2).sum().backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in net.parameters()]
+
+def transformed():
+    def f(w, x):
+        return (w * x).sin().sum()
+    w = torch.ones(3)
+    return [grad(f)(w, torch.arange(3.0)), vmap(lambda row: f(w, row))(torch.ones(4, 3)),
+            jacrev(lambda q: q.sin())(w)]
+
+def custom():
+    x = torch.ones(3, requires_grad=True)
+    y = Twice.apply(x).pow(3).sum()
+    first, = torch.autograd.grad(y, x, create_graph=True)
+    first.pow(2).sum().backward(retain_graph=True)
+    y.backward()
+    with torch.inference_mode():
+        z = Twice.apply(torch.ones(2)) + 1
+    return [first.detach(), x.grad, z.clone()]
+
+def threaded():
+    made = []
+    def other():
+        net = nn.Linear(3, 1)
+        with torch.no_grad():
+            net.weight.fill_(0.5)
+            net.bias.fill_(1)
+        net(torch.ones(2, 3)).sum().backward()
+        made.append(net.weight.grad)
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    return made
+
+def raises(register):
+    net = Block()
+    handle = register(net.fc)
+    try:
+        net(torch.ones(2, 4)).sum().backward()
+    except ZeroDivisionError:
+        return True
+    finally:
+        handle.remove()
+    return False
+
+def fail(*args):
+    return 1 / 0
+
+kinds = {
+    "checkpoint": lambda: trained(lambda: Net(use_reentrant=False)),
+    "reentrant checkpoint": lambda: trained(lambda: Net(use_reentrant=True)),
+    "script": lambda: trained(lambda: torch.jit.script(Block())),
+    "trace": lambda: trained(lambda: torch.jit.trace(Block().eval(), torch.ones(2, 4), check_trace=False)),
+    "functions": transformed, "custom": custom, "thread": threaded}
+equal = {}
+for name, kind in kinds.items():
+    agent.dead = True
+    agent.look(False)
+    bare = kind()
+    agent.dead = False
+    agent.look(True)
+    seen = kind()
+    equal[name] = len(bare) == len(seen) and all(torch.equal(x, y) for x, y in zip(bare, seen))
+raised = [raises(lambda fc: fc.register_forward_hook(fail)), raises(lambda fc: fc.weight.register_hook(fail))]
+agent.look(False)
+finish(equal=equal, raised=raised, left=torch._C._len_torch_function_stack(), path=agent.modules.path(),
+       inside=agent.in_backward)
+"""
+
+# A device that records is told by stand-ins: what they are asked is what counts.
+RECORDED = """
+class Recording:
+    on = False
+    def capture_begin(self):
+        Recording.on = True
+    def capture_end(self):
+        Recording.on = False
+torch.cuda.CUDAGraph = Recording
+torch.cuda.is_initialized = lambda: True
+torch.cuda.is_current_stream_capturing = lambda: Recording.on
+agent.regions.remove()
+agent.regions.install()
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+agent.discover(optimizer)
+def step():
+    optimizer.zero_grad()
+    net(torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+step()
+agent.telling.flush()
+asked = []
+class Library(type(told)):  # from now on every call counts
+    def __getattribute__(self, name):
+        if name.startswith("gradb_") and Recording.on:
+            asked.append(name)
+        return super().__getattribute__(name)
+told.__class__ = Library
+for how in range(2):
+    graph = Recording()
+    if how == 0:
+        graph.capture_begin()
+    else:
+        Recording.on = True  # by a way that nobody sees, while nobody looks
+        agent.look(False)
+        agent.words.armed = 0
+    step()
+    graph.capture_end()
+agent.look(True)
+step()
+finish(asked=asked, steps=told.steps)
+"""
+
+# Each of the places where a training goes through the agent is made to raise.
+FAULTS = """
+net = nn.Linear(2, 1)
+x = torch.ones(3, 2)
+def program():
+    nn.init.ones_(net.weight)
+    nn.init.ones_(net.bias)
+    train(net, lambda step: net(x).sum(), 2)
+    return net.weight.detach().clone()
+def fail(*args, **kwargs):
+    raise ValueError("broken")
+expected = program()
+same, disarmed, left = {}, {}, {}
+for place in ("telling._operator_ran", "telling._backward_node_ran", "telling._gradient_ran", "optimizers._tell",
+              "steps.enter", "events.step_ended", "modules._enter"):
+    part, name = place.split(".")
+    part = getattr(agent, part)
+    setattr(part, name, fail)
+    same[place] = torch.equal(program(), expected)
+    disarmed[place] = agent.dead
+    net(x)
+    left[place] = torch._C._len_torch_function_stack()
+    delattr(part, name)
+    agent.dead = False
+    agent.steps.begin()
+    agent.look(True)
+finish(same=same, disarmed=disarmed, left=left)
+"""
+
+
+@torches.both
+class Modes(programs.Programs):
+    def test_what_is_computed_is_the_same(self):
+        told = self.told(MODES)
+        self.assertEqual({name: True for name in told.answer["equal"]}, told.answer["equal"])
+        self.assertEqual(told.answer["raised"], [True, True])
+        self.assertEqual((told.answer["left"], told.answer["path"], told.answer["inside"]), (0, "", False))
+        # what is computed once more is the same node; scripted code is one
+        self.assertFalse([name for name in told.nodes if "fc/linear_1" in name and name.startswith("net/block")])
+        self.assertEqual(told.nodes["net/script"]["type"], "script")
+        self.assertTrue([text for kind, text in told.answer["events"] if kind == "warning" and "TorchScript" in text])
+
+    def test_compiled_code_is_left_alone(self):
+        if self.which() == torches.debian():
+            self.skipTest("torch.compile came with 2.0")
+        told = self.told("KINDS = ['module', 'inplace', 'function', 'optimizer', 'all']" + COMPILED)
+        # losses, and how often it was compiled
+        self.assertEqual(told.answer["equal"], {kind: [True, True] for kind in told.answer["equal"]})
+        self.assertEqual(told.answer["steps"], {kind: 4 for kind in told.answer["steps"]})
+        self.assertIn("ones", told.nodes["model/compiled"]["inputs"])
+        self.assertIn("backward/model/compiled", told.nodes)
+        warnings = [text for kind, text in told.answer["events"] if kind == "warning"]
+        self.assertEqual(len([text for text in warnings if "TORCH_COMPILE_DISABLE=1" in text]), 2, warnings)
+
+    def test_nothing_is_asked_while_a_cuda_graph_is_recorded(self):
+        told = self.told(RECORDED)
+        self.assertEqual(told.answer["asked"], [])
+        self.assertEqual(told.answer["steps"], 2)
+        self.assertEqual(len([text for kind, text in told.answer["events"] if "CUDA graph" in text]), 1)
+
+
+@torches.both
+class Faults(programs.Programs):
+    def test_the_training_goes_on_without_the_agent(self):
+        done = self.run_program(FAULTS)
+        answer = programs.Told(done.stdout).answer
+        names = "modules._enter"  # a service: it goes on without them
+        self.assertEqual(answer["same"], {place: True for place in answer["same"]})
+        self.assertEqual(answer["disarmed"], {place: place != names for place in answer["disarmed"]})
+        self.assertEqual(answer["left"], {place: int(place == names) for place in answer["left"]})
+        self.assertRegex(done.stderr, r"\A(gradb: a fault of the agent, which is off from now on: ValueError: broken "
+                         r"\(\S+:\d+\)\n){6}\Z")
+
+
+if __name__ == "__main__":
+    harness.main()
