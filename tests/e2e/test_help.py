@@ -21,6 +21,7 @@ FAIL_HERE = {
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
+                     "catch exception", "catch exception off",
                      "overflow record 10 /data/overflows", "overflow stop", "overflow stop 2", "overflow off",
                      "info overflows", "rerun", "rerun 2"), "unsupported"),
     "watch weight_initialization": "state",  # before the first step only

@@ -61,7 +61,7 @@ class Agent:
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
-        self._exceptions = exceptions.Exceptions(self)
+        self.exceptions = exceptions.Exceptions(self)
 
     def _options(self, program):
         options = _lib.Options()
@@ -81,7 +81,7 @@ class Agent:
         self.modules.install()
         self._backward.install()
         self.optimizers.install()
-        self._exceptions.install()
+        self.exceptions.install()
         self.scaler.install()
         self.events.loader.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
@@ -105,7 +105,7 @@ class Agent:
         self.regions.remove()
         self.events.loader.remove()
         self.scaler.remove()
-        self._exceptions.remove()
+        self.exceptions.remove()
         self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()
@@ -149,7 +149,7 @@ class Agent:
         self._records = connected and not self._recorded
         looks = bool(connected and (self._records or self.words.armed != 0 or self.timing.on
                                    or self.overflow is not None
-                                   or self.source.kept.needs_operators()))
+                                   or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self.telling.begin_step(self.steps.step, looks)
         self.look(looks)
 

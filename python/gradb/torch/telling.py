@@ -309,7 +309,7 @@ class Telling:
     def operator_raised(self, operator, args, kwargs, error):
         """An operator raised into the user's code: the run stops there, while all is still to be seen."""
         agent = self.agent
-        if getattr(error, _OWN_WORD, False) or not agent.connected():
+        if getattr(error, _OWN_WORD, False) or not agent.connected() or agent.exceptions.mode == "off":
             return
         if type(error).__module__ == "torch.utils.checkpoint":  # how a recomputation ends early
             return
@@ -464,7 +464,8 @@ class Telling:
     @guarded
     def backward_raised(self, error):
         """A backward pass raised into the user's code."""
-        if not getattr(error, _OWN_WORD, False) and self.agent.connected():
+        if (not getattr(error, _OWN_WORD, False) and self.agent.connected()
+                and self.agent.exceptions.mode != "off"):
             with self.agent.unseen():
                 self.flush()
                 self._stop(error, "backward raised %s" % _told(error))
