@@ -8,9 +8,10 @@
 #include "engine/workers.h"
 
 #define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define MAX_TWINS     32               /* items of a node that are compared with one */
-#define GROUP         32               /* items that threads share */
-#define WORTH_SHARING UINT64_C(500000) /* nanoseconds of a plan's step */
+#define MAX_TWINS     32                /* items of a node that are compared with one */
+#define GROUP         32                /* items that threads share */
+#define WORTH_SHARING UINT64_C(500000)  /* nanoseconds of a plan's step */
+#define WORTH_WAKING  ((size_t)1 << 20) /* bytes of reports */
 #define STEP(a)       atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
 /* ---- the set of plans ----------------------------------------------------------------------- */
@@ -532,7 +533,7 @@ static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end
     gd_buf_deinit(&m->values);
     agent_source_release(m->a);
     agent_pass_end(m->a);
-    if (m->a->reports) {
+    if (m->wait || m->a->reports_bytes > WORTH_WAKING) { /* else the I/O thread comes by */
         agent_wake(m->a);
     }
     return m->wait && await_verdict(m->a, m, node, at_step_end);

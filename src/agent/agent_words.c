@@ -83,7 +83,6 @@ static void queue(struct agent *a, const agent_from *from)
         agent_set_error(a, "words for the debugger were dropped: it does not keep up");
     }
     pthread_mutex_unlock(&a->lock);
-    agent_wake(a);
 }
 
 void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
@@ -104,6 +103,7 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
     from.event = &m;
     queue(a, &from);
+    agent_wake(a);
 }
 
 void gradb_timing(gradb *g, const gradb_times *times)
@@ -135,7 +135,7 @@ void gradb_timing(gradb *g, const gradb_times *times)
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
     from.timing = &m;
-    queue(a, &from);
+    queue(a, &from); /* the I/O thread comes by: to wake it in each step would cost more */
     free(list);
     free(ops);
 }
