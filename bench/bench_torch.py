@@ -171,6 +171,9 @@ def report(name, ratio, target):
 
 
 def main():
+    if subprocess.run([interpreter(), "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("# torch: %s has no PyTorch" % interpreter())
+        return
     wanted = [name for name in os.environ.get("BENCH_MODELS", "").split(",") if name]
     for name, arguments, counts, targets in SIZES:
         if not wanted or name in wanted:

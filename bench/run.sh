@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle stats watch tui
+[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch
 
 bench()
 {
@@ -27,9 +27,13 @@ for figure in "$@"; do
         bench bench_plans
         ;;
     tui) bench bench_tui ;;
+    torch)
+        python3 "$(dirname "$0")/bench_torch.py" "$build/src/gradb" "$(dirname "$0")/../tests/torch/scripts" ||
+            printf 'torch did not finish\n' >&2
+        ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch, tui\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch, tui, torch\n' "$figure" >&2
         exit 2
         ;;
     esac
