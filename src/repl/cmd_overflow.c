@@ -122,7 +122,7 @@ static const char *tensor_text(struct command_call *call, const cJSON *tensor)
     } else if (cJSON_IsNumber(min) && cJSON_IsNumber(max)) {
         gd_buf_printf(&text, "%.6g ... %.6g", min->valuedouble, max->valuedouble);
     } else {
-        gd_buf_puts(&text, text_of(tensor, "note"));
+        gd_buf_puts(&text, "?");
     }
     const char *copy = out_safe(call, gd_buf_text(&text));
     gd_buf_deinit(&text);

@@ -18,6 +18,7 @@ from .. import _lib
 from . import calls, commands, overflow, rerun, values
 
 _MAX_ENTRIES = 1000
+_MAX_TOLD = 16             # tensors of an entry, of which there may be a list
 _MAX_KEPT = 8              # calls in memory
 _MAX_BYTES = 1 << 30       # of one call that is kept in memory
 _FOLDER = "gradb-overflow"
@@ -112,8 +113,8 @@ class Overflows:
         told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
                 "operator": path or node.operator,
                 "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "", "times": 1,
-                "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs],
-                "outputs": [_range("output.%d" % slot, tensor, found) for slot, tensor, found in origin.bad],
+                "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs[:_MAX_TOLD]],
+                "outputs": [_range("output.%d" % slot, value, found) for slot, value, found in origin.bad[:_MAX_TOLD]],
                 "folder": "", "verdict": ""}
         if origin.scale != 1.0:
             told["scale"] = origin.scale

@@ -138,7 +138,7 @@ class Checker:
     def _written(operator, args, kwargs, out):
         """The tensors that the operator writes into."""
         written = []
-        if operator.writes or kwargs.get("inplace") is True:
+        if operator.writes or kwargs.get("inplace") is True or _is_foreach(operator.name):
             ops.tensors_in(args[:1] if args else kwargs.get("input"), written)
         elif operator.name in _WRITES_STATISTICS:
             ops.tensors_in(args[1:3], written)
@@ -187,7 +187,7 @@ class Checker:
         nan = inf = False
         for (name, value), tensor in zip(inputs, tensors):
             if isinstance(value, str):
-                if tensor.is_floating_point() or tensor.is_complex():
+                if (tensor.is_floating_point() or tensor.is_complex()) and "unknown-input" not in origin.flags:
                     origin.flags.append("unknown-input")
             elif _may_be_bad(value):
                 for _, _, found in _figured([(0, value)]):
@@ -303,7 +303,14 @@ class Checker:
                         list(enumerate(made)))
         origin.bad = bad
         origin.scale = self.agent.live.scale
-        if self._explains(origin, inputs, tensors) or (given is not None and self._forward_explains(origin, given)):
+        if given is not None:  # what its forward operator was given counts, too
+            known = [(tensor, given.value(tensor, version)) for tensor, version in given.tensors]
+            known = [(tensor, value) for tensor, value in known if not isinstance(value, str)]
+            inputs = inputs + [("forward", value) for _, value in known]
+            tensors += [tensor for tensor, _ in known]
+            if given.bad and (self._tainted or not any(found["nan"] for _, _, found in bad)):
+                return None
+        if self._explains(origin, inputs, tensors):
             return None
         if origin.scale != 1.0:
             origin.flags.append("scaled")
@@ -313,16 +320,6 @@ class Checker:
         else:
             origin.gradients = received if own is outer else self._received.get(outer)
         return origin
-
-    def _forward_explains(self, origin, given):
-        """Whether the forward operator had numbers that are not finite: what its gradient is follows from them."""
-        if given.bad:
-            return True
-        known = [(name, value) for name, value in (("input.%d" % i, given.value(tensor, version))
-                                                   for i, (tensor, version) in enumerate(given.tensors))
-                 if not isinstance(value, str)]
-        return any(_may_be_bad(value) and any(not calls.is_finite(found) for _, _, found in _figured([(0, value)]))
-                   for _, value in known)
 
     def _gradient_ran(self, own, received):
         """A gradient was added to what lies in .grad: it may overflow there."""
@@ -364,6 +361,11 @@ class Checker:
             origin.flags.append("unknown-input")
             origin.why = "an optimizer's step is no call of one operator, and the weights before it are not kept"
         self._report(origin)
+
+
+def _is_foreach(name):
+    """Whether it writes into each tensor of a list."""
+    return name.startswith("_foreach_") and name.endswith("_")
 
 
 # ---- looking at tensors ----
