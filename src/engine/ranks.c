@@ -749,11 +749,13 @@ static void tick(struct gd_ranks *ranks)
         }
         return;
     }
-    if (waited < ranks->patience || tally.running == 0 || tally.standing == 0) {
+    if (waited < ranks->patience || tally.running == 0) {
         return;
     }
     if (ranks->caused) {
         settle(ranks);
+    } else if (tally.standing == 0) {
+        return;
     } else if (ranks->phase == RANKS_CONNECT || (ranks->pause && !ranks->together)) {
         /* Those that run may wait for one that stands, a step further on. */
         start_clock(ranks, ranks->patience * 2);

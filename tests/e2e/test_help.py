@@ -17,6 +17,8 @@ ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-n
 FAIL_HERE = {
     "disconnect": "state",  # no terminal
     "rank 2": "not_found",  # there is one process
+    "rank check": "state",
+    "rank check *.weight": "state",
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
