@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`gradb run` sees a PyTorch training however it is started, and nothing else."""
+"""`gradb run` sees a PyTorch training however it is started, and nothing else. Interpreters that are started as a
+user would start them; where it is the processes below that count, the one above them is warm."""
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 import harness
@@ -26,7 +28,7 @@ class Data(torch.utils.data.Dataset):
 def main():
     net = torch.nn.Linear(3, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    loader = torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2, persistent_workers=True,
+    loader = torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=int(sys.argv[2]), persistent_workers=True,
                                          multiprocessing_context=sys.argv[1])
     for x in loader:
         net(x).pow(2).mean().backward()
@@ -84,13 +86,29 @@ if __name__ == "__main__":
     mp.spawn(train, args=(int(sys.argv[1]),), nprocs=2)
 """
 
+# In front of a trainer: that the customizations of the folder "site" have run, and nothing of gradb's is in the way.
+CUSTOMIZED = """
+import builtins, os, sys, sitecustomize, site
+import helper
+folder = os.environ["PYTHONPATH"].split(os.pathsep)[1]
+assert folder.endswith("site"), folder
+assert site_ran and sitecustomize.__file__ == os.path.join(folder, "sitecustomize.py"), sitecustomize.__file__
+assert not site.ENABLE_USER_SITE or user_ran
+assert not [path for path in sys.path if "gradb" + os.sep in path and "_boot" in path], sys.path
+assert sys.argv[1:] == ["--epochs", "3"] and sys.prefix != sys.base_prefix, (sys.argv, sys.prefix)
+"""
+
+
 @torches.both
 class Started(torches.Folder):
+    cold = True
+
     def assert_seen(self, program, sessions=1, steps=2, **env):
         """The program is stopped at the end of a step, as so many sessions."""
         done = self.gradb(program, f"step {steps}", "info ranks", "kill", **env)
         self.assertIn(f"Stopped at the end of step {steps}", done.stdout, done.stdout + done.stderr)
-        self.assertEqual(len(re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +pytorch", done.stdout)), sessions, done.stdout)
+        rows = re.findall(r"(?m)^[* ] +\d+ +\d+(?: of \d+)? +\d+ +\S+ +cpu ", done.stdout)
+        self.assertEqual(len(rows), sessions, done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -102,7 +120,7 @@ class Started(torches.Folder):
             gradb.expect("training process 1,")
             gradb.expect("training process 2,")
             gradb.send("info ranks")
-            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +pytorch").group(1) for _ in range(2)}
+            ranks = {gradb.expect(r"^[* ] +\d+ +(\d+) of 2 +\d+ +\S+ +cpu ").group(1) for _ in range(2)}
             self.assertEqual(ranks, {"0", "1"})
             gradb.send("kill")
             gradb.expect("ended")
@@ -114,54 +132,35 @@ class Started(torches.Folder):
         self.assertEqual(done.stderr.strip().count("\n"), 0, done.stderr)
         return done.stderr
 
-    def test_script(self):
-        self.assert_seen([self.python, self.write("train.py", TRAINER), "--epochs", "3"])
-
-    def test_module_of_a_package_on_the_users_path(self):
-        self.write("lib/pack/__init__.py", "")
-        self.write("lib/pack/train.py", "import helper\n" + TRAINER)
-        self.write("other/helper.py", "")
-        self.assert_seen([self.python, "-m", "pack.train"], PYTHONPATH=f"{self.folder}/lib:{self.folder}/other")
-
-    def test_shell_script(self):
-        self.write("train.py", TRAINER)
-        script = self.write("start.sh", f"#!/bin/sh\ncd {self.folder} || exit 1\n{self.python} train.py\necho over\n")
-        os.chmod(script, 0o755)
-        self.assert_seen([script])
-
-    def test_virtual_environment(self):
+    def make_environment(self):
+        """Makes a virtual environment with the interpreter's packages: its Python."""
         made = subprocess.run([self.python, "-m", "venv", "--without-pip", "--system-site-packages",
                                str(self.folder / "venv")], capture_output=True, text=True, check=False)
         self.assertEqual(made.returncode, 0, made.stderr)
         packages = next((self.folder / "venv" / "lib").glob("python*/site-packages"))
         for path in pathlib.Path(self.python).parent.parent.glob("lib/python*/site-packages"):
             (packages / "base.pth").write_text(f"{path}\n")  # of the environment that this one was made from
-        self.assert_seen([str(self.folder / "venv" / "bin" / "python"), self.write("train.py", TRAINER)])
+        return self.folder / "venv" / "bin" / "python"
+
+    def test_shell_script_environment_module_and_own_customizations(self):
+        """A shell script starts a module by a virtual environment's Python, with folders on the user's path whose
+        customizations run as without gradb."""
+        self.write("lib/pack/__init__.py", "")
+        self.write("lib/pack/train.py", CUSTOMIZED + TRAINER)
+        self.write("site/helper.py", "")
+        self.write("site/sitecustomize.py", "import builtins\nbuiltins.site_ran = True\n")
+        self.write("site/usercustomize.py", "import builtins\nbuiltins.user_ran = True\n")
+        script = self.write("start.sh", f"#!/bin/sh\ncd {self.folder}/site || exit 1\n"
+                                        f"{self.make_environment()} -m pack.train --epochs 3\necho over\n")
+        os.chmod(script, 0o755)
+        out = self.assert_seen([script], PYTHONPATH=f"{self.folder}/site:{self.folder}/lib")
+        self.assertNotIn("Error in sitecustomize", out)
 
     def test_launcher_of_ranks(self):
-        if torches.version_of(self.python).startswith("1."):
-            self.skipTest("this PyTorch's launcher does not run on this Python")
-        self.assert_two_ranks(f"{self.python} -m torch.distributed.run --nproc-per-node 2 --master-port {free_port()} "
-                              f"'{torches.SCRIPTS}/ddp.py'")
-
-    def test_torchrun(self):
         torchrun = pathlib.Path(self.python).with_name("torchrun")
         if torches.version_of(self.python).startswith("1.") or not torchrun.exists():
             self.skipTest("no torchrun that runs on this Python")
-        self.assert_seen([str(torchrun), "--nproc-per-node", "1", "--master-port", str(free_port()),
-                          self.write("train.py", TRAINER)])
-
-    def test_own_customizations_run(self):
-        self.write("site/sitecustomize.py", "import builtins\nbuiltins.site_ran = True\n")
-        self.write("site/usercustomize.py", "import builtins\nbuiltins.user_ran = True\n")
-        out = self.assert_seen([self.python, self.write("train.py", """
-import builtins, os, sys, sitecustomize, site
-assert site_ran and sitecustomize.__file__ == os.path.join(os.environ["PYTHONPATH"].split(os.pathsep)[1],
-                                                           "sitecustomize.py"), sitecustomize.__file__
-assert not site.ENABLE_USER_SITE or user_ran
-assert not [path for path in sys.path if "gradb" + os.sep in path and "_boot" in path], sys.path
-""" + TRAINER)], PYTHONPATH=str(self.folder / "site"))
-        self.assertNotIn("Error in sitecustomize", out)
+        self.assert_two_ranks(f"{torchrun} --nproc-per-node 2 --master-port {free_port()} '{torches.SCRIPTS}/ddp.py'")
 
     def test_fault_of_an_own_customization_is_its_own(self):
         self.write("site/sitecustomize.py", "import no_such_module\n")
@@ -176,33 +175,37 @@ assert not [path for path in sys.path if "gradb" + os.sep in path and "_boot" in
 
     def test_isolated_interpreter(self):
         self.write("train.py", TRAINER)
-        for options in (["-I"], ["-W", "ignore", "-Eu"]):
+        self.write("short.py", "print('trained')")
+        for options in (["-I", "train.py"], ["-W", "ignore", "-Eu", "short.py"]):
             with self.subTest(options=options):
-                why = self.assert_not_seen([self.python, *options, "train.py"])
+                why = self.assert_not_seen([self.python, *options])
                 self.assertIn("exited with status 0 before it connected; it said last: trained", why)
                 self.assertIn("python -m gradb", why)
 
     def test_program_that_does_not_train(self):
         why = self.assert_not_seen([self.python, "-c", "import torch; print(torch.ones(2).sum().item())"])
         self.assertIn("makes an optimizer", why)
-        failing = self.assert_not_seen([self.python, "-c", "import torch; raise SystemExit(7)"])
+        failing = self.assert_not_seen([self.python, "-c", "raise SystemExit(7)"])
         self.assertIn("exited with status 7 before it connected", failing)
         self.assertNotIn("makes an optimizer", failing)
 
     def test_disabled_inside(self):
-        why = self.assert_not_seen(["sh", "-c", f"GRADB_DISABLE=1 {self.python} {self.write('train.py', TRAINER)}"])
-        self.assertIn("trained", why)
+        program = shlex.join([*torches.warm(self.python), self.write("train.py", TRAINER)])
+        self.assertIn("trained", self.assert_not_seen(["sh", "-c", f"GRADB_DISABLE=1 {program}"]))
 
     def test_workers_are_left_alone(self):
-        for method in ("fork", "spawn"):
+        script = self.write("workers.py", WORKERS)
+        for method, count in (("fork", "2"), ("spawn", "1")):
             with self.subTest(method=method):
-                self.assert_seen([self.python, self.write("workers.py", WORKERS), method], steps=4)
+                self.assert_seen([*torches.warm(self.python), script, method, count], steps=4)
 
     def test_helpers_are_left_alone(self):
-        self.assert_seen([self.python, self.write("helpers.py", HELPERS), self.write("train.py", TRAINER)])
+        self.assert_seen([*torches.warm(self.python), self.write("helpers.py", HELPERS),
+                          self.write("train.py", TRAINER)])
 
     def test_spawned_trainers_are_ranks(self):
-        self.assert_two_ranks(f"{self.python} {self.write('spawned.py', SPAWNED)} {free_port()}")
+        program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
+        self.assert_two_ranks(program)
 
 
 if __name__ == "__main__":

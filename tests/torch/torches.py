@@ -30,6 +30,7 @@ SCRIPTS = harness.SOURCE / "tests" / "torch" / "scripts"
 PACKAGE = harness.SOURCE / "python"
 VENV = pathlib.Path("torch-venv") / "bin" / "python"
 HERE = pathlib.Path(__file__).resolve().parent
+CACHE = harness.BUILD.resolve() / "tests" / "pycache"  # so that gradb's package is not compiled for each case
 
 # What a user writes, small.
 TRAINER = """
@@ -99,8 +100,8 @@ def library():
 
 def environment(**more):
     """For gradb or a script: one thread, no debugger's address, and libgradb where gradb cannot know it."""
-    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONPYCACHEPREFIX=str(harness.BUILD.resolve() / "tests" / "pycache"))
-    for name in ("PYTHONDONTWRITEBYTECODE", "GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
+    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+    for name in ("GRADB_ADDRESS", "GRADB_DISABLE", "GRADB_LIBRARY", "PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
         env.pop(name, None)
     if is_sanitized() and library():
         env["GRADB_LIBRARY"] = library()
@@ -121,7 +122,7 @@ class _Warm:
             listener.bind(path)
             listener.listen()
             self.process = subprocess.Popen(
-                [python, shutil.copy(HERE / "warm.py", packages), str(listener.fileno())], stdin=subprocess.PIPE,
+                [python, shutil.copy(HERE / "warm.py", packages), str(listener.fileno()), str(CACHE)], stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()],
                 env=environment(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
         self.command = [DEBIAN, "-I", "-S", str(HERE / "stand_in.py"), path]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs Python programs with torch imported once for all of them: most cases are shorter than that import.
 
-torches.warm() starts `PYTHON warm.py SOCKET_NUMBER` with a listening socket and gives the command that stands in for
+torches.warm() starts `PYTHON warm.py SOCKET CACHE` with a listening socket and gives the command that stands in for
 the interpreter (stand_in.py). The server forks a child for each program, which is what `PYTHON SCRIPT` would be:
 arguments, folder, environment, process group and the first three files are the stand-in's, the environment's
 sitecustomize has run, the script is __main__. Only its torch was imported before all that. The server ends with
@@ -20,6 +20,7 @@ import types
 
 MAX_REQUEST = 1 << 20
 RIGHTS_BYTES = 256
+CACHE = sys.argv[2]
 
 
 class Request:
@@ -65,6 +66,7 @@ class Request:
             with open(name, "rb") as file:
                 source = file.read()
         sys.path[1:1] = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+        sys.dont_write_bytecode, sys.pycache_prefix = False, CACHE
         sys.modules.pop("sitecustomize", None)
         try:
             __import__("sitecustomize")
