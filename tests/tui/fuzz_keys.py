@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import random
+import re
 import select
 import signal
 import tempfile
@@ -162,6 +163,11 @@ class Fuzz(unittest.TestCase):
         env = {"INPUTRC": inputrc, "LC_ALL": "C" if kind[1] == "ASCII" else "C.UTF-8"}
         return Terminal(term=kind[0], rc=f"set recommend off\nset confirm off\nset mouse {mouse}\n", env=env, **more)
 
+    def last_words(self, terminal):
+        said = terminal.raw.decode(errors="replace")
+        report = re.search(r"==ERROR: |runtime error", said)
+        return said[report.start():][:8000] if report else said[-4000:]
+
     def check_one(self, end, end_it, statuses):
         self.number += 1
         self.random = random.Random(f"{SEED} {self.id()} {self.number}")
@@ -173,7 +179,7 @@ class Fuzz(unittest.TestCase):
             if t.process.poll() is None:
                 end_it(t)
             status = self.finish(t, before)
-            said = t.raw[-4000:].decode(errors="replace")
+            said = self.last_words(t)
             self.assertNotIn("Sanitizer", said, self.says())
             self.assertNotIn("runtime error", said, self.says())
             self.assertIn(status, statuses, f"{self.says()}: {said}")
