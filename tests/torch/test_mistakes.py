@@ -14,6 +14,41 @@ HERE = harness.SOURCE / "tests" / "torch" / "mistakes"
 WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
 
 
+RETRIES = """
+import torch
+net = torch.nn.Linear(3, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 6):
+    optimizer.zero_grad()
+    x = torch.ones(5, 3)
+    net(x).sum().backward()
+    optimizer.step()
+    for other in (x, x.T):
+        try:
+            x @ other
+        except RuntimeError:
+            print("the other way round")
+raise KeyError("nobody")
+"""
+
+
+@torches.both
+class Raised(torches.Folder):
+    """Exceptions stop the run where they are raised."""
+
+    def test_caught_and_not(self):
+        done = self.gradb([self.python, self.write("retries.py", RETRIES)], "step 2", "catch exception", "continue",
+                          "continue", "catch exception uncaught", "continue", "print net/bias", "catch exception off",
+                          "continue")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        out = " ".join(done.stdout.split())
+        for step in (3, 4):
+            self.assertIn(f"The program asked to stop, step {step}, matmul (matmul) matmul raised RuntimeError: ", out)
+        self.assertEqual(out.count("matmul raised"), 2, out)
+        self.assertIn("the program ends by KeyError: 'nobody' (retries.py:15 in <module>)", out)
+        self.assertRegex(out, r"net/bias:0.*Exceptions stop the training no more\..*KeyError: 'nobody'")
+
+
 @torches.both
 class Mistake(torches.Case):
     written = {}
