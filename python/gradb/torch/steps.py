@@ -291,6 +291,8 @@ class Steps:
             return
         self.agent.wake()
         self.agent.optimizers.stepped(optimizer)
+        if optimizer is self.main():
+            self.agent.clearing.stepped(optimizer)
         self._is_over(optimizer)
 
     def _is_over(self, optimizer):
@@ -298,8 +300,6 @@ class Steps:
         self.agent.timing.turn(timing.GAP)
         self.forward = False
         is_main = optimizer is self.main()
-        if is_main and self.agent.scaler.stepping is None:
-            self.agent.clearing.stepped(optimizer)
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
         if not is_main or self._by_hand:
             self.enter(_lib.NO_PHASE)
