@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/hits.h"
 #include "repl/inspect.h"
@@ -119,6 +120,26 @@ static void print_none(struct command_call *call, int only)
     }
 }
 
+/* Of a job: whose hits these are, and which other ranks have some. */
+static void add_ranks(struct command_call *call, cJSON *record)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    cJSON *others = ranks != NULL ? cJSON_AddArrayToObject(record, "other_ranks") : NULL;
+    for (int rank = 0; ranks != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *other = gd_ranks_member(ranks, rank);
+        size_t count = other != NULL ? other->hits_dropped + other->hit_count : 0;
+        if (other == call->session || count == 0) {
+            continue;
+        }
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "rank", rank);
+        inspect_add_count(item, "hits", count);
+        cJSON_AddItemToArray(others, item);
+        out_printf(call->out, "Rank %d has %s (rank %d; rank all info hits)\n", rank,
+                   inspect_plural(call, count, "hit"), rank);
+    }
+}
+
 int cmd_info_hits(struct command_call *call, struct gd_err *err)
 {
     const struct gd_session *session = call->session;
@@ -138,6 +159,10 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
     size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
     inspect_add_count(record, "dropped", session->hits_dropped);
     inspect_add_count(record, "earlier", first);
+    if (gd_ranks_of(session) != NULL) {
+        cJSON_AddNumberToObject(record, "rank", session->peer.rank);
+        out_printf(call->out, "Rank %d of %d:\n", session->peer.rank, session->peer.world_size);
+    }
     if (count == 0) {
         print_none(call, only);
     }
@@ -159,6 +184,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
             }
         }
     }
+    add_ranks(call, record);
     free(order);
     return GD_OK;
 }

@@ -250,12 +250,10 @@ static void rank_row(struct command_call *call, struct out_table *table,
 static int info_ranks(struct command_call *call, struct gd_err *err)
 {
     static const struct out_column columns[] = {
-        {"selected", " ", false},          {"session", "Num", true},
-        {"rank", "Rank", false},           {"pid", "Pid", true},
-        {"host", "Host", false},           {"device", "Device", false},
-        {"state", "State", false},         {"step", "Step", true},
-        {"node", "Node", false},           {"hits", "Hits", true},
-        {"program", "Program", false},
+        {"selected", " ", false},  {"session", "Num", true},      {"rank", "Rank", false},
+        {"pid", "Pid", true},      {"host", "Host", false},       {"device", "Device", false},
+        {"state", "State", false}, {"step", "Step", true},        {"node", "Node", false},
+        {"hits", "Hits", true},    {"program", "Program", false},
     };
     struct gd_debugger *debugger = call->debugger;
     struct gd_session **rows = rows_of(call);
@@ -276,7 +274,8 @@ static int info_ranks(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "No training process has connected.\n");
         return GD_OK;
     }
-    struct out_table *table = out_table_begin(call->out, "ranks", columns, sizeof(columns) / sizeof(columns[0]));
+    struct out_table *table =
+        out_table_begin(call->out, "ranks", columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < debugger->session_count; i++) {
         rank_row(call, table, rows[i]);
     }

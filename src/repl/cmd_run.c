@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint. How a training process comes to us is in cmd_start.c. */
+/* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint.
+ * How a training process comes to us is in cmd_start.c. */
 #include "engine/ranks.h"
 #include "engine/watchpoint.h"
 #include "repl/commands.h"
@@ -48,18 +49,17 @@ static int resume(struct command_call *call, const struct gd_run *run, struct gd
     }
     int number = call->session->number;
     uint64_t before = call->session->stop.sequence;
-    const struct gd_ranks *ranks = gd_ranks_move_together(call->session, run->kind)
-                                       ? gd_ranks_of(call->session)
-                                       : NULL;
+    const struct gd_ranks *ranks =
+        gd_ranks_move_together(call->session, run->kind) ? gd_ranks_of(call->session) : NULL;
     uint64_t settled = ranks != NULL ? gd_ranks_settled(ranks) : 0;
     int rc = gd_ranks_resume(call->session, run, err);
 
     if (rc == GD_OK) {
-        rc = ranks != NULL ? repl_wait_ranks(call, settled, err)
-                           : repl_wait_stop(call, before, err);
+        rc =
+            ranks != NULL ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
     }
-    call->session = ranks != NULL ? call->debugger->current
-                                  : gd_debugger_session(call->debugger, number);
+    call->session =
+        ranks != NULL ? call->debugger->current : gd_debugger_session(call->debugger, number);
     if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
         repl_state_record(call);
     }
@@ -175,9 +175,39 @@ static int run_interrupt(struct command_call *call, struct gd_err *err)
 
 /* ---- the end ---- */
 
+/* Does the same to the other ranks of the job, where commands move them together. What one of them
+ * cannot is a warning. Returns how many did it. */
+static int for_other_ranks(struct command_call *call, struct gd_session *session,
+                           int (*fn)(struct gd_target *target, struct gd_err *err))
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    int done = 0;
+
+    if (!gd_ranks_move_together(session, GD_RUN_CONTINUE)) {
+        return 0;
+    }
+    for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *other = gd_ranks_member(ranks, rank);
+        struct gd_err why;
+        if (other == NULL || other == session || !gd_session_is_live(other)) {
+            continue;
+        }
+        if (fn(other->target, &why) == GD_OK) {
+            done++;
+        } else {
+            repl_printf(call->repl, true, "warning: [rank %d] %s\n", rank, why.text);
+        }
+    }
+    return done;
+}
+
+/* With all ranks of its job, where commands move them together. */
 static bool session_over(void *ctx)
 {
-    return !gd_session_is_live(ctx);
+    const struct gd_session *session = ctx;
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    bool alone = session->debugger->settings.rank_locking == GD_LOCKING_ON;
+    return !gd_session_is_live(session) && (ranks == NULL || alone || gd_ranks_live(ranks) == 0);
 }
 
 static int run_kill(struct command_call *call, struct gd_err *err)
@@ -197,6 +227,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     int rc = GD_OK;
     if (live && (session->target->capabilities & GD_CAN_KILL) != 0 &&
         gd_target_kill(session->target, &why) == GD_OK) {
+        for_other_ranks(call, session, gd_target_kill);
         repl_wait(call->repl, session_over, session, 2.0);
         launch_wait(call->repl, 2.0); /* it may have something to tidy up */
     } else if (live && !launch_is_running(call->repl)) {
@@ -223,12 +254,17 @@ static int run_detach(struct command_call *call, struct gd_err *err)
     int number = session->number;
 
     call->repl->muted = true; /* "the training ended" would be untrue */
+    int others = for_other_ranks(call, session, gd_target_detach);
     int rc = gd_target_detach(session->target, err);
     if (rc == GD_OK) {
         repl_wait(call->repl, session_over, session, 2.0);
         launch_detach(call->repl);
-        out_printf(call->out, "Detached: training process %d runs on%s.\n", number,
-                   needs_us ? " while gradb does" : "");
+        if (others > 0) {
+            out_printf(call->out, "Detached: %d ranks run on.\n", others + 1);
+        } else {
+            out_printf(call->out, "Detached: training process %d runs on%s.\n", number,
+                       needs_us ? " while gradb does" : "");
+        }
         if (needs_us) {
             call->repl->left_behind = true;
             out_printf(call->out, "A MindSpore process ends itself about 15 s after its debugger "
@@ -243,6 +279,7 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
 {
     int rc = gd_target_checkpoint(call->session->target, err);
     if (rc == GD_OK) {
+        for_other_ranks(call, call->session, gd_target_checkpoint);
         out_printf(call->out, "The trainer was asked to save a checkpoint.\n");
     }
     return rc;

@@ -49,6 +49,9 @@ cJSON *repl_stop_json(struct gd_session *session)
     cJSON_AddStringToObject(object, "reason", gd_stop_reason_name(stop->reason));
     cJSON_AddNumberToObject(object, "step", (double)stop->step);
     cJSON_AddBoolToObject(object, "at_step_end", stop->at_step_end);
+    if (gd_ranks_of(session) != NULL) {
+        cJSON_AddBoolToObject(object, "together", stop->together);
+    }
     if (stop->node_name[0] != '\0') {
         cJSON_AddStringToObject(object, "node", stop->node_name);
     }

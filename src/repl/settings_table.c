@@ -86,7 +86,8 @@ const struct setting settings_table[] = {
     {"rank-locking", "scheduler-locking", SETTING_CHOICE, AT(rank_locking), 0, 0, "off step on", "",
      "Which ranks of a job go on: all (off), all but for next (step), the selected one alone (on)"},
     {"rank-patience", NULL, SETTING_SECONDS, AT(rank_patience), 0, 86400, NULL, "seconds",
-     "Time that the other ranks of a job have to stand, when one has stopped by itself, before it is "
+     "Time that the other ranks of a job have to stand, when one has stopped by itself, before it "
+     "is "
      "told which run on"},
     {"recommend", NULL, SETTING_CHOICE, AT(recommend), 0, 0, "off ask on", "",
      "The recommended watchpoints at the first stop, at a terminal: nothing, a question whether to "

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ALONE_SECONDS 3.0
-#define HINT_SECONDS 1.0 /* after an interrupt: then it is said that it takes time */
+#define HINT_SECONDS  1.0 /* after an interrupt: then it is said that it takes time */
 
 bool repl_interrupt(struct repl *repl)
 {

@@ -140,12 +140,14 @@ class Two(Ranks):
         gradb.expect(r"^\[rank 1\] Watchpoint 1, step 4, mul ")
         gradb.expect("^Rank 0 runs: it may wait in a collective")
         gradb.expect("^Rank 1 stands in step 4")
-        gradb.run("info hits", "#1 .*mul:0")  # of the rank that had it, which is selected
+        gradb.run("info hits", "^Rank 1 of 2:")  # of the rank that had it, which is selected
+        gradb.expect("#1 .*mul:0")
         gradb.run("rank check", "error: .*rank 0 does not stand")
         gradb.send("delete")
         gradb.run("step", r"^\[rank 1\] Stopped at the end of step 4\.$")
         gradb.expect("^All 2 ranks stand at the end of step 4")
         gradb.run("rank 0", "rank 0 of 2, stopped")
+        gradb.run("info hits", "^Rank 1 has 1 hit ")
         gradb.run("watch odd > 0", "^Watchpoint 2")
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Watchpoint 2, at the end of step 6")
