@@ -305,6 +305,21 @@ static bool pairs_all(const struct gd_graph *graph, gd_node_id node,
             out.shape.dim[0] == out.shape.dim[1] && out.shape.dim[0] > 1);
 }
 
+/* Whether a gradient went through the operator: what only makes positions or masks has none. */
+static bool has_gradient(const struct gd_graph *graph, gd_node_id node)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(graph, &count);
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(graph, order[i], &info) && forward_of(graph, &info) == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
 {
     const struct gd_graph *graph = walk->session->graph;
@@ -316,7 +331,7 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
 
     for (uint32_t i = 0; i < count && i < MAX_BROADCAST; i++) {
         if (!gd_graph_node(graph, order[i], &info) || !in_phase(&info, "forward") ||
-            !pairs_all(graph, order[i], &info, in)) {
+            !pairs_all(graph, order[i], &info, in) || !has_gradient(graph, order[i])) {
             continue;
         }
         finding(ret, "broadcast");

@@ -251,6 +251,10 @@ static void each_against_each(void **state)
                                 .input = {a, t}});
     bench_stop(b, 1, NONE);
     bench_value(b, sub, bench_finite(-1, 1), 1);
+    bench_ask(b, sub, GD_BAD_LARGE); /* of a mask, perhaps: no gradient went through it */
+    assert_string_equal(b->why.rule, "");
+    backward(b, "backward/sub", "sub", 0);
+    bench_stop(b, 1, NONE);
     bench_ask(b, sub, GD_BAD_LARGE);
     bench_expect(b, sub, "broadcast", "it was given (7,) and (7, 1), and broadcasting makes 7 x 7");
 }
