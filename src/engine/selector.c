@@ -2,6 +2,7 @@
 #include "engine/selector.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -540,10 +541,8 @@ static bool part_of_name(const struct term *term, struct gd_graph *graph, char *
     }
     if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
         literal_of(text, ret, size);
-    } else if (strlen(text) < size) {
-        strcpy(ret, text);
     } else {
-        ret[0] = '\0';
+        snprintf(ret, size, "%s", strlen(text) < size ? text : "");
     }
     return true;
 }

@@ -35,6 +35,7 @@ class Agent:
         self.dead = False
         self.looking = False
         self.in_backward = False
+        self.shards = False     # there may be operators that shard models
         self.detail = None      # aten.Detail while the inside of operators is asked for
         self.overflow = None    # overflow.Checker while outputs that are not finite are looked for
         self.live = values.Live()
@@ -162,6 +163,7 @@ class Agent:
     def look(self, on):
         """Operators are told of from now on, or not."""
         self.regions.watch()
+        self.shards = "torch.distributed.fsdp" in sys.modules
         before, self._wanted = self._wanted, on
         if on or before:
             self._apply()

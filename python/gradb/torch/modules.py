@@ -123,6 +123,17 @@ class Modules:
             if isinstance(holder, torch.nn.Module) and self._find(holder) is None:
                 self.add_root(holder, variable_of(holder) or type(holder).__name__)
 
+    def gathered(self, parameter):
+        """The name of a parameter that a sharded module has while it runs, put together from all ranks; None when
+        it is no such one."""
+        path = self.path()
+        for known in self._known.values():
+            module = known.ref() if path and known.path == path else None
+            for key, held in module._parameters.items() if module is not None else ():
+                if held is parameter:
+                    return "%s/%s.gathered" % (path, key)
+        return None
+
     def _find(self, module):
         known = self._known.get(id(module))
         return known if known is not None and known.ref() is module else None

@@ -4,6 +4,9 @@
 It lies below all modes of the program (a `with torch.device(...)`, a default device), so that each of those can
 be left in any order, and a step may end inside one.
 """
+import os
+import sys
+
 import torch
 from torch import overrides
 from torch.overrides import TorchFunctionMode
@@ -89,6 +92,16 @@ def tensors_in(value, found, depth=0):
             tensors_in(getattr(value, name, None), found, depth + 1)
 
 
+_SHARDING = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
+
+
+def _is_sharding(frame):
+    """Whether what shards a model calls, and not the program: to fetch parameters and to put gradients together."""
+    before = frame.f_back  # of a call through torch.ops
+    return frame.f_code.co_filename.startswith(_SHARDING) or (
+        before is not None and before.f_code.co_filename.startswith(_SHARDING))
+
+
 class OperatorMode(TorchFunctionMode):
     """Tells the agent of each operator."""
 
@@ -105,7 +118,7 @@ class OperatorMode(TorchFunctionMode):
             operator = self._operators[func] = _operator_of(func)
         except TypeError:  # not hashable
             operator = None
-        if operator is None or _is_tracing() is not None:
+        if operator is None or _is_tracing() is not None or (agent.shards and _is_sharding(sys._getframe(1))):
             return func(*args, **kwargs) if kwargs else func(*args)
         telling = agent.telling
         if operator.view:

@@ -257,7 +257,7 @@ class Telling:
         if isinstance(tensor, torch.nn.Parameter):
             self.agent.modules.adopt()
             return self.graph.holder(tensor) or self.add_parameter(tensor, self._unused(
-                modules.variable_of(tensor) or "parameter"))
+                self.agent.modules.gathered(tensor) or modules.variable_of(tensor) or "parameter"))
         if tensor.grad_fn is not None:
             return self._unseen(tensor)
         if known is not None and known.step != self.agent.steps.step:
