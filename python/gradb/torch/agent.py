@@ -231,6 +231,10 @@ class Agent:
                 undo.append(again)
         return undo
 
+    def backward_depth(self):
+        """How many backward passes run inside each other."""
+        return self._backward.depth
+
     def show_detail(self, on):
         """The inside of operators is asked for, or no more; from the next step on they are looked at."""
         self.detail = aten.Detail(self) if on else None

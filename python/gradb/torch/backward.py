@@ -154,7 +154,7 @@ class Backward:
         self._agent = agent
         self._original = None
         self._engine = None
-        self._depth = 0
+        self.depth = 0
 
     def install(self):
         """Wraps the engine."""
@@ -185,13 +185,13 @@ class Backward:
                 undo = agent.modes_for_backward()
             except Exception as error:
                 agent.fault(error)
-        self._depth += 1
+        self.depth += 1
         agent.in_backward = True
 
         def finish():
-            self._depth -= 1
-            agent.in_backward = self._depth > 0
-            if agent.overflow is not None and not self._depth:
+            self.depth -= 1
+            agent.in_backward = self.depth > 0
+            if agent.overflow is not None and not self.depth:
                 agent.overflow.pass_ended()
             for handle in handles:
                 handle.remove()

@@ -48,6 +48,7 @@ class Overflows:
         self.folder = ""
         self._number = 0
         self._hint = None
+        self._intended = {}  # number of a node -> its Entry
 
     # ---- arming ----
 
@@ -57,7 +58,7 @@ class Overflows:
         if not self.is_armed():
             agent.overflow = None
         elif agent.overflow is None:
-            agent.overflow = overflow.Checker(agent, self.found, self.carried)
+            agent.overflow = overflow.Checker(agent, self.found, self.carried, self.is_known)
 
     def is_armed(self):
         """Whether anything is wanted."""
@@ -81,13 +82,12 @@ class Overflows:
         """An overflow.Origin: listed; written, kept and stopped at where that is wanted."""
         agent = self.agent
         intended = _INTENDED in origin.flags
-        if intended and self._again(origin):
-            return
         with agent.unseen(), values.aside():
             entry = self._entry(origin)
             if not intended:
                 self._keep(entry, origin)
         if intended:
+            self._intended[origin.node.id] = entry
             return
         text = _sentence(entry.told)
         agent.telling.flush()
@@ -97,13 +97,12 @@ class Overflows:
             self._stop(origin.node, text)
         self.arm()
 
-    def _again(self, origin):
-        """Counts one that is listed already: a mask comes again in each step."""
-        for entry in self.entries:
-            if entry.told["node"] == origin.node.name and _INTENDED in entry.told["flags"]:
-                entry.told["times"] += 1
-                return True
-        return False
+    def is_known(self, node):
+        """Whether it is listed as intended, and counted once more: a mask comes again in each step."""
+        entry = self._intended.get(node.id)
+        if entry is not None:
+            entry.told["times"] += 1
+        return entry is not None
 
     def _entry(self, origin):
         self._number += 1
@@ -249,6 +248,8 @@ def _encoded(agent, told, origin):
              "autocast": given.autocast if given is not None else None, "scale": origin.scale,
              "device": _device(origin.outputs), "torch": str(torch.__version__), "time": time.time(),
              "program": " ".join(sys.argv), "why": origin.why}
+    if origin.grad_fn:
+        about["grad_fn"] = origin.grad_fn
     if given is not None and about["function"] is None:
         about["why"] = "%s is no function that PyTorch has by that name" % given.name
     about["api"] = calls.api_name(about["function"] or "torch." + origin.node.operator,

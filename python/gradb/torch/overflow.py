@@ -23,7 +23,10 @@ _MAX_HELD = 512 << 20         # bytes of inputs that are kept until their backwa
 _WRITES_STATISTICS = {"batch_norm": ("running_mean", "running_var"), "instance_norm": ("running_mean", "running_var")}
 _TOO_BIG = "it was overwritten by the operator, and is too big to be copied before (%d MiB)"
 _WRITTEN = "it was overwritten by the operator itself: its value before is not known"
-_SINGLE = frozenset((torch.float16, torch.bfloat16))
+_SUM_TYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float32,
+              torch.float64: torch.float64, torch.complex64: torch.complex64, torch.complex128: torch.complex128,
+              **{dtype: torch.float32 for dtype in values._AS_FLOAT32}}
+_GUARD_ENTERS = hasattr(torch._C._DisableTorchDispatch, "__enter__")
 
 
 class Given:
@@ -66,7 +69,8 @@ class Given:
 class Origin:
     """What was found. inputs, outputs: (name, tensor or text) pairs; given: the Given, or None; gradients: of a
     backward node (given to it, made by it); why: why the call is not known; flags: words."""
-    __slots__ = ("node", "phase", "frames", "given", "inputs", "outputs", "gradients", "why", "flags", "scale", "bad")
+    __slots__ = ("node", "phase", "frames", "given", "inputs", "outputs", "gradients", "why", "flags", "scale", "bad",
+                 "grad_fn")
 
     def __init__(self, node, phase, frames, given, inputs, outputs):
         self.node = node
@@ -79,15 +83,17 @@ class Origin:
         self.why = ""
         self.flags = []
         self.scale = 1.0
-        self.bad = []  # outputs that are not finite: figures
+        self.bad = []      # outputs that are not finite: figures
+        self.grad_fn = ""  # of a backward node, its type
 
 
 class Checker:
     """Looks at operators while somebody wants it. found(origin) is called with each Origin."""
 
-    def __init__(self, agent, found, carried):
+    def __init__(self, agent, found, carried, is_known):
         self.agent = agent
         self._found = found
+        self._is_known = is_known  # whether a node is listed as intended; counts it
         self._carried = carried   # called with (node, name of what it was given) of NaN that nobody made
         self._given = None
         self._step = -1
@@ -95,6 +101,7 @@ class Checker:
         self._held = []           # Givens that wait for their backward pass
         self._held_bytes = 0
         self._tainted = False     # an origin was found in this step
+        self._nested = False      # the last one was found in a backward pass inside another
         self._outer = {}          # backward.Step -> (Given, Step that the operator's own gradient came to)
         self._inner = {}          # Step -> how many of its inner ones have not run
         self._received = {}       # Step -> gradients it was given, while inner ones are to come
@@ -160,27 +167,33 @@ class Checker:
         given, self._given = self._given, None
         if given is None:
             return
-        with self.agent.unseen(), values.aside():
-            writes = bool(given.before)
-            bad = [(slot, tensor) for slot, tensor in enumerate(outputs)
-                   if (writes or not _is_view(tensor)) and _may_be_bad(tensor)]
-            bad = [(slot, tensor, found) for slot, tensor, found in _figured(bad) if not calls.is_finite(found)]
-            given.bad = bool(bad)
-            origin = self._forward_origin(node, given, outputs, bad) if bad else None
+        suspects = _suspects(outputs)
+        if suspects and not given.before:
+            suspects = [(slot, tensor) for slot, tensor in suspects if not _shows_an_input(tensor, given.tensors)]
+        origin = self._forward_origin(node, given, outputs, suspects) if suspects else None
         self._hold(given, outputs)
         if origin is not None:
             self._report(origin)
 
-    def _forward_origin(self, node, given, outputs, bad):
-        """The Origin, or None when its inputs explain it."""
-        inputs = [("input.%d" % i, given.value(tensor, version)) for i, (tensor, version) in enumerate(given.tensors)]
-        origin = Origin(node, _phase_name(node), stack.frames(3), given, inputs, list(enumerate(outputs)))
-        origin.bad = bad
-        if calls.has_nonfinite_scalar(given.args) or calls.has_nonfinite_scalar(given.kwargs):
-            origin.flags.append("intended")
-        if not self._explains(origin, inputs, [tensor for tensor, _ in given.tensors]):
-            return origin
-        return None
+    def _forward_origin(self, node, given, outputs, suspects):
+        """The Origin, or None when its outputs are finite after all, or its inputs explain them."""
+        intended = calls.has_nonfinite_scalar(given.args) or calls.has_nonfinite_scalar(given.kwargs)
+        if intended and self._is_known(node):
+            given.bad = True
+            return None
+        with self.agent.unseen(), values.aside():
+            bad = _not_finite(suspects)
+            if not bad:
+                return None
+            given.bad = True
+            inputs = [("input.%d" % i, given.value(tensor, version))
+                      for i, (tensor, version) in enumerate(given.tensors)]
+            origin = Origin(node, _phase_name(node), stack.frames(3), given, inputs, list(enumerate(outputs)))
+            origin.bad = bad
+            if intended:
+                origin.flags.append("intended")
+            explained = self._explains(origin, inputs, [tensor for tensor, _ in given.tensors])
+            return None if explained else origin
 
     def _explains(self, origin, inputs, tensors):
         """Whether what an operator was given explains that its outputs are not finite."""
@@ -205,7 +218,11 @@ class Checker:
     def _report(self, origin):
         if "intended" not in origin.flags:
             self._tainted = True
+            self._nested = self._is_nested()
         self._found(origin)
+
+    def _is_nested(self):
+        return self.agent.backward_depth() > 1
 
     # ---- what backward needs of the forward pass ----
 
@@ -257,8 +274,7 @@ class Checker:
                 continue
             for following, _ in grad_fn.next_functions:
                 inner = steps.get(following)
-                if inner is not None and inner.variable is None and inner not in self._outer \
-                        and CALL not in following.metadata and following.metadata.get(backward.KEY) is None:
+                if inner is not None and inner not in self._outer and _is_inner(following, inner):
                     self._outer[inner] = outer
                     self._inner[outer[1]] = self._inner.get(outer[1], 0) + 1
 
@@ -277,11 +293,11 @@ class Checker:
         given, outer = self._outer.get(own, (None, None))
         if self._inner.get(own):
             self._received[own] = received
-        with self.agent.unseen(), values.aside():
-            bad = [(slot, tensor) for slot, tensor in enumerate(made)
-                   if isinstance(tensor, torch.Tensor) and _may_be_bad(tensor)]
-            bad = [(slot, tensor, found) for slot, tensor, found in _figured(bad) if not calls.is_finite(found)]
-            origin = self._backward_origin(own, (made, received, bad), given, outer) if bad else None
+        suspects, origin = _suspects(made), None
+        if suspects:
+            with self.agent.unseen(), values.aside():
+                bad = _not_finite(suspects)
+                origin = self._backward_origin(own, (made, received, bad), given, outer) if bad else None
         if origin is not None:
             self._report(origin)
         if outer is not None:
@@ -303,6 +319,10 @@ class Checker:
                         list(enumerate(made)))
         origin.bad = bad
         origin.scale = self.agent.live.scale
+        origin.grad_fn = own.type
+        if given is None and self._nested and not self._is_nested():
+            self._nested = False  # found inside already
+            return None
         if given is not None:  # what its forward operator was given counts, too
             known = [(tensor, given.value(tensor, version)) for tensor, version in given.tensors]
             known = [(tensor, value) for tensor, value in known if not isinstance(value, str)]
@@ -323,11 +343,12 @@ class Checker:
 
     def _gradient_ran(self, own, received):
         """A gradient was added to what lies in .grad: it may overflow there."""
+        gradient = own.variable.grad
+        suspects = _suspects((gradient,))
+        if not suspects or id(own.variable) in self._bad_leaves:
+            return
         with self.agent.unseen(), values.aside():
-            gradient = own.variable.grad
-            if not _may_be_bad(gradient) or id(own.variable) in self._bad_leaves:
-                return
-            bad = [entry for entry in _figured([(0, gradient)]) if not calls.is_finite(entry[2])]
+            bad = _not_finite(suspects)
             if not bad:
                 return
             self._bad_leaves.add(id(own.variable))
@@ -346,10 +367,11 @@ class Checker:
     @guarded
     def optimizer_ran(self, node, parameter):
         """An optimizer has written a parameter."""
+        suspects = _suspects((parameter,))
+        if not suspects or ("weight", id(parameter)) in self._bad_leaves:
+            return
         with self.agent.unseen(), values.aside():
-            if not _may_be_bad(parameter) or ("weight", id(parameter)) in self._bad_leaves:
-                return
-            bad = [entry for entry in _figured([(0, parameter)]) if not calls.is_finite(entry[2])]
+            bad = _not_finite(suspects)
             if not bad:
                 return
             self._bad_leaves.add(("weight", id(parameter)))
@@ -368,28 +390,51 @@ def _is_foreach(name):
     return name.startswith("_foreach_") and name.endswith("_")
 
 
+def _is_inner(grad_fn, own):
+    """Whether nobody has marked it as an operator of its own: it belongs to the one that leads to it."""
+    return own.variable is None and CALL not in grad_fn.metadata and grad_fn.metadata.get(backward.KEY) is None \
+        and not isinstance(grad_fn, torch.autograd.function.BackwardCFunction)
+
+
 # ---- looking at tensors ----
+
+def _suspects(tensors):
+    """(slot, tensor) of those that may not be finite."""
+    with torch._C.DisableTorchFunction(), _NoDispatch():
+        return [(slot, tensor) for slot, tensor in enumerate(tensors)
+                if isinstance(tensor, torch.Tensor) and _may_be_bad(tensor)]
+
+
+class _NoDispatch:
+    """No mode of the program hears of what is computed inside."""
+    __slots__ = ("_guard",)
+
+    def __enter__(self):
+        self._guard = torch._C._DisableTorchDispatch()
+        if _GUARD_ENTERS:  # not so in 1.13: it holds as long as it lives
+            self._guard.__enter__()
+
+    def __exit__(self, *_):
+        if _GUARD_ENTERS:
+            self._guard.__exit__(None, None, None)
+        self._guard = None
+
 
 def _may_be_bad(tensor):
     """Whether an element may be infinite or NaN. False is certain: a sum is finite only when all are. What cannot
     be read, or only while a CUDA graph is captured, is not looked at."""
-    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
-        return False
-    if tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    sum_type = _SUM_TYPES.get(tensor.dtype)
+    if sum_type is None or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
         return False
     try:
         if type(tensor) not in values._PLAIN:  # a sharded one would ask the other ranks
             tensor = values.readable(tensor)
         tensor = tensor.detach()
-        if tensor.dtype in _SINGLE:
-            total = tensor.sum(dtype=torch.float32)
-        else:
-            total = tensor.sum()
-        return not cmath.isfinite(total.item())
-    except values.NoValue:
+        if tensor.element_size() == 1:  # float8
+            tensor = tensor.to(torch.float32)
+        return not cmath.isfinite(tensor.sum(dtype=sum_type).item())
+    except (values.NoValue, RuntimeError, NotImplementedError, TypeError):
         return False
-    except (RuntimeError, NotImplementedError, TypeError):
-        return tensor.layout == torch.strided and "float8" in str(tensor.dtype)
 
 
 def _figured(found):
@@ -399,6 +444,11 @@ def _figured(found):
             yield slot, tensor, calls.figures(tensor)
         except (values.NoValue, RuntimeError):
             continue
+
+
+def _not_finite(suspects):
+    """(slot, tensor, figures) of those that are not finite."""
+    return [entry for entry in _figured(suspects) if not calls.is_finite(entry[2])]
 
 
 def _memory_of(tensor):
@@ -423,12 +473,10 @@ def _copied(tensor):
         return "it was overwritten by the operator, and could not be copied before: %s" % str(error).split("\n", 1)[0]
 
 
-def _is_view(tensor):
-    """Whether it shows another tensor's elements: there is nothing new in it."""
-    try:
-        return tensor._is_view()
-    except (RuntimeError, AttributeError):
-        return False
+def _shows_an_input(tensor, given):
+    """Whether it shows the elements of an input: there is nothing new in it."""
+    base = tensor._base
+    return base is not None and any(other is base or other._base is base for other, _ in given)
 
 
 def _phase_name(node):

@@ -34,6 +34,10 @@ _MAX_PLACES = 3  # elements that are told one by one
 _engine_lock = threading.Lock()
 
 
+class _OtherCall(calls.CallError):
+    """The forward call that is known is not that of the backward node."""
+
+
 def _figures(tensor):
     try:
         return None if tensor is None else calls.figures(tensor)
@@ -98,7 +102,11 @@ def _judge(call):
     why = _refusal(call)
     if why:
         return {"verdict": "unknown", "text": "it cannot be made again: " + why, "runs": [], "places": []}
-    runs = [_run(call, "as it was, on the CPU", None), _run(call, "float32", torch.float32),
+    try:
+        same = _run(call, "as it was, on the CPU", None)
+    except _OtherCall as error:
+        return {"verdict": "unknown", "text": "it cannot be made again: %s" % error, "runs": [], "places": []}
+    runs = [same, _run(call, "float32", torch.float32),
             _run(call, "float64", torch.float64)]
     verdict, text = _verdict(call, *runs)
     name = _operator(call)
@@ -127,6 +135,8 @@ def _run(call, name, dtype):
     try:
         with _autocast(call if dtype is None else None):
             outputs = _outputs(call, dtype)
+    except _OtherCall:
+        raise
     except calls.CallError as error:
         return Run(name, (), str(error))
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, MemoryError) as error:
@@ -195,6 +205,8 @@ def _gradients(call, outputs, leaves, dtype):
     root = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
     if root is None or not leaves:
         raise calls.CallError("nothing of it has a gradient")
+    if dtype is None and not _leads_to(root, call.about.get("grad_fn")):
+        raise _OtherCall("the forward call that %s belongs to is not known" % call.about["grad_fn"])
     tensors, gradients = [], []
     for output in outputs:
         if output.grad_fn is not root or output.output_nr >= len(call.given):
@@ -209,6 +221,19 @@ def _gradients(call, outputs, leaves, dtype):
     with _engine_lock:
         return _ImperativeEngine().run_backward(tuple(tensors), tuple(gradients), False, False, tuple(leaves), True,
                                                 False)
+
+
+def _leads_to(root, name):
+    """Whether a grad_fn of that type is behind the root, or none is asked for."""
+    waiting, seen = [root], set()
+    while waiting and name:
+        grad_fn = waiting.pop()
+        if grad_fn.name().rsplit("::", 1)[-1] == name:
+            return True
+        seen.add(grad_fn)
+        waiting.extend(following for following, _ in grad_fn.next_functions
+                       if following is not None and following not in seen)
+    return not name
 
 
 # ---- what it says ----
@@ -240,7 +265,7 @@ def _verdict(call, same, single, double):
 def _floats(types):
     for text in types:
         dtype = getattr(torch, text.rsplit(".", 1)[-1], None)
-        if dtype is not None and dtype.is_floating_point:
+        if dtype is not None and (dtype.is_floating_point or dtype.is_complex):
             yield text.rsplit(".", 1)[-1], dtype
 
 
