@@ -43,8 +43,9 @@ class Exceptions:
 
     def _died(self, error, traceback):
         agent = self._agent
-        if (self._hook is None or agent.dead or self.mode == "off" or not isinstance(error, Exception) or traceback is None
-                or threading.current_thread() is not threading.main_thread()):
+        if self._hook is None or agent.dead or self.mode == "off" or not isinstance(error, Exception):
+            return
+        if traceback is None or threading.current_thread() is not threading.main_thread():
             return
         self._stop(error, traceback)
 
