@@ -1,0 +1,1 @@
+catch divergence if loss > 1

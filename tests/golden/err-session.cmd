@@ -1,0 +1,1 @@
+session 7
