@@ -33,16 +33,23 @@ LEFT_OUT = [
     (re.compile(r"/\S*/torch/(\S+\.py):\d+"), r"torch/\1"),
     (re.compile(r" \|[█▁▂▃▄▅▆▇ ]*\|$"), ""),
     (re.compile(r"^(\d+ +(?:watch|trace|break|catch).*?\S+) +[\d.]+ [mun]?s +[\d.]+% +\S+ \S+$"), r"\1"),
-    (re.compile(r"^([* ] +\d+ +\d+(?: of \d+)?) +\d+ +pytorch"), r"\1 pytorch"),
+    (re.compile(r"^([* ] +\d+ +\d+(?: of \d+)?) +\d+ +\S+ +cpu "), r"\1 cpu "),
     (re.compile(r"^total  .*"), "total"),
     (re.compile(r"^Watching takes.*"), "Watching takes"),
 ]
+
+
+def source_line(match):
+    """A script's line in place of its number: what stands above it may change."""
+    lines = (torches.SCRIPTS / match.group(1)).read_text(encoding="utf-8").splitlines()
+    return f"{match.group(1)}: {lines[int(match.group(2)) - 1].strip()}"
 
 
 def plain(line):
     """A line of gradb's without what no two runs share, one space between the words."""
     for pattern, instead in LEFT_OUT:
         line = pattern.sub(instead, line)
+    line = re.sub(r"(?<![/\w])(\w+\.py):(\d+)", source_line, line)
     indent = len(line) - len(line.lstrip())
     return " " * indent + " ".join(line.split())
 
