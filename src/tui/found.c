@@ -214,22 +214,15 @@ static struct tui_found *found_new(const struct gd_graph *graph)
 }
 
 /* Leaves only those that fit the word, too. */
-static int narrow(struct tui_found *found, const char *word, bool first, bool name_only,
-                  struct gd_err *err)
+static int narrow(struct tui_found *found, const char *word, bool first, struct gd_err *err)
 {
     size_t words = words_of(found->node_limit);
     struct marking marking = {calloc(words, sizeof(uint64_t)), found->node_limit};
-    int rc;
 
     if (marking.bits == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a search");
     }
-    if (name_only) {
-        rc = gd_graph_search_name(found->graph, word, mark, &marking);
-        rc = rc == GD_OK ? GD_OK : gd_fail(err, rc, "out of memory for a search");
-    } else {
-        rc = mark_word(found->graph, word, &marking, err);
-    }
+    int rc = mark_word(found->graph, word, &marking, err);
     for (size_t w = 0; rc == GD_OK && w < words; w++) {
         found->bits[w] = first ? marking.bits[w] : found->bits[w] & marking.bits[w];
     }
@@ -314,10 +307,10 @@ bool tui_found_work(struct tui_found *found)
     return false;
 }
 
-/* ---- what a filter's words say ------------------------------------------------------------- */
+/* ---- what the words say -------------------------------------------------------------------- */
 
-int tui_found_filter(const struct gd_graph *graph, const char *words, struct tui_found **ret,
-                     struct gd_err *err)
+int tui_found_words(const struct gd_graph *graph, const char *words, const struct tui_found *within,
+                    struct tui_found **ret, struct gd_err *err)
 {
     struct tui_found *found = found_new(graph);
     char *copy = strdup(words);
@@ -336,28 +329,16 @@ int tui_found_filter(const struct gd_graph *graph, const char *words, struct tui
             rc = add_regex(found, word, err);
             continue;
         }
-        rc = narrow(found, word, first, false, err);
+        rc = narrow(found, word, first, err);
         first = false;
     }
     if (rc == GD_OK && first) { /* no word: all */
-        rc = narrow(found, "", true, true, err);
+        rc = narrow(found, "", true, err);
     }
-    free(copy);
-    return finish(found, rc, ret);
-}
-
-int tui_found_name(const struct gd_graph *graph, const char *part, const struct tui_found *within,
-                   struct tui_found **ret, struct gd_err *err)
-{
-    struct tui_found *found = found_new(graph);
-
-    if (found == NULL) {
-        return gd_fail(err, GD_ENOMEM, "out of memory for a search");
-    }
-    int rc = narrow(found, part, true, true, err);
     for (size_t w = 0; rc == GD_OK && within != NULL && w < words_of(found->node_limit); w++) {
         found->bits[w] &= w < words_of(within->node_limit) ? within->bits[w] : 0;
     }
+    free(copy);
     return finish(found, rc, ret);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Which nodes of a graph a search or a filter finds: a set of nodes with their number below every
  * scope, so that a tree of them, or the next of them, costs what is shown and not what the graph
- * holds. A filter is words, all of which must fit: "type:relu", "graph:main", "kind:weight", and
+ * holds. What is wanted is words, all of which must fit: "type:relu", "graph:main", "kind:weight",
+ * and
  * "/attn.*MatMul/" is a regular expression for names, anything else is a part of the name; case is
  * ignored.
  */
@@ -13,14 +14,12 @@
 
 struct tui_found;
 
-/* GD_EINVAL: a word names no kind or is no regular expression: what would be right is in err;
+/* within: only of those (of the same graph); NULL: of all.
+ * GD_EINVAL: a word names no kind or is no regular expression: what would be right is in err;
  * GD_ENOMEM. It is complete when tui_found_work says so. The graph is borrowed; after it has grown
  * a new set must be made. */
-int tui_found_filter(const struct gd_graph *graph, const char *words, struct tui_found **ret,
-                     struct gd_err *err);
-/* within: only of those (of the same graph); NULL: of all. */
-int tui_found_name(const struct gd_graph *graph, const char *part, const struct tui_found *within,
-                   struct tui_found **ret, struct gd_err *err);
+int tui_found_words(const struct gd_graph *graph, const char *words, const struct tui_found *within,
+                    struct tui_found **ret, struct gd_err *err);
 /* Regular expressions take long in a large graph: looks at the next part of it; true: call again.
  * Until then nothing else may be asked. */
 bool tui_found_work(struct tui_found *found);

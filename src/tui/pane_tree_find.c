@@ -7,7 +7,7 @@
 
 #define CTRL(c)      ((c)&0x1f)
 #define ESCAPE       0x1b
-#define WORK_SECONDS 0.03 /* of a filter, in one picture */
+#define WORK_SECONDS 0.03 /* of a filter or a search, in one picture */
 
 static struct tree_line *typed_line(struct tree_pane *pane)
 {
@@ -86,30 +86,35 @@ static void apply_filter(struct tui *tui)
     }
     if (line->text[strspn(line->text, " ")] == '\0') {
         show_filtered(tui, NULL);
-    } else if (tui_found_filter(graph_of(pane), line->text, &line->next, &err) != GD_OK) {
+    } else if (tui_found_words(graph_of(pane), line->text, NULL, &line->next, &err) != GD_OK) {
         snprintf(line->why, sizeof(line->why), "%.95s", err.text);
         line->next = NULL; /* what was shown stays, so that a word can be typed to its end */
     }
 }
 
-/* A part of the graph at a time: keys are answered in between. */
-static void work_on_filter(struct tui *tui)
+/* A part of the graph at a time: keys are answered in between. What is complete, or NULL. */
+static struct tui_found *work_on(struct tui *tui, struct tree_line *line)
 {
-    struct tree_line *line = &tui->tree.filter;
     struct tui_found *found = line->next;
-
-    if (found == NULL) {
-        return;
-    }
     double end = ev_time() + WORK_SECONDS;
-    while (tui_found_work(found)) {
+
+    while (found != NULL && tui_found_work(found)) {
         if (ev_time() >= end) {
             tui_changed(tui); /* the rest with the next pictures */
-            return;
+            return NULL;
         }
     }
     line->next = NULL;
-    show_filtered(tui, found);
+    return found;
+}
+
+static void work_on_filter(struct tui *tui)
+{
+    struct tui_found *found = work_on(tui, &tui->tree.filter);
+
+    if (found != NULL) {
+        show_filtered(tui, found);
+    }
 }
 
 static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, bool itself,
@@ -131,20 +136,34 @@ static void apply_search(struct tree_pane *pane)
     struct tree_line *line = &pane->search;
     struct gd_err err = {.code = GD_OK};
 
+    drop_next(line);
     line->stale = false;
     line->why[0] = '\0';
     tui_found_free(line->in);
     line->in = NULL;
-    if (graph_of(pane) == NULL || line->text[0] == '\0') {
+    if (graph_of(pane) == NULL || line->text[strspn(line->text, " ")] == '\0') {
         return;
     }
-    if (tui_found_name(graph_of(pane), line->text, pane->filter.in, &line->in, &err) != GD_OK) {
+    line->goes = line->typing;
+    if (tui_found_words(graph_of(pane), line->text, pane->filter.in, &line->next, &err) != GD_OK) {
         snprintf(line->why, sizeof(line->why), "%.95s", err.text);
+        line->next = NULL;
+    }
+}
+
+static void work_on_search(struct tui *tui)
+{
+    struct tree_pane *pane = &tui->tree;
+    struct tui_found *found = work_on(tui, &pane->search);
+
+    if (found == NULL) {
         return;
     }
-    if (line->typing && pane->any) {
+    pane->search.in = found;
+    if (pane->search.goes && pane->any) {
         search_from(pane, &pane->from, true, false);
     }
+    pane->search.goes = false;
 }
 
 void tree_find_apply(struct tui *tui)
@@ -156,6 +175,7 @@ void tree_find_apply(struct tui *tui)
     if (tui->tree.search.stale) {
         apply_search(&tui->tree);
     }
+    work_on_search(tui);
 }
 
 void tree_find_again(struct tree_pane *pane)
@@ -318,7 +338,7 @@ void tree_find_draw(struct tui *tui, int row, int col, int cols, bool focused)
     } else if (line->in != NULL) {
         uint32_t count = tui_found_count(line->in);
         snprintf(result, sizeof(result), "%u %s", count, count == 1 ? "node" : "nodes");
-    } else if (line == &pane->filter) {
+    } else if (line->text[0] == '\0') {
         snprintf(result, sizeof(result), "name /re/ type:T kind:K graph:G");
     }
     draw_fill(tui->draw, row, col, cols, DRAW_PLAIN);

@@ -62,6 +62,7 @@ struct tree_line { /* a search or a filter, and how far it is */
     bool stale;             /* text, or the graph, is not what was looked up */
     struct tui_found *in;   /* NULL: none */
     struct tui_found *next; /* takes its place when it is complete; NULL: none */
+    bool goes;              /* a search: the cursor goes to what is found then */
     char why[96];           /* it was not looked up; "" it was */
 };
 

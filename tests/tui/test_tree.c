@@ -206,7 +206,7 @@ static struct tui_found *filter_of(const struct gd_graph *graph, const char *wor
 {
     struct tui_found *found = NULL;
     struct gd_err err;
-    if (tui_found_filter(graph, words, &found, &err) != GD_OK) {
+    if (tui_found_words(graph, words, NULL, &found, &err) != GD_OK) {
         fail_msg("%s: %s", words, err.text);
     }
     return found;
@@ -237,7 +237,7 @@ static void filtering(void **state)
     assert_string_equal(rows(tree), "");
     assert_int_equal(tui_tree_filter(tree, NULL, NULL), GD_OK);
     assert_string_equal(rows(tree), "+a\n-c\n  +d\ntop\n");
-    assert_int_equal(tui_found_filter(graph, "kind:nothing", &other, &err), GD_EINVAL);
+    assert_int_equal(tui_found_words(graph, "kind:nothing", NULL, &other, &err), GD_EINVAL);
     tui_found_free(found);
     tui_found_free(none);
     tui_tree_destroy(tree);
@@ -253,7 +253,7 @@ static void searching(void **state)
     struct tui_found *found = NULL;
     gd_node_id at = GD_NO_NODE;
 
-    assert_int_equal(tui_found_name(graph, "", NULL, &found, NULL), GD_OK);
+    assert_int_equal(tui_found_words(graph, "", NULL, &found, NULL), GD_OK);
     for (int i = 0; i < 12; i++) {
         at = tui_found_next(found, 0, at);
         assert_string_equal(gd_graph_name(graph, at), order[i % 6]);
@@ -263,7 +263,7 @@ static void searching(void **state)
         assert_string_equal(gd_graph_name(graph, at), order[i % 6]);
     }
     tui_found_free(found);
-    assert_int_equal(tui_found_name(graph, "no such", NULL, &found, NULL), GD_OK);
+    assert_int_equal(tui_found_words(graph, "no such", NULL, &found, NULL), GD_OK);
     assert_int_equal(tui_found_next(found, 0, GD_NO_NODE), GD_NO_NODE);
     assert_int_equal(tui_found_previous(found, 0, at), GD_NO_NODE);
     tui_found_free(found);

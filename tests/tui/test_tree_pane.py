@@ -104,6 +104,14 @@ class Tree(unittest.TestCase):
             t.expect(r"^/zzz +0 nodes")
             t.send(ESCAPE)
             t.expect(r"│Default/network/block0/attn/Softmax-op10")
+            t.send("/type:softmax block0")  # what a filter takes: all words must fit
+            t.expect(r"^/type:softmax block0 +\d+ nodes?")
+            t.send(ESCAPE + "/kind:none")
+            t.expect(r"^/kind:none +no kind .none.")
+            t.send(ESCAPE + "//attn.*op1[0-4]/")
+            t.expect(r"^//attn\.\*op1\[0-4\]/ +\d+ nodes")
+            t.send("\r")
+            t.expect(r"│Default/network/block0/attn/\S+-op1[0-4]")
 
     def test_small(self):
         with Terminal(rows=10, cols=40) as t:
