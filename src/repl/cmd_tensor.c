@@ -127,7 +127,8 @@ const struct command cmd_tensor_table[] = {
     {
         .name = "tensor",
         .group = "data",
-        .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff] | tensor -ACTION [ARGUMENT]",
+        .usage = "tensor [NODE[:SLOT][SLICE]|$N] [prev|diff] | "
+                 "tensor -to|-find|-back|-heat|-axes|-plane [ARGUMENT]",
         .summary = "Show a tensor as a grid to move in",
         .help = "In the panes the grid shows two axes of the value, or of the slice, and fetches\n"
                 "no more than is looked at; x and y choose other axes, [ and ] step through the\n"

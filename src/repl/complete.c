@@ -537,7 +537,13 @@ static void complete_argument(struct completion *c, const struct command *comman
     set_start(c, at);
     switch (kind_of(command, index)) {
     case ARG_NODE:
-    case ARG_TENSOR: add_nodes(c); break;
+    case ARG_TENSOR:
+        if (c->word[0] == '-') { /* no name begins so */
+            add_choices(c, command);
+        } else {
+            add_nodes(c);
+        }
+        break;
     case ARG_SCOPE: {
         struct gd_graph *graph = graph_of(c);
         if (graph != NULL) {
