@@ -57,9 +57,11 @@ static void show(struct resident_view *view)
     if (view->draw == NULL && !view->no_panes) {
         bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
         view->no_panes = draw_open(utf8, true, &view->draw, &err) != GD_OK;
+        if (view->draw != NULL) { /* the theme comes with the picture */
+            draw_set_theme(view->draw, DRAW_THEME_DARK, plain ? 0 : 256);
+        }
     }
     if (view->draw != NULL) {
-        draw_set_theme(view->draw, DRAW_THEME_DARK, plain ? 0 : 256);
         draw_begin(view->draw);
         tape_play(view->draw, gd_buf_text(&view->picture), view->picture.len);
         draw_end(view->draw);

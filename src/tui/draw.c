@@ -176,6 +176,11 @@ void draw_set_theme(struct draw *draw, enum draw_theme theme, int most)
     draw_forget(draw);
 }
 
+int draw_most_colors(const struct draw *draw)
+{
+    return draw->most_colors;
+}
+
 /* ---- start and end ---- */
 
 /* What curses knows nothing of. */
@@ -320,6 +325,7 @@ void draw_begin(struct draw *draw)
 {
     draw->cursor_set = false;
     tape_begin();
+    tape_add(TAPE_THEME, 0, 0, (int)draw->theme, DRAW_PLAIN, NULL, 0);
     erase();
 }
 

@@ -31,7 +31,12 @@ enum draw_style {
 };
 #define DRAW_HEATS 16
 
-enum draw_theme { DRAW_THEME_DARK, DRAW_THEME_LIGHT, DRAW_THEME_SAFE /* for colour blindness */ };
+enum draw_theme {
+    DRAW_THEME_DARK,
+    DRAW_THEME_LIGHT,
+    DRAW_THEME_SAFE, /* for colour blindness */
+    DRAW_THEME_COUNT
+};
 
 struct draw_rect {
     int row, col, rows, cols;
@@ -46,6 +51,7 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
  * reverse and underline alone. Cheap when nothing changed. */
 #define DRAW_ALL_COLORS 256
 void draw_set_theme(struct draw *draw, enum draw_theme theme, int most);
+int draw_most_colors(const struct draw *draw); /* as it was set */
 /* Gives the terminal back as it was; one that takes nothing any more has its modes back alone, and
  * nothing is written to it from then on. */
 void draw_close(struct draw *draw);

@@ -3,7 +3,7 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE, BRIGHT = 8 };
 enum { ON_8, ON_16, ON_256, DEPTHS };
-#define THEMES (DRAW_THEME_SAFE + 1)
+#define THEMES DRAW_THEME_COUNT
 
 /* The colour of a style; zero where it has none. */
 struct tint {

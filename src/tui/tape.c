@@ -98,6 +98,11 @@ static void play(struct draw *draw, const struct entry *entry, const char *text,
     case TAPE_HLINE: draw_hline(draw, entry->row, entry->col, wide); break;
     case TAPE_VLINE: draw_vline(draw, entry->row, entry->col, high); break;
     case TAPE_CURSOR: draw_cursor(draw, entry->row, entry->col); break;
+    case TAPE_THEME:
+        if (entry->cells < DRAW_THEME_COUNT) {
+            draw_set_theme(draw, (enum draw_theme)entry->cells, draw_most_colors(draw));
+        }
+        break;
     case TAPE_WHAT_COUNT: break;
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A picture as a list of what was drawn, so that it can be drawn again on another terminal, in its
- * own size, colours and letters. draw.c records while somebody listens.
+ * own size, number of colours and letters. draw.c records while somebody listens.
  */
 #ifndef GD_TUI_TAPE_H
 #define GD_TUI_TAPE_H
@@ -13,7 +13,15 @@
 
 #define TAPE_MAX ((size_t)4 << 20) /* bytes of one picture */
 
-enum tape_what { TAPE_TEXT, TAPE_FILL, TAPE_HLINE, TAPE_VLINE, TAPE_CURSOR, TAPE_WHAT_COUNT };
+enum tape_what {
+    TAPE_TEXT,
+    TAPE_FILL,
+    TAPE_HLINE,
+    TAPE_VLINE,
+    TAPE_CURSOR,
+    TAPE_THEME, /* its number in the place of cells */
+    TAPE_WHAT_COUNT
+};
 
 /* fn gets every finished picture; len 0: the panes are closed. NULL: nobody listens. */
 void tape_listen(void (*fn)(void *ctx, const char *bytes, size_t len), void *ctx);

@@ -57,6 +57,9 @@ class Tty:
     def text(self):
         return "\n".join(line.rstrip() for line in self.screen.display)
 
+    def has_color(self, name):
+        return any(cell.fg == name for row in self.screen.buffer.values() for cell in row.values())
+
     def wait(self, what, predicate):
         end = time.monotonic() + harness.DEADLINE
         while not predicate():
@@ -335,6 +338,9 @@ class Attach(Case):
         first.expect_screen("^for all")
         viewer.expect_screen("^for all")
         viewer.wait("the same picture", lambda: first.read() or viewer.text() == first.text())
+        self.assertFalse(viewer.has_color("blue"))
+        first.send("set theme light")
+        viewer.wait("the light theme's scopes", lambda: viewer.has_color("blue"))
         viewer.send("quit"[1:])
         viewer.resize(20, 70)
         viewer.expect_screen("^for all")
