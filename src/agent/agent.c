@@ -143,8 +143,9 @@ static int stats_threads(void)
     return wanted > 0 && wanted <= 256 ? (int)wanted : (int)online;
 }
 
-/* What all ranks of one job have in common. torchrun calls a job that nobody named "none". */
-static char *job_name(void)
+/* What all ranks of one job have in common. torchrun calls a job that nobody named "none"; ranks
+ * that a program has spawned have at least their parent in common. */
+static char *job_name(bool several)
 {
     const char *run = getenv("TORCHELASTIC_RUN_ID"), *slurm = getenv("SLURM_JOB_ID");
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
@@ -157,6 +158,8 @@ static char *job_name(void)
     }
     if (host && host[0] && port && port[0]) {
         snprintf(name, sizeof(name), "%s:%s", host, port);
+    } else if (several) {
+        snprintf(name, sizeof(name), "children of %ld", (long)getppid());
     }
     return strdup(name);
 }
@@ -183,7 +186,7 @@ static bool copy_options(struct agent *a, const gradb_options *o)
     a->graph_name = copy_or(o->graph, "main");
     a->address = copy_or(address, DEFAULT_ADDRESS);
     a->token = copy_or(token, "");
-    a->job = job_name();
+    a->job = job_name(o->world_size > 1);
     a->rank = o->rank > 0 ? o->rank : 0;
     a->world_size = o->world_size > 0 ? o->world_size : 1;
     a->local_rank = rank_of("LOCAL_RANK");
