@@ -350,9 +350,15 @@ class Rules(Case):
                          dict(log=pb.Log(lines=["x" * (1 << 20)] * 20)))
 
     def test_message_of_many_tiny_parts(self):
-        """Four MiB of empty nodes would unpack to hundreds."""
+        """Four MiB of empty nodes would unpack to hundreds. As bytes, because Python would take seconds to pack them,
+        in which nobody answers heartbeats."""
+        nodes = pb.GraphChunk(nodes=[pb.Node()]).SerializeToString() * (2 << 20)
+        size, length = len(nodes), b""
+        while size >= 128:
+            size, length = size >> 7, length + bytes([size & 127 | 128])
+        tag = pb.FromTrainer(graph=pb.GraphChunk()).SerializeToString()[:1]
         self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "name of 0 bytes|no FromTrainer",
-                         dict(graph=pb.GraphChunk(nodes=[pb.Node()] * (2 << 20))))
+                         tag + length + bytes([size]) + nodes)
 
     def test_graph_too_large(self):
         self.gradb.send("set max-graph 1MiB")
