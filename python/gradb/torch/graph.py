@@ -204,7 +204,11 @@ class Graph:
 
     def produced(self, tensor, node, slot, lasting=False):
         """From now on `tensor` is the output of that slot. Its origin."""
-        origin = (weakref.ref(tensor), version_of(tensor), node, slot)
+        try:
+            version = tensor._version
+        except RuntimeError:  # as version_of says
+            version = 0
+        origin = (weakref.ref(tensor), version, node, slot)
         (self._lasting if lasting else self._origins)[id(tensor)] = origin
         return origin
 

@@ -170,7 +170,10 @@ class Telling:
             self._learn(node, args, kwargs, outputs)
         graph = self.graph
         note = graph.wrote if writes else graph.produced
-        records = [note(tensor, node, slot) for slot, tensor in enumerate(outputs)]
+        if len(outputs) == 1:  # nearly always
+            records = (note(outputs[0], node, 0),)
+        else:
+            records = tuple(note(tensor, node, slot) for slot, tensor in enumerate(outputs))
         if node.id == 0:  # nobody has asked for its result yet
             return
         for tensor in outputs:

@@ -258,12 +258,13 @@ class Places:
     type that it had the last time gets a new address and nothing else.
 
     array: what gradb_did_with takes; count: its length."""
-    __slots__ = ("array", "count", "_structs", "_forms")
+    __slots__ = ("array", "count", "_structs", "_forms", "_held")
 
     def __init__(self, count):
         self.array = (_lib.Tensor * count)()
         self.count = count
         self._structs = [self.array[slot] for slot in range(count)]  # they lie in the array
+        self._held = [None] * count  # what holds the shapes and strides
         self._forms = [None] * count  # (shape, strides, dtype, reach, bytes of an element); None: look anew
 
     def fill(self, tensors):
@@ -294,6 +295,7 @@ class Places:
 
     def _put(self, slot, struct):
         self._forms[slot] = None
+        self._held[slot] = struct
         ctypes.pointer(self._structs[slot])[0] = struct
 
 
@@ -307,8 +309,9 @@ class Live:
 
     def __init__(self):
         self._step = 0
-        self._now = {}      # node number -> (step, (reference, version, ...) per slot, scale), of this step
+        self._now = {}      # node number -> (reference, version, ...) or None per slot, of this step
         self._before = {}   # of the one before
+        self._scales = {}   # node number -> scale when it ran last, where there was one
         self._lasting = {}  # node number -> function that gives the tensor, or None when there is none
         self._leaves = {}   # node number of a gradient -> weak reference to its parameter
         self.kept = frozenset()
@@ -317,8 +320,8 @@ class Live:
 
     def ran(self, number, step, tensors):
         """Its outputs of this step: a tensor or None per slot."""
-        self.ran_as(number, step, [None if tensor is None else (weakref.ref(tensor), version_of(tensor))
-                                   for tensor in tensors])
+        self.ran_as(number, step, tuple(None if tensor is None else (weakref.ref(tensor), version_of(tensor))
+                                        for tensor in tensors))
 
     def ran_as(self, number, step, records):
         """The same, as (weak reference, version, ...) or None per slot."""
@@ -326,7 +329,11 @@ class Live:
             self._before = self._now if step == self._step + 1 else {}
             self._now = {}
             self._step = step
-        self._now[number] = (step, records, self.scale)
+        self._now[number] = records
+        if self.scale != 1.0:
+            self._scales[number] = self.scale
+        elif self._scales:
+            self._scales.pop(number, None)
         if number in self.kept:
             self.on_kept(number, [None if record is None else record[0]() for record in records])
 
@@ -358,8 +365,7 @@ class Live:
 
     def run_scale(self, number):
         """What its gradients were multiplied by when it ran."""
-        found = self._now.get(number) or self._before.get(number)
-        return found[2] if found is not None else 1.0
+        return self._scales.get(number, 1.0)
 
     def counts(self):
         """How much is referred to: (outputs of this step, of the one before, values that last)."""
@@ -375,10 +381,11 @@ class Live:
             if tensor is None:
                 raise NoValue("the program has no such tensor any more")
             return tensor, -1
-        found = self._now.get(number) or self._before.get(number)
-        if found is None:
-            raise NoValue("it has not run in this step or the last one while the debugger was looking")
-        return self._find_output(found, slot), found[0]
+        if number in self._now:
+            return self._find_output(self._now[number], slot), self._step
+        if number in self._before:
+            return self._find_output(self._before[number], slot), self._step - 1
+        raise NoValue("it has not run in this step or the last one while the debugger was looking")
 
     def _find_gradient(self, number, slot):
         leaf = self.leaf(number)
@@ -389,8 +396,7 @@ class Live:
         return leaf.grad
 
     @staticmethod
-    def _find_output(found, slot):
-        records = found[1]
+    def _find_output(records, slot):
         if slot >= len(records) or records[slot] is None:
             raise NoValue("output %d of it is no tensor" % slot)
         tensor = records[slot][0]()
