@@ -330,7 +330,7 @@ class Telling:
             self.raised = training.Raised(node, agent.steps.step, _told(error), operator.name, args, kwargs or {},
                                           self.graph.producer)
             self.flush()
-            self._stop(error, "%s raised %s" % (node.name, _told(error)), node)
+            self._stop(error, "%s raised %s%s" % (node.name, _told(error), _elsewhere(node, stack.user_frame(3))), node)
 
     def knows(self, error):
         """Whether the run has stopped at this exception."""
@@ -552,6 +552,14 @@ def _is_counter(name, tensor):
     """Whether an operator counts up, as BatchNorm counts its batches."""
     return name in ("add_", "iadd") and isinstance(tensor, torch.Tensor) and tensor.dim() == 0 \
         and not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def _elsewhere(node, frame):
+    """Where a node runs now, when that is another line than the one it is known by; "" when it is not."""
+    known = next(((code, line) for code, line, is_library in node.stack if not is_library), None)
+    if frame is None or known is None or (frame.f_code, frame.f_lineno) == known:
+        return ""
+    return " (%s:%d in %s)" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
 
 
 def _told(error):
