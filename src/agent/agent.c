@@ -623,7 +623,7 @@ static void capture(struct agent *a, gradb_node id)
 void gradb_did_slow(gradb *g, gradb_node id)
 {
     struct agent *a = agent_of(g);
-    if (pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
+    if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
     node_did(a, id);
@@ -636,7 +636,7 @@ void gradb_did_slow(gradb *g, gradb_node id)
 void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count)
 {
     struct agent *a = agent_of(g);
-    if (pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
+    if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
     const struct agent_node *known = agent_node_at(a, id);
@@ -675,6 +675,20 @@ void gradb_stop(gradb *g, const char *why)
 void gradb_stop_at(gradb *g, gradb_node node, const char *why)
 {
     stop_at(g, node, why);
+}
+
+void gradb_heed(gradb *g)
+{
+    struct agent *a = agent_of(g);
+    if (!a || !GRADB_IS_ARMED(g) || !agent_usable(a) || !agent_turn_take(a)) {
+        return;
+    }
+    if (a->link == LINK_UP && a->interrupt) {
+        bool inside = PEEK(a->in_step) != 0;
+        agent_stand(a, GRADB__V1__STOP_REASON__STOP_INTERRUPT, inside ? PEEK(a->last_node) : 0,
+                    !inside, "", 0);
+    }
+    agent_turn_end(a);
 }
 
 unsigned gradb_wants(const gradb *g, gradb_node id)
