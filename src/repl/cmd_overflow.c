@@ -200,7 +200,7 @@ static void state_text(struct command_call *call, const cJSON *reply)
         out_printf(call->out, "The training stops at each overflow.\n");
     } else if (stops > 0) {
         out_printf(call->out, "The training stops at the next %s.\n",
-                   inspect_plural(call, (uint64_t)stops, "overflow"));
+                   stops > 1 ? inspect_printf(call, "%.0f overflows", stops) : "overflow");
     }
     if (records > 0) {
         out_printf(call->out, "The next %s written below %s\n",

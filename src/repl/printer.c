@@ -114,6 +114,12 @@ static cJSON *ranks_json(const struct gd_session *session)
     return object;
 }
 
+/* What was asked for by a command of its own is told; the rest is in the log and in `catch`. */
+static bool is_shown(const struct gd_note *note)
+{
+    return strcmp(note->kind, "overflow") == 0;
+}
+
 static void event_json(struct repl *repl, const struct gd_event *event)
 {
     cJSON *object = cJSON_CreateObject();
@@ -140,6 +146,16 @@ static void event_json(struct repl *repl, const struct gd_event *event)
     case GD_EV_WARNING:
         cJSON_AddStringToObject(object, "text", event->text != NULL ? event->text : "");
         repl_write_json(repl, NULL, "warning", object);
+        return;
+    case GD_EV_EVENT:
+        if (is_shown(event->note)) {
+            cJSON_AddStringToObject(object, "kind", event->note->kind);
+            cJSON_AddNumberToObject(object, "step", (double)event->note->step);
+            cJSON_AddStringToObject(object, "text", event->note->text);
+            repl_write_json(repl, NULL, "event", object);
+            return;
+        }
+        cJSON_Delete(object);
         return;
     case GD_EV_FINISHED:
     case GD_EV_LOST:
@@ -428,6 +444,12 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         gd_buf_clear(&text);
         break;
     case GD_EV_RANKS: gd_ranks_text(gd_ranks_of(event->session), &text); break;
+    case GD_EV_EVENT:
+        if (is_shown(event->note)) {
+            add_prefix(repl, event->session, &text);
+            gd_buf_printf(&text, "%s\n", repl_safe(repl, &arena, event->note->text));
+        }
+        break;
     case GD_EV_FINISHED:
     case GD_EV_LOST: {
         const char *why = event->session->end_text;

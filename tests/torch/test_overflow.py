@@ -64,10 +64,13 @@ class Overflow(torches.Folder):
 
             "step 7, softmax_1 (softmax)", "made 16 nan of 16 elements", "Inherent",
 
+            "in step 8 relu was given NaN that no operator made: input/broken ",
+
             "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be made again: an optimizer's step",
 
             "The training stops at each overflow.", "masked_fill", "6 -inf of 16 intended (", " times)",
-            "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf")
+            "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
+            "In step 8 relu was given NaN that no operator made: input/broken")
         self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
         self.assertIn("Overflows are not looked for.", out)
@@ -84,6 +87,8 @@ class Overflow(torches.Folder):
         self.assertIn("None was found.", done.stdout)
         self.assertIn("The training ended.", done.stdout)
         calls = self.folder / "the calls"
+        self.assertRegex(done.stdout, r"overflow 5: head/linear made 16 inf of 16 elements, overflow.py:\d+, "
+                         "written to %s/step5.5.head.linear\n" % re.escape(str(calls)))
         names = sorted(path.name for path in calls.iterdir())
         self.assertEqual(names, ["step2.2.log", "step3.3.exp", "step4.4.mul_", "step5.5.head.linear",
                                  "step6.6.backward.sqrt"])

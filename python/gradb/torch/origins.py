@@ -77,6 +77,8 @@ class Overflows:
             origin = self.agent.telling.graph.producer(tensor)
             giver = origin[2].name if origin is not None and origin[2] is not None else "a tensor from outside"
             self._hint = {"step": self.agent.steps.step, "node": node.name, "given": giver}
+            self.agent.events.happened("overflow", "in step %d %s was given NaN that no operator made: %s" % (
+                self.agent.steps.step, node.name, giver))
 
     def found(self, origin):
         """An overflow.Origin: listed; written, kept and stopped at where that is wanted."""
@@ -91,10 +93,12 @@ class Overflows:
             return
         text = _sentence(entry.told)
         agent.telling.flush()
-        agent.events.happened("overflow", text)
         if self.stops != 0:
             self.stops = _less(self.stops)
             self._stop(origin.node, text)
+        else:
+            where = entry.folder and ", written to " + entry.folder or ", " + entry.told.get("note", "")
+            agent.events.happened("overflow", text + where)
         self.arm()
 
     def is_known(self, node):

@@ -20,6 +20,7 @@ net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Dropo
 head = torch.nn.Linear(3, 4, bias=False)
 with torch.no_grad():
     head.weight.fill_(BIG)
+broken = torch.tensor([1.0, float("nan")])  # as data may be
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 hidden = torch.ones(4, 4).triu(1).bool()
 
@@ -80,6 +81,8 @@ for step in range(1, 11):
         loss = loss + root(y)
     elif step == 7:
         masked(y.detach(), torch.ones(4, 4).bool())  # nothing is left of any row: NaN of infinities
+    elif step == 8:
+        torch.relu(broken)
     elif step == 9:
         loss = loss * 1e6
         optimizer.param_groups[0]["lr"] = 3e38
