@@ -33,6 +33,14 @@ bool gd_ranks_are_busy(const struct gd_ranks *ranks)
     return ranks->phase != RANKS_IDLE;
 }
 
+bool gd_ranks_is_running(const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    return session->state == GD_RUNNING ||
+           (ranks && gd_session_is_live(session) &&
+            (ranks->phase == RANKS_RUN || ranks->phase == RANKS_CHECK));
+}
+
 bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session)
 {
     return gd_ranks_of(session) == ranks && gd_session_is_live(session);
@@ -331,6 +339,9 @@ int gd_ranks_resume(struct gd_session *session, const struct gd_run *run, struct
 
     if (!session->target) {
         return gd_fail(err, GD_ESTATE, "the training has ended");
+    }
+    if (session->state == GD_STOPPED && gd_ranks_is_running(session) && !ranks->pause) {
+        return gd_fail(err, GD_ESTATE, "the ranks run already: interrupt them first");
     }
     if (session->state != GD_STOPPED || !gd_ranks_move_together(session, run->kind)) {
         return resume_alone(session, run, err);

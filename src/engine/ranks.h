@@ -42,6 +42,8 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err);
 /* Grows each time that a run is settled. */
 uint64_t gd_ranks_settled(const struct gd_ranks *ranks);
 bool gd_ranks_are_busy(const struct gd_ranks *ranks); /* a run is not settled yet */
+/* The session runs, or stands for a moment between two steps of a run of its job. */
+bool gd_ranks_is_running(const struct gd_session *session);
 /* Ranks connect and not all are there: what is settled now goes on without them. */
 void gd_ranks_give_up(struct gd_ranks *ranks);
 /* Ranks that have not connected; false: all have, or are known to have ended. */

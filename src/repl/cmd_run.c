@@ -161,14 +161,18 @@ static int run_finish(struct command_call *call, struct gd_err *err)
 
 static int run_interrupt(struct command_call *call, struct gd_err *err)
 {
-    if (call->session->state != GD_RUNNING) {
+    const struct gd_ranks *ranks = gd_ranks_of(call->session);
+    bool together = ranks != NULL && gd_ranks_are_busy(ranks);
+
+    if (!gd_ranks_is_running(call->session)) {
         return gd_fail(err, GD_ESTATE, "the training is not running (%s)",
                        gd_state_name(call->session->state));
     }
     uint64_t before = call->session->stop.sequence;
-    int rc = gd_target_interrupt(call->session->target, err);
-    if (rc == GD_OK && !call->repl->options.interactive) {
-        rc = repl_wait_stop(call, before, err); /* a script goes on when it stands */
+    uint64_t settled = together ? gd_ranks_settled(ranks) : 0;
+    int rc = gd_ranks_interrupt(call->session, err);
+    if (rc == GD_OK && !call->repl->options.interactive) { /* a script goes on when it stands */
+        rc = together ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
     }
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/launch.h"
 #include "repl/repl_impl.h"
@@ -69,7 +70,22 @@ static void let_all_go(struct repl *repl)
     repl->muted = muted;
 }
 
-/* Each training process by itself: the current one is nothing special when nobody looks. */
+/* No live session before it is of the same job. */
+static bool is_first_of_job(const struct gd_debugger *debugger, size_t index)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(debugger->sessions[index]);
+
+    for (size_t i = 0; ranks != NULL && i < index; i++) {
+        if (gd_ranks_of(debugger->sessions[i]) == ranks &&
+            gd_session_is_live(debugger->sessions[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Each training process, or job, by itself: the current one is nothing special when nobody looks.
+ */
 static void hold_or_continue(struct repl *repl, bool go_on)
 {
     struct gd_debugger *debugger = repl->debugger;
@@ -81,9 +97,9 @@ static void hold_or_continue(struct repl *repl, bool go_on)
             continue;
         }
         if (go_on && session->state == GD_STOPPED) {
-            gd_target_resume(session->target, &run, NULL);
-        } else if (!go_on && session->state == GD_RUNNING) {
-            gd_target_interrupt(session->target, NULL);
+            gd_ranks_resume(session, &run, NULL); /* those of its job go with it */
+        } else if (!go_on && gd_ranks_is_running(session) && is_first_of_job(debugger, i)) {
+            gd_ranks_interrupt(session, NULL);
         }
     }
 }

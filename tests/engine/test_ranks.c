@@ -376,6 +376,7 @@ static void test_pause(void **state)
             assert_true(turn(bench));
         }
         assert_int_equal(bench->resumes, 4);
+        assert_true(gd_ranks_is_running(bench->debugger->current));
         assert_int_equal(gd_ranks_interrupt(bench->debugger->current, NULL), GD_OK);
         settle(bench);
         for (int i = 0; i < 4; i++) {
@@ -385,6 +386,7 @@ static void test_pause(void **state)
             assert_true(at->at_step_end);
         }
         assert_int_equal(bench->debugger->current->stop.reason, GD_STOP_INTERRUPT);
+        assert_false(gd_ranks_is_running(bench->debugger->current));
         go(bench, GD_RUN_STEP, 2); /* and from there on */
         settle(bench);
         assert_int_equal(bench->rank[3].step, bench->rank[0].step);

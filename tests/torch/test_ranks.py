@@ -172,6 +172,13 @@ class Two(Ranks):
             gradb.interrupt()
             step = gradb.expect(r"^\[rank 1\] Interrupted, at the end of step (\d+)\.$").group(1)
             gradb.expect(f"^All 2 ranks stand at the end of step {step}\\.$")
+        gradb.send("watch odd > 1")  # from boundary to boundary, in the background
+        gradb.send("continue &")
+        gradb.send("step")
+        gradb.send("interrupt")
+        step = gradb.expect(r"^\[rank 1\] Interrupted, at the end of step (\d+)\.$").group(1)
+        gradb.expect(f"^All 2 ranks stand at the end of step {step}\\.$")
+        gradb.send("delete")
 
     def one_is_lost(self, gradb, pid):
         gradb.run("print loss", r"^loss = (\S+)")
