@@ -452,7 +452,7 @@ static void delete_temporary(struct gd_session *const *list, size_t count)
     }
 }
 
-static void settle(struct gd_ranks *ranks)
+void ranks_settle(struct gd_ranks *ranks)
 {
     size_t count;
     struct gd_session **list = ranks_list(ranks, &count);
@@ -511,99 +511,12 @@ static void on_cause(struct gd_ranks *ranks)
     }
 }
 
-/* ---- catch divergence ---------------------------------------------------------------------- */
-
-static struct gd_watchpoint *divergence(const struct gd_debugger *debugger)
-{
-    struct gd_watchpoint *watch = debugger->watchpoints;
-
-    while (watch && !(watch->enabled && !watch->spent && watch->event &&
-                      strcmp(watch->event, GD_DIVERGENCE) == 0)) {
-        watch = watch->next;
-    }
-    return watch;
-}
-
-/* The rank whose tensor is another one has the hit. */
-static void on_divergence(struct gd_ranks *ranks, const struct gd_ranks_digest *tensor)
-{
-    struct gd_session *session = gd_ranks_member(ranks, tensor->differs);
-    struct gd_watchpoint *watch = divergence(ranks->debugger);
-    struct gd_hit hit = {.step = ranks->checked, .node = GD_NO_NODE};
-
-    if (!session || !watch) {
-        return;
-    }
-    if (watch->ignore > 0) {
-        watch->ignore--;
-        watch->hits++;
-        return;
-    }
-    hit.watchpoint = watch->number;
-    hit.condition = GD_WIRE_OWN;
-    hit.stop_sequence = session->stop.sequence;
-    snprintf(hit.event, sizeof(hit.event), "%s", GD_DIVERGENCE);
-    snprintf(hit.expression, sizeof(hit.expression), "%s", gd_expr_text(watch->expr));
-    snprintf(hit.node_name, sizeof(hit.node_name), "%s", tensor->name);
-    gd_session_on_hit(session, &hit); /* which counts it */
-    session->impl->rank.cause = true;
-    session->impl->rank.owes = true;
-    session->stop.reason = GD_STOP_HIT;
-    ranks->caused = true;
-}
-
-static void settle(struct gd_ranks *ranks);
-
-static void on_checked(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
-{
-    struct gd_ranks *ranks = ctx;
-    size_t i = 0;
-
-    if (ranks->phase != RANKS_CHECK) {
-        return; /* the job has moved on without waiting for it */
-    }
-    ranks->phase = RANKS_RUN;
-    while (digests && digests->differing > 0 && digests->tensor[i].differs < 0) {
-        i++;
-    }
-    if (digests && digests->differing > 0) {
-        on_divergence(ranks, &digests->tensor[i]);
-    }
-    if (err && ranks->debugger->current) {
-        gd_session_on_warning(ranks->debugger->current, err->text);
-        settle(ranks);
-    } else {
-        ranks_advance(ranks);
-    }
-}
-
-/* Whether digests are waited for before anybody goes on. */
-static bool check(struct gd_ranks *ranks, const struct ranks_tally *tally)
-{
-    struct gd_err err;
-
-    if (tally->low < 1 || tally->low < tally->high || ranks->checked == tally->low ||
-        !divergence(ranks->debugger)) {
-        return false;
-    }
-    ranks->checked = tally->low;
-    ranks->phase = RANKS_CHECK;
-    if (gd_ranks_digest(ranks, "parameters", on_checked, ranks, &err) == GD_OK) {
-        return true;
-    }
-    ranks->phase = RANKS_RUN;
-    if (ranks->debugger->current) {
-        gd_session_on_warning(ranks->debugger->current, err.text);
-    }
-    return false;
-}
-
 /* They stand, and none of them by itself. */
 static void all_stand(struct gd_ranks *ranks, const struct ranks_tally *tally)
 {
     bool by_steps = ranks->run.kind == GD_RUN_STEP || ranks->run.kind == GD_RUN_CONTINUE;
 
-    if (check(ranks, tally)) {
+    if (ranks_check(ranks, tally)) {
         return;
     }
     if (ranks->pause || !by_steps) {
@@ -611,16 +524,16 @@ static void all_stand(struct gd_ranks *ranks, const struct ranks_tally *tally)
             start_clock(ranks, NUDGE);
             run_to_boundary(ranks, tally->high, true);
         } else {
-            settle(ranks);
+            ranks_settle(ranks);
         }
     } else if (tally->low >= ranks->last) {
-        settle(ranks);
+        ranks_settle(ranks);
     } else if (ranks->together) {
         run_to_boundary(ranks, tally->low + 1, true);
     } else if (ranks->run.kind == GD_RUN_STEP) {
         run_to_boundary(ranks, ranks->last, true);
     } else {
-        settle(ranks);
+        ranks_settle(ranks);
     }
 }
 
@@ -640,7 +553,7 @@ static void advance_once(struct gd_ranks *ranks)
             start_clock(ranks, NUDGE);
             run_to_boundary(ranks, tally.high, true);
         } else {
-            settle(ranks);
+            ranks_settle(ranks);
         }
         return;
     }
@@ -652,11 +565,11 @@ static void advance_once(struct gd_ranks *ranks)
         ranks_count(ranks, &tally);
     }
     if (tally.live == 0) {
-        settle(ranks);
+        ranks_settle(ranks);
     } else if (tally.running > 0) {
         return;
     } else if (ranks->caused) {
-        settle(ranks);
+        ranks_settle(ranks);
     } else {
         all_stand(ranks, &tally);
     }
@@ -764,7 +677,7 @@ static void tick(struct gd_ranks *ranks)
         return;
     }
     if (ranks->caused) {
-        settle(ranks);
+        ranks_settle(ranks);
     } else if (tally.standing == 0) {
         return;
     } else if (ranks->phase == RANKS_CONNECT || (ranks->pause && !ranks->together)) {

@@ -47,5 +47,9 @@ struct gd_session **ranks_list(const struct gd_ranks *ranks, size_t *count);
 bool ranks_is_live(const struct gd_ranks *ranks, const struct gd_session *session);
 /* Something has changed: looks what is to be done now. */
 void ranks_advance(struct gd_ranks *ranks);
+/* What there is to tell of the run is told, and it is over. */
+void ranks_settle(struct gd_ranks *ranks);
+/* All stand at a boundary. Whether digests are waited for before anybody goes on. */
+bool ranks_check(struct gd_ranks *ranks, const struct ranks_tally *tally);
 
 #endif

@@ -62,7 +62,7 @@ struct gd_debugger_impl {
     struct debugger_observer *observers;
     size_t observer_count;
     struct gd_target *dead;
-    struct gd_ranks *ranks; /* engine/ranks.h: all jobs that were */
+    struct gd_ranks *ranks;       /* engine/ranks.h: all jobs that were */
     struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */
     int next_session;
 };

@@ -134,7 +134,7 @@ struct repl {
     int offers_session;
     uint64_t offers_generation;
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
-    ev_timer ranks_timer; /* gd_ranks_tick, while ranks of a job run */
+    ev_timer ranks_timer;  /* gd_ranks_tick, while ranks of a job run */
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 
     /* the front end's input is not read while the loop runs inside a command */
