@@ -157,6 +157,7 @@ _FUNCTIONS = {
 }
 # Those that came later: an older library does without.
 _ADDED = {
+    "gradb_heed": (None, [_HANDLE]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

@@ -55,6 +55,7 @@ static void on_interrupt(struct agent *a, const Gradb__V1__Interrupt *m)
         a->interrupt_at = m->step > 0 ? m->step : 0;
     } else if (!a->stopped) {
         a->interrupt = true;
+        a->interrupt_heard = agent_now_ns();
     }
 }
 

@@ -209,6 +209,7 @@ struct agent {
     unsigned attempts; /* connection attempts that failed since the start */
     struct agent_run run;
     bool interrupt;
+    uint64_t interrupt_heard; /* when; 0: it was said already what the run is busy with */
     int64_t interrupt_at; /* stop at the end of this step or of the first one after it; 0 none */
     bool stop_pending;    /* stop at the next step boundary: a debugger came */
     bool hold;            /* Welcome.on_loss */
@@ -368,6 +369,8 @@ void agent_keep_collect(struct agent *a);
 
 /* With the lock: queues a message that is no report; false: it was dropped. */
 bool agent_queue(struct agent *a, const agent_from *from);
+/* Says, once and after a second, what keeps the run from heeding an interrupt. With the lock. */
+void agent_tell_late(struct agent *a);
 
 /* ---- agent_watch.c ------------------------------------------------------------------- */
 

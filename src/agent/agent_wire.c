@@ -292,6 +292,9 @@ int agent_wire_pump(struct agent_io *io, bool *more)
     }
     pthread_mutex_lock(&a->lock);
     bool up = a->link == LINK_UP;
+    if (up) {
+        agent_tell_late(a);
+    }
     int code = up ? pump_shared(io, more) : GD_OK;
     bool stands = up && a->stopped && a->stop_sent;
     bool bye = up && a->closing && !*more;

@@ -8,6 +8,7 @@
 
 #include "agent/agent_impl.h"
 
+#define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
 #define MAX_OP_TIMES 1024 /* of one step; the debugger shows fewer */
 
 /* Relaxed loads: the words are only said to a debugger that is there, and that is seen soon. */
@@ -104,6 +105,32 @@ void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node)
     from.event = &m;
     queue(a, &from);
     agent_wake(a);
+}
+
+void agent_tell_late(struct agent *a)
+{
+    static const char *const phases[] = {"", "the forward phase of ", "the backward phase of ",
+                                         "the optimizer phase of "};
+    if (!a->interrupt || a->stopped || !a->interrupt_heard ||
+        agent_now_ns() - a->interrupt_heard < LATE) {
+        return;
+    }
+    a->interrupt_heard = 0;
+    unsigned phase = PEEK(a->phase);
+    const struct agent_node *last = agent_node_at(a, PEEK(a->last_node));
+    char text[512];
+    snprintf(text, sizeof(text),
+             "still %s %sstep %lld%s%.200s: it stops at the next operator that is seen",
+             PEEK(a->in_step) ? "in" : "behind", phases[phase < 4 ? phase : 0],
+             (long long)PEEK(a->step), last ? ", behind " : "", last ? last->name : "");
+    Gradb__V1__Event m = GRADB__V1__EVENT__INIT;
+    m.kind = (char *)"warning";
+    m.text = text;
+    m.step = PEEK(a->step);
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_EVENT;
+    from.event = &m;
+    agent_queue(a, &from);
 }
 
 void gradb_timing(gradb *g, const gradb_times *times)

@@ -202,8 +202,8 @@ typedef struct gradb_slice_item {
  *
  * A source may call libgradb: to say something (gradb_scalar, gradb_log, gradb_event), to add,
  * publish or bind nodes, to ask (gradb_wants, gradb_error). What the training calls as it goes
- * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at, gradb_sync, gradb_wait,
- * gradb_close) does nothing there. It must not leave by longjmp or an exception.
+ * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at, gradb_heed, gradb_sync,
+ * gradb_wait, gradb_close) does nothing there. It must not leave by longjmp or an exception.
  */
 typedef struct gradb_source {
     void *ctx;
@@ -295,6 +295,10 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 GRADB_API void gradb_stop(gradb *g, const char *why);
 /* The same at a node that is known by now: what failed there is `why`. */
 GRADB_API void gradb_stop_at(gradb *g, gradb_node node, const char *why);
+
+/* Stands here when the debugger has asked the run to stop: for places, in a computation that takes
+ * long, where no node is told of. */
+GRADB_API void gradb_heed(gradb *g);
 
 /* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out by a
  * program that has a source. */

@@ -218,6 +218,28 @@ step()
 finish(asked=asked, steps=told.steps)
 """
 
+# Nobody looks, and in the middle of a pass the debugger asks the run to stop.
+LONG = """
+heard = []
+told.gradb_heed = lambda handle: heard.append(len(heard))
+def one_pass(took):
+    agent.look(False)
+    agent.words.armed = 0
+    agent._backward.took = took
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp()
+    y.register_hook(lambda gradient: setattr(agent.words, "armed", 1))
+    for _ in range(3):
+        z = (y if _ == 0 else z).exp()
+    z.sum().backward()
+    return x.grad
+short = one_pass(0.0)
+before = len(heard)
+long = one_pass(60.0)
+finish(before=before, heard=len(heard), same=torch.equal(short, long),
+       next=agent._backward.took < 60)
+"""
+
 # Each of the places where a training goes through the agent is made to raise.
 FAULTS = """
 net = nn.Linear(2, 1)
@@ -271,6 +293,12 @@ class Modes(programs.Programs):
         self.assertIn("backward/model/compiled", told.nodes)
         warnings = [text for kind, text in told.answer["events"] if kind == "warning"]
         self.assertEqual(len([text for text in warnings if "TORCH_COMPILE_DISABLE=1" in text]), 2, warnings)
+
+    def test_an_interrupt_is_heard_in_a_long_backward_pass(self):
+        told = self.told(LONG)
+        # by the operators behind that place: exp and the gradient's accumulation
+        self.assertEqual((told.answer["before"], told.answer["heard"]), (0, 2))
+        self.assertTrue(told.answer["same"] and told.answer["next"])
 
     def test_nothing_is_asked_while_a_cuda_graph_is_recorded(self):
         told = self.told(RECORDED)

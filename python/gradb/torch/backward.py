@@ -13,6 +13,7 @@ from . import stack
 KEY = "gradb"  # in grad_fn.metadata
 COMPILED = os.path.join("_functorch", "_aot_autograd", "runtime_wrappers.py")
 CHECKPOINT = os.path.join("utils", "checkpoint.py")
+_LONG = 2.0  # seconds of a pass in which Ctrl-C is not to wait for its end
 _SUFFIX = re.compile(r"Backward\d*$")
 _CUSTOM = torch.autograd.function.BackwardCFunction
 
@@ -155,6 +156,7 @@ class Backward:
         self._original = None
         self._engine = None
         self.depth = 0
+        self.took = 0.0  # seconds of the last pass
 
     def install(self):
         """Wraps the engine."""
@@ -185,11 +187,15 @@ class Backward:
                 undo = agent.modes_for_backward()
             except Exception as error:
                 agent.fault(error)
+        elif self.took > _LONG and agent.connected():
+            self._heed_in(tensors, handles)
+        began = agent.timing.now()
         self.depth += 1
         agent.in_backward = True
 
         def finish():
             self.depth -= 1
+            self.took = agent.timing.now() - began
             agent.in_backward = self.depth > 0
             if agent.overflow is not None and not self.depth:
                 agent.overflow.pass_ended()
@@ -199,6 +205,24 @@ class Backward:
                 function()
             agent.steps.backward_ended(accumulates)
         return finish
+
+    def _heed_in(self, tensors, handles):
+        """The passes take long, and nobody looks: an interrupt is heard at each of its operators all the same."""
+        words, library, handle = self._agent.words, self._agent.library, self._agent.handle
+
+        def heed(*_):
+            if words.armed and not self._agent.dead:
+                self._agent.timing.apart(library.gradb_heed, handle)
+        if not hasattr(library, "gradb_heed"):
+            return
+        seen = set()
+        waiting = [tensor.grad_fn for tensor in ((tensors,) if isinstance(tensors, torch.Tensor) else tensors)]
+        while waiting:
+            grad_fn = waiting.pop()
+            if grad_fn is not None and grad_fn not in seen:
+                seen.add(grad_fn)
+                handles.append(grad_fn.register_hook(heed))
+                waiting.extend(following for following, _ in grad_fn.next_functions)
 
     def raised(self, error):
         """The pass has raised: the run stops, once."""
