@@ -138,9 +138,14 @@ class Overflow(torches.Folder):
             ("log", "inherent"), ("exp", "dtype"), ("mul_", "dtype"), ("head/linear", "dtype"),
             ("backward/sqrt", "inherent")])
         (moved / "step2.2.log" / "input.0.npy").write_bytes(b"\x93NUMPY")
-        done = self.run_alone(command + [str(moved / "step2.2.log")])
+        about = moved / "step3.3.exp" / "overflow.json"
+        about.write_text('{"format": "gradb.overflow", "version": 1}', encoding="utf-8")
+        done = self.run_alone(command + [str(moved / "step2.2.log"), str(about.parent), str(self.folder / "none")])
         self.assertEqual(done.returncode, 1)
-        self.assertIn("input.0.npy is no .npy file", done.stdout + done.stderr)
+        self.assertIn("input.0.npy is no .npy file", done.stdout)
+        self.assertIn("step3.3.exp is not whole", done.stderr)
+        self.assertIn("none/overflow.json cannot be read", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 2)
 
     @staticmethod
     def run_alone(command):

@@ -29,6 +29,7 @@ _OWNERS = (("torch.nn.functional", torch.nn.functional), ("torch", torch), ("tor
            ("torch.special", torch.special), ("torch.fft", torch.fft), ("torch._VF", torch._VF),
            ("torch._C._VariableFunctions", torch._C._VariableFunctions))
 _PREFIXES = {"torch": "Torch", "torch.Tensor": "Tensor", "torch._VF": "VF", "torch._C._VariableFunctions": "Torch"}
+_ABOUT = ("number", "step", "node", "phase", "line", "function", "api")  # what there must be of a call
 _NEVER = frozenset(("from_file", "load", "save"))  # what reads or writes files is no operator
 
 
@@ -335,7 +336,12 @@ def load(folder):
         arguments = next(iter(_read_json(folder, FORWARD_FILE).values()), None)
     if os.path.exists(os.path.join(folder, BACKWARD_FILE)):
         given = next(iter(_read_json(folder, BACKWARD_FILE).values()), None)
-    call = Call(about, arguments, given, about.pop("outputs", []), {}, about.pop("refused", ""))
+    whole = all(name in about for name in _ABOUT) and isinstance(about.get("outputs"), list) \
+        and isinstance(given, (list, type(None))) and (arguments is None or (isinstance(arguments, dict) and isinstance(
+            arguments.get("args"), list) and isinstance(arguments.get("kwargs"), dict)))
+    if not whole:
+        raise CallError("%s is not whole: its files lack what a call is made of" % folder)
+    call = Call(about, arguments, given, about.pop("outputs"), {}, about.pop("refused", ""))
     call._folder = folder
     return call
 
