@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
 import harness
@@ -206,6 +207,55 @@ class Started(torches.Folder):
     def test_spawned_trainers_are_ranks(self):
         program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
         self.assert_two_ranks(program)
+
+    def test_module_runs_a_script(self):
+        """README's `python -m gradb train.py`, and the same with a module."""
+        self.write("pack/__init__.py", "")
+        self.write("pack/train.py", TRAINER + "import sys; print(sys.argv[1:], __name__, __spec__.name)\n")
+        script = self.write("train.py", TRAINER + "import sys; print(sys.argv[1:], __name__)\n")
+        for arguments, said in ((["-m", "pack.train"], "['--epochs', '3'] __main__ pack.train"),
+                                ([script], "['--epochs', '3'] __main__")):
+            done = self.gradb([self.python, "-m", "gradb", *arguments, "--epochs", "3"], "step 2", "continue",
+                              "info log", PYTHONPATH=str(torches.PACKAGE), GRADB_LIBRARY=torches.library())
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("Stopped at the end of step 2", done.stdout)
+            self.assertIn(f"\ntrained\n{said}\n", done.stdout)
+        wrong = subprocess.run([self.python, "-m", "gradb", "nowhere.py"], cwd=self.folder, capture_output=True,
+                               env=torches.environment(PYTHONPATH=str(torches.PACKAGE)), text=True, check=False)
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, "gradb: cannot read the script nowhere.py\n"))
+
+
+class Installed(torches.Folder):
+    """One interpreter is enough: it is Python's matter."""
+    which = staticmethod(torches.debian)
+    cold = True
+
+    def test_pip_install(self):
+        """README's command in a folder with a copy of python/; then an isolated interpreter is seen as well."""
+        shutil.copytree(torches.PACKAGE, self.folder / "python", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = torches.environment(PIP_NO_BUILD_ISOLATION="0", PIP_NO_INDEX="1",
+                                          PIP_DISABLE_PIP_VERSION_CHECK="1", HOME=str(self.folder))
+        subprocess.run([self.python, "-m", "venv", "--system-site-packages", str(self.folder / "venv")], check=True,
+                       capture_output=True)
+        packages = next((self.folder / "venv" / "lib").glob("python*/site-packages"))
+        for path in pathlib.Path(self.python).parent.parent.glob("lib/python*/site-packages"):
+            (packages / "base.pth").write_text(f"{path}\n")  # of the environment that this one was made from
+        python = str(self.folder / "venv" / "bin" / "python")
+        if subprocess.run([python, "-c", "import setuptools, wheel"], env=environment, capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("setuptools or wheel is missing")
+        environment["PATH"] = f"{self.folder}/venv/bin:{environment['PATH']}"
+        done = subprocess.run(["sh", "-c", "pip install ./python"], cwd=self.folder, env=environment, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        shown = subprocess.run([python, "-I", "-c", "import gradb; print(gradb.__version__, gradb.__file__)"],
+                               capture_output=True, text=True, check=True).stdout
+        self.assertIn(str(packages), shown)
+        version = re.search(r"version: '([\d.]+)'", (harness.SOURCE / "meson.build").read_text()).group(1)
+        self.assertTrue(shown.startswith(version + " "), shown)
+        done = self.gradb([python, "-I", "-m", "gradb", self.write("train.py", TRAINER)], "step 2", "kill")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("Stopped at the end of step 2", done.stdout)
 
 
 if __name__ == "__main__":
