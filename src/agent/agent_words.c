@@ -124,7 +124,7 @@ void agent_tell_late(struct agent *a)
              PEEK(a->in_step) ? "in" : "behind", phases[phase < 4 ? phase : 0],
              (long long)PEEK(a->step), last ? ", behind " : "", last ? last->name : "");
     Gradb__V1__Event m = GRADB__V1__EVENT__INIT;
-    m.kind = (char *)"warning";
+    m.kind = (char *)"busy";
     m.text = text;
     m.step = PEEK(a->step);
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;

@@ -308,7 +308,8 @@ GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
  * of it is known here: after this a new node's first run is watched. False: no debugger is there.
  */
 GRADB_API bool gradb_sync(gradb *g);
-/* Something worth knowing: kind "skipped-step", "loss-scale", "graph-changed", "warning". */
+/* Something worth knowing: kind "skipped-step", "loss-scale", "graph-changed", "warning";
+ * "busy" and "unseen" (something that cannot be looked at) are shown to the user at once. */
 GRADB_API void gradb_event(gradb *g, const char *kind, const char *text, gradb_node node);
 
 /* Where the time of the step that ends went, in seconds; negative: not known. */

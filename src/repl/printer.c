@@ -117,7 +117,8 @@ static cJSON *ranks_json(const struct gd_session *session)
 /* What was asked for by a command of its own is told; the rest is in the log and in `catch`. */
 static bool is_shown(const struct gd_note *note)
 {
-    return strcmp(note->kind, "overflow") == 0;
+    return strcmp(note->kind, "overflow") == 0 || strcmp(note->kind, "busy") == 0 ||
+           strcmp(note->kind, "unseen") == 0;
 }
 
 static void event_json(struct repl *repl, const struct gd_event *event)

@@ -434,7 +434,7 @@ same = run(False) == run(True)
 finish(same=same)
 """)
         self.assertTrue(told.answer["same"])
-        self.assertEqual(len([text for kind, text in told.answer["events"] if kind == "warning"]), 1)
+        self.assertEqual(len([text for kind, text in told.answer["events"] if kind == "unseen"]), 1)
         self.assertTrue([name for name in told.nodes if name.endswith("/compiled")])
 
     def test_nothing_of_the_programs_is_kept(self):

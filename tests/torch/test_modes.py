@@ -280,7 +280,7 @@ class Modes(programs.Programs):
         # what is computed once more is the same node; scripted code is one
         self.assertFalse([name for name in told.nodes if "fc/linear_1" in name and name.startswith("net/block")])
         self.assertEqual(told.nodes["net/script"]["type"], "script")
-        self.assertTrue([text for kind, text in told.answer["events"] if kind == "warning" and "TorchScript" in text])
+        self.assertTrue([text for kind, text in told.answer["events"] if kind == "unseen" and "TorchScript" in text])
 
     def test_compiled_code_is_left_alone(self):
         if self.which() == torches.debian():
@@ -291,7 +291,7 @@ class Modes(programs.Programs):
         self.assertEqual(told.answer["steps"], {kind: 4 for kind in told.answer["steps"]})
         self.assertIn("ones", told.nodes["model/compiled"]["inputs"])
         self.assertIn("backward/model/compiled", told.nodes)
-        warnings = [text for kind, text in told.answer["events"] if kind == "warning"]
+        warnings = [text for kind, text in told.answer["events"] if kind == "unseen"]
         self.assertEqual(len([text for text in warnings if "TORCH_COMPILE_DISABLE=1" in text]), 2, warnings)
 
     def test_an_interrupt_is_heard_in_a_long_backward_pass(self):

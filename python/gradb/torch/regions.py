@@ -144,7 +144,7 @@ class Regions:
         """Says what cannot be seen, once."""
         if text not in self._told and self.agent.connected():
             self._told.add(text)
-            self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(text), 0)
+            self.agent.library.gradb_event(self.agent.handle, b"unseen", _lib.text(text), 0)
 
 
 def _leave_alone():

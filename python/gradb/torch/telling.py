@@ -372,7 +372,7 @@ class Telling:
     def _tell_opaque(self, name):
         if not self._told_opaque and self.agent.connected():
             self._told_opaque = True
-            self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
+            self.agent.library.gradb_event(self.agent.handle, b"unseen", _lib.text(
                 "%s is %s: of its inside only inputs, outputs and gradients can be seen%s" % (
                     self.agent.modules.path() or "a module", "TorchScript" if name == "script" else "compiled",
                     "" if name == "script" else "; TORCH_COMPILE_DISABLE=1 runs it operator by operator")), 0)
