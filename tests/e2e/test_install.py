@@ -203,7 +203,8 @@ class Installed(unittest.TestCase):
 
     def test_every_command_of_readme_is_run(self):
         ours = pathlib.Path(__file__).read_text(encoding="utf-8")
-        ours += (harness.SOURCE / "tests" / "torch" / "test_attach.py").read_text(encoding="utf-8")
+        for name in ("test_attach.py", "test_launch.py"):
+            ours += (harness.SOURCE / "tests" / "torch" / name).read_text(encoding="utf-8")
         for block in blocks("sh"):
             for line in block:
                 command = line.partition("  #")[0].strip()

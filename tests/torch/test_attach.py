@@ -131,6 +131,21 @@ class ByHand(torches.Folder):
         before = self.visit(port)
         self.assertGreater(self.visit(port), before)
 
+    def test_debugger_comes_to_an_unchanged_script(self):
+        """README's `python -m gradb train.py`, and `gradb listen` while it trains."""
+        port = free_port()
+        plain = LONG.replace("import gradb.torch\n", "").replace("gradb.torch.attach(wait=0)", "False")
+        self.assertNotIn("gradb", plain)
+        trainer = subprocess.Popen([self.python, "-m", "gradb", self.write("train.py", plain)], text=True,
+                                   stdout=subprocess.PIPE,
+                                   env=self.environment(GRADB_ADDRESS=f"127.0.0.1:{port}", GRADB_WAIT="0"))
+        self.addCleanup(trainer.stdout.close)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        self.assertEqual(trainer.stdout.readline(), "connected: False\n")
+        self.visit(port)
+        self.assertIsNone(trainer.poll())
+
     def test_detach_leaves_nothing(self):
         out, err = self.says(DETACHED)
         self.assertEqual(out, "connected False hooked True left [] agent False\n", out + err)
