@@ -67,6 +67,28 @@ for step in range(3):
     optimizer.step()
 """
 
+# One operator that takes as long as it is let.
+BUSY = """
+import os, sys, time
+import torch
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+    @staticmethod
+    def backward(ctx, gradient):
+        open(sys.argv[1], "w").close()
+        while not os.path.exists(sys.argv[2]):
+            time.sleep(0.01)
+        return gradient
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+while True:
+    optimizer.zero_grad()
+    Slow.apply(net(torch.ones(2, 3))).sum().backward()
+    optimizer.step()
+"""
+
 EVALUATION = """
 import torch
 net = torch.nn.Sequential(torch.nn.Linear(3, 3))
@@ -210,6 +232,17 @@ class Interrupts(Control):
         gradb.expect(r"Interrupted, (step \d+, |at the end of step \d+)")
         gradb.send("next")
         gradb.expect(r"^(\S+ )?step \d+, \S+ \(")
+
+    def test_an_operator_that_takes_long(self):
+        begun, done = self.folder / "begun", self.folder / "done"
+        gradb = self.live([self.write("busy.py", BUSY), str(begun), str(done)])
+        gradb.send("continue")
+        gradb.expect("Continuing")
+        harness.wait_for("the long operator", begun.exists)
+        gradb.interrupt()
+        gradb.expect("^still in the backward phase of step 1: it stops at the next operator")
+        done.touch()
+        gradb.expect(r"^Interrupted, step 1, backward/\S+")
 
     def test_an_evaluation_without_steps(self):
         gradb = self.live([self.write("evaluate.py", EVALUATION)])
