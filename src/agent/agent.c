@@ -143,12 +143,13 @@ static int stats_threads(void)
     return wanted > 0 && wanted <= 256 ? (int)wanted : (int)online;
 }
 
-/* What all ranks of one job have in common. torchrun calls a job that nobody named "none"; ranks
- * that a program has spawned have at least their parent in common. */
+/* What all ranks of one job have in common. torchrun calls a job that nobody named "none"; `gradb
+ * run` names what it starts, for ranks that nothing else is known of. */
 static char *job_name(bool several)
 {
     const char *run = getenv("TORCHELASTIC_RUN_ID"), *slurm = getenv("SLURM_JOB_ID");
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+    const char *started = getenv("GRADB_JOB");
     char name[256] = "";
     if (run && run[0] && strcmp(run, "none") != 0) {
         return strdup(run);
@@ -158,8 +159,8 @@ static char *job_name(bool several)
     }
     if (host && host[0] && port && port[0]) {
         snprintf(name, sizeof(name), "%s:%s", host, port);
-    } else if (several) {
-        snprintf(name, sizeof(name), "children of %ld", (long)getppid());
+    } else if (several && started) {
+        snprintf(name, sizeof(name), "%s", started);
     }
     return strdup(name);
 }

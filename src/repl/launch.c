@@ -307,8 +307,9 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
     const char *token = repl->debugger->settings.token;
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
+    const char *job = getenv("GRADB_JOB");
     struct launch_python python;
-    char local[300];
+    char local[300], made[64];
 
     if (host == NULL) {
         return NULL;
@@ -320,9 +321,11 @@ static char **child_environment(struct repl *repl, const char *address, struct g
         host = gd_arena_strdup(arena, "127.0.0.1");
     }
     snprintf(local, sizeof(local), "%s:%s", host != NULL ? host : "", port);
+    snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
     struct variable ours[] = {
         {"GRADB_ADDRESS", gd_arena_strdup(arena, local)},
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
+        {"GRADB_JOB", job != NULL ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},
         {"ENABLE_MS_DEBUGGER", "1"},
         {"MS_DEBUGGER_HOST", host},

@@ -449,11 +449,12 @@ static void jobs_are_named(void **state)
 {
     (void)state;
     static const char *const names[] = {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "MASTER_ADDR",
-                                        "MASTER_PORT"};
-    for (size_t i = 0; i < 4; i++) {
+                                        "MASTER_PORT", "GRADB_JOB"};
+    for (size_t i = 0; i < 5; i++) {
         unsetenv(names[i]);
     }
     expect_job("");
+    setenv("GRADB_JOB", "run-7", 1); /* is for several processes, and this is one */
     setenv("MASTER_ADDR", "node7", 1);
     expect_job("");
     setenv("MASTER_PORT", "29500", 1);
@@ -464,7 +465,7 @@ static void jobs_are_named(void **state)
     expect_job("4711");
     setenv("TORCHELASTIC_RUN_ID", "run-1", 1);
     expect_job("run-1");
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         unsetenv(names[i]);
     }
 }
