@@ -9,7 +9,7 @@
 #include "agent/agent_impl.h"
 
 #define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
-#define MAX_OP_TIMES 1024 /* of one step; the debugger shows fewer */
+#define MAX_OP_TIMES 1024                 /* of one step; the debugger shows fewer */
 
 /* Relaxed loads: the words are only said to a debugger that is there, and that is seen soon. */
 #define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)

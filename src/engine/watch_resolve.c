@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/ranks.h"
 #include "engine/expected.h"
+#include "engine/ranks.h"
 #include "engine/selector.h"
 #include "engine/watch_impl.h"
 
