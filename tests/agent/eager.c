@@ -114,6 +114,16 @@ static void release(void *ctx)
     pthread_mutex_unlock(&e->big_lock);
 }
 
+static void hold(struct eager *e)
+{
+    atomic_store(&e->holding, 1);
+    pthread_mutex_unlock(&e->big_lock);
+    while (sem_wait(&e->let_go) != 0) {
+    }
+    pthread_mutex_lock(&e->big_lock);
+    atomic_store(&e->holding, 0);
+}
+
 /* Not what libgradb would compute: `min` tells who did. */
 static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previous,
                           const gradb_stats_wanted *wanted, gradb_stats *ret, gradb_tensor *what,
@@ -126,6 +136,9 @@ static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previo
     gradb_tensor tensor;
     int64_t step = 0;
     gradb_answer answer = find(e, node, previous, &tensor, &step, why);
+    if (op_of(e, node) < 0 && atomic_exchange(&e->hold_weight, 0)) {
+        hold(e);
+    }
     if (answer == GRADB_OK) {
         const float *data = tensor.data;
         *ret = (gradb_stats){.count = EAGER_COUNT,
@@ -209,12 +222,7 @@ static gradb_answer do_command(struct eager *e, const char *name, const char *ar
         return GRADB_NO_VALUE;
     }
     if (strcmp(name, "hold") == 0) {
-        atomic_store(&e->holding, 1);
-        pthread_mutex_unlock(&e->big_lock);
-        while (sem_wait(&e->let_go) != 0) {
-        }
-        pthread_mutex_lock(&e->big_lock);
-        atomic_store(&e->holding, 0);
+        hold(e);
     } else if (strcmp(name, "call-back") == 0) {
         call_back(e);
     } else if (strcmp(name, "fork") == 0) {

@@ -61,9 +61,10 @@ struct eager {
     atomic_int locates, releases, located, stats_calls, keep_calls, kept, commands;
     atomic_int synced, unsynced; /* gradb_sync said true, false */
     atomic_int wrong_thread;     /* the source was asked on another thread than the training's */
-    atomic_int holding;          /* the command "hold" is under way */
+    atomic_int holding;          /* the command "hold", or the next, is under way */
+    atomic_int hold_weight;      /* 1: the next statistics of net/w wait for let_go */
     atomic_int in_child;
-    sem_t let_go; /* for "hold" */
+    sem_t let_go; /* for both */
     /* its own */
     pthread_t self;
     bool here; /* `self` is known */

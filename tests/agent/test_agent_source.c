@@ -195,15 +195,21 @@ static void nonsense_is_refused(void **state)
     expect_values(b, "net/op0", GD_CURRENT, 1, eager_value(1, 0, 0));
 }
 
-static void set_watch(struct both *b, const char *condition, const char *where,
-                      enum gd_watch_when when)
+static void set_action(struct both *b, const char *condition, const char *where,
+                       enum gd_watch_when when, enum gd_watch_action action)
 {
-    struct gd_watch_spec spec = {.where = where, .when = when};
+    struct gd_watch_spec spec = {.where = where, .when = when, .action = action};
     struct gd_err err = {0};
     assert_int_equal(gd_condition_find(condition, &spec.condition, NULL), GD_OK);
     if (gd_watchpoint_add(b->w.debugger, &spec, NULL, &err) < 0) {
         fail_msg("%s", err.text);
     }
+}
+
+static void set_watch(struct both *b, const char *condition, const char *where,
+                      enum gd_watch_when when)
+{
+    set_action(b, condition, where, when, GD_WATCH_STOP);
 }
 
 static void keep_all(struct both *b)
@@ -269,6 +275,56 @@ static void without_statistics_values_are_located(void **state)
     expect_hit(b, 2, "net/op1");
     assert_int_equal(atomic_load(&b->e.located), 0); /* at the end of the pass */
     assert_int_equal(atomic_load(&b->e.locates) > 0, 1);
+}
+
+static bool is_holding(struct world *w)
+{
+    const struct both *b = (const struct both *)(const void *)w;
+    return atomic_load(&b->e.holding) != 0;
+}
+
+static bool has_hit(struct world *w)
+{
+    return world_session(w)->hit_count > 0;
+}
+
+static void on_costs(void *ctx, const struct gd_watch_total *total)
+{
+    (void)total;
+    *(bool *)ctx = true;
+}
+
+static bool costs_told;
+static bool are_costs_told(struct world *w)
+{
+    (void)w;
+    return costs_told;
+}
+
+/* The first plan's report is judged while the source is still asked for a value of the second. */
+static void a_verdict_counts_before_it_is_waited_for(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err = {0};
+    b->e.stats = true;
+    b->e.nan_op = 1;
+    b->e.nan_step = 2;
+    begin(b);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    set_watch(b, "TO", "net/op1", GD_WHEN_STEP_END);
+    set_action(b, "TO", "net/w", GD_WHEN_STEP_END, GD_WATCH_TRACE);
+    atomic_store(&b->e.hold_weight, 1);
+    unsigned stops = b->w.stops;
+    world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+    world_until(&b->w, "the source to be asked", is_holding);
+    world_until(&b->w, "the hit", has_hit);
+    costs_told = false; /* what is answered after the verdict has come */
+    assert_int_equal(gd_watch_costs(b->w.debugger, on_costs, &costs_told, &err), GD_OK);
+    world_until(&b->w, "the costs", are_costs_told);
+    assert_true(is_holding(&b->w));
+    sem_post(&b->e.let_go);
+    world_until_stops(&b->w, stops + 1);
+    expect_hit(b, 2, "net/op1");
 }
 
 /* Values that are gone at the end of the step were copied when their operator had run. */
@@ -348,6 +404,7 @@ int main(void)
         RUN(previous_values_are_kept_by_the_source),
         RUN(exact_watchpoints_ask_at_that_moment),
         RUN(without_statistics_values_are_located),
+        RUN(a_verdict_counts_before_it_is_waited_for),
         RUN(end_of_step_watchpoints_see_what_is_gone),
         RUN(values_that_are_gone_do_not_stop_the_run),
         RUN(differences_come_from_the_source),
