@@ -218,7 +218,7 @@ struct agent {
     char **expected; /* what the names of nodes contain that are waited for */
     size_t expected_count;
     bool expected_new; /* one of them was added since gradb_sync */
-    gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
+    gradb_node *keep;  /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
     size_t keep_count;
     gradb_node *asked_keep; /* those that the source keeps */
     size_t asked_keep_count;

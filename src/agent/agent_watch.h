@@ -83,9 +83,9 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret);
 bool agent_bins_ok(const Gradb__V1__Bins *bins);
-/* Finds a slot's value and, where it is compared, the one before (*against), asking the source where
- * that must be. ret->histogram is the caller's. True: agent_stats_compute is what remains; false:
- * there is no value, or the source has computed. */
+/* Finds a slot's value and, where it is compared, the one before (*against), asking the source
+ * where that must be. ret->histogram is the caller's. True: agent_stats_compute is what remains;
+ * false: there is no value, or the source has computed. */
 bool agent_stats_find(struct agent *a, uint32_t node, uint32_t slot, Gradb__V1__Iteration iteration,
                       const Gradb__V1__StatsOptions *options, struct agent_value *previous,
                       bool *against, struct agent_look *ret);

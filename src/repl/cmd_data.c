@@ -678,17 +678,18 @@ const struct command cmd_data_table[] = {
         .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save watchpoints|breakpoints "
                  "FILE | save overflow N DIR",
         .summary = "Save a tensor to a .npy file, or watchpoints as commands",
-        .help = "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
-                "has no such type.\n"
-                "\n"
-                "save watchpoints writes the commands that set them again, with ignore counts,\n"
-                "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
-                "save overflow writes the call of an overflow (\"info overflows\") to a new folder\n"
-                "where the training runs.\n"
-                "\n"
-                "  save watchpoints watch.gdb\n"
-                "  save head.weight w.npy\n"
-                "  save $3[0] first-row.npy\n",
+        .help =
+            "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
+            "has no such type.\n"
+            "\n"
+            "save watchpoints writes the commands that set them again, with ignore counts,\n"
+            "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
+            "save overflow writes the call of an overflow (\"info overflows\") to a new folder\n"
+            "where the training runs.\n"
+            "\n"
+            "  save watchpoints watch.gdb\n"
+            "  save head.weight w.npy\n"
+            "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},
         .run = run_save,
     },

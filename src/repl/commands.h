@@ -9,7 +9,7 @@
 
 extern const struct command cmd_agent_table[];
 extern const struct command cmd_break_table[];
-extern const struct command cmd_catch_table[]; /* catch, tcatch */
+extern const struct command cmd_catch_table[];    /* catch, tcatch */
 extern const struct command cmd_overflow_table[]; /* overflow, rerun */
 extern const struct command cmd_run_table[];
 extern const struct command cmd_settings_table[];

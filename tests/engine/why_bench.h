@@ -38,7 +38,7 @@ struct bench {
     struct gd_debugger *debugger;
     struct gd_session *session;
     struct bench_target *target;
-    uint32_t order; /* of the next node */
+    uint32_t order;            /* of the next node */
     struct gd_why_facts facts; /* what the program tells */
     /* the answer */
     int answers;
