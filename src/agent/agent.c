@@ -43,7 +43,7 @@ void agent_wake(const struct agent *a)
     (void)ignored;
 }
 
-/* After the change, so that who has seen the number sees the change. */
+/* After the change: who has seen the number must see what it is about. */
 static void wants_changed(struct agent *a)
 {
     __atomic_fetch_add(&a->pub.changes, 1, __ATOMIC_RELEASE);
@@ -59,18 +59,25 @@ void agent_arm(struct agent *a)
     bool steps = nodes || a->hold_pending || a->keep_new ||
                  (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
                          a->keep_count || a->asked_keep_count || a->interrupt_at));
+    bool changed = any != a->hears_all || nodes != a->sees_nodes;
+    a->hears_all = any;
     if (nodes != a->sees_nodes) {
         /* A thread that runs notices a little later: maybe at the end of this step. */
         a->sees_nodes = nodes;
         a->seen_from = PEEK(a->step) + (a->stopped ? 1 : 2);
     }
     POKE(a->quick, !any && !a->calling);
-    if (any != a->hears_all) {
-        a->hears_all = any;
-        wants_changed(a);
-    }
     POKE(a->attention, steps);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
+    if (changed) {
+        wants_changed(a);
+    }
+}
+
+/* Whether it was added since gradb_sync, and the debugger waits for such a one. */
+static bool is_awaited(const struct agent *a, uint32_t id)
+{
+    return a->expected_new && id >= a->synced_nodes && agent_is_expected(a, a->nodes[id].name);
 }
 
 void agent_mark_nodes(struct agent *a)
@@ -79,7 +86,7 @@ void agent_mark_nodes(struct agent *a)
         const struct agent_node *node = &a->nodes[id];
         const unsigned value = NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT;
         unsigned marks = node->flags & (value | NODE_BREAK) ? MARK_SLOW | MARK_RUN : 0;
-        marks |= node->flags & NODE_WATCH_SEEN ? MARK_RUN : 0;
+        marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
         marks |= node->flags & value ? MARK_VALUE : 0;
         POKE(a->passes[id].marked, (unsigned char)marks);
     }
@@ -93,8 +100,7 @@ void agent_disarm(struct agent *a)
     a->interrupt_at = 0;
     a->stop_pending = false;
     agent_control_clear(a);
-    a->verdict_first = 0;
-    a->verdict_for = 0;
+    a->verdict_first = a->verdict_for = a->verdict_stop = 0;
     agent_arm(a);
 }
 

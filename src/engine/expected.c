@@ -17,6 +17,8 @@ struct parts {
     bool failed;
 };
 
+/* A program that answers commands is asked for its values, too: it tells of its operators as they
+ * run. One that knows its graph beforehand has no use for either. */
 bool gd_session_grows(const struct gd_session *session)
 {
     return session->target && session->target->capabilities & GD_CAN_COMMAND;
@@ -55,8 +57,8 @@ static void add_breakpoints(struct parts *parts)
     }
 }
 
-/* What is judged at the end of a step is not late when the node comes late: only what covers
- * nothing yet has to have the operators looked at, or it would never find its node. */
+/* What is judged at the end of a step is not late when the node comes late. But nodes are only
+ * looked for while something is waited for: what covers nothing yet would never find its node. */
 static void add_watchpoints(struct parts *parts)
 {
     const struct gd_watching *w = parts->session->watching;

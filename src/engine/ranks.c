@@ -168,9 +168,9 @@ static void start_clock(struct gd_ranks *ranks, double patience)
     ranks->patience = patience;
 }
 
-/* One of them, which stands, goes on. One that cannot stands on: the others must not wait for it.
- */
-static void let_go(struct gd_session *session, const struct gd_run *run, bool quiet)
+/* One of them, which stands, goes on. One that cannot stands on (false), and has stopped by itself:
+ * the others must not wait for it, and whoever advances looks once more. */
+static bool let_go(struct gd_session *session, const struct gd_run *run, bool quiet)
 {
     struct session_rank *rank = &session->impl->rank;
     struct gd_err err;
@@ -179,11 +179,14 @@ static void let_go(struct gd_session *session, const struct gd_run *run, bool qu
     rank->cause = false;
     rank->quiet = quiet;
     session->stop.together = false;
-    if (gd_target_resume(session->target, run, &err) != GD_OK) {
+    bool goes = gd_target_resume(session->target, run, &err) == GD_OK;
+    if (!goes) {
         rank->cause = true;
+        rank->ranks->again = true;
         gd_session_on_warning(session, err.text);
     }
     rank->quiet = false;
+    return goes;
 }
 
 /* All that stand before a boundary run to its end. */
@@ -378,6 +381,10 @@ int gd_ranks_interrupt(struct gd_session *session, struct gd_err *err)
         start_clock(ranks, NUDGE);
         return GD_OK;
     }
+    if (ranks->phase == RANKS_CHECK) { /* digests do not come: what comes later is not heard */
+        ranks_settle(ranks);
+        return GD_OK;
+    }
     for (size_t i = 0; i < ranks->debugger->session_count; i++) { /* wherever they are, then */
         struct gd_session *other = ranks->debugger->sessions[i];
         if (ranks_is_live(ranks, other) && other->state != GD_STOPPED) {
@@ -549,7 +556,7 @@ static void advance_once(struct gd_ranks *ranks)
         if (tally.live < ranks->world_size && !ranks->gave_up) {
             return;
         }
-        if (tally.low < tally.high && tally.running == 0) {
+        if (tally.low < tally.high && tally.running == 0 && !tally.caused) {
             start_clock(ranks, NUDGE);
             run_to_boundary(ranks, tally.high, true);
         } else {
@@ -618,8 +625,9 @@ bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict
     rank->cause = !boundary && ranks->phase != RANKS_CONNECT;
     if (boundary && !ranks->pause && !ranks->caused && ranks->phase == RANKS_RUN &&
         ranks->run.kind == GD_RUN_CONTINUE && !ranks->together) {
-        let_go(session, &ranks->run, true); /* an order of before: it has been taken back */
-        return true;
+        if (let_go(session, &ranks->run, true)) { /* an order of before: it has been taken back */
+            return true;
+        }
     }
     ranks_advance(ranks);
     return true;
@@ -683,7 +691,11 @@ static void tick(struct gd_ranks *ranks)
     } else if (ranks->phase == RANKS_CONNECT || (ranks->pause && !ranks->together)) {
         /* Those that run may wait for one that stands, a step further on. */
         start_clock(ranks, ranks->patience * 2);
+        ranks->again = false;
         run_to_boundary(ranks, tally.high + 1, true);
+        if (ranks->again) { /* one of them cannot */
+            ranks_advance(ranks);
+        }
     }
 }
 

@@ -46,7 +46,8 @@ bool gd_ranks_are_busy(const struct gd_ranks *ranks); /* a run is not settled ye
 bool gd_ranks_is_running(const struct gd_session *session);
 /* Ranks connect and not all are there: what is settled now goes on without them. */
 void gd_ranks_give_up(struct gd_ranks *ranks);
-/* Ranks that have not connected; false: all have, or are known to have ended. */
+/* Ranks that have not connected, ", ..." behind the first of very many; false: all have, or are
+ * known to have ended. */
 bool gd_ranks_missing(const struct gd_ranks *ranks, struct gd_buf *out);
 
 bool gd_ranks_need_tick(const struct gd_debugger *debugger);

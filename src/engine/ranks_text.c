@@ -4,6 +4,8 @@
 
 #include "engine/ranks_impl.h"
 
+#define MAX_MISSING 64 /* ranks that are named */
+
 struct numbers { /* of ranks, ascending as they come: "0-2, 5" */
     struct gd_buf *out;
     int count, first, last;
@@ -81,12 +83,18 @@ bool gd_ranks_missing(const struct gd_ranks *ranks, struct gd_buf *out)
 {
     struct numbers numbers = {.out = out};
 
-    for (int rank = 0; rank < ranks->world_size && numbers.count < 64; rank++) {
+    int rank = 0;
+
+    for (; rank < ranks->world_size && numbers.count < MAX_MISSING; rank++) {
         if (!gd_ranks_member(ranks, rank)) {
             add_number(&numbers, rank);
         }
     }
     end_range(&numbers);
+    while (rank < ranks->world_size && gd_ranks_member(ranks, rank)) {
+        rank++;
+    }
+    gd_buf_puts(out, rank < ranks->world_size ? ", ..." : "");
     return numbers.count > 0;
 }
 

@@ -187,7 +187,7 @@ uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
         add(walk, node, slot, walk->step, WHY_NONE);
         number = find(walk, node, slot, walk->step);
     }
-    return number;
+    return number == WHY_NONE ? 0 : number;
 }
 
 const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,

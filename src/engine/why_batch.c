@@ -485,12 +485,9 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         return weight;
     }
     if (weight && why_odd_rate(walk, weight, &ret->text)) {
-        uint32_t loss = why_add_sum(walk, &ret->text)
-                            ? why_also(walk, gd_why_loss(walk->session->graph), 0)
-                            : WHY_NONE;
-        if (loss != WHY_NONE) {
+        if (why_add_sum(walk, &ret->text)) {
             snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
-            return &walk->tensors[loss];
+            return &walk->tensors[why_also(walk, gd_why_loss(walk->session->graph), 0)];
         }
         snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
         walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;

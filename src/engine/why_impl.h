@@ -72,8 +72,8 @@ const struct why_tensor *why_input(const struct why_walk *walk, const struct why
 /* The node that writes a parameter (an optimizer, an assignment); GD_NO_NODE: none is known. */
 gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter);
 bool why_is_writer(const char *type);
-/* A further value of the step, in the list without a question; WHY_NONE: it cannot be. Moves the
- * list. */
+/* A further value of the step, in the list without a question. 0, the value that was asked about,
+ * when the list is full: what was found is said all the same. Moves the list. */
 uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot);
 /* Whether the value is what is looked for, by its statistics alone. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);
