@@ -43,6 +43,7 @@ void gd_debugger_destroy(struct gd_debugger *debugger)
     }
     /* Nobody is left who could be told anything. */
     debugger->impl->observer_count = 0;
+    ranks_end(debugger);
     for (size_t i = 0; i < debugger->session_count; i++) {
         gd_session_on_finished(debugger->sessions[i], "the debugger ends");
     }

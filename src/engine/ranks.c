@@ -95,6 +95,13 @@ void ranks_join(struct gd_session *session)
     session->impl->rank.ranks = ranks;
 }
 
+void ranks_end(struct gd_debugger *debugger)
+{
+    for (struct gd_ranks *ranks = debugger->impl->ranks; ranks; ranks = ranks->next) {
+        ranks->phase = RANKS_IDLE;
+    }
+}
+
 void ranks_free(struct gd_debugger *debugger)
 {
     while (debugger->impl->ranks) {
@@ -322,6 +329,7 @@ static int start(struct gd_session *session, const struct gd_run *run, struct gd
         rc = gd_target_resume(session->target, &first, err);
     }
     if (rc != GD_OK) {
+        session->impl->rank.owes = false; /* it was told of where it stands */
         return rc;
     }
     if (ranks->together) {

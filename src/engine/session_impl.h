@@ -99,10 +99,12 @@ void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 
 /* ranks.c. Of a new session; of one that stopped, after an interrupt that was asked of it alone
- * or not (true: its stop is told later, by ranks.c); of one that is over; at the end. */
+ * or not (true: its stop is told later, by ranks.c); of one that is over; before all sessions end
+ * with the debugger, so that none is moved because another one ended; at the very end. */
 void ranks_join(struct gd_session *session);
 bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked);
 void ranks_on_end(struct gd_session *session);
+void ranks_end(struct gd_debugger *debugger);
 void ranks_free(struct gd_debugger *debugger);
 
 /* A named number came: it goes to the history, when there is one. */
