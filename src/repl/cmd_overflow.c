@@ -7,6 +7,7 @@
 #include "engine/buf.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
+#include "repl/repl_impl.h"
 
 #define COMMAND   "overflow" /* of the program: "stop 3", "record 3 DIR", "off", "save 1 DIR", "" */
 #define MAX_WORDS ((size_t)16384)
@@ -46,8 +47,8 @@ static int ask_all(struct command_call *call, const char *args, cJSON **ret, str
         }
         call->session = other;
         if (ask(call, COMMAND, args, &reply, &why) != GD_OK) {
-            out_printf(call->out, "Rank %d was not told: %s\n", other->peer.rank,
-                       out_safe(call, why.text));
+            repl_printf(call->repl, true, "warning: [rank %d] was not told: %s\n", other->peer.rank,
+                        out_safe(call, why.text));
         }
         cJSON_Delete(reply);
     }
@@ -376,19 +377,23 @@ static void place_text(struct command_call *call, const cJSON *place)
     struct gd_buf text = GD_BUF_INIT(65536);
     const cJSON *item, *value = cJSON_GetObjectItem(place, "value");
     const cJSON *wide = cJSON_GetObjectItem(place, "float64");
+    const char *between = "";
     gd_buf_printf(&text, "  output %.0f at [", number_of(place, "output"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(place, "index"))
     {
-        gd_buf_printf(&text, "%s%.0f", item->prev->next ? ", " : "", item->valuedouble);
+        gd_buf_printf(&text, "%s%.0f", between, item->valuedouble);
+        between = ", ";
     }
     gd_buf_printf(&text, "]: %s", value_text(call, value));
     if (wide) {
         gd_buf_printf(&text, ", in float64 %s", value_text(call, wide));
     }
+    between = ";";
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(place, "inputs"))
     {
-        gd_buf_printf(&text, "%s %s is %s", item->prev->next ? "," : ";", text_of(item, "argument"),
+        gd_buf_printf(&text, "%s %s is %s", between, text_of(item, "argument"),
                       value_text(call, cJSON_GetObjectItem(item, "value")));
+        between = ",";
     }
     out_printf(call->out, "%s\n", out_safe(call, gd_buf_text(&text)));
     gd_buf_deinit(&text);

@@ -77,8 +77,9 @@ static void row_notes(struct command_call *call, const struct gd_watchpoint *wat
         why[0] != '\0') {
         watch_fold(call, inspect_printf(call, "not set here: %s", out_safe(call, why)), 7);
     }
-    if (watch->enabled && watch_waits(call, watch)) {
-        watch_fold(call, inspect_printf(call, "waits: %s", watch_waits(call, watch)), 7);
+    const char *waits = watch->enabled ? watch_waits(call, watch) : NULL;
+    if (waits) {
+        watch_fold(call, inspect_printf(call, "waits: %s", waits), 7);
     }
     if (watch->unclear) {
         out_printf(call->out, "       could not be checked %s\n",

@@ -210,7 +210,8 @@ void out_begin(struct repl_out *out, struct repl *repl, struct gd_arena *arena, 
 
 /* A new file beside the target takes the output, and its name when the command is done: a command
  * that was interrupted, or a full disk, leaves no half of it. NULL: it has to be written in place,
- * as a device, a pipe, a link, or where the directory takes no new file. */
+ * as a device, a pipe, a link, what has other names or another owner, which a new file would not
+ * have, or where the directory takes no new file or has one of that name. */
 static FILE *open_part(struct repl_out *out, const char *path)
 {
     struct stat there;
@@ -218,12 +219,14 @@ static FILE *open_part(struct repl_out *out, const char *path)
     size_t size = strlen(path) + sizeof(".part");
     char *part = gd_arena_alloc(out->arena, size);
 
-    if (part == NULL || (exists && !S_ISREG(there.st_mode)) ||
-        (exists && access(path, W_OK) != 0)) {
+    bool replaceable = !exists || (S_ISREG(there.st_mode) && there.st_nlink == 1 &&
+                                   there.st_uid == geteuid() && access(path, W_OK) == 0);
+
+    if (part == NULL || !replaceable) {
         return NULL;
     }
     snprintf(part, size, "%s.part", path);
-    FILE *file = fopen(part, "we");
+    FILE *file = fopen(part, "wxe"); /* never over a file of the user's */
     if (file == NULL) {
         return NULL;
     }
@@ -257,15 +260,15 @@ int out_redirect(struct repl_out *out, const char *path, bool append, struct gd_
     return GD_OK;
 }
 
-/* What was written so far is taken back. */
-static void drop_output(struct repl_out *out)
+/* What was written so far is taken back. false: it could not be. */
+static bool drop_output(struct repl_out *out)
 {
     fclose(out->sink);
     if (out->sink_part != NULL) {
         unlink(out->sink_part);
-    } else if (out->sink_size >= 0 && truncate(out->sink_path, (off_t)out->sink_size) != 0) {
-        out->sink_failed = true;
+        return true;
     }
+    return out->sink_size < 0 || truncate(out->sink_path, (off_t)out->sink_size) == 0;
 }
 
 static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
@@ -274,7 +277,10 @@ static int close_sink(struct repl_out *out, bool failed, struct gd_err *err)
     int why = errno;
 
     if (failed || bad) {
-        drop_output(out);
+        if (!drop_output(out) && !bad) {
+            bad = true;
+            why = errno;
+        }
     } else if (fclose(out->sink) != 0 ||
                (out->sink_part != NULL && rename(out->sink_part, out->sink_path) != 0)) {
         bad = true;

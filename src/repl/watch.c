@@ -207,13 +207,14 @@ static void note_unknown_names(struct command_call *call, const struct gd_expr *
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch)
 {
     const struct gd_session *session = call->debugger->current;
+    const char *waits = session && session->graph_generation ? watch_waits(call, watch) : NULL;
     out_printf(call->out, "%s %d: %s", watch_noun(watch), watch->number, watch_text(call, watch));
     if (!watch->selector) {
         out_printf(call->out, "\n");
     } else if (!session || !session->graph_generation) {
         out_printf(call->out, " (pending: no graph yet)\n");
-    } else if (watch_waits(call, watch)) {
-        out_printf(call->out, " (pending: %s; it waits)\n", watch_waits(call, watch));
+    } else if (waits) {
+        out_printf(call->out, " (pending: %s; it waits)\n", waits);
     } else {
         out_printf(call->out, ": %s\n", inspect_plural(call, watch_nodes(call, watch), "node"));
     }

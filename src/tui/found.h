@@ -3,9 +3,8 @@
  * Which nodes of a graph a search or a filter finds: a set of nodes with their number below every
  * scope, so that a tree of them, or the next of them, costs what is shown and not what the graph
  * holds. What is wanted is words, all of which must fit: "type:relu", "graph:main", "kind:weight",
- * and
- * "/attn.*MatMul/" is a regular expression for names, anything else is a part of the name; case is
- * ignored.
+ * and "/attn.*MatMul/" is a regular expression for names, anything else is a part of the name; case
+ * is ignored.
  */
 #ifndef GD_TUI_FOUND_H
 #define GD_TUI_FOUND_H
