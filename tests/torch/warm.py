@@ -122,8 +122,10 @@ class Server:
 
     def abandon(self, pid):
         """The stand-in says nothing but that it has gone."""
-        self.selector.unregister(self.connections[pid])
-        os.kill(pid, signal.SIGKILL)
+        connection = self.connections.get(pid)
+        if connection is not None:  # else its program went at the same time, and was reaped before
+            self.selector.unregister(connection)
+            os.kill(pid, signal.SIGKILL)
 
     def reap(self):
         self.child_ended.recv(4096)
