@@ -111,6 +111,7 @@ class Agent:
         self._backward.remove()
         self.modules.remove()
         handle, self.handle = self.handle, None
+        self.words = _lib.Words()  # those of the handle go with it
         if handle and os.getpid() == self._pid:
             self.library.gradb_close(handle, _lib.text(why))
 
@@ -123,7 +124,7 @@ class Agent:
         place = traceback.extract_tb(error.__traceback__)
         where = "%s:%d" % (os.path.basename(place[-1].filename), place[-1].lineno) if place else "?"
         message = "gradb: a fault of the agent, which is off from now on: %s: %s (%s)" % (
-            type(error).__name__, error, where)
+            type(error).__name__, str(error).split("\n", 1)[0], where)
         print(message, file=sys.stderr)
         if self.handle:
             self.library.gradb_log(self.handle, _lib.text(message))
@@ -170,8 +171,11 @@ class Agent:
 
     def _apply(self):
         """Puts the mode on or takes it off, as is wanted here."""
-        self.looking = self._wanted and not self.dead and not self._hidden and not self.regions.closed
+        self.looking = self._may_look()
         (ops.push if self.looking else ops.pop)(self._mode)
+
+    def _may_look(self):
+        return self._wanted and not self.dead and not self._hidden and not self.regions.closed
 
     def leave(self):
         """After a fault of our own: operators are intercepted no more."""
@@ -190,7 +194,7 @@ class Agent:
 
     def wake(self):
         """The operators are the program's again."""
-        if self._wanted and not self.dead:
+        if self._may_look():
             ops.push(self._mode)
 
     def look_again(self):

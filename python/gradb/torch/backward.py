@@ -126,6 +126,13 @@ def name_steps(steps):
         own.name = name if count == 1 else "%s_%d" % (name, count - 1)
 
 
+def _roots(tensors):
+    """The grad_fns that a pass begins at. It may be given torch.autograd.graph.GradientEdges in place of tensors."""
+    given = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
+    found = [root.grad_fn if isinstance(root, torch.Tensor) else getattr(root, "node", None) for root in given]
+    return [grad_fn for grad_fn in found if grad_fn is not None]
+
+
 class _Engine:
     """Stands in for torch.autograd.Variable._execution_engine."""
 
@@ -208,15 +215,15 @@ class Backward:
 
     def _heed_in(self, tensors, handles):
         """The passes take long, and nobody looks: an interrupt is heard at each of its operators all the same."""
-        words, library, handle = self._agent.words, self._agent.library, self._agent.handle
+        agent, library = self._agent, self._agent.library
 
         def heed(*_):
-            if words.armed and not self._agent.dead:
-                self._agent.timing.apart(library.gradb_heed, handle)
+            if not agent.dead and agent.words.armed:
+                agent.timing.apart(library.gradb_heed, agent.handle)
         if not hasattr(library, "gradb_heed"):
             return
         seen = set()
-        waiting = [tensor.grad_fn for tensor in ((tensors,) if isinstance(tensors, torch.Tensor) else tensors)]
+        waiting = _roots(tensors)
         while waiting:
             grad_fn = waiting.pop()
             if grad_fn is not None and grad_fn not in seen:
@@ -230,10 +237,8 @@ class Backward:
             self._agent.telling.backward_raised(error)
 
     def _hook_all(self, tensors, handles):
-        if isinstance(tensors, torch.Tensor):
-            tensors = (tensors,)
         steps = {}
-        waiting = [(tensor.grad_fn, None) for tensor in tensors if tensor.grad_fn is not None]
+        waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
         while waiting:
             grad_fn, inherited = waiting.pop()
             if grad_fn in steps:

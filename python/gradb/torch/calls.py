@@ -6,6 +6,7 @@ An argument is a JSON value, in the words that ptdbg_ascend's forward_info and b
 "value": 3}, {"type": "torch.Tensor", "dtype", "shape", "Max", "Min", "requires_grad", "datapath"}, where datapath
 is the tensor's file in the call's folder. Lists are lists; a tuple or dict is {"type": "tuple" | "dict", "value"}.
 """
+import contextlib
 import json
 import math
 import os
@@ -298,10 +299,7 @@ class Call:
 
     def save(self, folder, stack=()):
         """Writes it to a folder that must not be there yet: whole, or not at all. stack: texts. OSError."""
-        part = folder + ".part"
-        shutil.rmtree(part, ignore_errors=True)
-        os.makedirs(part)
-        try:
+        with whole(folder) as part:
             for path, tensor in self._tensors.items():
                 npy.write(os.path.join(part, path), cuda.to_host(tensor) if tensor.device.type != "cpu" else tensor)
             name = self.about["api"]
@@ -311,10 +309,20 @@ class Call:
                 _write_json(part, BACKWARD_FILE, {name + ".backward": self.given})
             _write_json(part, STACK_FILE, {name: list(stack)})
             _write_json(part, OWN_FILE, dict(self.about, outputs=self.results, refused=self.refused))
-            os.rename(part, folder)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
+
+
+@contextlib.contextmanager
+def whole(folder):
+    """A new folder to write into, which takes the name `folder` when all went well and is gone when not. What else
+    lies there is left alone. OSError."""
+    part = "%s.%d.part" % (folder, os.getpid())
+    os.makedirs(part)
+    try:
+        yield part
+        os.rename(part, folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
 
 
 def _write_json(folder, name, value):

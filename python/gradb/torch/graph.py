@@ -10,6 +10,7 @@ import weakref
 
 from .. import _lib
 from . import values
+from .values import version_of
 
 MAX_NODES = 4000000
 MAX_INPUTS = 4096
@@ -290,11 +291,3 @@ def _unknown(name, scope, operator):
 
 def _nodes(numbers):
     return "1 node" if len(numbers) == 1 else "%d nodes" % len(numbers)
-
-
-def version_of(tensor):
-    """How often it was written in place; 0 for those that do not count (inference mode)."""
-    try:
-        return tensor._version
-    except RuntimeError:
-        return 0

@@ -53,13 +53,13 @@ def read(path, dtype=None):
         code, shape, fortran = _header(file, path)
         if code not in _DTYPES:
             raise NpyError("%s: no tensor can be made of elements '%s'" % (path, code))
-        count = math.prod(shape)
         stored = _DTYPES[code]
-        size = count * torch.empty(0, dtype=stored).element_size()
-        data = bytearray(file.read(size + 1))
-    if len(data) != size:
-        raise NpyError("%s: %s bytes of elements are there, the header says %d" % (
-            path, len(data) if len(data) < size else "more", size))
+        size = math.prod(shape) * torch.empty(0, dtype=stored).element_size()
+        there = os.fstat(file.fileno()).st_size - file.tell()
+        if there == size:  # before memory is taken for what a header says
+            data = bytearray(file.read(size))
+    if there != size or len(data) != size:
+        raise NpyError("%s: %d bytes of elements are there, the header says %d" % (path, there, size))
     tensor = torch.frombuffer(data, dtype=stored) if size else torch.empty(0, dtype=stored)
     tensor = tensor.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if fortran else tensor.reshape(shape)
     return _narrowed(tensor, dtype) if dtype is not None and dtype != stored else tensor
@@ -76,7 +76,7 @@ def _header(file, path):
     try:
         header = ast.literal_eval(file.read(length).decode("latin-1"))
         shape = tuple(int(size) for size in header["shape"])
-        return header["descr"], shape, bool(header["fortran_order"])
+        return str(header["descr"]), shape, bool(header["fortran_order"])
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise NpyError("%s: its header cannot be read: %s" % (path, error))
 

@@ -97,7 +97,7 @@ class Overflows:
             self.stops = _less(self.stops)
             self._stop(origin.node, text)
         else:
-            where = entry.folder and ", written to " + entry.folder or ", " + entry.told.get("note", "")
+            where = ", written to " + entry.folder if entry.folder else ", " + entry.told.get("note", "")
             agent.events.happened("overflow", text + where)
         self.arm()
 
@@ -170,9 +170,8 @@ class Overflows:
         try:
             os.makedirs(os.path.dirname(folder), exist_ok=True)
             if entry.folder:
-                shutil.rmtree(folder + ".part", ignore_errors=True)
-                shutil.copytree(entry.folder, folder + ".part")
-                os.rename(folder + ".part", folder)
+                with calls.whole(folder) as part:
+                    shutil.copytree(entry.folder, part, dirs_exist_ok=True)
             else:
                 self.call_of(entry).save(folder, entry.stack)
                 entry.told["folder"] = entry.folder = folder

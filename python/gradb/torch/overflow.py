@@ -32,7 +32,7 @@ _GUARD_ENTERS = hasattr(torch._C._DisableTorchDispatch, "__enter__")
 class Given:
     """A call as it begins: tensors with their versions, `before` what it overwrites (id -> copy, or why there is
     none), ordinal of its function in the step; bad: its outputs were not finite."""
-    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "outputs")
+    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad")
 
     def __init__(self, function, name, args, kwargs):
         self.function = function
@@ -105,7 +105,7 @@ class Checker:
         self._outer = {}          # backward.Step -> (Given, Step that the operator's own gradient came to)
         self._inner = {}          # Step -> how many of its inner ones have not run
         self._received = {}       # Step -> gradients it was given, while inner ones are to come
-        self._bad_leaves = set()  # ids of parameters whose gradient was not finite
+        self._bad_leaves = set()  # id of a parameter: its gradient was not finite; ("weight", id): nor was itself
 
     # ---- forward ----
 
@@ -345,6 +345,8 @@ class Checker:
         """A gradient was added to what lies in .grad: it may overflow there."""
         gradient = own.variable.grad
         suspects = _suspects((gradient,))
+        if not suspects:
+            self._bad_leaves.discard(id(own.variable))
         if not suspects or id(own.variable) in self._bad_leaves:
             return
         with self.agent.unseen(), values.aside():
@@ -368,6 +370,8 @@ class Checker:
     def optimizer_ran(self, node, parameter):
         """An optimizer has written a parameter."""
         suspects = _suspects((parameter,))
+        if not suspects:
+            self._bad_leaves.discard(("weight", id(parameter)))
         if not suspects or ("weight", id(parameter)) in self._bad_leaves:
             return
         with self.agent.unseen(), values.aside():
@@ -427,7 +431,7 @@ def _may_be_bad(tensor):
     if sum_type is None or (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
         return False
     try:
-        if type(tensor) not in values._PLAIN:  # a sharded one would ask the other ranks
+        if type(tensor) not in values.PLAIN:  # a sharded one would ask the other ranks
             tensor = values.readable(tensor)
         tensor = tensor.detach()
         if tensor.element_size() == 1:  # float8

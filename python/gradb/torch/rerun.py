@@ -18,10 +18,10 @@ from . import calls, values
 _WIDE = {torch.float64: torch.complex128, torch.float32: torch.complex64}
 _CASTS = frozenset(("half", "bfloat16", "float", "double", "type", "cfloat", "cdouble"))
 _RANDOM = frozenset((
-    "dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "native_dropout",
-    "feature_alpha_dropout", "rrelu", "rrelu_", "gumbel_softmax", "bernoulli", "bernoulli_", "normal", "normal_",
-    "uniform_", "randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "multinomial", "poisson",
-    "exponential_", "cauchy_", "log_normal_", "geometric_", "random_", "randperm"))
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "native_dropout",
+    "feature_alpha_dropout", "rrelu", "gumbel_softmax", "bernoulli", "normal", "uniform", "randn", "rand", "randint",
+    "randn_like", "rand_like", "randint_like", "multinomial", "poisson", "exponential", "cauchy", "log_normal",
+    "geometric", "random", "randperm"))  # as _operator() says them: without underscores
 # Operators whose output element depends on the elements of its inputs at the same place alone.
 _ELEMENTWISE = frozenset(
     "add sub mul div truediv true_divide floordiv floor_divide pow exp exp2 expm1 log log2 log10 log1p sqrt "

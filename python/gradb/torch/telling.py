@@ -89,14 +89,13 @@ class Telling:
         """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
         has its place in the order of execution."""
         known = self.graph.nodes.get(name + ".grad")
-        if known is not None and known.mark == id(parameter):
+        if known is not None and self.agent.live.leaf(known.id) is parameter:
             return known
         reference = weakref.ref(parameter)
         node = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
                               outputs=(values.shape_of(parameter),), inputs=own.inputs() if own is not None else (),
                               attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:
-            node.mark = id(parameter)
             self.agent.live.gradient(node.id, reference)
             self.agent.library.gradb_lasts(self.agent.handle, node.id)
         return node

@@ -9,7 +9,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import commands
+from . import commands, values
 from .guard import guarded
 
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
@@ -39,18 +39,22 @@ class Clearing:
     @guarded
     def pass_begins(self):
         """An outermost backward pass into the parameters begins."""
-        if self._cleared or self.since or self._believed >= _BELIEVED:
+        if self._cleared or self.since:
             return
         gradient = self._gradient()
         if gradient is None or _state(gradient) != self._seen:
             self._cleared = True
-        elif not self._added and self._is_zero(gradient):
+        elif not self._added and (self._believed >= _BELIEVED or self._is_zero(gradient)):
             self._cleared = True
             self._believed += 1
 
     def _is_zero(self, gradient):
-        with self.agent.unseen(), torch.no_grad():
-            return gradient.layout != torch.strided or not bool(gradient.count_nonzero())
+        """Of a sharded one the part that lies here is looked at: all of it would be a question to the other ranks."""
+        with self.agent.unseen(), values.aside():
+            try:
+                return not bool(values.readable(gradient).count_nonzero())
+            except values.NoValue:  # it cannot be looked at
+                return True
 
     @guarded
     def pass_ended(self):
@@ -97,6 +101,7 @@ def _state(gradient):
 
 # ---- what an operator that raised was given ----
 
+_INTEGERS = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))  # what picks
 _CLASSES = frozenset(("cross_entropy", "nll_loss", "nll_loss_nd", "cross_entropy_loss"))
 
 
@@ -107,8 +112,15 @@ def bad_index(name, args, kwargs):
     if found is None:
         return None
     numbers, count, left_out = found
-    if not _is_plain(numbers) or numbers.is_floating_point() or numbers.dtype == torch.bool:
+    if not _is_plain(numbers) or numbers.dtype not in _INTEGERS:
         return None
+    try:
+        return _first_bad(numbers, count, left_out)
+    except RuntimeError:  # inside torch.func nobody can look
+        return None
+
+
+def _first_bad(numbers, count, left_out):
     with torch.no_grad():
         bad = (numbers < 0) | (numbers >= count)
         if left_out is not None:
@@ -135,13 +147,14 @@ def _indices(name, args, kwargs):
             return numbers, table.shape[0], None
     elif name in ("gather", "index_select"):
         source, axis, numbers = given(0, "input"), given(1, "dim"), given(2, "index")
-        if _is_plain(source) and isinstance(axis, int) and source.dim() > 0 and isinstance(numbers, torch.Tensor):
+        if _is_plain(source) and isinstance(axis, int) and -source.dim() <= axis < source.dim() \
+                and isinstance(numbers, torch.Tensor):
             return numbers, source.shape[axis], None
     return None
 
 
 def _is_plain(tensor):
-    return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type == "cpu"
+    return type(tensor) in values.PLAIN and tensor.layout == torch.strided and tensor.device.type == "cpu"
 
 
 class Raised:
@@ -182,7 +195,7 @@ def _parameter_of(agent, node):
         return None
     try:
         tensor, _ = agent.live.find(weight.id, 0)
-    except Exception as error:  # it is gone
+    except values.NoValue as error:  # it is gone
         raise commands.CommandError(str(error)) from None
     return tensor if isinstance(tensor, torch.nn.Parameter) or tensor.requires_grad else None
 

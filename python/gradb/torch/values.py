@@ -24,7 +24,7 @@ for _name, _code in (("uint16", _lib.UINT16), ("uint32", _lib.UINT32), ("uint64"
 _AS_FLOAT32 = frozenset(getattr(torch, name) for name in (
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu") if hasattr(torch, name))
 
-_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _MAX_GEOMETRIES = 16384
 _geometries = {}  # (shape, strides, dtype) -> (shape array, strides array, dtype number, rank, reach in bytes)
 _storage = getattr(torch.Tensor, "untyped_storage", None) or getattr(torch.Tensor, "_storage", None) \
@@ -64,7 +64,7 @@ def aside():
 def readable(tensor):
     """A strided tensor that shares its memory where it can, of a type of DTYPES, on the device where it lies;
     its local part where it is sharded. NoValue: why there is none. See note()."""
-    if type(tensor) not in _PLAIN:
+    if type(tensor) not in PLAIN:
         tensor = _inner(tensor)
     try:
         _check(tensor)
@@ -96,7 +96,7 @@ def _inner(tensor):
     for name in ("_local_tensor", "elem"):  # DTensor; AsyncCollectiveTensor and wrappers alike
         inner = getattr(tensor, name, None)
         if isinstance(inner, torch.Tensor):
-            return inner if type(inner) in _PLAIN else _inner(inner)
+            return inner if type(inner) in PLAIN else _inner(inner)
     return tensor
 
 
@@ -134,7 +134,7 @@ def _sparse(tensor):
 
 def note(tensor):
     """What a user must know of a tensor's values to read them right; "" when they are what they seem."""
-    if type(tensor) in _PLAIN and tensor.dtype in DTYPES and tensor.layout == torch.strided:
+    if type(tensor) in PLAIN and tensor.dtype in DTYPES and tensor.layout == torch.strided:
         return ""
     try:
         shape = tuple(tensor.shape)
@@ -224,7 +224,7 @@ def describe(tensor):
 def shape_of(tensor):
     """Its struct without address, for the graph; None when nothing is known of it."""
     try:
-        if type(tensor) not in _PLAIN:
+        if type(tensor) not in PLAIN:
             tensor = _inner(tensor)
         if tensor.layout == torch.strided and tensor.dtype in DTYPES:
             shape, _, number, rank, _ = geometry(tensor)
@@ -246,7 +246,7 @@ def told(tensor):
     if tensor is None:
         return NO_TENSOR
     try:
-        if type(tensor) in _PLAIN:
+        if type(tensor) in PLAIN:
             return describe(tensor)
     except (NoValue, RuntimeError):
         pass
@@ -271,7 +271,7 @@ class Places:
         """The addresses of this run's outputs: a tensor or None per slot."""
         for slot, tensor in enumerate(tensors):
             form = self._forms[slot]
-            if (form is None or type(tensor) not in _PLAIN or tensor.shape != form[0] or tensor.stride() != form[1]
+            if (form is None or type(tensor) not in PLAIN or tensor.shape != form[0] or tensor.stride() != form[1]
                     or tensor.dtype is not form[2] or not tensor.is_cpu or tensor.is_neg()):
                 self._look(slot, tensor)
                 continue
