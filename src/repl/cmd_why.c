@@ -508,7 +508,9 @@ static int run_why(struct command_call *call, struct gd_err *err)
     bool all = inspect_take_flag(call, "-a");
     int rc = parse(call, &q, err);
     if (rc == GD_OK) {
-        why_ask_facts(call, q.node, &q.facts);
+        rc = why_ask_facts(call, q.node, &q.facts, err);
+    }
+    if (rc == GD_OK) {
         rc = choose_bad(call, &q, err);
     }
     if (rc == GD_OK) {

@@ -18,8 +18,10 @@ const char *why_figures(struct command_call *call, enum gd_dtype dtype,
 int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
                   struct gd_err *err);
 
-/* What the training program itself tells of that node; all 0 where it cannot say. */
-void why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret);
+/* What the training program itself tells of that node; all 0 where it cannot say. GD_EINTR alone
+ * is a failure. */
+int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
+                  struct gd_err *err);
 
 int why_run_tensor_graph(struct command_call *call, struct gd_err *err);
 

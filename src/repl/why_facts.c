@@ -48,15 +48,20 @@ static void take_raised(const cJSON *raised, struct gd_why_facts *ret)
     cJSON_free(text);
 }
 
-void why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret)
+int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
+                  struct gd_err *err)
 {
     const struct gd_session *session = call->session;
     const char *text = NULL;
+    struct gd_err why = {.code = GD_OK};
     memset(ret, 0, sizeof(*ret));
     if (!session->target || !(session->target->capabilities & GD_CAN_COMMAND) ||
-        session->state != GD_STOPPED ||
-        repl_command(call, COMMAND, "", node, &text, NULL) != GD_OK) {
-        return;
+        session->state != GD_STOPPED) {
+        return GD_OK;
+    }
+    int rc = repl_command(call, COMMAND, "", node, &text, &why);
+    if (rc != GD_OK) {
+        return rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
     }
     cJSON *reply = cJSON_Parse(text);
     const cJSON *piled = cJSON_GetObjectItem(reply, "not set back");
@@ -65,4 +70,5 @@ void why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fac
     ret->piled_up_since = take_count(piled, "since");
     take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));
     cJSON_Delete(reply);
+    return GD_OK;
 }
