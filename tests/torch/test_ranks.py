@@ -207,7 +207,7 @@ class Three(Ranks):
         text = done.stdout
         for pattern, instead in ((re.escape(str(self.folder)) + "/", ""),
                                  (r"Connected: .*\n|Starting program: .*\n|   Num  Rank .*\n", ""),
-                                 (r"Rank 0 goes alone, .*\n", ""),  # said where the machine is slow
+                                 (r"(Rank 0 goes alone|Waiting for rank).*\n", ""),  # said where the machine is slow
                                  (r"loss = [\d.]+\n", "loss = #\n"), (r"\[Training process \d", "[Training process #"),
                                  (r"([* ])    \d  (\d) of 3 .* stopped +3  (\S+) .*", r"\1 \2 \3")):
             text = re.sub(pattern, instead, text)
