@@ -31,8 +31,8 @@ _GUARD_ENTERS = hasattr(torch._C._DisableTorchDispatch, "__enter__")
 
 class Given:
     """A call as it begins: tensors with their versions, `before` what it overwrites (id -> copy, or why there is
-    none), ordinal of its function in the step; bad: its outputs were not finite."""
-    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad")
+    none), ordinal of its function in the step; bad: its outputs were not finite; size: bytes held until backward."""
+    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "size")
 
     def __init__(self, function, name, args, kwargs):
         self.function = function
@@ -44,11 +44,13 @@ class Given:
         self.ordinal = 0
         self.autocast = None
         self.bad = False
+        self.size = 0
 
     def drop(self):
         """Its tensors are needed no more."""
         self.args, self.kwargs, self.tensors, self.before = (), {}, [], {}
         self.function = None
+        self.size = 0
 
     def value(self, tensor, version):
         """An input's value before the call, or a text why it is not known."""
@@ -233,8 +235,9 @@ class Checker:
             return
         if given.before and not self._unknot(given):
             return
-        self._held_bytes += sum(tensor.numel() * tensor.element_size() for tensor, _ in given.tensors
-                                if tensor.layout == torch.strided and not tensor.is_leaf)
+        given.size = sum(tensor.numel() * tensor.element_size() for tensor, _ in given.tensors
+                         if tensor.layout == torch.strided and not tensor.is_leaf)
+        self._held_bytes += given.size
         self._held.append(given)
         grad_fn.metadata[CALL] = given
 
@@ -308,6 +311,7 @@ class Checker:
             self._inner[outer] -= 1
         if not self._inner.get(outer):
             self._received.pop(outer, None)
+            self._held_bytes -= given.size  # room for the next micro-batch
             given.drop()
 
     def _backward_origin(self, own, gradients, given, outer):
