@@ -169,8 +169,31 @@ for name, kind in kinds.items():
     seen = kind()
     equal[name] = len(bare) == len(seen) and all(torch.equal(x, y) for x, y in zip(bare, seen))
 raised = [raises(lambda fc: fc.register_forward_hook(fail)), raises(lambda fc: fc.weight.register_hook(fail))]
+
+def survives(call):
+    try:
+        call()
+    except (IndexError, RuntimeError):
+        return not agent.dead
+    return False
+
+table = torch.ones(3, 4)
+survived = [survives(lambda: torch.gather(table, 5, torch.zeros(3, 4, dtype=torch.long))),
+            survives(lambda: vmap(lambda row: nn.functional.embedding(row, table))(torch.tensor([[1, 9]])))]
+if hasattr(torch.autograd.graph, "get_gradient_edge"):
+    x = torch.ones(3, requires_grad=True)
+    edge = torch.autograd.graph.get_gradient_edge((x * 2).sum())
+    made, = torch.autograd.grad([edge], [x], grad_outputs=[torch.ones(())])
+    survived.append(not agent.dead and made.tolist() == [2, 2, 2])
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(6):
+    net(table).sum().backward()
+    optimizer.step()
+    for parameter in net.parameters():
+        parameter.grad.data.zero_()  # which leaves no trace
 agent.look(False)
-finish(equal=equal, raised=raised, left=torch._C._len_torch_function_stack(), path=agent.modules.path(),
+finish(equal=equal, raised=raised, survived=survived, added_up=agent.clearing.since, left=torch._C._len_torch_function_stack(), path=agent.modules.path(),
        inside=agent.in_backward)
 """
 
@@ -276,6 +299,8 @@ class Modes(programs.Programs):
         told = self.told(MODES)
         self.assertEqual({name: True for name in told.answer["equal"]}, told.answer["equal"])
         self.assertEqual(told.answer["raised"], [True, True])
+        self.assertEqual(set(told.answer["survived"]), {True})
+        self.assertEqual(told.answer["added_up"], 0)
         self.assertEqual((told.answer["left"], told.answer["path"], told.answer["inside"]), (0, "", False))
         # what is computed once more is the same node; scripted code is one
         self.assertFalse([name for name in told.nodes if "fc/linear_1" in name and name.startswith("net/block")])
