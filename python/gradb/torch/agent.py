@@ -19,6 +19,7 @@ import torch
 from .. import _lib
 from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, regions, training, values
 from .events import Events
+from .guard import contained
 from .scaler import Scaler
 from .source import Source
 from .steps import Steps
@@ -257,6 +258,7 @@ class Agent:
             self.look(True)
         return self.looking
 
+    @contained
     def module_called(self):
         """A module is called; it may be where a forward pass begins."""
         if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:

@@ -17,3 +17,15 @@ def guarded(method):
             agent.fault(error)
             return None
     return call
+
+
+def contained(method):
+    """The same for what must be done after a fault, too: so that what was begun is ended."""
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            getattr(self, "agent", self).fault(error)
+            return None
+    return call

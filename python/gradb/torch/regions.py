@@ -12,6 +12,7 @@ import threading
 import torch
 
 from .. import _lib
+from .guard import contained
 
 # Folded to True where a function is compiled: what stands behind it is no part of the compiled code.
 is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
@@ -121,6 +122,7 @@ class Regions:
         self._wrapped = []
         self._watches = False
 
+    @contained
     def _begins(self, caller):
         if not self._compiled and threading.get_ident() == self._thread:
             self._caller = caller
@@ -129,6 +131,7 @@ class Regions:
                           "TORCH_COMPILE_DISABLE=1 runs it operator by operator")
             self._change(True, self._recording)
 
+    @contained
     def _ended(self, caller):
         """The compiler itself ends it for moments, too: who began it must say so."""
         if self._compiled and (caller is self._caller or caller.f_code.co_name == "__exit__") \
