@@ -303,6 +303,7 @@ class Attach(Case):
         self.assertEqual(second.wait_exit(), 1)
         second.expect("error: the session is gone")
         self.assertTrue(second.is_as_before())
+        first.process.wait(harness.DEADLINE)  # until then its socket takes connections
         done = self.run_sessions()
         self.assertRegex(done.stderr, r"^\S+\.sock is removed: its gradb is gone\n$")
         self.assertEqual(self.run_sessions().stderr, "")
