@@ -52,6 +52,11 @@ size_t resident_receive(int fd, char *text, size_t size, int milliseconds)
         return 0;
     }
     ssize_t got = recv(fd, text, size - 1, 0);
+    if (got < 0 && errno == ECONNRESET) {
+        /* It closed with a message of ours unread. That is told first, once; its own last words
+         * are still there. */
+        got = recv(fd, text, size - 1, 0);
+    }
     text[got > 0 ? got : 0] = '\0';
     return got > 0 ? (size_t)got : 0;
 }
