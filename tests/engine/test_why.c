@@ -18,18 +18,6 @@
 #define NF   GD_BAD_NONFINITE
 #define NONE GD_NO_NODE
 
-static int setup(void **state)
-{
-    *state = bench_make();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bench_end(*state);
-    return 0;
-}
-
 /* A chain x -> Exp -> Log -> Sqrt -> Neg, NaN from Log on. */
 struct chain {
     gd_node_id x, exp, log, sqrt, neg;
@@ -646,32 +634,34 @@ static void what_a_hit_looks_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(origin_is_the_first_bad_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(tree_is_in_order_of_printing, setup, teardown),
-        cmocka_unit_test_setup_teardown(first_of_two_origins, setup, teardown),
-        cmocka_unit_test_setup_teardown(answers_may_come_late_and_in_any_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_good_is_said_to_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(not_computed_yet, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_target_that_knows_no_steps, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_statistics, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_at_all_is_known, setup, teardown),
-        cmocka_unit_test_setup_teardown(weight_back_to_the_gradient_of_the_step_before, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(weight_updated_since, setup, teardown),
-        cmocka_unit_test_setup_teardown(kept_weight_was_bad, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_finite_after_an_update_was_before, setup, teardown),
-        cmocka_unit_test_setup_teardown(weight_that_was_made_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(optimizer_without_a_value, setup, teardown),
-        cmocka_unit_test_setup_teardown(learning_rates_are_only_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(history_knows_since_when, setup, teardown),
-        cmocka_unit_test_setup_teardown(cycles_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(long_ways_are_cut, setup, teardown),
-        cmocka_unit_test_setup_teardown(masks_are_no_fault, setup, teardown),
-        cmocka_unit_test_setup_teardown(excluded_nodes_are_no_fault, setup, teardown),
-        cmocka_unit_test_setup_teardown(trainer_lost_on_the_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(debugger_ends_on_the_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(training_goes_on_on_the_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(origin_is_the_first_bad_one, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(tree_is_in_order_of_printing, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(first_of_two_origins, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(answers_may_come_late_and_in_any_order, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(what_is_good_is_said_to_be, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(not_computed_yet, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(a_target_that_knows_no_steps, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(no_statistics, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(nothing_at_all_is_known, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(weight_back_to_the_gradient_of_the_step_before, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(weight_updated_since, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(kept_weight_was_bad, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(what_is_finite_after_an_update_was_before, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(weight_that_was_made_so, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(optimizer_without_a_value, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(learning_rates_are_only_read, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(history_knows_since_when, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(cycles_end, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(long_ways_are_cut, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(masks_are_no_fault, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(excluded_nodes_are_no_fault, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(trainer_lost_on_the_way, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(debugger_ends_on_the_way, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(training_goes_on_on_the_way, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(refused, bench_setup, bench_teardown),
         cmocka_unit_test(what_a_hit_looks_for),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -18,18 +18,6 @@
 
 #define NONE GD_NO_NODE
 
-static int setup(void **state)
-{
-    *state = bench_make();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bench_end(*state);
-    return 0;
-}
-
 /* ---- operators ------------------------------------------------------------------------------- */
 
 struct value {
@@ -674,21 +662,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule),
         cmocka_unit_test(infinities_that_are_no_fault_themselves),
-        cmocka_unit_test_setup_teardown(batch_of_clamped_ids, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_of_clamped_ids_and_zeros, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_that_holds_the_last_id, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_out_of_range, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_of_one_value, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_with_nan, setup, teardown),
-        cmocka_unit_test_setup_teardown(batch_unlike_the_one_before, setup, teardown),
-        cmocka_unit_test_setup_teardown(rate_by_a_measured_update, setup, teardown),
-        cmocka_unit_test_setup_teardown(rate_by_an_estimate, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_estimate_without_an_adaptive_optimizer, setup, teardown),
-        cmocka_unit_test_setup_teardown(rate_behind_values_out_of_range, setup, teardown),
-        cmocka_unit_test_setup_teardown(jump_of_an_activation, setup, teardown),
-        cmocka_unit_test_setup_teardown(jump_by_what_was_recorded, setup, teardown),
-        cmocka_unit_test_setup_teardown(zeros, setup, teardown),
-        cmocka_unit_test_setup_teardown(weight_that_no_optimizer_takes, setup, teardown),
+        cmocka_unit_test_setup_teardown(batch_of_clamped_ids, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_of_clamped_ids_and_zeros, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_that_holds_the_last_id, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_out_of_range, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_of_one_value, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_with_nan, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(batch_unlike_the_one_before, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(rate_by_a_measured_update, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(rate_by_an_estimate, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(no_estimate_without_an_adaptive_optimizer, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(rate_behind_values_out_of_range, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(jump_of_an_activation, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(jump_by_what_was_recorded, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(zeros, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(weight_that_no_optimizer_takes, bench_setup,
+                                        bench_teardown),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,18 +17,6 @@
 
 #define NONE GD_NO_NODE
 
-static int setup(void **state)
-{
-    *state = bench_make();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bench_end(*state);
-    return 0;
-}
-
 /* A node as an eager program tells of it. */
 struct about {
     const char *name, *type, *phase;
@@ -359,15 +347,19 @@ static void label_out_of_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_else_cuts, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_leads_nowhere, setup, teardown),
-        cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, setup, teardown),
-        cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(each_against_each, setup, teardown),
-        cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, setup, teardown),
-        cmocka_unit_test_setup_teardown(recurrent_weight_that_does_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(label_out_of_range, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(what_leads_nowhere, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(each_against_each, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(recurrent_weight_that_does_not, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(label_out_of_range, bench_setup, bench_teardown),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -101,6 +101,18 @@ void bench_end(struct bench *bench)
     free(bench);
 }
 
+int bench_setup(void **state)
+{
+    *state = bench_make();
+    return 0;
+}
+
+int bench_teardown(void **state)
+{
+    bench_end(*state);
+    return 0;
+}
+
 static gd_node_id add(struct bench *bench, const char *name, const char *type, uint32_t order,
                       const struct gd_edge *inputs, uint32_t count)
 {

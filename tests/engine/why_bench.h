@@ -50,6 +50,9 @@ struct bench {
 
 struct bench *bench_make(void);
 void bench_end(struct bench *bench);
+/* The same for cmocka, which keeps the bench in *state. */
+int bench_setup(void **state);
+int bench_teardown(void **state);
 
 /* A leaf: "Parameter", "Data", "Const". Its output is float32 (10,). */
 gd_node_id bench_leaf(struct bench *bench, const char *name, const char *type);
