@@ -204,6 +204,16 @@ static bool turn(struct bench *bench)
     return false;
 }
 
+/* Until all ranks have ended that step. */
+static void run_to(struct bench *bench, int64_t step)
+{
+    for (int i = 0; i < bench->count; i++) {
+        while (bench->rank[i].step < step) {
+            assert_true(turn(bench));
+        }
+    }
+}
+
 /* Until it is settled; time passes when nothing else does. */
 static void settle(struct bench *bench)
 {
@@ -324,9 +334,7 @@ static void test_inside_a_step(void **state)
     (void)state;
     watch_something(bench);
     go(bench, GD_RUN_CONTINUE, 0);
-    while (bench->rank[0].step < 3 || bench->rank[1].step < 3) {
-        assert_true(turn(bench));
-    }
+    run_to(bench, 3);
     stop(&bench->rank[1], GD_STOP_HIT, false);
     settle(bench);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
@@ -348,9 +356,7 @@ static void test_between_steps(void **state)
     (void)state;
     watch_something(bench);
     go(bench, GD_RUN_CONTINUE, 0);
-    while (bench->rank[0].step < 3 || bench->rank[1].step < 3) {
-        assert_true(turn(bench));
-    }
+    run_to(bench, 3);
     bench->rank[1].step = 4;
     bench->rank[0].step = 3;
     stop(&bench->rank[1], GD_STOP_HIT, true);
@@ -538,9 +544,7 @@ static void test_divergence(void **state)
     settle(bench);
     assert_int_equal(bench->rank[0].session->stop.reason, GD_STOP_STEP);
     go(bench, GD_RUN_CONTINUE, 0);
-    while (bench->rank[0].step < 6 || bench->rank[1].step < 6) {
-        assert_true(turn(bench));
-    }
+    run_to(bench, 6);
     bench->rank[1].digests = "0000000000000001 w\n0000000000000003 b\n";
     settle(bench);
     assert_ptr_equal(bench->debugger->current, bench->rank[1].session);
