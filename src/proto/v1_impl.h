@@ -122,7 +122,8 @@ struct v1_edge { /* of the wire, waiting for the commit */
 };
 
 struct v1_target {
-    struct gd_target base; /* first */
+    struct gd_target base;    /* first */
+    struct gd_target_ops ops; /* what this trainer can do */
     struct gd_v1_service *service;
     struct v1_conn *conn;  /* NULL: gone */
     uint64_t capabilities; /* bit i: Capability i */

@@ -323,27 +323,6 @@ static const struct gd_target_ops v1_ops = {
     .destroy = destroy,
 };
 
-/* For a trainer that does not compute statistics: the session fetches and computes them. */
-static const struct gd_target_ops v1_ops_no_stats = {
-    .kind = "gradb.v1",
-    .resume = resume,
-    .interrupt = interrupt,
-    .interrupt_at = interrupt_at,
-    .command = v1_value_command,
-    .set_breakpoints = set_breakpoints,
-    .expect = expect,
-    .fetch = v1_value_fetch,
-    .keep_previous = keep_previous,
-    .watch_plan = v1_watch_plan,
-    .watch_costs = v1_watch_costs,
-    .checkpoint = checkpoint,
-    .take_graphs = take_graphs,
-    .detach = detach,
-    .kill = kill_training,
-    .describe = describe,
-    .destroy = destroy,
-};
-
 /* ---- making -------------------------------------------------------------------------- */
 
 static unsigned engine_capabilities(const struct v1_target *t)
@@ -393,7 +372,11 @@ int v1_target_create(struct v1_conn *conn, const Gradb__V1__Hello *hello, struct
         uint32_t bit = (uint32_t)hello->capabilities[i];
         t->capabilities |= bit < 64 ? UINT64_C(1) << bit : 0;
     }
-    t->base.ops = v1_target_can(t, CAN(STATS)) ? &v1_ops : &v1_ops_no_stats;
+    t->ops = v1_ops;
+    if (!v1_target_can(t, CAN(STATS))) {
+        t->ops.stats = NULL; /* the session fetches the values and computes them */
+    }
+    t->base.ops = &t->ops;
     t->base.capabilities = engine_capabilities(t);
     snprintf(t->agent, sizeof(t->agent), "%s", hello->agent);
     t->local_rank = hello->local_rank;
