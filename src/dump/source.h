@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A source: one tensor that lies on the disk, and how it is read. Every reader of a format makes
- * sources and nothing else of values; slices, conversion to the engine's types, statistics of
- * tensors larger than memory are the same for all of them, here.
- *
- * Stored types that the engine does not have are widened exactly when they are read: float8, float6
- * and float4 kinds, HiFloat8 and E8M0 to float32 (float64 where float32 cannot hold it); int4, int2
- * to int8; uint4, uint2, uint1 to uint8; complex32 to complex64; quantised integers stay integers,
- * with scale and zero point in the note.
+ * sources and nothing else of values; slices, conversion to the engine's types (stored.h),
+ * statistics of tensors larger than memory are the same for all of them, here.
  *
  * Reference counted. All functions may be called from any thread; one source may be read by several
  * at once.
@@ -15,56 +10,10 @@
 #ifndef GD_DUMP_SOURCE_H
 #define GD_DUMP_SOURCE_H
 
-#include "dump/disk.h"
+#include "dump/bytes.h"
+#include "dump/stored.h"
 #include "engine/slice.h"
 #include "engine/stats.h"
-
-enum gd_stored { /* element types as files have them */
-                 GD_STORED_NONE = 0,
-                 GD_STORED_BOOL,
-                 GD_STORED_INT8,
-                 GD_STORED_INT16,
-                 GD_STORED_INT32,
-                 GD_STORED_INT64,
-                 GD_STORED_UINT8,
-                 GD_STORED_UINT16,
-                 GD_STORED_UINT32,
-                 GD_STORED_UINT64,
-                 GD_STORED_FLOAT16,
-                 GD_STORED_BFLOAT16,
-                 GD_STORED_FLOAT32,
-                 GD_STORED_FLOAT64,
-                 GD_STORED_COMPLEX32,
-                 GD_STORED_COMPLEX64,
-                 GD_STORED_COMPLEX128,
-                 GD_STORED_FLOAT8_E4M3FN,
-                 GD_STORED_FLOAT8_E5M2,
-                 GD_STORED_FLOAT8_E4M3FNUZ,
-                 GD_STORED_FLOAT8_E5M2FNUZ,
-                 GD_STORED_FLOAT8_E4M3,
-                 GD_STORED_FLOAT8_E3M4,
-                 GD_STORED_FLOAT8_E4M3B11FNUZ,
-                 GD_STORED_FLOAT8_E8M0FNU,
-                 GD_STORED_HIFLOAT8,
-                 GD_STORED_FLOAT4_E2M1, /* two in a byte, low half first */
-                 GD_STORED_INT4,
-                 GD_STORED_UINT4, /* two in a byte, low half first */
-                 GD_STORED_INT2,
-                 GD_STORED_UINT2,  /* four in a byte, low bits first */
-                 GD_STORED_UINT1,  /* eight in a byte, highest bit first */
-                 GD_STORED_OPAQUE, /* bytes that are shown as such: strings, unknown types */
-                 GD_STORED_COUNT
-};
-
-unsigned gd_stored_bits(enum gd_stored stored);       /* of one element; 0 for NONE */
-const char *gd_stored_name(enum gd_stored stored);    /* "float8_e4m3fn" */
-enum gd_stored gd_stored_from_name(const char *name); /* numpy, torch, MindSpore and safetensors
-                                                         spellings, any case; NONE: none */
-enum gd_dtype gd_stored_dtype(enum gd_stored stored); /* what it reads as */
-/* `count` elements beginning at element `first` of `in` (so many bits each) to `out`, in the host's
- * byte order; swap: `in` has the other one. */
-void gd_stored_widen(enum gd_stored stored, bool swap, const unsigned char *in, int64_t first,
-                     int64_t count, void *out);
 
 struct gd_source;
 
@@ -78,20 +27,6 @@ struct gd_source_info {
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
-
-/* Where the stored bytes are: a piece of a file as it is, or bytes that something unpacks. */
-struct gd_bytes;
-int gd_bytes_of_disk(struct gd_disk *disk, uint64_t at, uint64_t size, struct gd_bytes **ret,
-                     struct gd_err *err); /* GD_EPROTO: not within the file */
-/* `size` bytes that are only to be had in one piece (an inflated member): `load` is called when
- * they are first wanted, at most max_bytes of all such are kept (the oldest are let go). */
-typedef int (*gd_bytes_load_fn)(void *ctx, void *ret, size_t size, struct gd_err *err);
-int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *ctx, uint64_t size,
-                     struct gd_bytes **ret, struct gd_err *err);
-struct gd_bytes *gd_bytes_ref(struct gd_bytes *bytes);
-void gd_bytes_unref(struct gd_bytes *bytes);
-uint64_t gd_bytes_size(const struct gd_bytes *bytes);
-int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, struct gd_err *err);
 
 struct gd_source_desc {
     struct gd_bytes *bytes; /* a reference is taken */
