@@ -252,6 +252,9 @@ static int run_front_end(struct app *app)
         run_commands(app);
     }
     if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {
+        if (!repl_wants_quit(app->repl)) {
+            repl_end_batch(app->repl);
+        }
         return repl_exit_status(app->repl);
     }
     if (!repl_wants_quit(app->repl)) {

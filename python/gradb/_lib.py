@@ -158,6 +158,7 @@ _FUNCTIONS = {
 # Those that came later: an older library does without.
 _ADDED = {
     "gradb_heed": (None, [_HANDLE]),
+    "gradb_raised": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
     "gradb_stop_at": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_char_p]),
 }
 

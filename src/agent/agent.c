@@ -660,7 +660,7 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
 }
 
 /* node 0: the one that ran last. */
-static void stop_at(gradb *g, gradb_node node, const char *why)
+static void stop_at(gradb *g, Gradb__V1__StopReason reason, gradb_node node, const char *why)
 {
     struct agent *a = agent_of(g);
     if (!a || !PEEK(a->connected) || !agent_usable(a) || !agent_turn_take(a)) {
@@ -669,19 +669,24 @@ static void stop_at(gradb *g, gradb_node node, const char *why)
     if (a->link == LINK_UP) {
         bool inside = PEEK(a->in_step) != 0;
         node = node != 0 && node < a->node_count ? node : PEEK(a->last_node);
-        agent_stand(a, GRADB__V1__STOP_REASON__STOP_PROGRAM, inside ? node : 0, !inside, why, 0);
+        agent_stand(a, reason, inside ? node : 0, !inside, why, 0);
     }
     agent_turn_end(a);
 }
 
 void gradb_stop(gradb *g, const char *why)
 {
-    stop_at(g, 0, why);
+    stop_at(g, GRADB__V1__STOP_REASON__STOP_PROGRAM, 0, why);
 }
 
 void gradb_stop_at(gradb *g, gradb_node node, const char *why)
 {
-    stop_at(g, node, why);
+    stop_at(g, GRADB__V1__STOP_REASON__STOP_PROGRAM, node, why);
+}
+
+void gradb_raised(gradb *g, gradb_node node, const char *why)
+{
+    stop_at(g, GRADB__V1__STOP_REASON__STOP_EXCEPTION, node, why);
 }
 
 void gradb_heed(gradb *g)

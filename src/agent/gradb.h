@@ -43,8 +43,16 @@ extern "C" {
 #define GRADB_IS_ARMED(g) ((g)->armed)
 #endif
 
-#define GRADB_VERSION_MAJOR 1 /* of this interface; GRADB_API functions are only ever added */
-#define GRADB_VERSION_MINOR 1
+/*
+ * Of this interface. Functions, members at the end of a struct that is filled by name, and numbers
+ * of an enum are only ever added; with each of them the minor number grows:
+ *   1.0  the graph, bound values, steps, gradb_did, stops, scalars, logs, requests
+ *   1.1  struct gradb_source and what an eager framework needs with it: gradb_did_with, gradb_sync,
+ *        gradb_wants, gradb_lasts, gradb_event, gradb_timing
+ *   1.2  gradb_source.locate_part, gradb_stop_at, gradb_heed, gradb_raised
+ */
+#define GRADB_VERSION_MAJOR 1
+#define GRADB_VERSION_MINOR 2
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -202,8 +210,9 @@ typedef struct gradb_slice_item {
  *
  * A source may call libgradb: to say something (gradb_scalar, gradb_log, gradb_event), to add,
  * publish or bind nodes, to ask (gradb_wants, gradb_error). What the training calls as it goes
- * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at, gradb_heed, gradb_sync,
- * gradb_wait, gradb_close) does nothing there. It must not leave by longjmp or an exception.
+ * (gradb_did, gradb_step_end, gradb_enter, gradb_stop, gradb_stop_at, gradb_raised, gradb_heed,
+ * gradb_sync, gradb_wait, gradb_close) does nothing there. It must not leave by longjmp or an
+ * exception.
  */
 typedef struct gradb_source {
     void *ctx;
@@ -295,6 +304,8 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 GRADB_API void gradb_stop(gradb *g, const char *why);
 /* The same at a node that is known by now: what failed there is `why`. */
 GRADB_API void gradb_stop_at(gradb *g, gradb_node node, const char *why);
+/* The same for an exception that was raised there, 0: at no node that is known. */
+GRADB_API void gradb_raised(gradb *g, gradb_node node, const char *why);
 
 /* Stands here when the debugger has asked the run to stop: for places, in a computation that takes
  * long, where no node is told of. */

@@ -37,6 +37,7 @@ const char *gd_stop_reason_name(enum gd_stop_reason reason)
     case GD_STOP_HIT: return "hit";
     case GD_STOP_PHASE: return "phase";
     case GD_STOP_PROGRAM: return "program";
+    case GD_STOP_EXCEPTION: return "exception";
     }
     return "unknown";
 }

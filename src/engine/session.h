@@ -34,9 +34,10 @@ enum gd_stop_reason {
     GD_STOP_NODE,      /* next or run-to is done */
     GD_STOP_BREAKPOINT,
     GD_STOP_INTERRUPT,
-    GD_STOP_HIT,     /* a watchpoint fired */
-    GD_STOP_PHASE,   /* finish is done */
-    GD_STOP_PROGRAM, /* the trainer asked for it */
+    GD_STOP_HIT,       /* a watchpoint fired */
+    GD_STOP_PHASE,     /* finish is done */
+    GD_STOP_PROGRAM,   /* the trainer asked for it */
+    GD_STOP_EXCEPTION, /* an exception was raised there */
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
 
@@ -47,7 +48,7 @@ struct gd_stop {
     gd_node_id node;     /* last node executed; GD_NO_NODE when unknown or between steps */
     char node_name[512]; /* its name, also when the graph lacks it; "" when none */
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
-    char text[160];      /* the trainer's own words for GD_STOP_PROGRAM, else "" */
+    char text[160];      /* the trainer's own words for the last two reasons, else "" */
     bool together;       /* stands because the ranks of its job do, and is not the selected one */
     uint64_t sequence;   /* counts stops of this session from 1 */
 };
@@ -164,6 +165,7 @@ struct gd_session {
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
     char end_text[256];           /* why it is LOST or FINISHED */
+    bool failed;                  /* LOST, or FINISHED by an error of the training */
     double began;                 /* when it connected, or its record was begun: since the epoch */
     struct gd_watching *watching; /* engine/watch_impl.h; NULL before the first watchpoint */
     struct gd_history *history;   /* engine/history.h; NULL: none is kept */
@@ -230,6 +232,7 @@ void gd_session_on_warning(struct gd_session *session, const char *text); /* sho
 /* The training ended by itself, was killed, or was detached. The target is destroyed after the
  * current event, never inside this call. */
 void gd_session_on_finished(struct gd_session *session, const char *why);
+void gd_session_on_failed(struct gd_session *session, const char *why); /* likewise, by an error */
 void gd_session_on_lost(struct gd_session *session, const char *why);
 
 /* ---- for front ends ------------------------------------------------------------------------ */

@@ -385,7 +385,14 @@ void gd_session_on_finished(struct gd_session *session, const char *why)
     end(session, GD_FINISHED, why);
 }
 
+void gd_session_on_failed(struct gd_session *session, const char *why)
+{
+    session->failed = true;
+    end(session, GD_FINISHED, why);
+}
+
 void gd_session_on_lost(struct gd_session *session, const char *why)
 {
+    session->failed = true;
     end(session, GD_LOST, why);
 }

@@ -426,6 +426,7 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
         [GRADB__V1__STOP_REASON__STOP_WATCH] = GD_STOP_HIT,
         [GRADB__V1__STOP_REASON__STOP_PHASE] = GD_STOP_PHASE,
         [GRADB__V1__STOP_REASON__STOP_PROGRAM] = GD_STOP_PROGRAM,
+        [GRADB__V1__STOP_REASON__STOP_EXCEPTION] = GD_STOP_EXCEPTION,
     };
     size_t reason = (size_t)m->reason;
     struct gd_stop stop = {.reason = GD_STOP_PROGRAM, .node = GD_NO_NODE};
@@ -457,7 +458,11 @@ static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
     t->conn = NULL;
     conn->target = NULL;
     drop_requests(t, GD_ELOST, "the training has ended");
-    gd_session_on_finished(t->base.session, text);
+    if (reason == 1) {
+        gd_session_on_failed(t->base.session, text);
+    } else {
+        gd_session_on_finished(t->base.session, text);
+    }
     v1_conn_finish(conn, GD_GRPC_OK, "");
 }
 

@@ -483,7 +483,7 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
     if (q->has_bad) {
         return GD_OK;
     }
-    if (q->facts.raised[0] && stop->reason == GD_STOP_PROGRAM && stop->node == q->node) {
+    if (q->facts.raised[0] && stop->reason == GD_STOP_EXCEPTION && stop->node == q->node) {
         q->bad = GD_BAD_RAISED;
         return GD_OK;
     }

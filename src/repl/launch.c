@@ -215,7 +215,11 @@ static void report_end(struct repl *repl, int status)
                  strsignal(number));
         cJSON_AddNumberToObject(object, "signal", number);
     }
-    if (repl->ending || (repl->muted && !repl->options.json)) {
+    if (status != 0) {
+        repl_training_failed(repl);
+    }
+    bool quiet = repl->muted || (repl->winding_up && status == 0); /* as nobody asks for it */
+    if (repl->ending || (quiet && !repl->options.json)) {
         cJSON_Delete(object);
         return;
     }

@@ -161,6 +161,7 @@ static void event_json(struct repl *repl, const struct gd_event *event)
     case GD_EV_FINISHED:
     case GD_EV_LOST:
         cJSON_AddStringToObject(object, "text", event->session->end_text);
+        cJSON_AddBoolToObject(object, "failed", event->session->failed);
         repl_write_json(repl, NULL, event->type == GD_EV_LOST ? "lost" : "finished", object);
         return;
     default: cJSON_Delete(object); return;
@@ -337,6 +338,7 @@ static void add_reason(struct repl *repl, const struct gd_session *session, stru
     case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
+    case GD_STOP_EXCEPTION: gd_buf_puts(out, "An exception, "); break;
     default: break;
     }
 }
@@ -487,6 +489,9 @@ void repl_on_event(void *ctx, const struct gd_event *event)
         ev_timer_again(repl->loop, &repl->ranks_timer);
     }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
+    if (over && event->session->failed) {
+        repl_training_failed(repl);
+    }
     if (repl->ending || (repl->muted && over && !repl->options.json)) {
         return;
     }

@@ -318,6 +318,61 @@ void repl_set_failed(struct repl *repl, int rc)
     repl->fail_status = 0;
 }
 
+void repl_training_failed(struct repl *repl)
+{
+    if (!repl->ending && !repl->muted && (repl->exit_status == 0 || repl->exit_status == 4)) {
+        repl->exit_status = 5;
+    }
+}
+
+/* Whether a training goes on, or stands, that we would have to end. */
+static bool is_training(const struct repl *repl)
+{
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        if (gd_session_is_live(repl->debugger->sessions[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_wound_up(void *ctx)
+{
+    return !launch_is_running(ctx) || is_training(ctx);
+}
+
+/* A program whose training has said goodbye may have its results to write; one whose training was
+ * lost may hang. */
+static void wind_up(struct repl *repl)
+{
+    double seconds = -1;
+
+    if (repl->debugger->session_count == 0 || launch_is_detached(repl)) {
+        return;
+    }
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        seconds = repl->debugger->sessions[i]->state == GD_LOST ? 2.0 : seconds;
+    }
+    repl->winding_up = true;
+    if (repl_wait(repl, has_wound_up, repl, seconds) == GD_EINTR) {
+        repl_set_failed(repl, GD_EINTR);
+    }
+    repl->winding_up = false;
+}
+
+void repl_end_batch(struct repl *repl)
+{
+    struct gd_debugger *debugger = repl->debugger;
+
+    wind_up(repl);
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        const struct gd_session *session = debugger->sessions[i];
+        if (session->state == GD_STOPPED && session->stop.reason == GD_STOP_EXCEPTION) {
+            repl_training_failed(repl);
+        }
+    }
+}
+
 /* What the command's flags ask for, checked before it runs. */
 static int check_needs(struct command_call *call, struct gd_err *err)
 {

@@ -44,9 +44,12 @@ int repl_execute(struct repl *repl, const char *line);
 int repl_source(struct repl *repl, const char *path);
 bool repl_wants_quit(const struct repl *repl);
 int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 a watchpoint fired,
-                                                  130 interrupted */
-void repl_clear_status(struct repl *repl);     /* what failed so far does not count */
-const char *repl_prompt(struct repl *repl);    /* "(gradb) " or ">" while a body is open */
+                                                  5 the training failed, 130 interrupted */
+/* After the last command of a batch: a program that `run` started and whose training is over comes
+ * to its end, and a training that stands at an exception counts as failed. */
+void repl_end_batch(struct repl *repl);
+void repl_clear_status(struct repl *repl);  /* what failed so far does not count */
+const char *repl_prompt(struct repl *repl); /* "(gradb) " or ">" while a body is open */
 bool repl_is_waiting(
     const struct repl *repl); /* a foreground command is waiting: Ctrl-C interrupts */
 /* What Ctrl-C does: a waiting command is interrupted (a run asks the trainer to stop; a second one

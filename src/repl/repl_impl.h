@@ -99,6 +99,7 @@ struct repl {
     void *residence_ctx;
     bool let_go;         /* what `run` started is not killed at the end */
     bool prompt_wish;    /* `tui disable` was typed */
+    bool winding_up;     /* after the last command of a batch the program may come to its end */
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */
     bool muted;          /* what ends now was ended by us: no word about it */
@@ -204,6 +205,7 @@ enum line_origin { LINE_TYPED, LINE_SCRIPT };
 int repl_run_line(struct repl *repl, const char *line, enum line_origin origin);
 int repl_run_lines(struct repl *repl, const struct repl_lines *lines);
 void repl_set_failed(struct repl *repl, int rc);
+void repl_training_failed(struct repl *repl); /* unless it was us who ended it */
 
 int repl_lines_add(struct repl_lines *lines, const char *text);
 void repl_lines_clear(struct repl_lines *lines);

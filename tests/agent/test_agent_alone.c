@@ -23,6 +23,7 @@ static void null_handle_does_nothing(void **state)
     gradb_step_end(NULL);
     gradb_stop(NULL, "why");
     gradb_stop_at(NULL, 1, "why");
+    gradb_raised(NULL, 1, "why");
     gradb_scalar(NULL, "loss", 1);
     gradb_log(NULL, "line");
     assert_false(gradb_wait(NULL, 10));

@@ -203,6 +203,31 @@ class Status(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("Watchpoint 1", done.stdout)
 
+    def shell(self, script, *commands):
+        """A shell that trains and then does something else, in batch mode."""
+        return gradb("--batch", *(word for line in commands for word in ("-ex", line)), "run", "--", "/bin/sh", "-c",
+                     '"$0" "$@"; ' + script, str(harness.CHARLM), *SMALL, "--steps", "2")
+
+    def test_a_program_that_fails_is_5(self):
+        for script, said in (("exit 3", "exited with status 3"), ("kill -9 $$", "was killed by signal 9 (Killed)")):
+            done = self.shell(script, "continue")
+            self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+            self.assertIn(said, done.stdout)
+        done = self.shell("exit 3", "continue", "nonsense")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+
+    def test_what_gradb_ends_did_not_fail(self):
+        done = self.shell("exit 3", "kill")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_program_comes_to_its_end_after_its_training(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = pathlib.Path(folder, "result")
+            done = self.shell(f"printf whole >'{result}.new'; mv '{result}.new' '{result}'", "continue")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertNotIn("exited", done.stdout)
+            self.assertEqual(result.read_text(encoding="utf-8"), "whole")
+
     def test_quit_has_the_last_word(self):
         done = gradb(*self.WATCH, "-ex", "quit 7", *mindspore("--nan-step", "2"))
         self.assertEqual(done.returncode, 7, done.stdout + done.stderr)

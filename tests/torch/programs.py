@@ -49,6 +49,8 @@ class Library:  # the functions of libgradb that a training calls
         self.stops.append(text.decode())
     def gradb_stop_at(self, handle, node, text):
         self.stops.append(text.decode())
+    def gradb_raised(self, handle, node, text):
+        self.stops.append(text.decode())
     def gradb_step_end(self, handle):
         self.steps += 1
     def gradb_wants_stop(self, handle):

@@ -40,13 +40,21 @@ class Raised(torches.Folder):
         done = self.gradb([self.python, self.write("retries.py", RETRIES)], "step 2", "catch exception", "continue",
                           "continue", "catch exception uncaught", "continue", "print net/bias", "catch exception off",
                           "continue")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
         out = " ".join(done.stdout.split())
         for step in (3, 4):
-            self.assertIn(f"The program asked to stop, step {step}, matmul (matmul) matmul raised RuntimeError: ", out)
+            self.assertIn(f"An exception, step {step}, matmul (matmul) matmul raised RuntimeError: ", out)
         self.assertEqual(out.count("matmul raised"), 2, out)
         self.assertIn("the program ends by KeyError: 'nobody' (retries.py:15 in <module>)", out)
         self.assertRegex(out, r"net/bias:0.*Exceptions stop the training no more\..*KeyError: 'nobody'")
+
+    def test_the_status_of_a_batch_says_it(self):
+        program = [self.python, self.write("retries.py", RETRIES)]
+        done = self.gradb(program, "continue")  # to the exception that nobody catches
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        self.assertIn("An exception, step 6\n", done.stdout)
+        done = self.gradb(program, "catch exception off", "step 2")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @torches.both

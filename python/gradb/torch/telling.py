@@ -349,9 +349,9 @@ class Telling:
             setattr(error, _OWN_WORD, True)
         except AttributeError:  # it has no room for a word of ours: told again by the next one that sees it
             pass
-        stop_at = getattr(self.agent.library, "gradb_stop_at", None)
-        if stop_at is not None and node is not None:
-            self.agent.timing.apart(stop_at, self.agent.handle, node.id, _lib.text(text))
+        raised = getattr(self.agent.library, "gradb_raised", None)
+        if raised is not None:
+            self.agent.timing.apart(raised, self.agent.handle, node.id if node is not None else 0, _lib.text(text))
         else:
             self.agent.timing.apart(self.agent.library.gradb_stop, self.agent.handle, _lib.text(text))
 
