@@ -10,7 +10,6 @@ import glob
 import os
 import sys
 
-VERSION_MAJOR = 1
 WHY_BYTES = 160
 MAX_RANK = 32
 

@@ -10,6 +10,10 @@ finish
 finish
 finish
 delete 2
+break critic/2/linear_2
+continue
+backtrace
+delete 3
 step 1
 print critic/0/weight[0:1]
 print critic/0/weight.grad[0:1]

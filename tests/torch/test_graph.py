@@ -35,6 +35,34 @@ finish()
         self.assertEqual(told.ran(1), told.ran(2))
         self.assertEqual(told.nodes["backward/net/relu_1"]["attrs"]["forward"], "net/relu_1")
 
+    def test_a_call_is_the_same_node_whatever_runs_before_it(self):
+        told = self.told("""
+net = nn.Linear(2, 1)
+def judge(x):
+    return net(x).relu()
+def of_real():
+    return judge(torch.ones(1, 2))
+def of_fake():
+    return judge(torch.zeros(1, 2))
+def loss(step):
+    found = [make() for make in ((of_fake, of_real) if step % 2 else (of_real, of_fake))]
+    for _ in range(step):
+        found.append(torch.exp(found[0]))
+    return torch.cat(found).sum()
+train(net, loss, 4)
+finish()
+""")
+        real, fake = ["net/linear", "relu"], ["net/linear_1", "relu_1"]
+        for name in real + fake:
+            functions = [function for _, function, _ in told.nodes[name]["frames"]]
+            self.assertEqual(("of_real" in functions, "of_fake" in functions), (name in real, name in fake))
+        for step in range(4):
+            found = [name for name in told.ran(step) if name in real + fake]
+            self.assertEqual(found, fake + real if step % 2 else real + fake)
+            self.assertEqual([name for name in told.ran(step) if name.startswith("exp")],
+                             ["exp", "exp_1", "exp_2"][:step])
+            self.assertLessEqual({"backward/" + name for name in real + fake}, set(told.ran(step)))
+
     def test_properties_factories_and_empty_memory_are_no_nodes(self):
         told = self.told("""
 w = nn.Parameter(torch.ones(3, 3))

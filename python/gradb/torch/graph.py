@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The graph as it runs: nodes by name, edges by tensor identity.
 
-A name is a scope path, an operator and, from the second time in a step on, an ordinal: it is the same
-in each step as long as control flow is. A tensor's producer is found by the identity of the tensor; of a
+A name is a scope path, an operator and, from the second one on, an ordinal. It belongs to a call of the program:
+what the same place in the user's code (stack.site) runs for the k-th time in a step is the same node in each step,
+wherever in the program a step begins. Ordinals are given in order of appearance. A tensor's producer is found by the identity of the tensor; of a
 tensor that was written in place, or through a view, by that of the last writer of its base.
 """
 import ctypes
@@ -49,14 +50,26 @@ class Node:
 
 
 class _Family:
-    """The nodes of one (scope, operator), by ordinal. step, count: how many ran in that step; again: how
-    many of them were computed once more in its backward pass."""
-    __slots__ = ("nodes", "step", "count", "again_step", "again")
+    """The nodes of one call: of an operator in a scope, called from one site. step, count: how many ran in that
+    step."""
+    __slots__ = ("nodes", "step", "count")
 
     def __init__(self):
         self.nodes = []
-        self.step = self.again_step = -1
-        self.count = self.again = 0
+        self.step = -1
+        self.count = 0
+
+
+class _Again:
+    """What was computed once more in the step: how many of each (scope, operator), and the nodes of its forward
+    passes by that, in order. seen: how many of those that ran were sorted in."""
+    __slots__ = ("step", "seen", "ran", "counts")
+
+    def __init__(self, step):
+        self.step = step
+        self.seen = 0
+        self.ran = {}
+        self.counts = {}
 
 
 class Graph:
@@ -72,7 +85,9 @@ class Graph:
         self.by_id = {}     # number -> Node
         self.step = 0
         self.ran = []        # numbers of the nodes that ran in this step
-        self._families = {}  # (scope, operator), or the name of a backward node -> _Family
+        self._families = {}  # (scope, operator, site), or the name of a backward node -> _Family
+        self._named = {}     # (scope, operator) -> how many nodes have such a name
+        self._again = _Again(0)
         self._origins = {}   # id(tensor) -> origin, of this step
         self._before = {}    # likewise, of the step before: hidden states are carried over
         self._lasting = {}   # likewise, of parameters and what else outlives a step
@@ -90,24 +105,21 @@ class Graph:
 
     # ---- names ----
 
-    def next_name(self, scope, operator):
-        """The name of the next such operator of this step."""
-        return self.next_of(scope, operator).name
-
-    def next_of(self, scope, operator):
-        """The node of the next such operator of this step; a latent one when there is none yet."""
-        family = self._families.get((scope, operator))
+    def next_of(self, scope, operator, site=0):
+        """The node of the next such operator that this site runs in this step (0: any); a latent one when there is
+        none yet."""
+        family = self._families.get((scope, operator, site))
         if family is None:
-            family = self._families[(scope, operator)] = _Family()
+            family = self._families[(scope, operator, site)] = _Family()
         if family.step != self.step:
             family.step = self.step
             family.count = 0
         ordinal = family.count
         family.count = ordinal + 1
         nodes = family.nodes
-        if ordinal < len(nodes):
-            return nodes[ordinal]
-        return self._latent(family, scope, operator)
+        if ordinal == len(nodes):
+            nodes.append(self._latent(scope, operator))
+        return nodes[ordinal]
 
     def next_pass_of(self, name, scope, operator):
         """The backward node of that name; where several passes of this step go through it, NAME.2 is that of the
@@ -127,22 +139,23 @@ class Graph:
     def again_of(self, scope, operator):
         """The node of an operator that is computed once more in the backward pass (activation
         checkpointing): the forward one; None when there was none."""
-        family = self._families.get((scope, operator))
-        if family is None:
-            return None
-        if family.again_step != self.step:
-            family.again_step = self.step
-            family.again = 0
-        ordinal = family.again
-        family.again = ordinal + 1
-        return family.nodes[ordinal] if ordinal < len(family.nodes) else None
+        again = self._again
+        if again.step != self.step:
+            again = self._again = _Again(self.step)
+        while again.seen < len(self.ran):
+            node = self.by_id[self.ran[again.seen]]
+            again.ran.setdefault((node.scope, node.operator), []).append(node)
+            again.seen += 1
+        ordinal = again.counts.get((scope, operator), 0)
+        again.counts[(scope, operator)] = ordinal + 1
+        nodes = again.ran.get((scope, operator), ())
+        return nodes[ordinal] if ordinal < len(nodes) else None
 
-    def _latent(self, family, scope, operator):
-        ordinal = len(family.nodes)
+    def _latent(self, scope, operator):
+        ordinal = self._named.get((scope, operator), 0)
+        self._named[(scope, operator)] = ordinal + 1
         name = scope + "/" + operator if scope else operator
-        node = _unknown(name if ordinal == 0 else "%s_%d" % (name, ordinal), scope, operator)
-        family.nodes.append(node)
-        return node
+        return _unknown(name if ordinal == 0 else "%s_%d" % (name, ordinal), scope, operator)
 
     # ---- nodes ----
 

@@ -39,10 +39,21 @@ class Modules:
         self._roots = {}  # name -> weak reference
         self._original = None
         self._wrapper = None
+        self._wrapper_code = None
 
     def path(self):
         """The scope of the module that runs in this thread; "" outside of all."""
         return getattr(self._local, "path", "")
+
+    def site(self):
+        """Where the program has called what runs in this thread: the outermost module, or outside of all the
+        function of torch itself. See stack.site."""
+        local = self._local
+        if not getattr(local, "path", ""):
+            return stack.site(2)
+        if local.site is None:
+            local.site = stack.site(2, self._wrapper_code)
+        return local.site
 
     def name_of(self, module):
         """The path of a module that was seen, or None."""
@@ -78,7 +89,7 @@ class Modules:
             finally:
                 local.path = before
 
-        self._original, self._wrapper = original, __call__
+        self._original, self._wrapper, self._wrapper_code = original, __call__, __call__.__code__
         torch.nn.Module.__call__ = __call__
 
     def remove(self):
@@ -148,6 +159,7 @@ class Modules:
             self._add_called(module)
             known = self._known[id(module)]
         if not before:
+            self._local.site = None
             if module.training:
                 known.trains = True
             self._local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())

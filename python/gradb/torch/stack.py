@@ -18,24 +18,60 @@ _library_roots = tuple({_torch, sysconfig.get_paths()["stdlib"] + os.sep, syscon
                         os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
 _installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _dispatch = os.path.join(_torch, "overrides.py")  # stands between the user and us, and says nothing
-_kinds = {}  # code object -> _USER, _LIBRARY, _OURS
 _USER, _LIBRARY, _OURS = range(3)
+_MAX_CODES = 65536
+_MAX_PLACES = 64
+_codes = {}    # id of a code object -> (the code object, which is held so that the id lasts, its kind, its number)
+_numbers = {}  # (file, code object) of the user's code -> its number: code that is compiled anew has the one it had
+_sites = {}    # (number of code, place in it, ...), innermost first -> number of the site
+
+
+def _known(code):
+    """(code, kind, number) of a code object. The number is 0 where it is not the user's."""
+    found = _codes.get(id(code))
+    if found is None:
+        kind = _kind_of(code.co_filename)
+        number = 0
+        if kind == _USER and len(_numbers) < _MAX_CODES:
+            number = _numbers.setdefault((code.co_filename, code), len(_numbers) + 1)
+        if len(_codes) >= _MAX_CODES:
+            _codes.clear()
+        found = _codes[id(code)] = (code, kind, number)
+    return found
+
+
+def _kind_of(name):
+    if name.startswith(_own) or name == _dispatch:
+        return _OURS
+    if name.startswith(_library_roots) or name.startswith("<frozen") or _installed.search(name):
+        return _LIBRARY
+    return _USER
 
 
 def _kind(code):
-    kind = _kinds.get(code)
-    if kind is None:
-        name = code.co_filename
-        if name.startswith(_own) or name == _dispatch:
-            kind = _OURS
-        elif name.startswith(_library_roots) or name.startswith("<frozen") or _installed.search(name):
-            kind = _LIBRARY
-        else:
-            kind = _USER
-        if len(_kinds) > 65536:
-            _kinds.clear()
-        _kinds[code] = kind
-    return kind
+    return _known(code)[1]
+
+
+def site(depth=1, outermost=None):
+    """The number of the place in the user's code that runs: of all frames of the user's on the stack, so that the
+    same line reached in two ways is two places. outermost: a code object, above whose last frame it is looked
+    for. 0 when there is no such frame, or there are too many places."""
+    places = []
+    frame = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        known = _codes.get(id(code)) or _known(code)
+        if code is outermost:
+            places.clear()
+        elif known[2] and len(places) < _MAX_PLACES:
+            places.append(known[2])
+            places.append(frame.f_lasti)
+        frame = frame.f_back
+    key = tuple(places)
+    number = _sites.get(key)
+    if number is None:
+        number = _sites[key] = len(_sites) + 1 if places and len(_sites) < _MAX_CODES else 0
+    return number
 
 
 def frames(depth=1):

@@ -149,7 +149,7 @@ class Telling:
                 if scope in _HELPERS and name == "detach":
                     self.same_as(result, args[0])
                     return
-        self._ran_as(self.graph.next_of(scope, name), args, kwargs, outputs, writes)
+        self._ran_as(self.graph.next_of(scope, name, agent.modules.site()), args, kwargs, outputs, writes)
 
     def _is_setup(self, scope, result):
         """Whether an operator that writes only makes a module, or sets gradients back."""
@@ -296,7 +296,7 @@ class Telling:
         if mark is not None:
             return mark.node
         node = self.graph.next_of(backward.common_scope(tensor.grad_fn, self.agent.modules.path()),
-                                  backward.function_name(tensor.grad_fn))
+                                  backward.function_name(tensor.grad_fn), self.agent.modules.site())
         if node.id == 0:
             before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
                       if following is not None]
@@ -318,7 +318,7 @@ class Telling:
         with agent.unseen():
             if not agent.steps.operator_begins():
                 return
-            node = self.graph.next_of(agent.modules.path() or self._outer_scope(), operator.name)
+            node = self.graph.next_of(agent.modules.path() or self._outer_scope(), operator.name, agent.modules.site())
             found = []
             ops.tensors_in(args, found)
             ops.tensors_in(kwargs or {}, found)
@@ -395,7 +395,7 @@ class Telling:
             if self.agent.overflow is not None:
                 self.agent.overflow.again(outputs)
             return
-        self._ran_as(self.graph.next_of(backward.scope_of_code(2), name), args, kwargs, outputs, writes)
+        self._ran_as(self.graph.next_of(backward.scope_of_code(2), name, stack.site(2)), args, kwargs, outputs, writes)
 
     def backward_ran(self, own, grad_inputs, grad_outputs):
         """The hook of a grad_fn (backward.Step): of grad_outputs it has made grad_inputs."""
