@@ -181,6 +181,19 @@ static bool copy_source(struct agent *a, const gradb_source *source)
     return a->ask != NULL;
 }
 
+/* A launcher's environment counts where the program does not know. */
+static void take_rank(struct agent *a, const gradb_options *o)
+{
+    int size = rank_of("WORLD_SIZE"), rank = rank_of("RANK");
+    if (o->world_size > 0 || rank >= size) {
+        a->rank = o->rank > 0 ? o->rank : 0;
+        a->world_size = o->world_size > 0 ? o->world_size : 1;
+    } else {
+        a->rank = rank;
+        a->world_size = size;
+    }
+}
+
 static bool copy_options(struct agent *a, const gradb_options *o)
 {
     const char *address = o->address ? o->address : getenv("GRADB_ADDRESS");
@@ -193,9 +206,8 @@ static bool copy_options(struct agent *a, const gradb_options *o)
     a->graph_name = copy_or(o->graph, "main");
     a->address = copy_or(address, DEFAULT_ADDRESS);
     a->token = copy_or(token, "");
-    a->job = job_name(o->world_size > 1);
-    a->rank = o->rank > 0 ? o->rank : 0;
-    a->world_size = o->world_size > 0 ? o->world_size : 1;
+    take_rank(a, o);
+    a->job = job_name(a->world_size > 1);
     a->local_rank = rank_of("LOCAL_RANK");
     a->threads = stats_threads();
     return a->framework && a->framework_version && a->device && a->program && a->graph_name &&

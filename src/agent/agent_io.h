@@ -5,7 +5,7 @@
 #ifndef GRADB_AGENT_IO_H
 #define GRADB_AGENT_IO_H
 
-#include "agent/agent_impl.h"
+#include "agent/agent_digest.h"
 #include "proto/grpc_client.h"
 
 #define AGENT_QUEUE ((size_t)1 << 20) /* bytes given to the client and not yet on the wire */
@@ -47,6 +47,7 @@ struct agent_io {
     struct agent_request *requests, **requests_end;
     size_t request_count;
     struct agent_transfer transfer;
+    struct agent_digest digest;
     struct agent_shm *shm;
     bool shm_ok;
 };

@@ -212,8 +212,8 @@ static int answer(struct agent_io *io, const agent_to *m)
         look.cost_ns = agent_now_ns() - start;
         return answer_stats(io, s, &look);
     }
-    return agent_values_refuse(io, agent_request_id(m), CODE(UNSUPPORTED),
-                               "this training program knows no commands");
+    int error = agent_digest_begin(io, m->command, text);
+    return error == -1 ? GD_OK : agent_values_refuse(io, agent_request_id(m), error, text);
 }
 
 /* What the thread that stands has found. Nobody else touches the ask while it is done. */
@@ -277,6 +277,10 @@ bool agent_values_pump(struct agent_io *io, int *code)
     }
     if (io->agent->ask) {
         return pump_asked(io, code);
+    }
+    if (io->digest.active) {
+        *code = agent_digest_go_on(io);
+        return true;
     }
     agent_to *message = next_request(io);
     if (!message) {

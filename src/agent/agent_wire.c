@@ -55,6 +55,7 @@ int agent_wire_hello(struct agent_io *io)
         GRADB__V1__CAPABILITY__CAPABILITY_WATCH_SCALAR,
         GRADB__V1__CAPABILITY__CAPABILITY_DEAD_UNITS,
         GRADB__V1__CAPABILITY__CAPABILITY_STEP_END,
+        a->ask ? GRADB__V1__CAPABILITY__CAPABILITY_GROWS : GRADB__V1__CAPABILITY__CAPABILITY_DIGEST,
         GRADB__V1__CAPABILITY__CAPABILITY_COMMAND, /* the last: not everybody has one */
     };
     char host[128] = "";
@@ -320,6 +321,10 @@ int agent_wire_pump(struct agent_io *io, bool *more)
         if (!agent_values_pump(io, &code)) {
             break;
         }
+        if (io->digest.active) { /* what is heard and the heartbeats have their turn */
+            *more = true;
+            break;
+        }
     }
     return code < 0 ? code : send_forgotten(io);
 }
@@ -342,6 +347,7 @@ void agent_wire_drop_requests(struct agent_io *io)
     io->requests_end = &io->requests;
     io->request_count = 0;
     io->transfer.active = false;
+    agent_digest_end(io);
     uint64_t ignored;
     agent_ask_drop(io->agent, &ignored);
 }
@@ -356,6 +362,8 @@ static void refuse_all(struct agent_io *io)
         agent_values_refuse(io, asked, running, text);
     } else if (io->transfer.active) {
         agent_values_refuse(io, io->transfer.request, running, text);
+    } else if (io->digest.active) {
+        agent_values_refuse(io, io->digest.request, running, text);
     }
     for (struct agent_request *r = io->requests; r; r = r->next) {
         agent_values_refuse(io, agent_request_id(r->message), running, text);
@@ -468,6 +476,9 @@ static void on_cancel(struct agent_io *io, uint64_t id)
 {
     if (io->transfer.active && io->transfer.request == id) {
         io->transfer.active = false;
+    }
+    if (io->digest.active && io->digest.request == id) {
+        agent_digest_end(io);
     }
     agent_ask_cancel(io->agent, id);
     struct agent_request **p = &io->requests;

@@ -22,7 +22,7 @@
  * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
  * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL), GRADB_THREADS (that compute
  * the statistics of a big tensor while the training thread stands; default: the processors, at most
- * 4).
+ * 4), RANK and WORLD_SIZE (which rank of a job it is, where the options do not say).
  */
 #ifndef GRADB_H
 #define GRADB_H
@@ -149,7 +149,7 @@ typedef struct gradb_options {
     const char *program; /* the process's name when NULL */
     const char *graph;   /* name of the graph; "main" when NULL */
     int rank;
-    int world_size;                    /* 0 means 1 */
+    int world_size;                    /* 0: as RANK and WORLD_SIZE say, else 1 */
     const char *address;               /* GRADB_ADDRESS or the default when NULL */
     const char *token;                 /* GRADB_TOKEN when NULL */
     const struct gradb_source *source; /* copied; NULL: every value is bound or told */

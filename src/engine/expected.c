@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/expected.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/selector.h"
+#include "engine/session_impl.h"
 #include "engine/watch_impl.h"
 
 #define MAX_PARTS 1024 /* more than that, and every new node is shown at once */
@@ -17,11 +19,9 @@ struct parts {
     bool failed;
 };
 
-/* A program that answers commands is asked for its values, too: it tells of its operators as they
- * run. One that knows its graph beforehand has no use for either. */
 bool gd_session_grows(const struct gd_session *session)
 {
-    return session->target && session->target->capabilities & GD_CAN_COMMAND;
+    return session->target && session->target->capabilities & GD_CAN_GROW;
 }
 
 static void add_part(void *ctx, const char *part, bool is_name)
@@ -73,24 +73,43 @@ static void add_watchpoints(struct parts *parts)
     }
 }
 
+/* Said once, until it went well again: it is tried with each piece of the graph. */
+static void tell(struct gd_session *session, int rc, const struct gd_err *why)
+{
+    bool warned = session->impl->warned_expected;
+    char text[300];
+
+    session->impl->warned_expected = rc != GD_OK;
+    if (rc != GD_OK && !warned) {
+        snprintf(text, sizeof(text),
+                 "breakpoints and watchpoints on nodes that are still to come may miss their first "
+                 "run: the training program was not told of them: %.160s",
+                 why->text);
+        gd_session_on_warning(session, text);
+    }
+}
+
 void gd_expected_push(struct gd_session *session)
 {
     struct parts parts = {.session = session};
-    struct gd_err err;
+    struct gd_err err = {.code = GD_OK};
+    int rc = GD_OK;
 
     if (!gd_session_is_live(session) || !gd_session_grows(session) ||
         !session->target->ops->expect) {
         return;
     }
     parts.part = calloc(MAX_PARTS, sizeof(*parts.part));
-    if (!parts.part) {
-        return;
+    if (parts.part) {
+        add_breakpoints(&parts);
+        add_watchpoints(&parts);
     }
-    add_breakpoints(&parts);
-    add_watchpoints(&parts);
-    if (!parts.failed) {
-        session->target->ops->expect(session->target, parts.part, parts.count, &err);
+    if (!parts.part || parts.failed) {
+        rc = gd_fail(&err, GD_ENOMEM, "out of memory");
+    } else {
+        rc = session->target->ops->expect(session->target, parts.part, parts.count, &err);
     }
+    tell(session, rc, &err);
     while (parts.count > 0) {
         free(parts.part[--parts.count]);
     }

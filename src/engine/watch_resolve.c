@@ -434,5 +434,5 @@ bool watching_slot_ok(const struct gd_session *session, gd_node_id node, uint32_
     if (!gd_graph_output(session->graph, node, slot, &output) || output.dtype == GD_STRING)
         return false;
     return output.dtype != GD_DT_NONE || !session->target ||
-           !(session->target->capabilities & GD_CAN_COMMAND);
+           !(session->target->capabilities & GD_CAN_GROW); /* there it is known when it has run */
 }

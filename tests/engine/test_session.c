@@ -683,6 +683,37 @@ static void test_scalars(void **state)
     finish(bench);
 }
 
+static int refuse(struct gd_target *target, char *const *parts, size_t count, struct gd_err *err)
+{
+    (void)parts;
+    (void)count;
+    return gd_fail(err, ((struct fake_target *)target)->watch_rc, "the line is full");
+}
+
+/* What is waited for cannot be told: that is said once, and once more when it had gone well. */
+static void test_nobody_is_told_what_is_waited_for(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_target_ops ops = *bench->fake->target.ops;
+
+    (void)state;
+    ops.expect = refuse;
+    bench->fake->target.ops = &ops;
+    bench->fake->watch_rc = GD_ELIMIT;
+    gd_session_on_graph(bench->session);
+    expect_log(bench, "WG");
+    assert_non_null(strstr(bench->text, "may miss their first run: the training program was not "
+                                        "told of them: the line is full"));
+    gd_session_on_graph(bench->session);
+    expect_log(bench, "G");
+    bench->fake->watch_rc = GD_OK;
+    gd_session_on_graph(bench->session);
+    bench->fake->watch_rc = GD_ELIMIT;
+    gd_session_on_graph(bench->session);
+    expect_log(bench, "GWG");
+    finish(bench);
+}
+
 static void test_several_sessions(void **state)
 {
     struct bench *bench = make(true);
@@ -759,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_keep_previous),
         cmocka_unit_test(test_hits),
         cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
         cmocka_unit_test(test_several_sessions),
         cmocka_unit_test(test_nobody_there),
     };
