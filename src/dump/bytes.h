@@ -24,8 +24,9 @@ int gd_bytes_of_place(struct gd_disk *disk, gd_bytes_locate_fn locate, void (*fr
 typedef int (*gd_bytes_load_fn)(void *ctx, void *ret, size_t size, struct gd_err *err);
 int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *ctx, uint64_t size,
                      struct gd_bytes **ret, struct gd_err *err);
-/* A copy of them. */
-int gd_bytes_of_memory(const void *data, size_t size, struct gd_bytes **ret, struct gd_err *err);
+/* Bytes in memory that live until free_ctx (may be NULL). Owns ctx, also on failure. */
+int gd_bytes_of_memory(const void *data, size_t size, void (*free_ctx)(void *ctx), void *ctx,
+                       struct gd_bytes **ret, struct gd_err *err);
 /* What lies from `at` on in others. */
 int gd_bytes_of_part(struct gd_bytes *whole, uint64_t at, uint64_t size, struct gd_bytes **ret,
                      struct gd_err *err);

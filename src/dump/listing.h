@@ -21,7 +21,8 @@ struct gd_listing_entry {
     bool is_directory;
     uint8_t depth;        /* 0: the root */
     uint32_t parent;      /* GD_NO_ENTRY: of the root */
-    uint32_t first_child; /* children are sorted by name, numbers by value */
+    uint32_t first_child; /* children lie in a row, sorted by name, numbers by value */
+    uint32_t children;    /* how many */
     uint32_t next;        /* sibling */
 };
 

@@ -2,9 +2,9 @@
 /*
  * Element types as files have them, and what they read as.
  *
- * Types that the engine does not have are widened exactly: float8, float6 and float4 kinds,
- * HiFloat8 to float32, as E8M0 is; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to
- * complex64. Quantised integers stay integers.
+ * Types that the engine does not have are widened exactly: float8 and float4 kinds, HiFloat8 and
+ * E8M0 to float32; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to complex64.
+ * Quantised integers stay integers.
  */
 #ifndef GD_DUMP_STORED_H
 #define GD_DUMP_STORED_H
@@ -50,7 +50,8 @@ enum gd_stored {
 
 unsigned gd_stored_bits(enum gd_stored stored);    /* of one element; 0 for NONE */
 const char *gd_stored_name(enum gd_stored stored); /* "float8_e4m3fn" */
-/* numpy's, torch's, MindSpore's and safetensors' spellings, any case; NONE: none. */
+/* numpy's, torch's, MindSpore's and safetensors' spellings, any case; where numpy and safetensors
+ * mean different types by one word ("u8", "f4"), it is numpy's. NONE: none. */
 enum gd_stored gd_stored_from_name(const char *name);
 enum gd_dtype gd_stored_dtype(enum gd_stored stored); /* what it reads as */
 enum gd_stored gd_stored_of_dtype(enum gd_dtype dtype);

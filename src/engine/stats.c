@@ -6,9 +6,9 @@
  * No statistic depends on the order of the axes, so they are taken as they lie in memory.
  */
 #include "engine/stats.h"
-#include "engine/float_env.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "engine/float_env.h"
@@ -23,24 +23,34 @@ struct compute {
     int64_t count, per_piece;
     int64_t from; /* the first element of the pieces at work */
     struct gd_stats_part *parts;
+    pthread_mutex_t mutex; /* of the failure of a reader: */
+    int64_t failed_at;     /* the piece */
+    int rc;
+    struct gd_err err;
 };
+
+static int check_asked(enum gd_dtype dtype, const struct gd_stats_options *options,
+                       struct gd_err *err)
+{
+    if (!gd_stats_kind(dtype))
+        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
+                       gd_dtype_name(dtype));
+    if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES))
+        return gd_fail(err, GD_EINVAL, "%d ranges: there can be 0 to %d", options->range_count,
+                       GD_MAX_RANGES);
+    return GD_OK;
+}
 
 static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
                  const struct gd_stats_options *options, struct gd_err *err)
 {
     char a[64], b[64];
 
-    if (!gd_stats_kind(cur->dtype))
-        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
-                       gd_dtype_name(cur->dtype));
     if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape)))
         return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must agree",
                        gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, a, sizeof(a)),
                        gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));
-    if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES))
-        return gd_fail(err, GD_EINVAL, "%d ranges: there can be 0 to %d", options->range_count,
-                       GD_MAX_RANGES);
-    return GD_OK;
+    return check_asked(cur->dtype, options, err);
 }
 
 /* Takes an axis of a tensor from its other end. */
@@ -87,11 +97,28 @@ static void arrange(struct gd_tensor *cur, struct gd_tensor *prev)
     }
 }
 
+/* Whichever thread comes to it first, the failure that counts is the earliest. */
+static void keep_failure(struct compute *c, int64_t first, const struct gd_err *err)
+{
+    pthread_mutex_lock(&c->mutex);
+    if (c->rc == GD_OK || first < c->failed_at) {
+        c->rc = err->code;
+        c->err = *err;
+        c->failed_at = first;
+    }
+    pthread_mutex_unlock(&c->mutex);
+}
+
 static void do_piece(struct compute *c, size_t i)
 {
     int64_t first = c->from + (int64_t)i * c->per_piece, left = c->count - first;
+    int64_t count = left < c->per_piece ? left : c->per_piece;
+    struct gd_err err;
 
-    gd_stats_piece(&c->job, first, left < c->per_piece ? left : c->per_piece, &c->parts[i]);
+    if (!c->job.reader)
+        gd_stats_piece(&c->job, first, count, &c->parts[i]);
+    else if (gd_stats_piece_read(&c->job, first, count, &c->parts[i], &err))
+        keep_failure(c, first, &err);
 }
 
 /* In a worker, whose floating-point environment is that of the thread that made it. */
@@ -109,6 +136,8 @@ static bool goes_on(const struct compute *c)
 {
     const struct gd_stats_options *options = c->job.options;
 
+    if (c->rc)
+        return false;
     return !options->go_on || c->from >= c->count ||
            options->go_on(options->go_on_ctx, (uint64_t)c->from);
 }
@@ -163,14 +192,36 @@ static __attribute__((noinline)) bool compute(struct compute *c, int threads, st
     return whole;
 }
 
+/* What both kinds of elements have in common. */
+static int run(struct compute *c, struct gd_stats *ret, struct gd_err *err)
+{
+    gd_float_env environment;
+    bool whole;
+
+    *ret = (struct gd_stats){.has_prev = c->job.prev || c->job.prev_reader,
+                             .range_count = c->job.options->range_count};
+    environment = gd_float_env_enter();
+    whole = compute(c, c->job.options->threads, ret);
+    gd_float_env_leave(environment);
+    if (c->rc) {
+        if (err)
+            *err = c->err;
+        return c->rc;
+    }
+    if (!whole)
+        return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
+    return GD_OK;
+}
+
+static const struct gd_stats_options no_options;
+
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err)
 {
-    static const struct gd_stats_options none;
-    struct compute c = {.job = {.options = options ? options : &none, .level = gd_stats_level()}};
+    struct compute c = {
+        .job = {.options = options ? options : &no_options, .level = gd_stats_level()}};
     struct gd_tensor arranged, prev_arranged;
-    gd_float_env environment;
     int rc = check(cur, prev, options, err);
 
     if (rc)
@@ -184,11 +235,27 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
     if (c.count > 0 && !gd_tensor_is_contiguous(cur))
         arrange(&arranged, prev ? &prev_arranged : NULL);
-    *ret = (struct gd_stats){.has_prev = prev != NULL, .range_count = c.job.options->range_count};
-    environment = gd_float_env_enter();
-    bool whole = compute(&c, c.job.options->threads, ret);
-    gd_float_env_leave(environment);
-    if (!whole)
-        return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
-    return GD_OK;
+    return run(&c, ret, err);
+}
+
+int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_stats_reader *cur,
+                          const struct gd_stats_reader *prev,
+                          const struct gd_stats_options *options, struct gd_stats *ret,
+                          struct gd_err *err)
+{
+    struct compute c = {.job = {.options = options ? options : &no_options,
+                                .level = gd_stats_level(),
+                                .reader = cur,
+                                .prev_reader = prev,
+                                .dtype = dtype},
+                        .count = count};
+    int rc = check_asked(dtype, options, err);
+
+    if (rc)
+        return rc;
+    c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(dtype);
+    pthread_mutex_init(&c.mutex, NULL);
+    rc = run(&c, ret, err);
+    pthread_mutex_destroy(&c.mutex);
+    return rc;
 }

@@ -57,6 +57,24 @@ struct gd_stats {
     uint64_t mismatch;
     /* Of gd_units, where it was asked for; else 0. */
     uint64_t units, dead_units;
+    /* Bits of enum gd_unknown: figures that nobody has computed. 0 of what gd_stats_compute gives;
+     * statistics that somebody wrote down have fewer. */
+    unsigned unknown;
+};
+
+enum gd_unknown {
+    GD_UNKNOWN_COUNT = 1 << 0,
+    GD_UNKNOWN_MAX = 1 << 1,
+    GD_UNKNOWN_MIN = 1 << 2,
+    GD_UNKNOWN_MEAN = 1 << 3,
+    GD_UNKNOWN_NAN = 1 << 4,
+    GD_UNKNOWN_INF = 1 << 5,
+    GD_UNKNOWN_ZERO = 1 << 6,
+    GD_UNKNOWN_SIGNS = 1 << 7,  /* positive, negative */
+    GD_UNKNOWN_SUM_SQ = 1 << 8, /* the norm */
+    GD_UNKNOWN_REST = 1 << 9,   /* abs_mean, std, denormal, neg_zero */
+    GD_UNKNOWN_UNITS = 1 << 10, /* dead units */
+    GD_UNKNOWN_ALL = (1 << 11) - 1,
 };
 
 struct gd_stats_options {
@@ -77,6 +95,23 @@ struct gd_stats_options {
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err);
+
+/* Elements that are not in memory: `count` of them from number `first` on, to out. Called by
+ * several threads at once, for pieces that do not overlap. */
+typedef int (*gd_stats_read_fn)(void *ctx, int64_t first, int64_t count, void *out,
+                                struct gd_err *err);
+struct gd_stats_reader {
+    gd_stats_read_fn read;
+    void *ctx;
+};
+
+/* gd_stats_compute of `count` elements that lie one after another, in memory that does not grow
+ * with them; prev may be NULL. An error of a reader ends it and is returned: that of the earliest
+ * elements, when several fail. */
+int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_stats_reader *cur,
+                          const struct gd_stats_reader *prev,
+                          const struct gd_stats_options *options, struct gd_stats *ret,
+                          struct gd_err *err);
 
 /* A histogram of the finite elements over `bins` equal bins of [lo, hi]; the last bin is closed.
  * Elements outside are not counted. bins >= 1. */

@@ -106,7 +106,7 @@ static size_t take_sums(const struct gd_stats_job *job, const struct block *b,
             sum_of_huge(b, &sums);
     }
     part->count += b->n;
-    count_signs(b, &sums, gd_stats_kind(job->cur->dtype)->tiny, part);
+    count_signs(b, &sums, gd_stats_kind(job->dtype)->tiny, part);
     for (int i = 0; i < job->options->range_count; i++)
         part->in_range[i] += b->kernel->within(b->x, b->n, job->options->range[i]);
     if (sums.finite)
@@ -260,26 +260,51 @@ static void take_block(const struct gd_stats_job *job, struct block *b, struct g
     take_widened(job, b, part);
 }
 
+static void take_blocks(const struct gd_stats_job *job, int64_t count, struct gd_stats_source *cur,
+                        struct gd_stats_source *prev, struct gd_stats_part *part)
+{
+    int64_t most = (int64_t)(GD_BLOCK_BYTES / gd_dtype_size(job->dtype));
+
+    for (int64_t at = 0; at < count && cur->rc == GD_OK; at += most) {
+        size_t n = (size_t)(count - at < most ? count - at : most);
+        struct block b = {.dtype = job->dtype, .kernel = kernel_of(job->level, job->dtype), .n = n};
+
+        b.x = gd_stats_source_take(cur, n);
+        b.p = prev ? gd_stats_source_take(prev, n) : NULL;
+        if (prev && prev->rc)
+            break;
+        take_block(job, &b, part);
+    }
+}
+
 void gd_stats_piece(const struct gd_stats_job *job, int64_t first, int64_t count,
                     struct gd_stats_part *ret)
 {
-    enum gd_dtype dtype = job->cur->dtype;
-    int64_t most = (int64_t)(GD_BLOCK_BYTES / gd_dtype_size(dtype));
     unsigned char scratch[GD_BLOCK_BYTES], prev_scratch[GD_BLOCK_BYTES];
     struct gd_stats_source cur, prev;
+    struct gd_stats_job typed = *job;
 
     gd_stats_part_init(ret);
     if (count == 0)
         return;
+    typed.dtype = job->cur->dtype;
     gd_stats_source_init(&cur, job->cur, first, scratch);
     if (job->prev)
         gd_stats_source_init(&prev, job->prev, first, prev_scratch);
-    for (int64_t at = 0; at < count; at += most) {
-        size_t n = (size_t)(count - at < most ? count - at : most);
-        struct block b = {.dtype = dtype, .kernel = kernel_of(job->level, dtype), .n = n};
+    take_blocks(&typed, count, &cur, job->prev ? &prev : NULL, ret);
+}
 
-        b.x = gd_stats_source_take(&cur, n);
-        b.p = job->prev ? gd_stats_source_take(&prev, n) : NULL;
-        take_block(job, &b, ret);
-    }
+int gd_stats_piece_read(const struct gd_stats_job *job, int64_t first, int64_t count,
+                        struct gd_stats_part *ret, struct gd_err *err)
+{
+    unsigned char room[GD_READ_BYTES], prev_room[GD_READ_BYTES];
+    struct gd_stats_source cur, prev = {.rc = GD_OK};
+
+    gd_stats_part_init(ret);
+    gd_stats_source_init_read(&cur, job->reader, job->dtype, first, first + count, room, err);
+    if (job->prev_reader)
+        gd_stats_source_init_read(&prev, job->prev_reader, job->dtype, first, first + count,
+                                  prev_room, err);
+    take_blocks(job, count, &cur, job->prev_reader ? &prev : NULL, ret);
+    return cur.rc ? cur.rc : prev.rc;
 }

@@ -78,20 +78,31 @@ void gd_stats_widen(enum gd_dtype dtype, const unsigned char *x, size_t n, doubl
 /* The magnitude of a complex number; NaN, not infinity, when either part is NaN. */
 double gd_stats_magnitude(double re, double im);
 
-/* A tensor as blocks. The caller lends the memory that strided elements are gathered in. */
+/* A tensor as blocks. The caller lends the memory that strided elements are gathered in, or those
+ * of a reader. */
 struct gd_stats_source {
     const unsigned char *data;
     size_t item;
     struct gd_walk walk;
     int64_t at; /* elements of the current run already taken */
     unsigned char *scratch;
+    const struct gd_stats_reader *reader; /* NULL: of a tensor */
+    int64_t next, end;                    /* elements that it was not asked for yet */
+    size_t held, used;                    /* elements in scratch */
+    int rc;                               /* of the reader; what is taken then is zeros */
+    struct gd_err *err;
 };
 
 #define GD_BLOCK_BYTES 16384
+#define GD_READ_BYTES  (4 * GD_BLOCK_BYTES) /* that a reader is asked for at a time */
 
 /* From element number `first` on, which exists. */
 void gd_stats_source_init(struct gd_stats_source *source, const struct gd_tensor *tensor,
                           int64_t first, unsigned char scratch[GD_BLOCK_BYTES]);
+/* Elements first ... end - 1 of a reader; whole blocks are taken, but for the last. */
+void gd_stats_source_init_read(struct gd_stats_source *source, const struct gd_stats_reader *reader,
+                               enum gd_dtype dtype, int64_t first, int64_t end,
+                               unsigned char scratch[GD_READ_BYTES], struct gd_err *err);
 /* The next n elements, that exist and fit into GD_BLOCK_BYTES. Good until the next call. */
 const unsigned char *gd_stats_source_take(struct gd_stats_source *source, size_t n);
 
@@ -127,11 +138,16 @@ struct gd_stats_job {
     const struct gd_tensor *cur, *prev;     /* prev may be NULL */
     const struct gd_stats_options *options; /* never NULL */
     const struct gd_stats_level *level;
+    const struct gd_stats_reader *reader, *prev_reader; /* instead of cur and prev */
+    enum gd_dtype dtype;                                /* of a reader's elements */
 };
 
 /* Elements first ... first + count - 1, into an empty part. The floating-point environment is the
  * default one. */
 void gd_stats_piece(const struct gd_stats_job *job, int64_t first, int64_t count,
                     struct gd_stats_part *ret);
+/* The same of a reader; fails when it does. */
+int gd_stats_piece_read(const struct gd_stats_job *job, int64_t first, int64_t count,
+                        struct gd_stats_part *ret, struct gd_err *err);
 
 #endif

@@ -84,6 +84,8 @@ void gd_stats_widen(enum gd_dtype dtype, const unsigned char *x, size_t n, doubl
 void gd_stats_source_init(struct gd_stats_source *source, const struct gd_tensor *tensor,
                           int64_t first, unsigned char scratch[GD_BLOCK_BYTES])
 {
+    source->reader = NULL;
+    source->rc = GD_OK;
     source->data = tensor->data;
     source->item = gd_dtype_size(tensor->dtype);
     source->scratch = scratch;
@@ -92,11 +94,50 @@ void gd_stats_source_init(struct gd_stats_source *source, const struct gd_tensor
     source->at = first % source->walk.run;
 }
 
+void gd_stats_source_init_read(struct gd_stats_source *source, const struct gd_stats_reader *reader,
+                               enum gd_dtype dtype, int64_t first, int64_t end,
+                               unsigned char scratch[GD_READ_BYTES], struct gd_err *err)
+{
+    source->item = gd_dtype_size(dtype);
+    source->scratch = scratch;
+    source->reader = reader;
+    source->next = first;
+    source->end = end;
+    source->held = source->used = 0;
+    source->rc = GD_OK;
+    source->err = err;
+}
+
+/* Blocks are as they would be of a tensor: what is held is a multiple of them. */
+static const unsigned char *take_read(struct gd_stats_source *source, size_t n)
+{
+    const unsigned char *x;
+
+    if (source->used == source->held) {
+        int64_t most = (int64_t)(GD_READ_BYTES / source->item), left = source->end - source->next;
+        int64_t count = left < most ? left : most;
+
+        if (source->rc == GD_OK)
+            source->rc = source->reader->read(source->reader->ctx, source->next, count,
+                                              source->scratch, source->err);
+        if (source->rc)
+            memset(source->scratch, 0, GD_READ_BYTES);
+        source->next += count;
+        source->held = (size_t)count;
+        source->used = 0;
+    }
+    x = source->scratch + source->used * source->item;
+    source->used += n;
+    return x;
+}
+
 const unsigned char *gd_stats_source_take(struct gd_stats_source *source, size_t n)
 {
     struct gd_walk *walk = &source->walk;
     size_t taken = 0;
 
+    if (source->reader)
+        return take_read(source, n);
     for (;;) {
         const unsigned char *x = source->data + walk->offset + source->at * walk->run_stride;
         size_t left = (size_t)(walk->run - source->at);

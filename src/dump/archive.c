@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/archive.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/arena.h"
+
+#define MAX_ENTRIES ((size_t)1000000)
+#define MAX_NOTES   1000
+#define START_BYTES 4096
+
+struct gd_archive {
+    const struct gd_archive_format *format;
+    struct gd_disk *disk;
+    struct gd_arena texts;
+    struct gd_archive_entry *entry;
+    size_t count, room;
+    uint32_t *table; /* of names: index + 1, open addressing; 0: free */
+    size_t slots;
+    const char **note;
+    size_t notes;
+};
+
+const struct gd_archive_format *const gd_archive_formats[] = {
+    &gd_npy_format, &gd_npz_format, &gd_safetensors_format, &gd_sharded_format, NULL,
+};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static size_t hash(const char *name)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+
+    for (; *name; name++) {
+        h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211);
+    }
+    return (size_t)(h ^ h >> 32);
+}
+
+/* The slot of the name: where it is, or where it would be. */
+static uint32_t *slot_of(const struct gd_archive *archive, const char *name)
+{
+    size_t at = hash(name) & (archive->slots - 1);
+
+    while (archive->table[at] && strcmp(archive->entry[archive->table[at] - 1].name, name) != 0) {
+        at = (at + 1) & (archive->slots - 1);
+    }
+    return &archive->table[at];
+}
+
+static int grow_table(struct gd_archive *archive, struct gd_err *err)
+{
+    size_t slots = archive->slots ? archive->slots * 2 : 64;
+    uint32_t *table = calloc(slots, sizeof(*table));
+
+    if (!table) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    free(archive->table);
+    archive->table = table;
+    archive->slots = slots;
+    for (size_t i = 0; i < archive->count; i++) {
+        uint32_t *slot = slot_of(archive, archive->entry[i].name);
+
+        *slot = *slot ? *slot : (uint32_t)(i + 1);
+    }
+    return GD_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static const struct gd_archive_format *find_format(const char *name, const unsigned char *start,
+                                                   size_t size, struct gd_disk *disk)
+{
+    for (size_t i = 0; gd_archive_formats[i]; i++) {
+        const struct gd_archive_format *format = gd_archive_formats[i];
+
+        if (name ? strcmp(format->name, name) == 0 : format->is(start, size, disk)) {
+            return format;
+        }
+    }
+    return NULL;
+}
+
+static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
+{
+    char all[256];
+    size_t used = 0;
+
+    all[0] = '\0';
+    for (size_t i = 0; gd_archive_formats[i] && used < sizeof(all); i++) {
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
+                                 gd_archive_formats[i]->name);
+    }
+    if (name) {
+        return gd_fail(err, GD_EINVAL, "no tensor file format is named %.60s: there are %s", name,
+                       all);
+    }
+    if (gd_disk_size(disk) == 0) {
+        return gd_fail(err, GD_EPROTO, "%.300s is empty: whoever wrote it did not come to it",
+                       gd_disk_path(disk));
+    }
+    return gd_fail(err, GD_EPROTO, "%.300s is no tensor file of a known format (%s)",
+                   gd_disk_path(disk), all);
+}
+
+int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *options,
+                         struct gd_archive **ret, struct gd_err *err)
+{
+    static const struct gd_archive_options none;
+    const struct gd_archive_format *format;
+    unsigned char start[START_BYTES];
+    size_t size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
+    struct gd_archive *archive;
+    int rc = gd_disk_read(disk, 0, start, size, err);
+
+    if (rc) {
+        return rc;
+    }
+    options = options ? options : &none;
+    format = find_format(options->format, start, size, disk);
+    if (!format) {
+        return no_format(disk, options->format, err);
+    }
+    archive = calloc(1, sizeof(*archive));
+    if (!archive) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    gd_arena_init(&archive->texts, 0);
+    archive->format = format;
+    archive->disk = gd_disk_ref(disk);
+    rc = format->read(archive, disk, options, err);
+    if (rc) {
+        gd_archive_close(archive);
+        return rc;
+    }
+    if (gd_disk_is_changed(disk)) {
+        gd_archive_add_note(archive, "the file was modified while it was read");
+    }
+    *ret = archive;
+    return GD_OK;
+}
+
+int gd_archive_open(const char *path, const struct gd_archive_options *options,
+                    struct gd_archive **ret, struct gd_err *err)
+{
+    struct gd_disk *disk;
+    int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = gd_archive_open_disk(disk, options, ret, err);
+    gd_disk_unref(disk);
+    return rc;
+}
+
+void gd_archive_close(struct gd_archive *archive)
+{
+    if (!archive) {
+        return;
+    }
+    for (size_t i = 0; i < archive->count; i++) {
+        gd_source_unref(archive->entry[i].source);
+    }
+    gd_disk_unref(archive->disk);
+    gd_arena_deinit(&archive->texts);
+    free(archive->entry);
+    free(archive->table);
+    free(archive->note);
+    free(archive);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+const char *gd_archive_format(const struct gd_archive *archive)
+{
+    return archive->format->name;
+}
+
+const char *gd_archive_path(const struct gd_archive *archive)
+{
+    return gd_disk_path(archive->disk);
+}
+
+size_t gd_archive_count(const struct gd_archive *archive)
+{
+    return archive->count;
+}
+
+const struct gd_archive_entry *gd_archive_entry(const struct gd_archive *archive, size_t index)
+{
+    return index < archive->count ? &archive->entry[index] : NULL;
+}
+
+const struct gd_archive_entry *gd_archive_find(const struct gd_archive *archive, const char *name)
+{
+    uint32_t found = archive->slots ? *slot_of(archive, name) : 0;
+
+    if (found) {
+        return &archive->entry[found - 1];
+    }
+    return name[0] == '\0' && archive->count == 1 ? &archive->entry[0] : NULL;
+}
+
+size_t gd_archive_note_count(const struct gd_archive *archive)
+{
+    return archive->notes;
+}
+
+const char *gd_archive_note(const struct gd_archive *archive, size_t index)
+{
+    return index < archive->notes ? archive->note[index] : NULL;
+}
+
+/* ---- for the readers of formats -------------------------------------------------------------- */
+
+/* NULL stays NULL. */
+static bool copy_text(struct gd_archive *archive, const char **text)
+{
+    if (*text) {
+        *text = gd_arena_strdup(&archive->texts, *text);
+        return *text != NULL;
+    }
+    return true;
+}
+
+static int make_room(struct gd_archive *archive, struct gd_err *err)
+{
+    struct gd_archive_entry *grown;
+    size_t room = archive->room ? archive->room * 2 : 16;
+
+    if (archive->count == MAX_ENTRIES) {
+        return gd_fail(err, GD_ELIMIT, "%.300s has more than %zu tensors",
+                       gd_disk_path(archive->disk), MAX_ENTRIES);
+    }
+    if (archive->count == archive->room) {
+        grown = realloc(archive->entry, room * sizeof(*grown));
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        archive->entry = grown;
+        archive->room = room;
+    }
+    if ((archive->count + 1) * 2 > archive->slots) {
+        return grow_table(archive, err);
+    }
+    return GD_OK;
+}
+
+int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *entry,
+                   struct gd_err *err)
+{
+    struct gd_archive_entry copy = *entry;
+    uint32_t *slot;
+    int rc = make_room(archive, err);
+
+    if (rc) {
+        return rc;
+    }
+    if (!copy_text(archive, &copy.name) || !copy_text(archive, &copy.text) ||
+        !copy_text(archive, &copy.problem) || !copy_text(archive, &copy.same_as)) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (copy.source) {
+        gd_source_ref(copy.source);
+    }
+    archive->entry[archive->count++] = copy;
+    slot = slot_of(archive, copy.name);
+    /* Of two with one name, the first is found. */
+    *slot = *slot ? *slot : (uint32_t)archive->count;
+    return GD_OK;
+}
+
+void gd_archive_add_note(struct gd_archive *archive, const char *format, ...)
+{
+    const char **grown;
+    struct gd_err text;
+    char line[GD_ERR_TEXT_MAX];
+    va_list args;
+
+    if (archive->notes == MAX_NOTES) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    /* One line, whatever came from the file. */
+    gd_fail(&text, GD_OK, "%s", line);
+    if ((archive->notes & (archive->notes + 1)) == 0) {
+        grown = realloc(archive->note, (archive->notes * 2 + 2) * sizeof(*grown));
+        if (!grown) {
+            return;
+        }
+        archive->note = grown;
+    }
+    archive->note[archive->notes] = gd_arena_strdup(&archive->texts, text.text);
+    archive->notes += archive->note[archive->notes] != NULL;
+}

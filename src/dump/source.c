@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/source_impl.h"
+
+#define MAX_NESTED 4 /* lazy sources whose sources are lazy */
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static struct gd_source *source_new(void)
+{
+    struct gd_source *source = calloc(1, sizeof(*source));
+
+    if (source) {
+        source->refs = 1;
+        source->info.note = "";
+        pthread_mutex_init(&source->mutex, NULL);
+    }
+    return source;
+}
+
+/* Only so many bytes of a shape are set: the rest of it need not be copied. */
+static struct gd_shape copy_shape(const struct gd_shape *shape)
+{
+    struct gd_shape copy = {.rank = shape->rank};
+
+    memcpy(copy.dim, shape->dim, sizeof(copy.dim[0]) * (size_t)shape->rank);
+    return copy;
+}
+
+/* Every element lies within the bytes. There are elements. */
+static int check_reach(const struct gd_source_desc *desc, const struct gd_layout *layout,
+                       struct gd_err *err)
+{
+    uint64_t bits = gd_bytes_size(desc->bytes);
+    int64_t low = layout->offset, high = layout->offset, last;
+
+    for (int i = 0; i < layout->shape.rank; i++) {
+        int64_t reach;
+
+        if (__builtin_mul_overflow(layout->stride[i], layout->shape.dim[i] - 1, &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
+            return gd_fail(err, GD_EPROTO, "the strides reach further than 64 bits can count");
+        }
+    }
+    if (low < 0 || __builtin_mul_overflow(bits, 8, &bits) ||
+        __builtin_add_overflow(high, 1, &last) ||
+        (uint64_t)last > bits / gd_stored_bits(desc->stored)) {
+        return gd_fail(err, GD_EPROTO,
+                       "elements %lld to %lld of type %s are wanted, and there are %llu bytes",
+                       (long long)low, (long long)high, gd_stored_name(desc->stored),
+                       (unsigned long long)gd_bytes_size(desc->bytes));
+    }
+    return GD_OK;
+}
+
+static int make_layout(const struct gd_source_desc *desc, struct gd_layout *ret, struct gd_err *err)
+{
+    size_t bytes;
+    int rc = gd_shape_bytes(&desc->shape, gd_stored_dtype(desc->stored), &bytes, err);
+
+    if (rc) {
+        return rc;
+    }
+    *ret = (struct gd_layout){.shape = copy_shape(&desc->shape), .offset = desc->offset};
+    if (desc->has_stride) {
+        memcpy(ret->stride, desc->stride, sizeof(ret->stride[0]) * (size_t)desc->shape.rank);
+    } else {
+        gd_shape_strides(&ret->shape, 1, ret->stride);
+    }
+    if (bytes == 0) {
+        return GD_OK;
+    }
+    return check_reach(desc, ret, err);
+}
+
+int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, struct gd_err *err)
+{
+    struct gd_source *source;
+    struct gd_layout layout;
+    int rc;
+
+    if (gd_stored_bits(desc->stored) == 0) {
+        return gd_fail(err, GD_EINVAL, "elements of an unknown type");
+    }
+    rc = make_layout(desc, &layout, err);
+    if (rc) {
+        return rc;
+    }
+    source = source_new();
+    if (!source || (desc->note && (source->note = strdup(desc->note)) == NULL)) {
+        gd_source_unref(source);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    source->layout = layout;
+    source->is_contiguous = gd_layout_is_contiguous(&layout);
+    source->elements = (struct gd_stored_elements){.bytes = gd_bytes_ref(desc->bytes),
+                                                   .stored = desc->stored,
+                                                   .swap = desc->swap,
+                                                   .conjugate = desc->conjugate,
+                                                   .negate = desc->negate};
+    source->info = (struct gd_source_info){.dtype = gd_stored_dtype(desc->stored),
+                                           .stored = desc->stored,
+                                           .shape = copy_shape(&layout.shape),
+                                           .bytes = gd_bytes_size(desc->bytes),
+                                           .note = source->note ? source->note : ""};
+    *ret = source;
+    return GD_OK;
+}
+
+int gd_source_create_lazy(const struct gd_source_ops *ops, void *ctx, struct gd_source **ret,
+                          struct gd_err *err)
+{
+    struct gd_source *source = source_new();
+
+    if (!source) {
+        if (ops->free_ctx) {
+            ops->free_ctx(ctx);
+        }
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    source->ops = *ops;
+    source->ctx = ctx;
+    *ret = source;
+    return GD_OK;
+}
+
+static void release_tensor(void *ctx)
+{
+    gd_tensor_unref(ctx);
+}
+
+int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct gd_err *err)
+{
+    struct gd_source_desc desc = {.stored = gd_stored_of_dtype(tensor->dtype)};
+    struct gd_tensor *whole;
+    int rc = gd_tensor_contiguous(tensor, &whole, err);
+
+    if (rc) {
+        return rc;
+    }
+    desc.shape = copy_shape(&tensor->shape);
+    rc = gd_bytes_of_memory(whole->data, gd_tensor_bytes(whole), release_tensor, whole, &desc.bytes,
+                            err);
+    if (rc) {
+        return rc;
+    }
+    rc = gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
+struct gd_source *gd_source_ref(struct gd_source *source)
+{
+    __atomic_add_fetch(&source->refs, 1, __ATOMIC_RELAXED);
+    return source;
+}
+
+void gd_source_unref(struct gd_source *source)
+{
+    if (!source || __atomic_sub_fetch(&source->refs, 1, __ATOMIC_ACQ_REL) != 0) {
+        return;
+    }
+    gd_source_unref(source->inner);
+    if (source->ops.free_ctx) {
+        source->ops.free_ctx(source->ctx);
+    }
+    gd_bytes_unref(source->elements.bytes);
+    pthread_mutex_destroy(&source->mutex);
+    free(source->note);
+    free(source);
+}
+
+/* ---- lazy ones ------------------------------------------------------------------------------- */
+
+static int load_all(void *ctx, void *ret, size_t size, struct gd_err *err)
+{
+    struct gd_source *source = ctx;
+    struct gd_tensor *tensor;
+    int rc = source->ops.load(source->ctx, &tensor, err);
+
+    if (rc) {
+        return rc;
+    }
+    if (tensor->dtype != source->info.dtype || gd_tensor_bytes(tensor) != size ||
+        !gd_shape_equal(&tensor->shape, &source->info.shape)) {
+        gd_tensor_unref(tensor);
+        return gd_fail(err, GD_EPROTO, "the values are not of the type and shape that were told");
+    }
+    gd_strided_copy(ret, tensor->data, &tensor->shape, tensor->stride,
+                    gd_dtype_size(tensor->dtype));
+    gd_tensor_unref(tensor);
+    return GD_OK;
+}
+
+/* The outer source lives as long as the inner one, which it owns: nothing to free. */
+static void keep(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Of values that are made as a whole: a source that makes them when they are wanted. */
+static int make_loading(struct gd_source *source, struct gd_source **ret, struct gd_err *err)
+{
+    struct gd_source_desc desc;
+    size_t size;
+    int rc = source->ops.info(source->ctx, &source->info, err);
+
+    if (rc) {
+        return rc;
+    }
+    source->info.note = source->info.note ? source->info.note : "";
+    rc = gd_shape_bytes(&source->info.shape, source->info.dtype, &size, err);
+    if (rc) {
+        return rc;
+    }
+    desc = (struct gd_source_desc){.stored = gd_stored_of_dtype(source->info.dtype),
+                                   .shape = copy_shape(&source->info.shape)};
+    rc = gd_bytes_of_load(load_all, keep, source, size, &desc.bytes, err);
+    if (rc) {
+        return rc;
+    }
+    rc = gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
+static int open_inner(struct gd_source *source, struct gd_err *err)
+{
+    struct gd_source *inner;
+    int rc;
+
+    if (!source->ops.open) {
+        rc = make_loading(source, &inner, err);
+    } else {
+        rc = source->ops.open(source->ctx, &inner, err);
+        if (rc == GD_OK) {
+            rc = gd_source_info(inner, &source->info, err);
+            if (rc) {
+                gd_source_unref(inner);
+            }
+        }
+    }
+    if (rc == GD_OK) {
+        source->inner = inner;
+        __atomic_store_n(&source->resolved, true, __ATOMIC_RELEASE);
+    }
+    return rc;
+}
+
+int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct gd_err *err)
+{
+    for (int depth = 0; source->ops.open || source->ops.load; depth++) {
+        int rc = GD_OK;
+
+        if (depth == MAX_NESTED) {
+            return gd_fail(err, GD_ELIMIT, "a tensor that is found by way of too many others");
+        }
+        if (!__atomic_load_n(&source->resolved, __ATOMIC_ACQUIRE)) {
+            pthread_mutex_lock(&source->mutex);
+            if (!source->resolved) {
+                rc = open_inner(source, err);
+            }
+            pthread_mutex_unlock(&source->mutex);
+        }
+        if (rc) {
+            return rc;
+        }
+        source = source->inner;
+    }
+    *ret = source;
+    return GD_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+int gd_source_info(struct gd_source *source, struct gd_source_info *ret, struct gd_err *err)
+{
+    struct gd_source *inner;
+    int rc = gd_source_resolve(source, &inner, err);
+
+    if (rc == GD_OK) {
+        *ret = source->info;
+    }
+    return rc;
+}
+
+/* The slice as a layout: the same steps, in elements instead of bytes. */
+static int slice_layout(const struct gd_layout *whole, const struct gd_slice *slice,
+                        struct gd_layout *ret, struct gd_err *err)
+{
+    struct gd_slice_view view;
+    int rc;
+
+    *ret = *whole;
+    if (!slice || slice->count == 0) {
+        return GD_OK;
+    }
+    rc = gd_slice_apply(slice, &whole->shape, whole->stride, &view, err);
+    if (rc) {
+        return rc;
+    }
+    ret->shape = view.shape;
+    memcpy(ret->stride, view.stride, sizeof(ret->stride));
+    ret->offset += view.offset;
+    return GD_OK;
+}
+
+int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_t max_bytes,
+                   struct gd_tensor **ret, struct gd_err *err)
+{
+    struct gd_tensor *tensor;
+    struct gd_layout layout;
+    int rc = gd_source_resolve(source, &source, err);
+
+    if (rc == GD_OK) {
+        rc = slice_layout(&source->layout, slice, &layout, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_tensor_create(source->info.dtype, &layout.shape, max_bytes, &tensor, err);
+    }
+    if (rc) {
+        return rc;
+    }
+    if (gd_tensor_count(tensor) > 0) {
+        rc = gd_gather(&source->elements, &layout, gd_tensor_bytes_mut(tensor), err);
+    }
+    if (rc) {
+        gd_tensor_unref(tensor);
+        return rc;
+    }
+    *ret = tensor;
+    return GD_OK;
+}
+
+int gd_source_read_run(struct gd_source *source, int64_t first, int64_t count, void *ret,
+                       struct gd_err *err)
+{
+    int64_t all;
+    int rc = gd_source_resolve(source, &source, err);
+
+    if (rc) {
+        return rc;
+    }
+    all = gd_shape_count(&source->info.shape);
+    if (first < 0 || count < 0 || first > all || count > all - first) {
+        return gd_fail(err, GD_EINVAL, "%lld elements from %lld on, of a tensor of %lld",
+                       (long long)count, (long long)first, (long long)all);
+    }
+    if (source->is_contiguous) {
+        struct gd_layout run = {.shape = {.rank = 1, .dim = {count}},
+                                .stride = {1},
+                                .offset = source->layout.offset + first};
+
+        return gd_gather(&source->elements, &run, ret, err);
+    }
+    return gd_gather_run(&source->elements, &source->layout, first, count, ret, err);
+}

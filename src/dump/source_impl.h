@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Between source.c and source_stats.c. */
+#ifndef GD_DUMP_SOURCE_IMPL_H
+#define GD_DUMP_SOURCE_IMPL_H
+
+#include <pthread.h>
+
+#include "dump/gather.h"
+
+struct gd_source {
+    int refs;
+    struct gd_source_ops ops; /* of a lazy one; else all NULL */
+    void *ctx;
+    pthread_mutex_t mutex;   /* of the two below */
+    bool resolved;           /* the ops were asked, successfully */
+    struct gd_source *inner; /* where the values of a lazy one are */
+    struct gd_source_info info;
+    char *note;
+    struct gd_stored_elements elements; /* of one that is not lazy */
+    struct gd_layout layout;
+    bool is_contiguous;
+};
+
+/* The source that has the elements: itself, or what a lazy one found. Lives as long as it. */
+int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct gd_err *err);
+
+#endif
