@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The private halves of a session and of the debugger, shared by session.c,
- * target.c, debugger.c and breakpoint.c and nobody else.
+ * The private halves of a session and of the debugger, shared by session.c, target.c, debugger.c
+ * and breakpoint.c and nobody else.
  */
 #ifndef GD_ENGINE_SESSION_IMPL_H
 #define GD_ENGINE_SESSION_IMPL_H
@@ -9,92 +9,80 @@
 #include "engine/debugger.h"
 
 struct gd_ranks;        /* engine/ranks.h */
-struct session_request; /* a fetch or statistics request that waits for the
-                           target */
+struct session_request; /* a fetch or statistics request that waits for the target */
 
-struct session_site { /* a node that a breakpoint covers; sorted by node, then
-                         number */
-  gd_node_id node;
-  int number;
+struct session_site { /* a node that a breakpoint covers; sorted by node, then number */
+    gd_node_id node;
+    int number;
 };
 
-struct session_rank { /* what ranks.c keeps of a session; ranks NULL: it is
-                         alone in its job */
-  struct gd_ranks *ranks;
-  int verdict; /* enum breakpoint_verdict of a stop that is not told yet */
-  bool owes;   /* it was moved, or stopped, since the last settling: its stop is
-                  to be told */
-  bool cause;  /* it stopped by itself: its run is not over for the others' sake
-                */
-  bool solo;  /* it was moved alone: the others have no part in its next stop */
-  bool quiet; /* it goes on from one boundary to the next: nobody hears of it */
+struct session_rank { /* what ranks.c keeps of a session; ranks NULL: it is alone in its job */
+    struct gd_ranks *ranks;
+    int verdict; /* enum breakpoint_verdict of a stop that is not told yet */
+    bool owes;   /* it was moved, or stopped, since the last settling: its stop is to be told */
+    bool cause;  /* it stopped by itself: its run is not over for the others' sake */
+    bool solo;   /* it was moved alone: the others have no part in its next stop */
+    bool quiet;  /* it goes on from one boundary to the next: nobody hears of it */
 };
 
 struct gd_session_impl {
-  struct session_request *requests;
-  struct session_rank rank;
-  double since; /* when the present state began, by the debugger's clock */
-  /* the run that was asked for last, to go on with it after an ignored
-   * breakpoint */
-  struct gd_run run;
-  char run_name[512];
-  struct gd_stop run_from; /* where it began */
-  bool has_run;
-  int64_t
-      interrupt_at; /* a stop was asked for at the end of this step; 0 none */
-  bool resuming; /* inside a silent resume: a stop that comes now is dealt with
-                  * by the loop there
-                  */
-  bool rechecking; /* asked to evaluate again where it stands: the next stop
-                    * passes no breakpoint
+    struct session_request *requests;
+    struct session_rank rank;
+    double since; /* when the present state began, by the debugger's clock */
+    /* the run that was asked for last, to go on with it after an ignored breakpoint */
+    struct gd_run run;
+    char run_name[512];
+    struct gd_stop run_from; /* where it began */
+    bool has_run;
+    int64_t interrupt_at; /* a stop was asked for at the end of this step; 0 none */
+    bool resuming; /* inside a silent resume: a stop that comes now is dealt with by the loop there
                     */
-  bool has_deferred;
-  struct gd_stop deferred;
-  size_t hit_cap;
-  /* what the target was told */
-  struct session_site *sites;
-  size_t site_count;
-  gd_node_id *pushed;
-  size_t pushed_count;
-  gd_node_id *kept;
-  size_t kept_count;
-  bool warned_breakpoints, warned_keep, warned_expected;
-  bool history_failed, history_warned; /* history_session.c */
+    bool rechecking; /* asked to evaluate again where it stands: the next stop passes no breakpoint
+                      */
+    bool has_deferred;
+    struct gd_stop deferred;
+    size_t hit_cap;
+    /* what the target was told */
+    struct session_site *sites;
+    size_t site_count;
+    gd_node_id *pushed;
+    size_t pushed_count;
+    gd_node_id *kept;
+    size_t kept_count;
+    bool warned_breakpoints, warned_keep, warned_expected;
+    bool history_failed, history_warned; /* history_session.c */
 };
 
 struct debugger_observer {
-  gd_observer_fn fn;
-  void *ctx;
+    gd_observer_fn fn;
+    void *ctx;
 };
 
 struct gd_debugger_impl {
-  struct debugger_observer *observers;
-  size_t observer_count;
-  struct gd_target *dead;
-  struct gd_ranks *ranks;       /* engine/ranks.h: all jobs that were */
-  struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */
-  int next_session;
+    struct debugger_observer *observers;
+    size_t observer_count;
+    struct gd_target *dead;
+    struct gd_ranks *ranks;       /* engine/ranks.h: all jobs that were */
+    struct gd_progress *progress; /* engine/progress.h: what runs, oldest first */
+    int next_session;
 };
 
 double debugger_now(const struct gd_debugger *debugger);
 /* The target ended: it is destroyed by the next gd_debugger_reap. */
 void debugger_bury(struct gd_debugger *debugger, struct gd_target *target);
 /* Adds the session to the list, making room first. GD_ELIMIT. */
-int debugger_add_session(struct gd_debugger *debugger,
-                         struct gd_session *session, struct gd_err *err);
+int debugger_add_session(struct gd_debugger *debugger, struct gd_session *session,
+                         struct gd_err *err);
 
 /* Frees a session whose target is destroyed. */
 void session_destroy(struct gd_session *session);
-/* Its target was destroyed, so no answer can come any more: frees the requests.
- */
+/* Its target was destroyed, so no answer can come any more: frees the requests. */
 void session_drop_requests(struct gd_session *session);
-/* A resume was accepted: remembers it and says that the session runs, unless
- * the target did. */
+/* A resume was accepted: remembers it and says that the session runs, unless the target did. */
 void session_note_run(struct gd_session *session, const struct gd_run *run,
                       const struct gd_stop *from, uint64_t sequence);
 
-/* Resolves all breakpoints against the session's graph and tells the target
- * when that changed. */
+/* Resolves all breakpoints against the session's graph and tells the target when that changed. */
 void breakpoints_push(struct gd_session *session);
 void breakpoints_push_all(struct gd_debugger *debugger);
 void breakpoints_free(struct gd_debugger *debugger);
@@ -103,28 +91,24 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err);
 
 enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 /* The run passed `node`: counts it on every breakpoint there. */
-enum breakpoint_verdict breakpoints_pass(struct gd_session *session,
-                                         gd_node_id node);
+enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id node);
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 
 /* Tells the observers that it stands, after its sequence was counted. */
-void session_announce(struct gd_session *session,
-                      enum breakpoint_verdict verdict);
+void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 
-/* ranks.c. Of a new session; of one that stopped, after an interrupt that was
- * asked of it alone or not (true: its stop is told later, by ranks.c); of one
- * that is over; before all sessions end with the debugger, so that none is
- * moved because another one ended; at the very end. */
+/* ranks.c. Of a new session; of one that stopped, after an interrupt that was asked of it alone
+ * or not (true: its stop is told later, by ranks.c); of one that is over; before all sessions end
+ * with the debugger, so that none is moved because another one ended; at the very end. */
 void ranks_join(struct gd_session *session);
-bool ranks_take_stop(struct gd_session *session,
-                     enum breakpoint_verdict verdict, bool asked);
+bool ranks_take_stop(struct gd_session *session, enum breakpoint_verdict verdict, bool asked);
 void ranks_on_end(struct gd_session *session);
 void ranks_end(struct gd_debugger *debugger);
 void ranks_free(struct gd_debugger *debugger);
 
 /* A named number came: it goes to the history, when there is one. */
-void session_history_scalar(struct gd_session *session, const char *name,
-                            double value, int64_t step);
+void session_history_scalar(struct gd_session *session, const char *name, double value,
+                            int64_t step);
 
 #endif

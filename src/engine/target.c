@@ -5,284 +5,270 @@
 
 #include "engine/session_impl.h"
 
-static int unsupported(const struct gd_target *target, const char *what,
-                       struct gd_err *err) {
-  return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot %s",
-                 target->ops->kind, what);
+static int unsupported(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    return gd_fail(err, GD_EUNSUPPORTED, "a %s target cannot %s", target->ops->kind, what);
 }
 
-static int need_stop(const struct gd_target *target, const char *what,
-                     struct gd_err *err) {
-  enum gd_state state = target->session ? target->session->state : GD_STOPPED;
+static int need_stop(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    enum gd_state state = target->session ? target->session->state : GD_STOPPED;
 
-  switch (state) {
-  case GD_STOPPED:
+    switch (state) {
+    case GD_STOPPED: return GD_OK;
+    case GD_RUNNING:
+        return gd_fail(err, GD_ESTATE, "cannot %s while the trainer runs: interrupt it first",
+                       what);
+    case GD_WAITING:
+    case GD_CONNECTED:
+        return gd_fail(err, GD_ESTATE,
+                       "cannot %s yet: the trainer has not stopped for the first time", what);
+    case GD_LOST: return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
+    case GD_FINISHED: return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
+    }
+    return gd_fail(err, GD_ESTATE, "cannot %s now", what);
+}
+
+/* As need_stop; but a session that ended and has a target still is a record, which can be read. */
+static int need_values(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    bool record = target->session && target->session->state == GD_FINISHED;
+
+    return record ? GD_OK : need_stop(target, what, err);
+}
+
+static int need_live(const struct gd_target *target, const char *what, struct gd_err *err)
+{
+    if (target->session && target->session->state == GD_LOST) {
+        return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
+    }
+    if (target->session && target->session->state == GD_FINISHED) {
+        return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
+    }
     return GD_OK;
-  case GD_RUNNING:
-    return gd_fail(err, GD_ESTATE,
-                   "cannot %s while the trainer runs: interrupt it first",
-                   what);
-  case GD_WAITING:
-  case GD_CONNECTED:
-    return gd_fail(
-        err, GD_ESTATE,
-        "cannot %s yet: the trainer has not stopped for the first time", what);
-  case GD_LOST:
-    return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
-  case GD_FINISHED:
-    return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
-  }
-  return gd_fail(err, GD_ESTATE, "cannot %s now", what);
 }
 
-/* As need_stop; but a session that ended and has a target still is a record,
- * which can be read. */
-static int need_values(const struct gd_target *target, const char *what,
-                       struct gd_err *err) {
-  bool record = target->session && target->session->state == GD_FINISHED;
+static int check_run(const struct gd_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    bool counted = run->kind == GD_RUN_STEP || run->kind == GD_RUN_NEXT;
 
-  return record ? GD_OK : need_stop(target, what, err);
+    if (counted && run->count < 1) {
+        return gd_fail(err, GD_EINVAL, "a count must be 1 or more, not %lld",
+                       (long long)run->count);
+    }
+    if (run->kind == GD_RUN_TO_NODE && run->node == GD_NO_NODE && (!run->name || !run->name[0])) {
+        return gd_fail(err, GD_EINVAL, "no node to run to was given");
+    }
+    return need_stop(target, "resume", err);
 }
 
-static int need_live(const struct gd_target *target, const char *what,
-                     struct gd_err *err) {
-  if (target->session && target->session->state == GD_LOST) {
-    return gd_fail(err, GD_ESTATE, "cannot %s: the trainer is lost", what);
-  }
-  if (target->session && target->session->state == GD_FINISHED) {
-    return gd_fail(err, GD_ESTATE, "cannot %s: the training has ended", what);
-  }
-  return GD_OK;
-}
+int gd_target_resume(struct gd_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    struct gd_session *session = target->session;
+    struct gd_stop from = {.node = GD_NO_NODE};
+    uint64_t sequence = 0;
+    int rc;
 
-static int check_run(const struct gd_target *target, const struct gd_run *run,
-                     struct gd_err *err) {
-  bool counted = run->kind == GD_RUN_STEP || run->kind == GD_RUN_NEXT;
-
-  if (counted && run->count < 1) {
-    return gd_fail(err, GD_EINVAL, "a count must be 1 or more, not %lld",
-                   (long long)run->count);
-  }
-  if (run->kind == GD_RUN_TO_NODE && run->node == GD_NO_NODE &&
-      (!run->name || !run->name[0])) {
-    return gd_fail(err, GD_EINVAL, "no node to run to was given");
-  }
-  return need_stop(target, "resume", err);
-}
-
-int gd_target_resume(struct gd_target *target, const struct gd_run *run,
-                     struct gd_err *err) {
-  struct gd_session *session = target->session;
-  struct gd_stop from = {.node = GD_NO_NODE};
-  uint64_t sequence = 0;
-  int rc;
-
-  if (!target->ops->resume) {
-    return unsupported(target, "run: there is nothing to step", err);
-  }
-  rc = check_run(target, run, err);
-  if (rc) {
+    if (!target->ops->resume) {
+        return unsupported(target, "run: there is nothing to step", err);
+    }
+    rc = check_run(target, run, err);
+    if (rc) {
+        return rc;
+    }
+    if (session) {
+        from = session->stop;
+        sequence = session->stop.sequence;
+        /* The target may report a stop before it returns, so it must be known by then what ran. */
+        session_note_run(session, run, &from, UINT64_MAX);
+    }
+    rc = target->ops->resume(target, run, err);
+    if (rc == GD_OK && session && run->kind != GD_RUN_RECHECK) {
+        session_note_run(session, run, &from, sequence);
+    }
     return rc;
-  }
-  if (session) {
-    from = session->stop;
-    sequence = session->stop.sequence;
-    /* The target may report a stop before it returns, so it must be known by
-     * then what ran. */
-    session_note_run(session, run, &from, UINT64_MAX);
-  }
-  rc = target->ops->resume(target, run, err);
-  if (rc == GD_OK && session && run->kind != GD_RUN_RECHECK) {
-    session_note_run(session, run, &from, sequence);
-  }
-  return rc;
 }
 
-int gd_target_interrupt(struct gd_target *target, struct gd_err *err) {
-  struct gd_session *session = target->session;
-  int rc;
+int gd_target_interrupt(struct gd_target *target, struct gd_err *err)
+{
+    struct gd_session *session = target->session;
+    int rc;
 
-  if (!target->ops->interrupt) {
-    return unsupported(target, "be interrupted", err);
-  }
-  rc = need_live(target, "interrupt", err);
-  if (rc) {
+    if (!target->ops->interrupt) {
+        return unsupported(target, "be interrupted", err);
+    }
+    rc = need_live(target, "interrupt", err);
+    if (rc) {
+        return rc;
+    }
+    if (session && session->state == GD_STOPPED) {
+        return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
+    }
+    rc = target->ops->interrupt(target, err);
+    if (rc == GD_OK && session && session->state != GD_STOPPED) {
+        session->interrupt_asked = true;
+    }
     return rc;
-  }
-  if (session && session->state == GD_STOPPED) {
-    return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
-  }
-  rc = target->ops->interrupt(target, err);
-  if (rc == GD_OK && session && session->state != GD_STOPPED) {
-    session->interrupt_asked = true;
-  }
-  return rc;
 }
 
-int gd_target_interrupt_at(struct gd_target *target, int64_t step,
-                           struct gd_err *err) {
-  struct gd_session *session = target->session;
-  int rc;
+int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err *err)
+{
+    struct gd_session *session = target->session;
+    int rc;
 
-  if (!target->ops->interrupt_at ||
-      !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
-    return unsupported(target, "be told to stop at the end of a step to come",
-                       err);
-  }
-  if (step < 0) {
-    return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
-                   (long long)step);
-  }
-  rc = need_live(target, "interrupt", err);
-  if (rc) {
+    if (!target->ops->interrupt_at || !(target->capabilities & GD_CAN_INTERRUPT_AT)) {
+        return unsupported(target, "be told to stop at the end of a step to come", err);
+    }
+    if (step < 0) {
+        return gd_fail(err, GD_EINVAL, "steps count from 1: there is no step %lld",
+                       (long long)step);
+    }
+    rc = need_live(target, "interrupt", err);
+    if (rc) {
+        return rc;
+    }
+    if (step > 0 && session && session->state == GD_STOPPED) {
+        return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
+    }
+    rc = target->ops->interrupt_at(target, step, err);
+    if (rc == GD_OK && session && session->state != GD_STOPPED) {
+        session->impl->interrupt_at = step;
+    }
     return rc;
-  }
-  if (step > 0 && session && session->state == GD_STOPPED) {
-    return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
-  }
-  rc = target->ops->interrupt_at(target, step, err);
-  if (rc == GD_OK && session && session->state != GD_STOPPED) {
-    session->impl->interrupt_at = step;
-  }
-  return rc;
 }
 
-int gd_target_command(struct gd_target *target, const char *name,
-                      const char *args, gd_node_id node, gd_command_fn fn,
-                      void *ctx, struct gd_err *err) {
-  int rc;
+int gd_target_command(struct gd_target *target, const char *name, const char *args, gd_node_id node,
+                      gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    int rc;
 
-  unsigned needed = strcmp(name, "digest") == 0 ? GD_CAN_COMMAND | GD_CAN_DIGEST
-                                                : GD_CAN_COMMAND;
-  if (!target->ops->command || !(target->capabilities & needed)) {
-    return gd_fail(err, GD_EUNSUPPORTED,
-                   "a %s target has no command '%.60s' of its own",
-                   target->ops->kind, name);
-  }
-  rc = need_stop(target, name, err);
-  return rc ? rc
-            : target->ops->command(target, name, args ? args : "", node, fn,
-                                   ctx, err);
+    unsigned needed = strcmp(name, "digest") == 0 ? GD_CAN_COMMAND | GD_CAN_DIGEST : GD_CAN_COMMAND;
+    if (!target->ops->command || !(target->capabilities & needed)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "a %s target has no command '%.60s' of its own",
+                       target->ops->kind, name);
+    }
+    rc = need_stop(target, name, err);
+    return rc ? rc : target->ops->command(target, name, args ? args : "", node, fn, ctx, err);
 }
 
-int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes,
-                              size_t count, struct gd_err *err) {
-  if (!target->ops->set_breakpoints) {
-    return unsupported(target, "stop at breakpoints", err);
-  }
-  return need_live(target, "set breakpoints", err)
-             ? GD_ESTATE
-             : target->ops->set_breakpoints(target, nodes, count, err);
+int gd_target_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                              struct gd_err *err)
+{
+    if (!target->ops->set_breakpoints) {
+        return unsupported(target, "stop at breakpoints", err);
+    }
+    return need_live(target, "set breakpoints", err)
+               ? GD_ESTATE
+               : target->ops->set_breakpoints(target, nodes, count, err);
 }
 
 int gd_target_fetch(struct gd_target *target, const struct gd_tensor_ref *ref,
-                    const struct gd_slice *slice, gd_tensor_fn fn, void *ctx,
-                    struct gd_err *err) {
-  int rc;
+                    const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err)
+{
+    int rc;
 
-  if (!target->ops->fetch) {
-    return unsupported(target, "show tensors", err);
-  }
-  if (ref->iter == GD_PREVIOUS && !(target->capabilities & GD_CAN_PREVIOUS)) {
-    return unsupported(target, "show values of the previous step", err);
-  }
-  rc = need_values(target, "fetch a tensor", err);
-  return rc ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
+    if (!target->ops->fetch) {
+        return unsupported(target, "show tensors", err);
+    }
+    if (ref->iter == GD_PREVIOUS && !(target->capabilities & GD_CAN_PREVIOUS)) {
+        return unsupported(target, "show values of the previous step", err);
+    }
+    rc = need_values(target, "fetch a tensor", err);
+    return rc ? rc : target->ops->fetch(target, ref, slice, fn, ctx, err);
 }
 
-int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref,
-                    gd_stats_fn fn, void *ctx, struct gd_err *err) {
-  int rc;
+int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, gd_stats_fn fn,
+                    void *ctx, struct gd_err *err)
+{
+    int rc;
 
-  if (!target->ops->stats) {
-    return unsupported(target, "compute statistics by itself", err);
-  }
-  rc = need_values(target, "compute statistics", err);
-  return rc ? rc : target->ops->stats(target, ref, fn, ctx, err);
+    if (!target->ops->stats) {
+        return unsupported(target, "compute statistics by itself", err);
+    }
+    rc = need_values(target, "compute statistics", err);
+    return rc ? rc : target->ops->stats(target, ref, fn, ctx, err);
 }
 
-int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes,
-                            size_t count, struct gd_err *err) {
-  if (!target->ops->keep_previous) {
-    return unsupported(target, "keep values of the previous step", err);
-  }
-  return need_live(target, "keep previous values", err)
-             ? GD_ESTATE
-             : target->ops->keep_previous(target, nodes, count, err);
+int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
+                            struct gd_err *err)
+{
+    if (!target->ops->keep_previous) {
+        return unsupported(target, "keep values of the previous step", err);
+    }
+    return need_live(target, "keep previous values", err)
+               ? GD_ESTATE
+               : target->ops->keep_previous(target, nodes, count, err);
 }
 
-int gd_target_watch(struct gd_target *target,
-                    const struct gd_remote_watch *watch, struct gd_err *err) {
-  if (!target->ops->watch) {
-    return unsupported(target, "evaluate watchpoints by itself", err);
-  }
-  return need_live(target, "set a watchpoint", err)
-             ? GD_ESTATE
-             : target->ops->watch(target, watch, err);
+int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
+                    struct gd_err *err)
+{
+    if (!target->ops->watch) {
+        return unsupported(target, "evaluate watchpoints by itself", err);
+    }
+    return need_live(target, "set a watchpoint", err) ? GD_ESTATE
+                                                      : target->ops->watch(target, watch, err);
 }
 
-int gd_target_unwatch(struct gd_target *target, int32_t id,
-                      struct gd_err *err) {
-  if (!target->ops->unwatch) {
-    return unsupported(target, "evaluate watchpoints by itself", err);
-  }
-  return need_live(target, "delete a watchpoint", err)
-             ? GD_ESTATE
-             : target->ops->unwatch(target, id, err);
+int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err)
+{
+    if (!target->ops->unwatch) {
+        return unsupported(target, "evaluate watchpoints by itself", err);
+    }
+    return need_live(target, "delete a watchpoint", err) ? GD_ESTATE
+                                                         : target->ops->unwatch(target, id, err);
 }
 
-int gd_target_watch_plan(struct gd_target *target,
-                         const struct gd_watch_plan *plan, struct gd_err *err) {
-  if (!target->ops->watch_plan) {
-    return unsupported(target, "watch values", err);
-  }
-  return need_live(target, "watch values", err)
-             ? GD_ESTATE
-             : target->ops->watch_plan(target, plan, err);
+int gd_target_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan,
+                         struct gd_err *err)
+{
+    if (!target->ops->watch_plan) {
+        return unsupported(target, "watch values", err);
+    }
+    return need_live(target, "watch values", err) ? GD_ESTATE
+                                                  : target->ops->watch_plan(target, plan, err);
 }
 
-int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn,
-                          void *ctx, struct gd_err *err) {
-  if (!target->ops->watch_costs) {
-    return unsupported(target, "tell what watching costs", err);
-  }
-  return need_live(target, "ask for costs", err)
-             ? GD_ESTATE
-             : target->ops->watch_costs(target, fn, ctx, err);
+int gd_target_watch_costs(struct gd_target *target, gd_watch_costs_fn fn, void *ctx,
+                          struct gd_err *err)
+{
+    if (!target->ops->watch_costs) {
+        return unsupported(target, "tell what watching costs", err);
+    }
+    return need_live(target, "ask for costs", err) ? GD_ESTATE
+                                                   : target->ops->watch_costs(target, fn, ctx, err);
 }
 
-int gd_target_checkpoint(struct gd_target *target, struct gd_err *err) {
-  if (!target->ops->checkpoint) {
-    return unsupported(target, "be asked for a checkpoint", err);
-  }
-  return need_live(target, "ask for a checkpoint", err)
-             ? GD_ESTATE
-             : target->ops->checkpoint(target, err);
+int gd_target_checkpoint(struct gd_target *target, struct gd_err *err)
+{
+    if (!target->ops->checkpoint) {
+        return unsupported(target, "be asked for a checkpoint", err);
+    }
+    return need_live(target, "ask for a checkpoint", err) ? GD_ESTATE
+                                                          : target->ops->checkpoint(target, err);
 }
 
-int gd_target_take_graphs(struct gd_target *target, struct gd_err *err) {
-  if (!target->ops->take_graphs) {
-    return gd_fail(err, GD_ENODATA,
-                   "every graph that the trainer sent is taken in");
-  }
-  return need_live(target, "take in a graph", err)
-             ? GD_ESTATE
-             : target->ops->take_graphs(target, err);
+int gd_target_take_graphs(struct gd_target *target, struct gd_err *err)
+{
+    if (!target->ops->take_graphs) {
+        return gd_fail(err, GD_ENODATA, "every graph that the trainer sent is taken in");
+    }
+    return need_live(target, "take in a graph", err) ? GD_ESTATE
+                                                     : target->ops->take_graphs(target, err);
 }
 
-int gd_target_detach(struct gd_target *target, struct gd_err *err) {
-  if (!target->ops->detach) {
-    return unsupported(target, "go on without the debugger", err);
-  }
-  return need_live(target, "detach", err) ? GD_ESTATE
-                                          : target->ops->detach(target, err);
+int gd_target_detach(struct gd_target *target, struct gd_err *err)
+{
+    if (!target->ops->detach) {
+        return unsupported(target, "go on without the debugger", err);
+    }
+    return need_live(target, "detach", err) ? GD_ESTATE : target->ops->detach(target, err);
 }
 
-int gd_target_kill(struct gd_target *target, struct gd_err *err) {
-  if (!target->ops->kill) {
-    return unsupported(target, "be ended from here", err);
-  }
-  return need_live(target, "end the training", err)
-             ? GD_ESTATE
-             : target->ops->kill(target, err);
+int gd_target_kill(struct gd_target *target, struct gd_err *err)
+{
+    if (!target->ops->kill) {
+        return unsupported(target, "be ended from here", err);
+    }
+    return need_live(target, "end the training", err) ? GD_ESTATE : target->ops->kill(target, err);
 }
