@@ -25,15 +25,19 @@ enum gd_verdict {
     GD_V_MISSING_B,
     GD_V_UNREADABLE,
     GD_V_STAT_OK, /* only statistics on a side, and they agree */
+    GD_V_DIFF,    /* only checksums on a side, and they differ */
     GD_V_COUNT
 };
 const char *gd_verdict_name(enum gd_verdict verdict); /* "SAME", "STAT-OK", ... */
-bool gd_verdict_is_bad(enum gd_verdict verdict);      /* FAIL, NONFINITE, SHAPE, UNREADABLE */
+bool gd_verdict_is_bad(enum gd_verdict verdict);      /* FAIL, NONFINITE, SHAPE, UNREADABLE, DIFF */
 
 struct gd_tolerance {
     double rtol, atol; /* |a - b| <= atol + rtol |b| is close */
 };
-enum gd_profile { GD_PROFILE_CROSS, GD_PROFILE_STRICT, GD_PROFILE_NUMPY };
+enum gd_profile { GD_PROFILE_CROSS, GD_PROFILE_STRICT, GD_PROFILE_NUMPY, GD_PROFILE_COUNT };
+const char *gd_profile_name(enum gd_profile profile);
+/* By name; GD_PROFILE_COUNT: none. */
+enum gd_profile gd_profile_from_name(const char *name);
 /* Of the looser of two types: cross: two frameworks or devices; strict: torch.testing's table;
  * numpy: 1e-5, 1e-8. */
 struct gd_tolerance gd_profile_tolerance(enum gd_profile profile, enum gd_stored a,
@@ -56,15 +60,16 @@ struct gd_metrics {
     double mean_abs;
     double rel_l2;   /* ||a-b|| / ||b||; 0 when both are 0, inf when only b is */
     double max_rel;  /* max |a-b|/|b| over |b| > small(dtype) */
-    double r1k, r5k; /* share with |a-b| < 0.001 |b|, 0.005 |b| */
+    double r1k, r5k; /* share of the finite pairs with |a-b| < 0.001 |b|, 0.005 |b|, or a = b */
     double cosine;   /* NaN: one side is all 0 */
-    double ulp99;    /* 99th percentile of the distance in ulp; NaN: not floats */
+    double ulp99;    /* 99 % are within so many units of the last place of the coarser type, as
+                        2^k - 1; NaN: not floats */
     struct gd_stats a, b;
-    struct gd_worst worst[GD_WORST]; /* by |a-b| / (atol + rtol |b|) */
+    struct gd_worst worst[GD_WORST]; /* mismatches, then by |a-b| / (atol + rtol |b|) */
     int worst_count;
 };
 
-struct gd_comparison {
+struct gd_difference {
     enum gd_verdict verdict;
     bool has_metrics;
     struct gd_metrics metrics;
@@ -77,15 +82,25 @@ struct gd_compare_options {
     enum gd_profile profile;
     bool has_tolerance;
     struct gd_tolerance tolerance;
-    bool equal_nan; /* for --as allclose; verdicts count the same non-finite value as equal */
+    int threads; /* that may share the work of a big tensor; 0 and 1: the caller's alone */
+    /* Asked again and again by the calling thread, with the elements that are done. */
     bool (*go_on)(void *ctx, uint64_t done);
     void *go_on_ctx;
 };
 
+/* close% for a table: (close + same_nonfinite) / count; 1 when there is nothing. */
+double gd_metrics_close(const struct gd_metrics *metrics);
+
 /* Both are read in blocks; memory does not grow with them. What cannot be read is a verdict, not an
  * error; GD_EINTR, GD_ENOMEM are errors. */
 int gd_compare_sources(struct gd_source *a, struct gd_source *b,
-                       const struct gd_compare_options *options, struct gd_comparison *ret,
+                       const struct gd_compare_options *options, struct gd_difference *ret,
                        struct gd_err *err);
+
+/* Of statistics alone, of those figures that both know (gd_stats.unknown): l2, max and min relative
+ * to B's, mean to the larger of B's ends. STAT_OK, WARN (within 5 %), FAIL, NONFINITE, SHAPE;
+ * UNREADABLE: they have no figure in common. */
+enum gd_verdict gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
+                                 struct gd_tolerance tolerance);
 
 #endif

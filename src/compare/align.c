@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What stands between two matches on both sides is aligned so that as many as can be are paired, in
+ * order: leaving one out costs 1 on either side, pairing costs nothing and wants like shapes and
+ * operators. Forward, backward and optimizer each for themselves.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "compare/match_impl.h"
+
+#define MAX_CELLS ((size_t)64 << 20)
+
+enum move { MOVE_PAIR, MOVE_SKIP_A, MOVE_SKIP_B };
+
+static bool same_shape(const struct gd_shape *a, const struct gd_shape *b)
+{
+    int j = 0;
+
+    for (int i = 0; i < a->rank; i++) {
+        if (a->dim[i] == 1) {
+            continue;
+        }
+        while (j < b->rank && b->dim[j] == 1) {
+            j++;
+        }
+        if (j == b->rank || b->dim[j++] != a->dim[i]) {
+            return false;
+        }
+    }
+    while (j < b->rank && b->dim[j] == 1) {
+        j++;
+    }
+    return j == b->rank;
+}
+
+/* Operators are alike unless both are known and neither name contains the other. */
+static bool same_op(const char *a, const char *b)
+{
+    char x[128], y[128];
+
+    if (a[0] == '\0' || b[0] == '\0') {
+        return true;
+    }
+    gd_name_common(a, x, sizeof(x));
+    gd_name_common(b, y, sizeof(y));
+    return strcasestr(x, y) || strcasestr(y, x);
+}
+
+static bool fits(struct gd_matcher *m, uint32_t a, uint32_t b)
+{
+    const struct gd_unit *x = &m->a->unit[a], *y = &m->b->unit[b];
+    struct gd_item *p, *q;
+
+    if (x->count == 0 || y->count == 0 || !same_op(x->op, y->op) || gd_name_is_alone(x->name) ||
+        gd_name_is_alone(y->name)) {
+        return false;
+    }
+    p = &m->a->item[x->first];
+    q = &m->b->item[y->first];
+    return p->input == q->input && p->has_shape && q->has_shape && !p->problem && !q->problem &&
+           same_shape(&p->shape, &q->shape);
+}
+
+/* The shortest way back through the costs of all beginnings. */
+static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+                      size_t count_b, const unsigned char *moves)
+{
+    size_t i = count_a, j = count_b;
+
+    while (i > 0 && j > 0) {
+        switch ((enum move)moves[(i - 1) * count_b + (j - 1)]) {
+        case MOVE_PAIR:
+            i--;
+            j--;
+            m->of_a[a[i]] = b[j];
+            m->of_b[b[j]] = a[i];
+            m->how[b[j]] = GD_HOW_ORDER;
+            break;
+        case MOVE_SKIP_A: i--; break;
+        case MOVE_SKIP_B: j--; break;
+        }
+    }
+}
+
+static void fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+                 size_t count_b, uint32_t *row, unsigned char *moves)
+{
+    for (size_t j = 0; j <= count_b; j++) {
+        row[j] = (uint32_t)j;
+    }
+    for (size_t i = 1; i <= count_a; i++) {
+        uint32_t diagonal = row[0];
+
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= count_b; j++) {
+            uint32_t skip_a = row[j] + 1, skip_b = row[j - 1] + 1, best;
+            bool pair = fits(m, a[i - 1], b[j - 1]);
+            enum move move = skip_a <= skip_b ? MOVE_SKIP_A : MOVE_SKIP_B;
+
+            best = skip_a <= skip_b ? skip_a : skip_b;
+            if (pair && diagonal <= best) {
+                best = diagonal;
+                move = MOVE_PAIR;
+            }
+            moves[(i - 1) * count_b + (j - 1)] = (unsigned char)move;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+}
+
+/* Too much for a table of all beginnings: in turn, the next that fits. */
+static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+                         size_t count_b)
+{
+    size_t next = 0;
+
+    m->guessed = true;
+    for (size_t i = 0; i < count_a; i++) {
+        for (size_t j = next; j < count_b && j < next + 64; j++) {
+            if (fits(m, a[i], b[j])) {
+                m->of_a[a[i]] = b[j];
+                m->of_b[b[j]] = a[i];
+                m->how[b[j]] = GD_HOW_ORDER;
+                next = j + 1;
+                break;
+            }
+        }
+    }
+}
+
+static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+                 size_t count_b, struct gd_err *err)
+{
+    unsigned char *moves;
+    uint32_t *row;
+
+    if (count_a == 0 || count_b == 0) {
+        return GD_OK;
+    }
+    if (count_a > MAX_CELLS / count_b) {
+        pair_in_turn(m, a, count_a, b, count_b);
+        return GD_OK;
+    }
+    moves = malloc(count_a * count_b);
+    row = malloc((count_b + 1) * sizeof(*row));
+    if (moves && row) {
+        fill(m, a, count_a, b, count_b, row, moves);
+        walk_back(m, a, count_a, b, count_b, moves);
+    }
+    free(row);
+    if (!moves || !row) {
+        free(moves);
+        return gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
+    }
+    free(moves);
+    return GD_OK;
+}
+
+static int look_at(struct gd_table *table, const uint32_t *taken, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
+        if (taken[i] == UINT32_MAX && table->unit[i].count > 0) {
+            rc = gd_table_look(table, &table->item[table->unit[i].first], err);
+        }
+    }
+    return rc;
+}
+
+struct gap {
+    uint32_t *a, *b;
+    size_t count_a, count_b;
+};
+
+/* Units of B in turn; one that is matched later in A than all before it ends a gap. */
+static int align_phase(struct gd_matcher *m, enum gd_phase phase, struct gap *gap,
+                       struct gd_err *err)
+{
+    uint32_t next = 0;
+    int rc = GD_OK;
+
+    gap->count_a = gap->count_b = 0;
+    for (uint32_t i = 0; rc == GD_OK && i <= m->b->unit_count; i++) {
+        uint32_t to = i < m->b->unit_count ? m->of_b[i] : (uint32_t)m->a->unit_count;
+
+        if (i < m->b->unit_count && m->b->unit[i].phase != phase) {
+            continue;
+        }
+        if (to == UINT32_MAX) {
+            gap->b[gap->count_b++] = i;
+            continue;
+        }
+        if (to < next) {
+            continue;
+        }
+        for (; next < to; next++) {
+            if (m->of_a[next] == UINT32_MAX && m->a->unit[next].phase == phase) {
+                gap->a[gap->count_a++] = next;
+            }
+        }
+        next = to + 1;
+        rc = align(m, gap->a, gap->count_a, gap->b, gap->count_b, err);
+        gap->count_a = gap->count_b = 0;
+    }
+    return rc;
+}
+
+int gd_match_by_order(struct gd_matcher *m, struct gd_err *err)
+{
+    struct gap gap = {.a = malloc((m->a->unit_count + 1) * sizeof(uint32_t)),
+                      .b = malloc((m->b->unit_count + 1) * sizeof(uint32_t))};
+    int rc = gap.a && gap.b ? look_at(m->a, m->of_a, err)
+                            : gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
+
+    if (rc == GD_OK) {
+        rc = look_at(m->b, m->of_b, err);
+    }
+    for (int phase = GD_PHASE_FORWARD; rc == GD_OK && phase <= GD_PHASE_OPTIMIZER; phase++) {
+        rc = align_phase(m, (enum gd_phase)phase, &gap, err);
+    }
+    free(gap.a);
+    free(gap.b);
+    return rc;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Pairs of blocks with AVX-512: see kernel_body.h. */
+#include "compare/kernel.h"
+
+#ifdef __x86_64__
+#ifdef __clang__
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,lzcnt,bmi"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,lzcnt,bmi")
+#endif
+
+#define VECTOR 64
+#include "compare/kernel_body.h"
+
+static bool runs_here(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("bmi");
+}
+
+const struct gd_pair_level gd_pair_avx512 = {
+    .name = "avx512",
+    .runs_here = runs_here,
+    PAIR_KERNELS,
+};
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

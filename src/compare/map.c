@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Maps of names that the user gives. Nothing of the file is trusted. */
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/match.h"
+#include "dump/disk.h"
+#include "dump/lookup.h"
+
+#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_PAIRS 1000000
+#define MAX_NAME  4096
+
+struct pair {
+    const char *a, *b;
+};
+
+struct gd_map {
+    struct pair *pair;
+    size_t count, room;
+    bool parts; /* it came as lines: a part of a name may be replaced */
+    struct gd_lookup by_a, by_b;
+    struct gd_arena arena;
+};
+
+void gd_map_free(struct gd_map *map)
+{
+    if (!map) {
+        return;
+    }
+    free(map->pair);
+    gd_lookup_deinit(&map->by_a);
+    gd_lookup_deinit(&map->by_b);
+    gd_arena_deinit(&map->arena);
+    free(map);
+}
+
+size_t gd_map_count(const struct gd_map *map)
+{
+    return map->count;
+}
+
+void gd_map_pair(const struct gd_map *map, size_t index, const char **a, const char **b)
+{
+    *a = map->pair[index].a;
+    *b = map->pair[index].b;
+}
+
+static const struct pair *find(const struct gd_map *map, const char *name, size_t len, bool back)
+{
+    /* the hash of a table that is asked and not filled does not change it */
+    struct gd_lookup *lookup = (struct gd_lookup *)(back ? &map->by_b : &map->by_a);
+    uint64_t hash = gd_lookup_hash(lookup, name, len);
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(lookup, hash, &at, &number)) {
+        const char *has = back ? map->pair[number].b : map->pair[number].a;
+
+        if (strlen(has) == len && memcmp(has, name, len) == 0) {
+            return &map->pair[number];
+        }
+    }
+    return NULL;
+}
+
+static int check_name(const char *name, size_t len, struct gd_err *err)
+{
+    if (len == 0 || len > MAX_NAME) {
+        return gd_fail(err, len ? GD_ELIMIT : GD_EPROTO,
+                       len ? "a name of the map is longer than %d bytes"
+                           : "a name of the map is empty",
+                       MAX_NAME);
+    }
+    if (memchr(name, '\0', len)) {
+        return gd_fail(err, GD_EPROTO, "a name of the map has a NUL in it");
+    }
+    return GD_OK;
+}
+
+static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char *b, size_t len_b,
+                    struct gd_err *err)
+{
+    const struct pair *known;
+    struct pair pair;
+    int rc = check_name(a, len_a, err);
+
+    rc = rc == GD_OK ? check_name(b, len_b, err) : rc;
+    if (rc != GD_OK) {
+        return rc;
+    }
+    known = find(map, a, len_a, false);
+    if (known && map->parts && strlen(known->b) == len_b && memcmp(known->b, b, len_b) == 0) {
+        return GD_OK; /* layers of two classes have it in common */
+    }
+    if (known) {
+        return gd_fail(err, GD_EPROTO, "the map has \"%.*s\" twice",
+                       (int)(len_a < 200 ? len_a : 200), a);
+    }
+    if (map->count >= MAX_PAIRS) {
+        return gd_fail(err, GD_ELIMIT, "the map has more than %d names", MAX_PAIRS);
+    }
+    if (map->count == map->room) {
+        size_t room = map->room ? map->room * 2 : 64;
+        struct pair *more = reallocarray(map->pair, room, sizeof(*more));
+
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+        }
+        map->pair = more;
+        map->room = room;
+    }
+    pair.a = gd_arena_strndup(&map->arena, a, len_a);
+    pair.b = gd_arena_strndup(&map->arena, b, len_b);
+    if (!pair.a || !pair.b) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+    }
+    map->pair[map->count] = pair;
+    rc = gd_lookup_add(&map->by_a, gd_lookup_hash(&map->by_a, a, len_a), (uint32_t)map->count, err);
+    if (rc == GD_OK) {
+        rc = gd_lookup_add(&map->by_b, gd_lookup_hash(&map->by_b, b, len_b), (uint32_t)map->count,
+                           err);
+    }
+    map->count++;
+    return rc;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static int add_object(struct gd_map *map, const cJSON *object, struct gd_err *err)
+{
+    const cJSON *member;
+    int rc = GD_OK;
+
+    cJSON_ArrayForEach(member, object)
+    {
+        if (!cJSON_IsString(member)) {
+            return gd_fail(err, GD_EPROTO, "\"%.200s\" of the map is no name: write \"A\": \"B\"",
+                           member->string);
+        }
+        rc = add_pair(map, member->string, strlen(member->string), member->valuestring,
+                      strlen(member->valuestring), err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    return rc;
+}
+
+/* TroubleShooter's second object names converters of values: only unit axes are added by them, and
+ * those are left out of the comparison of shapes anyway. */
+static int read_json(struct gd_map *map, const char *text, size_t size, struct gd_err *err)
+{
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    const cJSON *object = cJSON_IsArray(json) ? cJSON_GetArrayItem(json, 0) : json;
+    int rc;
+
+    if (!json) {
+        const char *at = cJSON_GetErrorPtr();
+        size_t line = 1;
+
+        for (const char *p = text; at && p < at && p < text + size; p++) {
+            line += *p == '\n';
+        }
+        return gd_fail(err, GD_EPROTO, "the map is no JSON: line %zu", line);
+    }
+    if (!cJSON_IsObject(object) || (cJSON_IsArray(json) && cJSON_GetArraySize(json) > 2)) {
+        rc = gd_fail(err, GD_EPROTO,
+                     "the map is neither {\"A\": \"B\", ...} nor a list of such an object and one "
+                     "of converters");
+    } else {
+        rc = add_object(map, object, err);
+    }
+    cJSON_Delete(json);
+    return rc;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+struct span {
+    const char *at;
+    size_t len;
+};
+
+static struct span trim(const char *at, size_t len)
+{
+    while (len > 0 && isspace((unsigned char)*at)) {
+        at++;
+        len--;
+    }
+    while (len > 0 && isspace((unsigned char)at[len - 1])) {
+        len--;
+    }
+    if (len >= 2 && (*at == '"' || *at == '\'') && at[len - 1] == *at) {
+        at++;
+        len -= 2;
+    }
+    return (struct span){at, len};
+}
+
+/* The colon that ends a key: one before a blank or the end of the line. */
+static size_t colon_of(const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] == ':' && (i + 1 == len || isspace((unsigned char)at[i + 1]))) {
+            return i;
+        }
+    }
+    return len;
+}
+
+static int read_line(struct gd_map *map, const char *at, size_t len, size_t line,
+                     struct gd_err *err)
+{
+    struct span whole = trim(at, len), key, value;
+    size_t colon;
+
+    if (whole.len == 0 || whole.at[0] == '#') {
+        return GD_OK;
+    }
+    colon = colon_of(whole.at, whole.len);
+    if (colon == whole.len || strchr("-&*!{[|>%", whole.at[0])) {
+        return gd_fail(err, GD_EPROTO, "line %zu of the map is not \"A: B\": %.*s", line,
+                       (int)(whole.len < 120 ? whole.len : 120), whole.at);
+    }
+    key = trim(whole.at, colon);
+    value = trim(whole.at + colon + 1, whole.len - colon - 1);
+    if (value.len == 0) {
+        return GD_OK; /* the class of a layer: what follows is in it */
+    }
+    if (value.len > 0 && strchr("&*!{[|>", value.at[0])) {
+        return gd_fail(err, GD_EPROTO, "line %zu of the map: only names stand behind a colon",
+                       line);
+    }
+    return add_pair(map, key.at, key.len, value.at, value.len, err);
+}
+
+static int read_lines(struct gd_map *map, const char *text, size_t size, struct gd_err *err)
+{
+    size_t line = 0;
+    int rc = GD_OK;
+
+    map->parts = true;
+    for (size_t at = 0; rc == GD_OK && at < size;) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t len = end ? (size_t)(end - text) - at : size - at;
+
+        rc = read_line(map, text + at, len, ++line, err);
+        at += len + 1;
+    }
+    return rc;
+}
+
+int gd_map_parse(const char *text, size_t size, struct gd_map **ret, struct gd_err *err)
+{
+    struct gd_map *map = calloc(1, sizeof(*map));
+    size_t start = 0;
+    int rc;
+
+    if (!map) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+    }
+    gd_arena_init(&map->arena, 0);
+    while (start < size && isspace((unsigned char)text[start])) {
+        start++;
+    }
+    rc = start < size && (text[start] == '{' || text[start] == '[')
+             ? read_json(map, text, size, err)
+             : read_lines(map, text, size, err);
+    if (rc == GD_OK && map->count == 0) {
+        rc =
+            gd_fail(err, GD_EPROTO, "the map has no names: write {\"A\": \"B\"}, or lines of A: B");
+    }
+    if (rc != GD_OK) {
+        gd_map_free(map);
+        return rc;
+    }
+    *ret = map;
+    return GD_OK;
+}
+
+int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err)
+{
+    struct gd_disk *disk;
+    struct gd_err why = {.text = ""};
+    char *text;
+    size_t size;
+    int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (gd_disk_size(disk) > MAX_BYTES) {
+        gd_disk_unref(disk);
+        return gd_fail(err, GD_ELIMIT, "%.200s has more than %zu MiB: no map of names", path,
+                       MAX_BYTES >> 20);
+    }
+    size = (size_t)gd_disk_size(disk);
+    text = malloc(size + 1);
+    rc = text ? gd_disk_read(disk, 0, text, size, err)
+              : gd_fail(err, GD_ENOMEM, "out of memory for a map of names");
+    gd_disk_unref(disk);
+    if (rc == GD_OK) {
+        text[size] = '\0';
+        rc = gd_map_parse(text, size, ret, &why);
+        if (rc != GD_OK) {
+            gd_fail(err, rc, "%.200s: %.280s", path, why.text);
+        }
+    }
+    free(text);
+    return rc;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool replace(const char *name, const char *part, const char *other, char *ret, size_t size)
+{
+    const char *at = strstr(name, part);
+    size_t before, len = strlen(part), more = strlen(other), rest;
+
+    if (!at) {
+        return false;
+    }
+    before = (size_t)(at - name);
+    rest = strlen(at + len);
+    if (before + more + rest >= size) {
+        return false;
+    }
+    memcpy(ret, name, before);
+    memcpy(ret + before, other, more);
+    memcpy(ret + before + more, at + len, rest + 1);
+    return true;
+}
+
+bool gd_map_name(const struct gd_map *map, const char *name, bool back, char *ret, size_t size)
+{
+    const struct pair *pair = find(map, name, strlen(name), back);
+
+    if (pair) {
+        const char *other = back ? pair->a : pair->b;
+
+        return replace(other, other, other, ret, size);
+    }
+    for (size_t i = 0; map->parts && i < map->count; i++) {
+        const char *from = back ? map->pair[i].b : map->pair[i].a;
+
+        if (replace(name, from, back ? map->pair[i].a : map->pair[i].b, ret, size)) {
+            return true;
+        }
+    }
+    return false;
+}

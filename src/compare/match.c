@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "compare/match.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/match_impl.h"
+#include "dump/lookup.h"
+
+#define MAX_NAME   4200
+#define MAX_VALUES 4096 /* units of a side whose values are looked at to match them */
+
+static const struct {
+    const char *name;
+    double confidence;
+} hows[] = {
+    [GD_HOW_NONE] = {"-", 0},          [GD_HOW_MAP] = {"map", 1},
+    [GD_HOW_NAME] = {"name", 1},       [GD_HOW_RULES] = {"rules", 0.9},
+    [GD_HOW_VALUES] = {"values", 0.8}, [GD_HOW_ORDER] = {"order", 0.6},
+};
+
+const char *gd_how_name(enum gd_how how)
+{
+    return hows[how].name;
+}
+
+double gd_how_confidence(enum gd_how how)
+{
+    return hows[how].confidence;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void keys_free(struct gd_keys *keys)
+{
+    gd_lookup_deinit(&keys->lookup);
+    free(keys->key);
+    gd_arena_deinit(&keys->arena);
+}
+
+static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct gd_err *err)
+{
+    keys->key[unit] = gd_arena_strdup(&keys->arena, key);
+    if (!keys->key[unit]) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for names");
+    }
+    return gd_lookup_add(&keys->lookup, gd_lookup_hash(&keys->lookup, key, strlen(key)), unit, err);
+}
+
+static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
+{
+    *keys = (struct gd_keys){.count = count};
+    gd_arena_init(&keys->arena, 0);
+    keys->key = calloc(count + 1, sizeof(*keys->key));
+    return keys->key ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for names");
+}
+
+/* The next free unit of that key; UINT32_MAX: none. several: there are more. */
+static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t *taken,
+                          bool *several)
+{
+    uint64_t hash = gd_lookup_hash(&keys->lookup, key, strlen(key));
+    uint32_t number, least = UINT32_MAX;
+    size_t at = 0, found = 0;
+
+    while (gd_lookup_next(&keys->lookup, hash, &at, &number)) {
+        if (taken[number] == UINT32_MAX && keys->key[number] &&
+            strcmp(keys->key[number], key) == 0) {
+            least = number < least ? number : least;
+            found++;
+        }
+    }
+    *several = found > 1;
+    return least;
+}
+
+/* ---- the state of a matching ----------------------------------------------------------------- */
+
+static void join(struct gd_matcher *m, uint32_t a, uint32_t b, enum gd_how how)
+{
+    m->of_a[a] = b;
+    m->of_b[b] = a;
+    m->how[b] = how;
+}
+
+static int by_map(struct gd_matcher *m, struct gd_err *err)
+{
+    struct gd_keys keys;
+    char name[MAX_NAME];
+    int rc = keys_init(&keys, m->b->unit_count, err);
+    bool several;
+
+    for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
+        rc = keys_add(&keys, i, m->b->unit[i].name, err);
+    }
+    for (int back = 0; rc == GD_OK && back < 2; back++) {
+        for (uint32_t i = 0; i < m->a->unit_count; i++) {
+            uint32_t to =
+                m->of_a[i] == UINT32_MAX && gd_map_name(m->options->map, m->a->unit[i].name,
+                                                        back != 0, name, sizeof(name))
+                    ? keys_find(&keys, name, m->of_b, &several)
+                    : UINT32_MAX;
+
+            if (to != UINT32_MAX) {
+                join(m, i, to, GD_HOW_MAP);
+            }
+        }
+    }
+    keys_free(&keys);
+    return rc;
+}
+
+static int by_name(struct gd_matcher *m, struct gd_err *err)
+{
+    struct gd_keys keys;
+    int rc = keys_init(&keys, m->b->unit_count, err);
+    bool several;
+
+    for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
+        if (m->of_b[i] == UINT32_MAX) {
+            rc = keys_add(&keys, i, m->b->unit[i].name, err);
+        }
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
+        uint32_t to = m->of_a[i] == UINT32_MAX
+                          ? keys_find(&keys, m->a->unit[i].name, m->of_b, &several)
+                          : UINT32_MAX;
+
+        if (to != UINT32_MAX) {
+            join(m, i, to, GD_HOW_NAME);
+        }
+    }
+    keys_free(&keys);
+    return rc;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static const char *const prefixes[] = {
+    "module.",     "_orig_mod.",        "model.",    "net.",
+    "network.",    "_backbone.",        "backbone.", "_fsdp_wrapped_module.",
+    "state_dict.", "model_state_dict.", "params.",   "Module.",
+};
+#define PREFIXES (sizeof(prefixes) / sizeof(prefixes[0]))
+
+static bool is_state(const struct gd_table *table, uint32_t unit)
+{
+    return table->item[table->unit[unit].first].kind == GD_ENTRY_OPTIMIZER ||
+           strncmp(table->unit[unit].name, "optimizer", 9) == 0;
+}
+
+static bool is_trainable(const struct gd_table *table, uint32_t unit)
+{
+    const struct gd_item *item = &table->item[table->unit[unit].first];
+    const char *dot = strrchr(table->unit[unit].name, '.');
+
+    return table->unit[unit].count > 0 && !is_state(table, unit) && item->kind != GD_ENTRY_BUFFER &&
+           item->trainable != GD_TRAINABLE_NO && !gd_name_is_alone(table->unit[unit].name) &&
+           !(dot && strncmp(dot, ".running_", 9) == 0);
+}
+
+/* Parameters as an optimizer numbers them that was made of all of them. */
+static int number_trainable(struct gd_table *table, struct gd_err *err)
+{
+    if (!table->trainable) {
+        table->trainable = malloc((table->unit_count + 1) * sizeof(*table->trainable));
+        table->trainable_count = 0;
+        if (!table->trainable) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a list of parameters");
+        }
+        for (uint32_t i = 0; i < table->unit_count; i++) {
+            if (is_trainable(table, i)) {
+                table->trainable[table->trainable_count++] = i;
+            }
+        }
+    }
+    return GD_OK;
+}
+
+/* "state m1 of fc.weight": the parameter by its name, or by its number among the trainable ones. */
+static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, char *ret,
+                       size_t size)
+{
+    const char *name = table->unit[unit].name, *parameter;
+    int64_t number;
+    const char *state = gd_name_state(name, &number, &parameter);
+    char common[MAX_NAME - 64];
+
+    if (!state) {
+        gd_name_common(name, common, sizeof(common));
+        snprintf(ret, size, "%s", cut <= strlen(common) ? common + cut : common);
+        return;
+    }
+    if (!parameter && number >= 0) {
+        parameter = (uint64_t)number < table->trainable_count
+                        ? table->unit[table->trainable[number]].name
+                        : NULL;
+    }
+    common[0] = '\0';
+    if (parameter) {
+        gd_name_common(parameter, common, sizeof(common));
+    } else {
+        snprintf(common, sizeof(common), "#%lld", (long long)number);
+    }
+    snprintf(ret, size, "state %s of %s", state, cut <= strlen(common) ? common + cut : common);
+}
+
+/* How much all names that are no state of an optimizer begin with; 0: not all do. */
+static size_t common_prefix(const struct gd_table *table, size_t cut, const char *prefix)
+{
+    size_t len = strlen(prefix), with = 0;
+    char key[MAX_NAME];
+
+    for (uint32_t i = 0; i < table->unit_count; i++) {
+        if (is_state(table, i)) {
+            continue;
+        }
+        gd_name_common(table->unit[i].name, key, sizeof(key));
+        if (strlen(key) <= cut + len || strncmp(key + cut, prefix, len) != 0) {
+            return 0;
+        }
+        with++;
+    }
+    return with ? len : 0;
+}
+
+/* Matches, or only counts what would match. */
+static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool apply, size_t *count,
+                     struct gd_err *err)
+{
+    struct gd_keys keys;
+    char key[MAX_NAME];
+    int rc = keys_init(&keys, m->b->unit_count, err);
+    bool several;
+
+    *count = 0;
+    for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
+        if (m->of_b[i] == UINT32_MAX) {
+            common_key(m->b, i, cut_b, key, sizeof(key));
+            rc = keys_add(&keys, i, key, err);
+        }
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
+        uint32_t to;
+
+        if (m->of_a[i] != UINT32_MAX) {
+            continue;
+        }
+        common_key(m->a, i, cut_a, key, sizeof(key));
+        to = keys_find(&keys, key, m->of_b, &several);
+        if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
+            *count += 1;
+            if (apply) {
+                join(m, i, to, GD_HOW_RULES);
+            }
+        }
+    }
+    keys_free(&keys);
+    return rc;
+}
+
+/* Prefixes of wrappers go where that finds more. */
+static int by_rules(struct gd_matcher *m, struct gd_err *err)
+{
+    size_t cut_a = 0, cut_b = 0, best, count;
+    bool better = true;
+    int rc = number_trainable(m->a, err);
+
+    rc = rc == GD_OK ? number_trainable(m->b, err) : rc;
+    rc = rc == GD_OK ? match_cut(m, 0, 0, false, &best, err) : rc;
+
+    while (rc == GD_OK && better) {
+        better = false;
+        for (size_t i = 0; rc == GD_OK && i < PREFIXES; i++) {
+            size_t a = common_prefix(m->a, cut_a, prefixes[i]);
+            size_t b = common_prefix(m->b, cut_b, prefixes[i]);
+
+            if (a) {
+                rc = match_cut(m, cut_a + a, cut_b, false, &count, err);
+                if (rc == GD_OK && count > best) {
+                    best = count;
+                    cut_a += a;
+                    better = true;
+                    continue;
+                }
+            }
+            if (rc == GD_OK && b) {
+                rc = match_cut(m, cut_a, cut_b + b, false, &count, err);
+                if (rc == GD_OK && count > best) {
+                    best = count;
+                    cut_b += b;
+                    better = true;
+                }
+            }
+        }
+    }
+    return rc == GD_OK ? match_cut(m, cut_a, cut_b, true, &count, err) : rc;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static int by_dim(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* What does not depend on the order of the axes. */
+static int print_of(struct gd_table *table, uint32_t unit, struct gd_print *ret, struct gd_err *err)
+{
+    struct gd_item *item = &table->item[table->unit[unit].first];
+    struct gd_err why;
+    int rc;
+
+    *ret = (struct gd_print){.unit = unit};
+    if (table->unit[unit].count == 0 || !item->source) {
+        return GD_OK;
+    }
+    rc = gd_table_look(table, item, err);
+    if (rc != GD_OK || item->problem || !item->has_shape || gd_shape_count(&item->shape) < 2) {
+        return rc;
+    }
+    for (int i = 0; i < item->shape.rank; i++) {
+        if (item->shape.dim[i] != 1) {
+            ret->dim[ret->rank++] = item->shape.dim[i];
+        }
+    }
+    qsort(ret->dim, (size_t)ret->rank, sizeof(ret->dim[0]), by_dim);
+    rc = gd_source_stats(item->source, NULL, NULL, &ret->stats, &why);
+    ret->good = rc == GD_OK && ret->stats.min < ret->stats.max;
+    ret->coarse = item->dtype == GD_BFLOAT16 || item->dtype == GD_FLOAT16;
+    return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
+}
+
+static bool near(double a, double b, double scale, double tolerance)
+{
+    return fabs(a - b) <= tolerance * scale;
+}
+
+static bool same_print(const struct gd_print *x, const struct gd_print *y)
+{
+    double tolerance = x->coarse || y->coarse ? 1e-2 : 1e-3;
+    double scale = fmax(fabs(y->stats.min), fabs(y->stats.max));
+
+    return x->good && y->good && x->rank == y->rank && x->stats.count == y->stats.count &&
+           memcmp(x->dim, y->dim, (size_t)x->rank * sizeof(x->dim[0])) == 0 &&
+           x->stats.nan == y->stats.nan && near(x->stats.min, y->stats.min, scale, tolerance) &&
+           near(x->stats.max, y->stats.max, scale, tolerance) &&
+           near(x->stats.mean, y->stats.mean, scale, tolerance) &&
+           near(x->stats.abs_mean, y->stats.abs_mean, y->stats.abs_mean, tolerance) &&
+           near(sqrt(x->stats.sum_sq), sqrt(y->stats.sum_sq), sqrt(y->stats.sum_sq), tolerance);
+}
+
+static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_t *taken,
+                     struct gd_print **ret, size_t *count, struct gd_err *err)
+{
+    size_t left = 0;
+    int rc = GD_OK;
+
+    for (size_t i = 0; i < table->unit_count; i++) {
+        left += taken[i] == UINT32_MAX;
+    }
+    *count = 0;
+    *ret = calloc(left + 1, sizeof(**ret));
+    if (!*ret) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for fingerprints");
+    }
+    for (uint32_t i = 0; rc == GD_OK && left <= MAX_VALUES && i < table->unit_count; i++) {
+        if (taken[i] == UINT32_MAX) {
+            rc = print_of(table, i, &(*ret)[(*count)++], err);
+        }
+        if (rc == GD_OK && m->options->go_on && !m->options->go_on(m->options->go_on_ctx, i)) {
+            rc = gd_fail(err, GD_EINTR, "interrupted");
+        }
+    }
+    return rc;
+}
+
+/* The one print among the others that is the same; -1: none, or several. */
+static int64_t only_same(const struct gd_print *one, const struct gd_print *list, size_t count)
+{
+    int64_t found = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        if (same_print(one, &list[i])) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = (int64_t)i;
+        }
+    }
+    return found;
+}
+
+static int by_values(struct gd_matcher *m, struct gd_err *err)
+{
+    struct gd_print *a = NULL, *b = NULL;
+    size_t count_a = 0, count_b = 0;
+    int rc = prints_of(m, m->a, m->of_a, &a, &count_a, err);
+
+    if (rc == GD_OK && count_a) {
+        rc = prints_of(m, m->b, m->of_b, &b, &count_b, err);
+    }
+    for (size_t i = 0; rc == GD_OK && i < count_a; i++) {
+        int64_t to = a[i].good ? only_same(&a[i], b, count_b) : -1;
+
+        if (to >= 0 && only_same(&b[to], a, count_a) == (int64_t)i &&
+            m->of_b[b[to].unit] == UINT32_MAX) {
+            join(m, a[i].unit, b[to].unit, GD_HOW_VALUES);
+        }
+    }
+    free(a);
+    free(b);
+    return rc;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int run(struct gd_matcher *m, struct gd_err *err)
+{
+    int rc = m->options->map ? by_map(m, err) : GD_OK;
+
+    if (rc == GD_OK) {
+        rc = by_name(m, err);
+    }
+    if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
+        rc = by_rules(m, err);
+    }
+    if (rc == GD_OK && m->options->last >= GD_HOW_VALUES) {
+        rc = by_values(m, err);
+    }
+    if (rc == GD_OK && m->options->last >= GD_HOW_ORDER) {
+        rc = gd_match_by_order(m, err);
+    }
+    return rc;
+}
+
+/* In B's order; what only A has, behind what stands before it in A. */
+static void list_all(const struct gd_matcher *m, struct gd_matching *ret)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < m->b->unit_count; i++) {
+        uint32_t a = m->of_b[i];
+
+        for (; a != UINT32_MAX && next < a; next++) {
+            if (m->of_a[next] == UINT32_MAX) {
+                ret->match[ret->count++] = (struct gd_match){next, UINT32_MAX, GD_HOW_NONE};
+            }
+        }
+        ret->match[ret->count++] =
+            (struct gd_match){a, i, a == UINT32_MAX ? GD_HOW_NONE : m->how[i]};
+    }
+    for (; next < m->a->unit_count; next++) {
+        if (m->of_a[next] == UINT32_MAX) {
+            ret->match[ret->count++] = (struct gd_match){next, UINT32_MAX, GD_HOW_NONE};
+        }
+    }
+}
+
+int gd_match_tables(struct gd_table *a, struct gd_table *b, const struct gd_match_options *options,
+                    struct gd_matching *ret, struct gd_err *err)
+{
+    struct gd_matcher m = {.a = a, .b = b, .options = options};
+    int rc = GD_OK;
+
+    *ret = (struct gd_matching){0};
+    m.of_a = malloc((a->unit_count + 1) * sizeof(*m.of_a));
+    m.of_b = malloc((b->unit_count + 1) * sizeof(*m.of_b));
+    m.how = calloc(b->unit_count + 1, sizeof(*m.how));
+    ret->match = calloc(a->unit_count + b->unit_count + 1, sizeof(*ret->match));
+    if (!m.of_a || !m.of_b || !m.how || !ret->match) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+    } else {
+        memset(m.of_a, 0xff, (a->unit_count + 1) * sizeof(*m.of_a));
+        memset(m.of_b, 0xff, (b->unit_count + 1) * sizeof(*m.of_b));
+        rc = run(&m, err);
+    }
+    if (rc == GD_OK) {
+        list_all(&m, ret);
+        ret->guessed = m.guessed;
+    } else {
+        gd_matching_free(ret);
+    }
+    free(m.of_a);
+    free(m.of_b);
+    free(m.how);
+    return rc;
+}
+
+void gd_matching_free(struct gd_matching *matching)
+{
+    free(matching->match);
+    *matching = (struct gd_matching){0};
+}
+
+struct gd_item *gd_match_item(struct gd_table *other, const struct gd_unit *unit,
+                              const struct gd_item *item)
+{
+    for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
+        if (other->item[i].input == item->input && other->item[i].position == item->position) {
+            return &other->item[i];
+        }
+    }
+    return NULL;
+}

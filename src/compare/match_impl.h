@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the files that match two tables share. */
+#ifndef GD_COMPARE_MATCH_IMPL_H
+#define GD_COMPARE_MATCH_IMPL_H
+
+#include "compare/match.h"
+#include "dump/lookup.h"
+
+struct gd_keys { /* units by a text */
+    struct gd_lookup lookup;
+    const char **key; /* NULL: it has none */
+    size_t count;
+    struct gd_arena arena;
+};
+
+struct gd_print { /* of a tensor's values, in any order of its axes */
+    uint32_t unit;
+    bool good, coarse;
+    int rank;
+    int64_t dim[GD_MAX_RANK];
+    struct gd_stats stats;
+};
+
+struct gd_matcher {
+    struct gd_table *a, *b;
+    const struct gd_match_options *options;
+    uint32_t *of_a, *of_b; /* partners; UINT32_MAX none */
+    enum gd_how *how;      /* by unit of B */
+    bool guessed;
+};
+
+/* What is left, between those that have partners. */
+int gd_match_by_order(struct gd_matcher *m, struct gd_err *err);
+
+#endif

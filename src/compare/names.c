@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Names in a common spelling. PyTorch's is taken: BatchNorm's gamma is "weight", a Cell is a
+ * Module, Dense is Linear. Of a MindSpore scope ("Default/net-Net/conv1-Conv2d/Conv2D-op12") the
+ * path of names stays and the operator ("net.conv1.conv2d"); of a dumped file what tells its type
+ * and number goes ("17_", "_float32_17").
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "compare/match.h"
+
+struct word {
+    const char *from, *to;
+};
+
+static const struct word parameter_words[] = {
+    {"gamma", "weight"},
+    {"beta", "bias"},
+    {"moving_mean", "running_mean"},
+    {"moving_variance", "running_var"},
+    {"embedding_table", "weight"},
+    {"a", "weight"},
+};
+
+static const struct word node_words[] = {
+    {"Cell", "Module"},   {"Dense", "Linear"},
+    {"dense", "linear"},  {"MatMul", "linear"},
+    {"matmul", "linear"}, {"MintFunctional", "Functional"},
+    {"Mint", "Torch"},    {"SoftmaxCrossEntropyWithLogits", "CrossEntropyLoss"},
+};
+
+static const struct word state_words[] = {
+    {"exp_avg", "m1"}, {"moment1", "m1"},        {"adam_m", "m1"},         {"exp_avg_sq", "m2"},
+    {"moment2", "m2"}, {"adam_v", "m2"},         {"momentum_buffer", "b"}, {"moments", "b"},
+    {"accum", "b"},    {"max_exp_avg_sq", "m3"}, {"vhat", "m3"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+    return strlen(word) == len && strncmp(at, word, len) == 0;
+}
+
+bool gd_name_is_alone(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return strcmp(dot ? dot + 1 : name, "num_batches_tracked") == 0;
+}
+
+const char *gd_name_state(const char *name, int64_t *number, const char **parameter)
+{
+    const char *state = strstr(name, "state"), *dot = strrchr(name, '.');
+
+    *number = -1;
+    *parameter = NULL;
+    if (state && (state[5] == '[' || state[5] == '.') && isdigit((unsigned char)state[6]) && dot) {
+        *number = strtoll(state + 6, NULL, 10);
+        if (strcmp(dot + 1, "step") == 0) {
+            return "step";
+        }
+        for (size_t i = 0; i < COUNT(state_words); i++) {
+            if (strcmp(dot + 1, state_words[i].from) == 0) {
+                return state_words[i].to;
+            }
+        }
+        return dot + 1;
+    }
+    for (size_t i = 0; i < COUNT(state_words); i++) {
+        size_t len = strlen(state_words[i].from);
+
+        if (strncmp(name, state_words[i].from, len) == 0 && name[len] == '.') {
+            *parameter = name + len + 1;
+            return state_words[i].to;
+        }
+    }
+    return NULL;
+}
+
+/* ---- tails and heads of files ---------------------------------------------------------------- */
+
+static bool is_number(const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!isdigit((unsigned char)at[i])) {
+            return false;
+        }
+    }
+    return len > 0;
+}
+
+/* "17_conv1" -> "conv1" */
+static const char *without_head(const char *name)
+{
+    const char *at = name;
+
+    while (isdigit((unsigned char)*at)) {
+        at++;
+    }
+    return at > name && (*at == '_' || *at == '-') && at[1] ? at + 1 : name;
+}
+
+/* "conv1_float32_17" -> "conv1": the length. */
+static size_t without_tail(const char *name, size_t len)
+{
+    size_t at = len, type;
+    char word[24];
+
+    while (at > 0 && isdigit((unsigned char)name[at - 1])) {
+        at--;
+    }
+    if (at == len || at < 2 || name[at - 1] != '_') {
+        return len;
+    }
+    type = at - 1;
+    while (type > 0 && name[type - 1] != '_') {
+        type--;
+    }
+    if (type == 0 || at - 1 - type >= sizeof(word)) {
+        return len;
+    }
+    memcpy(word, name + type, at - 1 - type);
+    word[at - 1 - type] = '\0';
+    return gd_stored_from_name(word) != GD_STORED_NONE && type > 1 ? type - 1 : len;
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+struct out {
+    char *at, *end;
+    bool any;
+};
+
+static void put(struct out *out, const char *text, size_t len)
+{
+    if (len < (size_t)(out->end - out->at)) {
+        memcpy(out->at, text, len);
+        out->at += len;
+        *out->at = '\0';
+    }
+}
+
+static const char *node_word(const char *at, size_t len)
+{
+    for (size_t i = 0; i < COUNT(node_words); i++) {
+        if (is_word(at, len, node_words[i].from)) {
+            return node_words[i].to;
+        }
+    }
+    return NULL;
+}
+
+/* A component, word by word: "NN_Dense_0" becomes "NN_Linear_0". */
+static void put_component(struct out *out, const char *at, size_t len)
+{
+    if (out->any) {
+        put(out, ".", 1);
+    }
+    out->any = true;
+    while (len > 0) {
+        size_t word = 0;
+        const char *other;
+
+        while (word < len && at[word] != '_') {
+            word++;
+        }
+        other = node_word(at, word);
+        put(out, other ? other : at, other ? strlen(other) : word);
+        at += word;
+        len -= word;
+        if (len > 0) {
+            put(out, "_", 1);
+            at++;
+            len--;
+        }
+    }
+}
+
+static void put_last(struct out *out, const char *at, size_t len)
+{
+    for (size_t i = 0; i < COUNT(parameter_words); i++) {
+        if (is_word(at, len, parameter_words[i].from) && out->any) {
+            put(out, ".", 1);
+            put(out, parameter_words[i].to, strlen(parameter_words[i].to));
+            return;
+        }
+    }
+    put_component(out, at, len);
+}
+
+/* "Conv2D-op12" or "conv1-Conv2d": where the dash is; len: there is none. */
+static size_t dash_of(const char *at, size_t len)
+{
+    size_t dash = len;
+
+    for (size_t i = 0; i < len; i++) {
+        dash = at[i] == '-' ? i : dash;
+    }
+    return dash;
+}
+
+/* The operator of a scope in small letters; its number goes, names that have none stay. */
+static void put_operator(struct out *out, const char *at, size_t len)
+{
+    size_t dash = dash_of(at, len);
+    char small[128];
+    const char *other;
+
+    if (dash == len || len - dash < 4 || strncmp(at + dash, "-op", 3) != 0 ||
+        !is_number(at + dash + 3, len - dash - 3) || dash >= sizeof(small)) {
+        put_last(out, at, len);
+        return;
+    }
+    for (size_t i = 0; i < dash; i++) {
+        small[i] = (char)tolower((unsigned char)at[i]);
+    }
+    other = node_word(small, dash);
+    put(out, out->any ? "." : "", out->any ? 1 : 0);
+    put(out, other ? other : small, other ? strlen(other) : dash);
+    out->any = true;
+}
+
+void gd_name_common(const char *name, char *ret, size_t size)
+{
+    struct out out = {.at = ret, .end = ret + size};
+    const char *slash = strrchr(name, '/'), *at = name;
+    bool scope = strncmp(name, "Default/", 8) == 0 || strncmp(name, "Gradients/", 10) == 0;
+    size_t len;
+
+    ret[0] = '\0';
+    if (!scope) {
+        at = slash ? name : without_head(name);
+    }
+    len = without_tail(at, strlen(at));
+    while (len > 0) {
+        size_t one = 0;
+        bool last;
+
+        while (one < len && at[one] != '/' && (scope || at[one] != '.')) {
+            one++;
+        }
+        last = one == len;
+        if (last) {
+            (scope ? put_operator : put_last)(&out, at, one);
+        } else if (!is_word(at, one, "Default") && !is_word(at, one, "bn2d")) {
+            put_component(&out, at, scope ? dash_of(at, one) : one);
+        }
+        at += one;
+        len -= one;
+        if (len > 0) {
+            at++;
+            len--;
+        }
+    }
+}
