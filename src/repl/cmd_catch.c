@@ -6,6 +6,7 @@
 
 #include "engine/ranks.h"
 #include "repl/commands.h"
+#include "repl/everyone.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
@@ -135,7 +136,6 @@ static const struct exceptions {
 /* Every process of the training is told. */
 static int catch_exception(struct command_call *call, struct gd_err *err)
 {
-    struct gd_session *selected = call->session;
     const struct exceptions *chosen = NULL;
     const char *reply = NULL;
     for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++) {
@@ -147,17 +147,14 @@ static int catch_exception(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "catch exception: only \"uncaught\" or \"off\" may follow");
     }
     int rc = inspect_session(call, err);
-    if (rc == GD_OK && !(selected->target && selected->target->capabilities & GD_CAN_COMMAND)) {
+    const struct gd_target *target = rc == GD_OK ? call->session->target : NULL;
+    if (rc == GD_OK && !(target && target->capabilities & GD_CAN_COMMAND)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "this training program does not tell of exceptions: those of PyTorch do");
     }
-    for (size_t i = 0; rc == GD_OK && i < call->debugger->session_count; i++) {
-        call->session = call->debugger->sessions[i];
-        if (gd_session_is_live(call->session)) {
-            rc = repl_command(call, "exceptions", chosen->mode, GD_NO_NODE, &reply, err);
-        }
+    if (rc == GD_OK) {
+        rc = everyone_command(call, "exceptions", chosen->mode, &reply, err);
     }
-    call->session = selected;
     if (rc == GD_OK) {
         cJSON_AddStringToObject(out_record(call->out, "exceptions"), "mode", chosen->mode);
         out_printf(call->out, "%s\n", chosen->says);

@@ -6,6 +6,7 @@
 
 #include "engine/buf.h"
 #include "repl/commands.h"
+#include "repl/everyone.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 
@@ -14,46 +15,45 @@
 
 /* ---- asking the program ---------------------------------------------------------------------- */
 
-/* The session's answer, which the caller deletes. */
-static int ask(struct command_call *call, const char *name, const char *args, cJSON **ret,
-               struct gd_err *err)
+static int need_commands(struct command_call *call, struct gd_err *err)
 {
-    const char *text = NULL;
     if (!call->session->target || !(call->session->target->capabilities & GD_CAN_COMMAND)) {
         return gd_fail(err, GD_EUNSUPPORTED,
                        "this training program does not look for overflows; \"watch TO on all\" "
                        "finds outputs that are not finite");
     }
-    int rc = repl_command(call, name, args, GD_NO_NODE, &text, err);
+    return GD_OK;
+}
+
+/* The caller deletes *ret, also after a failure. */
+static int read_reply(const char *text, cJSON **ret, struct gd_err *err)
+{
+    *ret = cJSON_Parse(text);
+    return cJSON_IsObject(*ret) ? GD_OK
+                                : gd_fail(err, GD_EPROTO, "the program's answer cannot be read");
+}
+
+/* The session's answer. */
+static int ask(struct command_call *call, const char *name, const char *args, cJSON **ret,
+               struct gd_err *err)
+{
+    const char *text = NULL;
+    int rc = need_commands(call, err);
     if (rc == GD_OK) {
-        *ret = cJSON_Parse(text);
-        rc = cJSON_IsObject(*ret) ? GD_OK
-                                  : gd_fail(err, GD_EPROTO, "the program's answer cannot be read");
+        rc = repl_command(call, name, args, GD_NO_NODE, &text, err);
     }
-    return rc;
+    return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
 /* Every process of the training is told; the selected one's answer counts. */
 static int ask_all(struct command_call *call, const char *args, cJSON **ret, struct gd_err *err)
 {
-    struct gd_session *selected = call->session;
-    int rc = ask(call, COMMAND, args, ret, err);
-    for (size_t i = 0; rc == GD_OK && i < call->debugger->session_count; i++) {
-        struct gd_session *other = call->debugger->sessions[i];
-        struct gd_err why = {0};
-        cJSON *reply = NULL;
-        if (other == selected || !gd_session_is_live(other)) {
-            continue;
-        }
-        call->session = other;
-        if (ask(call, COMMAND, args, &reply, &why) != GD_OK) {
-            repl_printf(call->repl, true, "warning: [rank %d] was not told: %s\n", other->peer.rank,
-                        out_safe(call, why.text));
-        }
-        cJSON_Delete(reply);
+    const char *text = NULL;
+    int rc = need_commands(call, err);
+    if (rc == GD_OK) {
+        rc = everyone_command(call, COMMAND, args, &text, err);
     }
-    call->session = selected;
-    return rc;
+    return rc == GD_OK ? read_reply(text, ret, err) : rc;
 }
 
 static const char *text_of(const cJSON *object, const char *name)

@@ -139,6 +139,77 @@ static void output_goes_to_a_file(void **state)
                     "error: cannot write to /nonexistent/x");
 }
 
+/* ---- several processes ---- */
+
+static int told;
+
+static int take_command(struct gd_target *target, const char *name, const char *args,
+                        gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    (void)target;
+    (void)node;
+    (void)err;
+    assert_string_equal(name, "exceptions");
+    assert_string_equal(args, "all");
+    told++;
+    fn(ctx, "{}", NULL);
+    return GD_OK;
+}
+
+static int refuse_command(struct gd_target *target, const char *name, const char *args,
+                          gd_node_id node, gd_command_fn fn, void *ctx, struct gd_err *err)
+{
+    (void)target;
+    (void)name;
+    (void)args;
+    (void)node;
+    (void)fn;
+    (void)ctx;
+    return gd_fail(err, GD_EIO, "it is busy");
+}
+
+static void no_destroy(struct gd_target *target)
+{
+    (void)target;
+}
+
+/* All processes are told, whoever refuses; who does is named. */
+static void everyone_is_told(void **state)
+{
+    static const char stops[] =
+        "Stops where an operator raises, and before the program ends by an exception.\n";
+    static struct gd_target_ops first; /* all of them outlive the test: the teardown needs them */
+    static struct gd_target_ops refusing = {
+        .kind = "v", .command = refuse_command, .destroy = no_destroy};
+    static struct gd_target_ops taking = {
+        .kind = "v", .command = take_command, .destroy = no_destroy};
+    static struct gd_target others[] = {{.ops = &refusing, .capabilities = GD_CAN_COMMAND},
+                                        {.ops = &taking, .capabilities = GD_CAN_COMMAND}};
+    struct gd_stop stop = {.reason = GD_STOP_STEP, .step = 3, .node = GD_NO_NODE};
+    char want[300];
+
+    told = 0;
+    first = *net.fake.target->ops;
+    for (int i = 0; i < 2; i++) {
+        struct gd_peer peer = {.rank = i + 1, .world_size = 1};
+        struct gd_session *session = NULL;
+        assert_int_equal(gd_session_create(net.fake.debugger, &others[i], &peer, &session, NULL),
+                         GD_OK);
+        gd_session_on_stopped(session, &stop);
+    }
+    fake_run(&net.fake, "session 1", NULL);
+    first.command = take_command;
+    net.fake.target->ops = &first;
+    net.fake.target->capabilities |= GD_CAN_COMMAND;
+    snprintf(want, sizeof(want), "warning: [rank 1] was not told: it is busy\n%s", stops);
+    net_expect(*state, "catch exception", want);
+    assert_int_equal(told, 2);
+    first.command = refuse_command;
+    net_expect_rc(*state, "catch exception", GD_EIO,
+                  "warning: [rank 1] was not told: it is busy\nerror: it is busy\n");
+    assert_int_equal(told, 3);
+}
+
 /* ---- user commands ---- */
 
 static void define_makes_a_command(void **state)
@@ -574,6 +645,7 @@ int main(void)
         BATCH(errors_are_one_line),
         BATCH(errors_hide_no_control_characters),
         BATCH(output_goes_to_a_file),
+        BATCH(everyone_is_told),
         BATCH(define_makes_a_command),
         BATCH(define_inside_define),
         BATCH(a_command_that_calls_itself_ends),
