@@ -10,6 +10,7 @@
 #include "engine/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
+#include "repl/newfile.h"
 #include "repl/repl_impl.h"
 #include "repl/value.h"
 #include "repl/work.h"
@@ -507,8 +508,8 @@ static int run_find(struct command_call *call, struct gd_err *err)
 
 #define SAVE_PIECE ((size_t)1 << 20) /* bytes written before Ctrl-C is looked for */
 
-static int write_elements(struct command_call *call, const struct gd_tensor *tensor, FILE *file,
-                          const char *what, struct gd_err *err)
+static int write_elements(struct command_call *call, const struct gd_tensor *tensor,
+                          const struct newfile *file, const char *what, struct gd_err *err)
 {
     size_t bytes = gd_tensor_bytes(tensor), done = 0;
     struct repl_work work;
@@ -517,8 +518,8 @@ static int write_elements(struct command_call *call, const struct gd_tensor *ten
     repl_work_begin(&work, call, what, bytes);
     while (rc == GD_OK && done < bytes) {
         size_t piece = bytes - done < SAVE_PIECE ? bytes - done : SAVE_PIECE;
-        if (fwrite(tensor->data + done, 1, piece, file) != piece) {
-            rc = gd_fail_errno(err, GD_EIO, "cannot write it");
+        if (fwrite(tensor->data + done, 1, piece, file->file) != piece) {
+            rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, file->path));
             break;
         }
         done += piece;
@@ -529,36 +530,25 @@ static int write_elements(struct command_call *call, const struct gd_tensor *ten
     return repl_work_end(&work, rc, err);
 }
 
-/* Writes beside the target and renames, so that a full disk leaves no half file under the name. */
 static int write_npy(struct command_call *call, const struct gd_tensor *tensor, const char *path,
                      const char *what, struct gd_err *err)
 {
     struct gd_buf header = GD_BUF_INIT(4096);
-    const char *part = inspect_printf(call, "%s.part", path);
+    struct newfile file;
     int rc = repl_check_seal(call->repl, err);
     if (rc == GD_OK) {
         rc = gd_npy_header(tensor->dtype, &tensor->shape, &header, err);
     }
-    if (rc != GD_OK) {
-        gd_buf_deinit(&header);
-        return rc;
+    if (rc == GD_OK) {
+        rc = newfile_open(&file, path, err);
     }
-    FILE *file = fopen(part, "wbe");
-    if (!file) {
-        gd_buf_deinit(&header);
-        return gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
+    if (rc == GD_OK) {
+        fwrite(header.data, 1, header.len, file.file); /* a failure is seen at the end */
+        rc = write_elements(call, tensor, &file, what, err);
+        int end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
+        rc = rc == GD_OK ? end : rc;
     }
-    bool ok = fwrite(header.data, 1, header.len, file) == header.len;
-    rc = ok ? write_elements(call, tensor, file, what, err) : GD_OK;
-    ok = fclose(file) == 0 && ok && rc == GD_OK;
-    ok = ok && rename(part, path) == 0;
     gd_buf_deinit(&header);
-    if (rc == GD_EINTR) {
-        unlink(part);
-    } else if (!ok) {
-        rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
-        unlink(part);
-    }
     return rc;
 }
 

@@ -7,6 +7,7 @@
 
 #include "repl/commands.h"
 #include "repl/inspect.h"
+#include "repl/newfile.h"
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
 
@@ -93,24 +94,15 @@ static size_t add_all(struct command_call *call, bool breakpoints, struct gd_buf
     return count;
 }
 
-/* Writes beside the target and renames, so that a full disk leaves no half file under the name. */
-static int write_file(struct command_call *call, const char *path, const struct gd_buf *text,
-                      struct gd_err *err)
+static int write_file(const char *path, const struct gd_buf *text, struct gd_err *err)
 {
-    const char *part = inspect_printf(call, "%s.part", path);
-    FILE *file = fopen(part, "we");
-    if (!file) {
-        return gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
-    }
-    bool ok = fwrite(text->data, 1, text->len, file) == text->len;
-    ok = fclose(file) == 0 && ok;
-    ok = ok && rename(part, path) == 0;
-    if (!ok) {
-        int rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, path));
-        unlink(part);
+    struct newfile file;
+    int rc = newfile_open(&file, path, err);
+    if (rc != GD_OK) {
         return rc;
     }
-    return GD_OK;
+    fwrite(text->data, 1, text->len, file.file); /* a failure is seen at the end */
+    return newfile_close(&file, true, err);
 }
 
 int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
@@ -126,8 +118,7 @@ int cmd_save_points(struct command_call *call, bool breakpoints, const char *pat
         return GD_OK;
     }
     size_t count = add_all(call, breakpoints, &text);
-    rc =
-        text.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : write_file(call, path, &text, err);
+    rc = text.failed ? gd_fail(err, GD_ENOMEM, "out of memory") : write_file(path, &text, err);
     gd_buf_deinit(&text);
     if (rc != GD_OK) {
         return rc;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/progress.h"
@@ -357,12 +358,11 @@ static void long_work_can_be_interrupted(void **state)
 static void an_interrupted_save_leaves_no_file(void **state)
 {
     struct net *net = *state;
-    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], part[80], line[160];
+    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], line[160];
     int rc = 0;
 
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/w.npy", dir);
-    snprintf(part, sizeof(part), "%s.part", path);
     snprintf(line, sizeof(line), "save net/fc1.weight %s", path);
     set_large(net);
     for (int pumps = 1; rc != GD_OK || pumps == 1; pumps++) { /* wherever it is */
@@ -370,11 +370,54 @@ static void an_interrupted_save_leaves_no_file(void **state)
         fake_run(&net->fake, line, &rc);
         assert_true(rc == GD_OK || rc == GD_EINTR);
         assert_int_equal(access(path, F_OK), rc == GD_OK ? 0 : -1);
-        assert_int_equal(access(part, F_OK), -1);
         assert_true(pumps < 1000);
     }
     unlink(path);
-    rmdir(dir);
+    assert_int_equal(rmdir(dir), 0); /* nothing else is in it */
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(lstat(path, &about), 0);
+    return about.st_mode;
+}
+
+static void what_is_saved_takes_only_its_own_name(void **state)
+{
+    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], part[80], link[80], line[200];
+    struct net *net = *state;
+    mode_t before = umask(027);
+    int rc = 0;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/w.npy", dir);
+    snprintf(part, sizeof(part), "%s.part", path);
+    snprintf(link, sizeof(link), "%s/link", dir);
+    assert_int_equal(mkdir(part, 0700), 0); /* the user's, and in the way of that name */
+    snprintf(line, sizeof(line), "save net/fc1.weight %s", path);
+    fake_run(&net->fake, line, &rc);
+    assert_int_equal(rc, GD_OK);
+    assert_int_equal(mode_of(path) & 07777, 0640);
+    assert_int_equal(chmod(path, 0604), 0);
+    fake_run(&net->fake, line, &rc);
+    assert_int_equal(rc, GD_OK);
+    assert_int_equal(mode_of(path) & 07777, 0604);
+    assert_int_equal(symlink("w.npy", link), 0); /* what a name stands for is written */
+    snprintf(line, sizeof(line), "save watchpoints %s", link);
+    fake_run(&net->fake, line, &rc);
+    assert_int_equal(rc, GD_OK);
+    assert_true(S_ISLNK(mode_of(link)));
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_string_equal(line, "# Made by gradb; \"source\" reads it.\n");
+    fclose(file);
+    snprintf(line, sizeof(line), "save net/fc1.weight %s", part);
+    net_expect_part(*state, line, "error: cannot write ");
+    assert_int_equal(unlink(link) + unlink(path) + rmdir(part), 0);
+    assert_int_equal(rmdir(dir), 0);
+    umask(before);
 }
 
 static void print_json(void **state)
@@ -597,6 +640,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(print_can_be_interrupted, setup_text, teardown),
         cmocka_unit_test_setup_teardown(long_work_can_be_interrupted, setup_text, teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_save_leaves_no_file, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(what_is_saved_takes_only_its_own_name, setup_text,
+                                        teardown),
         cmocka_unit_test_setup_teardown(print_json, setup_json, teardown),
         cmocka_unit_test_setup_teardown(print_json_is_bounded, setup_json, teardown),
         cmocka_unit_test_setup_teardown(examine_goes_on_across_rows, setup_text, teardown),
