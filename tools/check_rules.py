@@ -13,12 +13,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Who may include whom: a directory of src/ may use itself and these.
 MAY_INCLUDE = {
     "engine": set(),
-    "proto": {"engine"},
-    "dump": {"engine"},
+    "msgraph": {"engine"},
+    "proto": {"engine", "msgraph"},
+    "dump": {"engine", "msgraph"},
+    "compare": {"engine", "dump"},
     "agent": {"engine", "proto"},
-    "repl": {"engine"},
-    "tui": {"engine", "repl"},
-    "": {"engine", "proto", "dump", "repl", "tui"},
+    "repl": {"engine", "dump", "compare"},
+    "tui": {"engine", "repl", "dump"},
+    "": {"engine", "proto", "dump", "compare", "repl", "tui"},
 }
 MAX_FILE_LINES = 800
 MAX_PYTHON_COLUMNS = 120

@@ -19,31 +19,21 @@
 #define GD_EVERY_STEP INT64_MIN
 
 struct gd_catalog;
-struct gd_dump; /* the catalogs of all ranks that were found in what was opened */
+struct gd_dump;         /* the catalogs of all ranks that were found in what was opened */
+struct gd_findings;     /* detect.h */
+struct gd_open_options; /* engine/debugger.h */
 
 struct gd_catalog_value {
     gd_node_id node;
     uint32_t slot;
     int64_t step;
     struct gd_source *source;     /* NULL: only statistics were dumped; a reference is taken */
-    const struct gd_stats *stats; /* as the dump has them; NULL none. Copied */
-    unsigned known;               /* which of stats are in the dump: enum gd_known */
+    const struct gd_stats *stats; /* as the dump has them (see stats.unknown); NULL none. Copied */
     enum gd_dtype dtype;          /* where there is no source, or it is known without opening it */
     const struct gd_shape *shape; /* the same; NULL not known */
     double time;                  /* of the dump of it, seconds since the epoch; 0 not known */
     const char *digest;           /* "md5:...", "crc32:..."; NULL none. Copied */
     const char *note;             /* worth a line; NULL none. Copied */
-};
-enum gd_known { /* figures that a dump of statistics may have or lack */
-                GD_KNOWN_COUNT = 1 << 0,
-                GD_KNOWN_MAX = 1 << 1,
-                GD_KNOWN_MIN = 1 << 2,
-                GD_KNOWN_MEAN = 1 << 3,
-                GD_KNOWN_NAN = 1 << 4,
-                GD_KNOWN_INF = 1 << 5,
-                GD_KNOWN_ZERO = 1 << 6,
-                GD_KNOWN_SIGNS = 1 << 7, /* positive and negative */
-                GD_KNOWN_L2 = 1 << 8,    /* sum_sq */
 };
 
 /* ---- filling --------------------------------------------------------------------------------- */
@@ -52,8 +42,10 @@ enum gd_known { /* figures that a dump of statistics may have or lack */
  * (ranks of several roots). */
 int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd_catalog **ret,
                     struct gd_err *err);
-/* Nodes are added to it directly; it is committed at the end. */
+/* Nodes are added to it directly; gd_dump_finish commits it. */
 struct gd_graph *gd_catalog_graph(struct gd_catalog *catalog);
+/* Several values of a tensor in one step (a loop) are all kept: the last by time, then by order of
+ * adding, is the one of the step. GD_ELIMIT: too many. */
 int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *value,
                    struct gd_err *err);
 /* Steps that ran, whether or not something was dumped of them. */
@@ -69,12 +61,13 @@ int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id no
 /* Facts for `info target`: "MindSpore version" "2.4.0". */
 int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char *value,
                         struct gd_err *err);
-/* What was seen and left out, and why: for `info formats`. */
+/* What was seen and left out, and why: for `info formats`. Thousands of a kind are counted and not
+ * kept. */
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err);
 /* The framework, its version and the network, where files tell them. */
 struct gd_peer *gd_catalog_peer(struct gd_catalog *catalog);
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading: after gd_dump_finish ----------------------------------------------------------- */
 
 struct gd_catalog_step {
     int64_t step;
@@ -82,26 +75,69 @@ struct gd_catalog_step {
 };
 const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog, size_t *count);
 /* The value of a tensor in a step, else that of every step; NULL: none. The source and stats inside
- * live as long as the catalog. */
+ * live as long as the dump. */
 const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog, gd_node_id node,
                                                uint32_t slot, int64_t step);
-/* All of a step in execution order; fn's non-zero return ends the walk and is returned. */
+/* All of a step in execution order, those of every step for GD_EVERY_STEP; fn's non-zero return
+ * ends the walk and is returned. */
 int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,
                     int (*fn)(void *ctx, const struct gd_catalog_value *value), void *ctx);
+/* NULL: nothing is known. */
+const char *gd_catalog_why_not(const struct gd_catalog *catalog, gd_node_id node);
+struct gd_catalog_scalar {
+    int64_t step;
+    const char *name;
+    double value;
+};
+const struct gd_catalog_scalar *gd_catalog_scalars(const struct gd_catalog *catalog,
+                                                   size_t *count); /* by step */
+struct gd_catalog_event {
+    int64_t step;
+    gd_node_id node; /* GD_NO_NODE: none */
+    const char *kind, *text;
+};
+const struct gd_catalog_event *gd_catalog_events(const struct gd_catalog *catalog,
+                                                 size_t *count); /* by step */
+struct gd_catalog_fact {
+    const char *name, *value;
+};
+const struct gd_catalog_fact *gd_catalog_facts(const struct gd_catalog *catalog, size_t *count);
+
 size_t gd_dump_count(const struct gd_dump *dump);
-struct gd_catalog *gd_dump_at(const struct gd_dump *dump, size_t index);
+struct gd_catalog *gd_dump_at(const struct gd_dump *dump, size_t index); /* by rank, then where */
 int gd_catalog_rank(const struct gd_catalog *catalog);
+const char *gd_catalog_where(const struct gd_catalog *catalog);
+const struct gd_catalog_fact *gd_dump_left(const struct gd_dump *dump, size_t *count,
+                                           uint64_t *more); /* path and why */
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* max_bytes bounds each graph (0 none). */
+int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err);
+void gd_dump_destroy(struct gd_dump *dump);
+/* Everything was added: graphs are committed, values sorted. Catalogs without a node, a step or an
+ * event are dropped. */
+int gd_dump_finish(struct gd_dump *dump, struct gd_err *err);
+/* The graph belongs to the caller from now on, and must live as long as the dump is read. */
+struct gd_graph *gd_catalog_give_graph(struct gd_catalog *catalog);
+/* What was looked through, and what was found: lives as long as the dump. */
+void gd_dump_keep_findings(struct gd_dump *dump, struct gd_listing *listing,
+                           struct gd_findings *findings);
+/* How it was opened (key, dtype, format); never NULL. Borrowed while formats are read, gone after.
+ */
+const struct gd_open_options *gd_dump_options(const struct gd_dump *dump);
+void gd_dump_set_options(struct gd_dump *dump, const struct gd_open_options *options);
+const struct gd_listing *gd_dump_listing(const struct gd_dump *dump);
+const struct gd_findings *gd_dump_findings(const struct gd_dump *dump);
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-struct gd_found; /* what a format's look found, in detect.h */
 struct gd_finding {
     const struct gd_dump_format *format;
     uint32_t root;    /* entry of the listing under which it lies */
-    const char *rule; /* by what it was recognised, one line */
+    const char *rule; /* by what it was recognised, one line; copied */
     uint32_t files;   /* that belong to it, as far as is known */
 };
-struct gd_findings; /* detect.h */
 
 struct gd_dump_format {
     const char *name; /* "mindspore-sync" */

@@ -1,16 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump/dump.h"
 
+#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-int gd_dump_open(struct gd_debugger *debugger, const char *path, struct gd_session **ret,
-                 struct gd_err *err)
+#include "dump/detect.h"
+#include "dump/dump_target.h"
+
+#define RECORD_FORMAT "history"
+#define RECORD_MAGIC  "GRADBHR\n"
+
+/* What gradb itself recorded is no directory and no catalog: a session that is over. */
+static bool is_record(const char *path)
 {
+    char start[sizeof(RECORD_MAGIC) - 1] = "";
     struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = false;
 
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        return gd_fail(err, GD_EUNSUPPORTED,
-                       "%.300s is a directory: what can be opened is a gradb history file", path);
+    if (fd < 0) {
+        return false;
     }
-    return gd_recorder_open(debugger, path, ret, err);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        is = read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+             memcmp(start, RECORD_MAGIC, sizeof(start)) == 0;
+    }
+    close(fd);
+    return is;
+}
+
+int gd_dump_open(struct gd_debugger *debugger, const char *path,
+                 const struct gd_open_options *options, struct gd_session **ret, struct gd_err *err)
+{
+    static const struct gd_open_options none = {.format = NULL};
+    const struct gd_open_options *wanted = options ? options : &none;
+    struct gd_detect_options look = {.format = wanted->format,
+                                     .open = wanted,
+                                     .max_graph = debugger->settings.max_graph_memory,
+                                     .go_on = wanted->go_on,
+                                     .ctx = wanted->ctx};
+    struct gd_dump *dump;
+    int rc;
+
+    if (wanted->format ? strcmp(wanted->format, RECORD_FORMAT) == 0 : is_record(path)) {
+        return gd_recorder_open(debugger, path, ret, err);
+    }
+    rc = gd_detect(path, &look, &dump, err);
+    return rc ? rc : gd_dump_sessions(debugger, dump, path, ret, err);
 }

@@ -190,6 +190,30 @@ struct gd_session *gd_debugger_session(struct gd_debugger *debugger, int number)
     return NULL;
 }
 
+static bool has_work(const struct gd_session *session)
+{
+    return session->state == GD_RUNNING && session->target && session->target->ops->work;
+}
+
+bool gd_debugger_has_work(const struct gd_debugger *debugger)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (has_work(debugger->sessions[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void gd_debugger_work(struct gd_debugger *debugger, double seconds)
+{
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (has_work(debugger->sessions[i])) {
+            debugger->sessions[i]->target->ops->work(debugger->sessions[i]->target, seconds);
+        }
+    }
+}
+
 int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err)
 {
     struct gd_session *session = gd_debugger_session(debugger, session_number);

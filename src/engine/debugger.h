@@ -54,10 +54,18 @@ struct gd_server_ops {
     bool (*serves)(void *ctx); /* a process that was detached and cannot do without; may be NULL */
 };
 
-/* Opens a file that a training left behind as a session that is over (gd_session_create_record);
- * given by main, as the wire is. GD_ENOTFOUND, GD_EIO, GD_EPROTO: it is none of those that can be
- * opened, says which can. */
-typedef int (*gd_open_fn)(struct gd_debugger *debugger, const char *path, struct gd_session **ret,
+/* Opens what a training left behind, a file or a directory, as sessions (gd_session_create_record),
+ * one for each rank; *ret is the first. Given by main, as the wire is. GD_ENOTFOUND, GD_EIO;
+ * GD_EPROTO: it is none of those that can be opened, says which can; GD_EINTR. */
+struct gd_open_options {
+    const char *format; /* this one and no other; NULL: what is found */
+    const char *key;   /* of a checkpoint: the dictionary inside that holds the weights; NULL all */
+    const char *dtype; /* what an ambiguous element type is; NULL: it is refused */
+    bool (*go_on)(void *ctx, uint64_t done); /* asked now and then; NULL: nobody */
+    void *ctx;
+};
+typedef int (*gd_open_fn)(struct gd_debugger *debugger, const char *path,
+                          const struct gd_open_options *options, struct gd_session **ret,
                           struct gd_err *err);
 
 /* Runs the event loop once, waiting at most max_seconds (< 0: as long as it takes). */
@@ -107,6 +115,10 @@ void gd_debugger_emit(struct gd_debugger *debugger, const struct gd_event *event
 
 /* Destroys targets that ended; the loop calls it between events. */
 void gd_debugger_reap(struct gd_debugger *debugger);
+
+/* What targets have left to do (gd_target_ops.work), and doing it for about so many seconds. */
+bool gd_debugger_has_work(const struct gd_debugger *debugger);
+void gd_debugger_work(struct gd_debugger *debugger, double seconds);
 
 int gd_debugger_select(struct gd_debugger *debugger, int session_number, struct gd_err *err);
 struct gd_session *gd_debugger_session(struct gd_debugger *debugger, int number);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/graph_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,9 +269,44 @@ bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node
         .inputs = rec->inputs,
         .input_count = rec->input_count,
         .output_count = rec->output_count,
+        .input_slots = rec->extra ? rec->extra->input_slots : 0,
         .attrs = rec->extra ? rec->extra->attrs : NULL,
         .attr_count = rec->extra ? rec->extra->attr_count : 0,
     };
+    return true;
+}
+
+void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16])
+{
+    const struct graph_node *rec = live_node(graph, node);
+    uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
+    uint32_t first = inputs ? rec->output_count - inputs : UINT32_MAX;
+
+    if (slot >= first) {
+        snprintf(ret, 16, "in%u", slot - first);
+    } else {
+        snprintf(ret, 16, "%u", slot);
+    }
+}
+
+bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
+                        uint32_t *ret)
+{
+    const struct graph_node *rec = live_node(graph, node);
+    uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
+    bool input = strncmp(name, "in", 2) == 0;
+    char *end = NULL;
+    unsigned long slot;
+
+    name += input ? 2 : 0;
+    if (!rec || *name < '0' || *name > '9') {
+        return false;
+    }
+    slot = strtoul(name, &end, 10);
+    if (*end || slot >= (input ? inputs : rec->output_count)) {
+        return false;
+    }
+    *ret = (uint32_t)slot + (input ? rec->output_count - inputs : 0);
     return true;
 }
 

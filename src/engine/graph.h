@@ -71,6 +71,8 @@ struct gd_node_desc {      /* what a target knows of a new node; copied */
     enum gd_node_kind kind;
     const struct gd_output *outputs;
     uint32_t output_count;
+    uint32_t input_slots; /* the last so many of the outputs are no outputs, but what the node was
+                             given, as a dump has it: NODE:in0, ... */
     const struct gd_attr *attrs;
     uint32_t attr_count;
     const struct gd_frame *frames; /* a stack that is already parsed, or */
@@ -90,6 +92,7 @@ struct gd_node_info { /* a node as readers see it; pointers live as long as the 
     const struct gd_edge *inputs; /* in operand order */
     uint32_t input_count;
     uint32_t output_count; /* slots: see gd_graph_output */
+    uint32_t input_slots;  /* the last so many of them are inputs */
     const struct gd_attr *attrs;
     uint32_t attr_count;
 };
@@ -145,6 +148,10 @@ bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node
 const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node); /* "" when gone */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
+/* A slot as people write it: "0", "in0"; false: the node has no slot of that name. */
+void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16]);
+bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
+                        uint32_t *ret);
 /* Consumers of all slots; valid until the next commit or replaced subgraph. */
 uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
                             const struct gd_edge **ret);

@@ -220,6 +220,10 @@ static int check_desc(const struct gd_graph *graph, const struct gd_node_desc *d
         return gd_fail(err, GD_ELIMIT, "node '%.200s' has %u outputs: at most %d", desc->name,
                        desc->output_count, GRAPH_MAX_OUTPUTS);
     }
+    if (desc->input_slots > desc->output_count) {
+        return gd_fail(err, GD_EINVAL, "node '%.200s' has %u slots, of which %u are inputs",
+                       desc->name, desc->output_count, desc->input_slots);
+    }
     if (graph->node_count >= GD_NO_NODE - 1) {
         return gd_fail(err, GD_ELIMIT, "the graph has too many nodes");
     }
@@ -292,14 +296,15 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     struct graph_extra *extra;
     int rc;
 
-    if (!own_wire && !source && desc->attr_count == 0 && desc->frame_count == 0) {
+    if (!own_wire && !source && desc->attr_count == 0 && desc->frame_count == 0 &&
+        desc->input_slots == 0) {
         return GD_OK;
     }
     extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
     if (!extra) {
         return err->code;
     }
-    *extra = (struct graph_extra){.stack = GRAPH_NONE};
+    *extra = (struct graph_extra){.stack = GRAPH_NONE, .input_slots = desc->input_slots};
     rc = copy_attrs(graph, extra, desc, err);
     if (!rc && desc->frame_count) {
         rc = graph_intern_frames(graph, desc->frames, desc->frame_count, &extra->stack, err);

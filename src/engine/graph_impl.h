@@ -56,6 +56,7 @@ struct graph_extra {       /* what many nodes do not have */
     const char *wire_name; /* NULL: the name */
     const struct gd_attr *attrs;
     uint32_t attr_count;
+    uint32_t input_slots;
     uint32_t stack; /* GRAPH_NONE: no stack */
 };
 

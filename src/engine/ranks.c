@@ -277,6 +277,9 @@ bool gd_ranks_move_together(const struct gd_session *session, enum gd_run_kind k
     const struct gd_ranks *ranks = gd_ranks_of(session);
     int locking = session->debugger->settings.rank_locking;
 
+    if (!session->target || (session->target->capabilities & GD_CAN_GOTO)) {
+        return false; /* ranks of a record do not wait for each other */
+    }
     return ranks && gd_ranks_live(ranks) > 1 && kind != GD_RUN_RECHECK &&
            locking != GD_LOCKING_ON && !(locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT);
 }

@@ -47,7 +47,7 @@ static void add_place(const struct gd_session *session, bool many, struct gd_buf
     if (session->state != GD_STOPPED) {
         gd_buf_printf(out, " run%s: %s may wait in a collective for those that stand.\n",
                       many ? "" : "s", many ? "they" : "it");
-    } else if (stop->step < 1) {
+    } else if (gd_stop_is_before_first(stop)) {
         gd_buf_printf(out, " stand%s before the first step.\n", many ? "" : "s");
     } else {
         gd_buf_printf(out, " stand%s %s step %lld.\n", many ? "" : "s",

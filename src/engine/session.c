@@ -38,8 +38,14 @@ const char *gd_stop_reason_name(enum gd_stop_reason reason)
     case GD_STOP_PHASE: return "phase";
     case GD_STOP_PROGRAM: return "program";
     case GD_STOP_EXCEPTION: return "exception";
+    case GD_STOP_END: return "end";
     }
     return "unknown";
+}
+
+bool gd_stop_is_before_first(const struct gd_stop *stop)
+{
+    return stop->step <= 0 && !stop->node_name[0] && !stop->recorded;
 }
 
 static void copy_text(char *out, size_t size, const char *text)
@@ -195,7 +201,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
         session->began = head.started;
     }
     session->graph_generation = 1;
-    session->state = GD_FINISHED;
+    session->state = record->stands ? GD_STOPPED : GD_FINISHED;
     sequence = session->stop.sequence + 1;
     session->stop = record->stop;
     session->stop.sequence = sequence;
@@ -203,6 +209,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     copy_text(session->end_text, sizeof(session->end_text), record->why);
     debugger->current = session;
     *ret = session;
+    breakpoints_push(session);
     emit(session, GD_EV_GRAPH, NULL, NULL);
     emit(session, GD_EV_SELECTED, NULL, NULL);
     return GD_OK;

@@ -38,6 +38,7 @@ enum gd_stop_reason {
     GD_STOP_PHASE,     /* finish is done */
     GD_STOP_PROGRAM,   /* the trainer asked for it */
     GD_STOP_EXCEPTION, /* an exception was raised there */
+    GD_STOP_END,       /* a record goes no further */
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
 
@@ -50,8 +51,12 @@ struct gd_stop {
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
     char text[160];      /* the trainer's own words for the last two reasons, else "" */
     bool together;       /* stands because the ranks of its job do, and is not the selected one */
+    bool recorded;       /* of a dump, whose first step may have the number 0 */
     uint64_t sequence;   /* counts stops of this session from 1 */
 };
+
+/* No step is over and no node has run. Steps count from 1, but a dump's may begin at 0. */
+bool gd_stop_is_before_first(const struct gd_stop *stop);
 
 struct gd_peer { /* what the process said of itself; empty strings when it did not */
     char framework[64];
@@ -186,6 +191,7 @@ struct gd_session_record {
     struct gd_history *history; /* NULL none */
     struct gd_stop stop;        /* where the training stood last */
     const char *why;            /* end_text */
+    bool stands; /* it is stopped at `stop` and can be moved, not over: a dump of many steps */
 };
 int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *target,
                              const struct gd_session_record *record, struct gd_session **ret,
@@ -219,6 +225,7 @@ struct gd_watch_moment {
     int64_t step;
     gd_node_id node; /* exact: that has just run; GD_NO_NODE at the step's end */
     bool record;     /* sent for the history alone: nothing is judged */
+    bool complete;   /* no more values of this step come: sums are judged with what there is */
 };
 bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watch_moment *moment,
                                 const struct gd_watch_value *values, size_t count, char *why,

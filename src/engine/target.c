@@ -50,8 +50,12 @@ static int need_live(const struct gd_target *target, const char *what, struct gd
 
 static int check_run(const struct gd_target *target, const struct gd_run *run, struct gd_err *err)
 {
-    bool counted = run->kind == GD_RUN_STEP || run->kind == GD_RUN_NEXT;
+    bool counted = run->kind == GD_RUN_STEP || run->kind == GD_RUN_NEXT || run->kind == GD_RUN_BACK;
+    bool travels = run->kind == GD_RUN_BACK || run->kind == GD_RUN_GOTO;
 
+    if (travels && !(target->capabilities & GD_CAN_GOTO)) {
+        return unsupported(target, "go back to a step: only what a dump or a record has", err);
+    }
     if (counted && run->count < 1) {
         return gd_fail(err, GD_EINVAL, "a count must be 1 or more, not %lld",
                        (long long)run->count);

@@ -29,11 +29,14 @@ enum gd_run_kind {
     GD_RUN_TO_NODE,  /* until `node` has executed */
     GD_RUN_FINISH,   /* to the end of the current phase (forward, backward, optimizer) */
     GD_RUN_RECHECK,  /* evaluate the watchpoints again, do not move */
+    /* in a record of a training, which can go anywhere */
+    GD_RUN_BACK, /* count steps back */
+    GD_RUN_GOTO, /* to the step `count` */
 };
 
 struct gd_run {
     enum gd_run_kind kind;
-    int64_t count;   /* STEP, NEXT: >= 1 */
+    int64_t count;   /* STEP, NEXT, BACK: >= 1; GOTO: the step */
     gd_node_id node; /* TO_NODE: the node, or GD_NO_NODE with a name that the graph lacks */
     const char *name;
 };
@@ -52,6 +55,10 @@ typedef void (*gd_tensor_fn)(void *ctx, struct gd_tensor *tensor, int64_t step,
                              const struct gd_err *err);
 typedef void (*gd_stats_fn)(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
                             const struct gd_stats *stats, int64_t step, const struct gd_err *err);
+
+/* stats NULL: there was no value in that step. */
+typedef bool (*gd_recall_fn)(void *ctx, int64_t step, enum gd_dtype dtype,
+                             const struct gd_shape *shape, const struct gd_stats *stats);
 
 /* A watchpoint that the training process evaluates by itself (MindSpore's SetCMD). */
 struct gd_remote_param {
@@ -126,6 +133,7 @@ enum gd_capability {
     GD_CAN_INTERRUPT_AT = 1 << 15, /* interrupt_at */
     GD_CAN_GROW = 1 << 18,         /* nodes come as the program runs them: expect */
     GD_CAN_DIGEST = 1 << 19,       /* the command "digest", whatever else it can be asked */
+    GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 
 struct gd_target_ops {
@@ -169,6 +177,13 @@ struct gd_target_ops {
     int (*take_graphs)(struct gd_target *target, struct gd_err *err);
     int (*detach)(struct gd_target *target, struct gd_err *err);
     int (*kill)(struct gd_target *target, struct gd_err *err); /* ask the trainer to end */
+    /* Of a record: hands over the statistics of all its steps, in rising order, until fn says
+     * false. GD_ENODATA: there are none. */
+    int (*recall)(struct gd_target *target, const struct gd_tensor_ref *ref, gd_recall_fn fn,
+                  void *ctx, struct gd_err *err);
+    /* Goes on with what takes long for about so many seconds, as long as the session runs; called
+     * again and again by who has the loop. NULL: it comes by itself. */
+    void (*work)(struct gd_target *target, double seconds);
     /* Facts of the target for `info target`, one call per fact. */
     void (*describe)(struct gd_target *target,
                      void (*fact)(void *ctx, const char *name, const char *value), void *ctx);

@@ -325,6 +325,17 @@ void watching_sums_end(struct watch_judging *judging)
     watching_sums_begin(judging->w);
 }
 
+/* Those that wait for values that do not come. */
+static void judge_open_sums(struct watch_judging *judging)
+{
+    for (size_t i = 0; i < judging->w->cover_count; i++) {
+        struct watch_cover *cover = &judging->w->covers[i];
+        if (cover->sum.step == judging->step && cover->sum.seen &&
+            cover->sum.seen < cover->sum.expected)
+            judge_sum(judging, cover);
+    }
+}
+
 /* ---- one value ----------------------------------------------------------------------------- */
 
 static void judge_serve(struct watch_judging *judging, size_t tensor,
@@ -464,6 +475,8 @@ bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watc
     judging.w->judging++;
     for (size_t i = 0; i < count; i++)
         judge_value(&judging, &values[sorted ? sorted[i].index : i]);
+    if (moment->complete)
+        judge_open_sums(&judging);
     watching_end_judging(judging.w);
     free(sorted);
     return judging.stop;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "debug_grpc.pb-c.h"
-#include "proto/ms_graph.h"
-#include "proto/pbread.h"
+#include "msgraph/ms_graph.h"
+#include "msgraph/pbread.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 

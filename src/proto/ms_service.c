@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "engine/progress.h"
-#include "proto/ms_graph.h"
+#include "msgraph/ms_graph.h"
 #include "proto/ms_ingest.h"
 #include "proto/ms_target.h"
 #include "proto/ms_tensor.h"

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "engine/progress.h"
-#include "proto/ms_graph.h"
+#include "msgraph/ms_graph.h"
 #include "proto/ms_target_impl.h"
 
 #define SILENT_PERIODS 3 /* heartbeats that may be missing before the user is told */

@@ -43,7 +43,7 @@ void gd_ms_target_on_metadata(struct gd_ms_target *target, const struct gd_ms_me
 void gd_ms_target_on_mismatch(struct gd_ms_target *target);
 /* One whole GraphProto, at once. */
 void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, size_t len);
-/* The same in pieces: begin, steps of proto/ms_graph.h, and the end, which frees the load. err
+/* The same in pieces: begin, steps of msgraph/ms_graph.h, and the end, which frees the load. err
  * NULL: it is in. The session hears of it last. */
 struct gd_ms_graph_load;
 int gd_ms_target_graph_begin(struct gd_ms_target *target, const uint8_t *data, size_t len,

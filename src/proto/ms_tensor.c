@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "engine/populate.h"
-#include "proto/ms_graph.h"
+#include "msgraph/ms_graph.h"
 
 #define MAPPED_FROM                                                                                \
     (1u << 20) /* blocks of this size and more are mappings, which grow by moving pages */

@@ -79,7 +79,7 @@ static const char *state_text(struct command_call *call, const struct gd_session
 static const char *place_text(struct command_call *call, const struct gd_session *session)
 {
     const struct gd_stop *stop = &session->stop;
-    if (stop->step <= 0 && !stop->node_name[0]) {
+    if (gd_stop_is_before_first(stop)) {
         return "before the first step";
     }
     const char *text = inspect_printf(call, "%lld", (long long)stop->step);
@@ -546,6 +546,33 @@ static const struct command info_subs[] = {
         .args = {ARG_TENSOR, ARG_WORD},
         .flags = CMD_NEEDS_SESSION,
         .run = inspect_info_history,
+    },
+    {
+        .name = "steps",
+        .usage = "info steps [-a]",
+        .summary = "The steps of a dump, with how much was dumped of each",
+        .help = "\"goto STEP\", \"step\" and \"reverse-step\" go to them.\n\n  info steps\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_steps,
+    },
+    {
+        .name = "events",
+        .usage = "info events [-a]",
+        .summary = "What a dump tells of overflows and errors, by step",
+        .help = "  info events\n",
+        .flags = CMD_NEEDS_SESSION,
+        .run = inspect_info_events,
+    },
+    {
+        .name = "formats",
+        .usage = "info formats [PATH | -a]",
+        .summary = "What was recognised in a dump, where and by which rule, and what was left out",
+        .help = "Of the selected dump, or of PATH, which is not opened then. When neither is there,\n"
+                "the formats that are known. -a lists all that was left out.\n"
+                "\n"
+                "  info formats\n",
+        .args = {ARG_FILE},
+        .run = inspect_info_formats,
     },
     {
         .name = "timing",

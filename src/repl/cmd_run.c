@@ -42,7 +42,7 @@ static bool initial_is_done(void *ctx)
     return !gd_watch_is_busy(session);
 }
 
-static int resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
+int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
 {
     if (repl_wait(call->repl, initial_is_done, call->session, INITIAL_SECONDS) == GD_EINTR) {
         return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
@@ -118,21 +118,39 @@ static int run_continue(struct command_call *call, struct gd_err *err)
     if (!call->repl->in_stop_body) { /* a silent breakpoint that goes on says nothing */
         out_printf(call->out, "Continuing.\n");
     }
-    return resume(call, &run, err);
+    return repl_resume(call, &run, err);
 }
 
 static int run_step(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_STEP, .node = GD_NO_NODE};
     int rc = optional_count(call, &run.count, err);
-    return rc == GD_OK ? resume(call, &run, err) : rc;
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
+
+static int run_reverse_step(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_BACK, .node = GD_NO_NODE};
+    int rc = optional_count(call, &run.count, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
+}
+
+static int run_goto(struct command_call *call, struct gd_err *err)
+{
+    struct gd_run run = {.kind = GD_RUN_GOTO, .node = GD_NO_NODE};
+
+    if (call->argc != 1) {
+        return gd_fail(err, GD_EUSAGE, "goto: the number of one step is needed");
+    }
+    int rc = arg_count(call->argv[0], INT64_MIN + 1, INT64_MAX, &run.count, err);
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
 static int run_next(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_NEXT, .node = GD_NO_NODE};
     int rc = optional_count(call, &run.count, err);
-    return rc == GD_OK ? resume(call, &run, err) : rc;
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
 static int run_to(struct command_call *call, struct gd_err *err)
@@ -149,14 +167,14 @@ static int run_to(struct command_call *call, struct gd_err *err)
         run.name = call->argv[0]; /* a process that sent no graph knows its nodes all the same */
         rc = GD_OK;
     }
-    return rc == GD_OK ? resume(call, &run, err) : rc;
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
 static int run_finish(struct command_call *call, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_FINISH, .node = GD_NO_NODE};
     int rc = call->argc == 0 ? GD_OK : gd_fail(err, GD_EUSAGE, "finish: takes no argument");
-    return rc == GD_OK ? resume(call, &run, err) : rc;
+    return rc == GD_OK ? repl_resume(call, &run, err) : rc;
 }
 
 static int run_interrupt(struct command_call *call, struct gd_err *err)
@@ -297,7 +315,8 @@ const struct command cmd_run_table[] = {
      .summary = "Let the training run until something stops it",
      .help =
          "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
-         "comes back at once. Ctrl-C stops the training.",
+         "comes back at once. Ctrl-C stops the training. In a dump: to the next step in which a\n"
+         "watchpoint fires, evaluated from the values on the disk.",
      .args = {ARG_WORD},
      .flags = GO | CMD_REPEATS,
      .run = run_continue},
@@ -306,13 +325,37 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "step [N] [&]",
      .summary = "Run N training steps, then stop",
-     .help = "Without N, one step. A breakpoint on the way stops earlier.\n"
+     .help = "Without N, one step. A breakpoint on the way stops earlier. In a dump: to the next\n"
+             "step that was dumped.\n"
              "Examples:\n"
              "  step\n"
              "  step 100",
      .args = {ARG_WORD},
      .flags = GO | CMD_REPEATS,
      .run = run_step},
+    {.name = "reverse-step",
+     .aliases = "rs",
+     .group = "running",
+     .usage = "reverse-step [N]",
+     .summary = "Go back N steps of a dump",
+     .help = "Without N, one step. Nothing is evaluated on the way back. A training that runs\n"
+             "cannot go back.\n"
+             "Example:\n"
+             "  reverse-step 2",
+     .args = {ARG_WORD},
+     .flags = GO | CMD_REPEATS,
+     .run = run_reverse_step},
+    {.name = "goto",
+     .group = "running",
+     .usage = "goto STEP",
+     .summary = "Go to a step of a dump",
+     .help = "\"info steps\" lists them. All ranks of the dump go there, unless rank-locking is on;\n"
+             "one that lacks the step goes to the last that it has before it.\n"
+             "Example:\n"
+             "  goto 100",
+     .args = {ARG_WORD},
+     .flags = GO,
+     .run = run_goto},
     {.name = "next",
      .aliases = "n",
      .group = "running",

@@ -7,7 +7,7 @@ const struct command *const command_tables[] = {
     cmd_ranks_table,    cmd_break_table,
     cmd_watch_table,    cmd_hits_table,
     cmd_advice_table,   cmd_recommend_table,
-    cmd_info_table,     cmd_history_table,
+    cmd_info_table,     cmd_dump_table,
     cmd_print_table,    cmd_tensor_table,
     cmd_data_table,     cmd_compare_table,
     cmd_display_table,  cmd_graph_table,

@@ -31,7 +31,7 @@ extern const struct command cmd_graph_table[];   /* search, inputs, outputs, nod
 extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
 extern const struct command cmd_why_table[];     /* why, tensor-graph */
 extern const struct command cmd_info_table[];    /* info and its subjects */
-extern const struct command cmd_history_table[]; /* open (info history is info's) */
+extern const struct command cmd_dump_table[];    /* open */
 extern const struct command cmd_compare_table[]; /* compare */
 
 /* `catch overflow [N]`, `tcatch overflow`: call->line is what follows. `save overflow N DIR`. */

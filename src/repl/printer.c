@@ -187,7 +187,7 @@ static void add_prefix(struct repl *repl, const struct gd_session *session, stru
 
 static void add_step(const struct gd_stop *stop, struct gd_buf *out)
 {
-    if (stop->step > 0) {
+    if (stop->step > 0 || !gd_stop_is_before_first(stop)) {
         gd_buf_printf(out, "step %lld", (long long)stop->step);
     } else {
         gd_buf_puts(out, "before the first step");
@@ -338,6 +338,7 @@ static void add_reason(struct repl *repl, const struct gd_session *session, stru
     case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
     case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
+    case GD_STOP_END: gd_buf_puts(out, "The dump ends here, "); break;
     case GD_STOP_EXCEPTION: gd_buf_puts(out, "An exception, "); break;
     default: break;
     }
@@ -356,7 +357,7 @@ static void add_report(struct repl *repl, struct gd_session *session, struct gd_
         add_step(stop, out);
         add_node(repl, session, arena, out);
         gd_buf_putc(out, '\n');
-    } else if (stop->step <= 0 && stop->node_name[0] == '\0') {
+    } else if (gd_stop_is_before_first(stop)) {
         size_t before = out->len;
         add_reason(repl, session, out);
         gd_buf_printf(out, "%s before the first step.\n",

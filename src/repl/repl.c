@@ -62,6 +62,29 @@ static void on_ranks_timer(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
+#define WORK_SECONDS 0.02 /* between two looks at keys and connections */
+
+static void on_work_check(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+    struct repl *repl = prepare->data;
+
+    (void)events;
+    if (gd_debugger_has_work(repl->debugger)) {
+        ev_idle_start(loop, &repl->work_idle);
+    } else {
+        ev_idle_stop(loop, &repl->work_idle);
+    }
+}
+
+static void on_work_idle(struct ev_loop *loop, ev_idle *idle, int events)
+{
+    struct repl *repl = idle->data;
+
+    (void)loop;
+    (void)events;
+    gd_debugger_work(repl->debugger, WORK_SECONDS);
+}
+
 static void on_follow_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
@@ -83,6 +106,10 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
     repl->ranks_timer.data = repl;
     ev_timer_init(&repl->follow_timer, on_follow_timer, 0., 0.);
     repl->follow_timer.data = repl;
+    ev_idle_init(&repl->work_idle, on_work_idle);
+    repl->work_idle.data = repl;
+    ev_prepare_init(&repl->work_check, on_work_check);
+    repl->work_check.data = repl;
     if (debugger->pump == NULL) {
         debugger->pump = default_pump;
         debugger->pump_ctx = repl;
@@ -95,6 +122,7 @@ int repl_create(struct ev_loop *loop, struct gd_debugger *debugger,
         free(repl);
         return gd_fail(err, rc, "out of memory");
     }
+    ev_prepare_start(loop, &repl->work_check);
     *ret = repl;
     return GD_OK;
 }
@@ -107,6 +135,8 @@ void repl_destroy(struct repl *repl)
     gd_debugger_unobserve(repl->debugger, repl_on_event, repl);
     ev_timer_stop(repl->loop, &repl->ranks_timer);
     ev_timer_stop(repl->loop, &repl->follow_timer);
+    ev_prepare_stop(repl->loop, &repl->work_check);
+    ev_idle_stop(repl->loop, &repl->work_idle);
     if (repl->debugger->pump_ctx == repl) {
         repl->debugger->pump = NULL;
         repl->debugger->pump_ctx = NULL;
@@ -242,6 +272,12 @@ void repl_quit(struct repl *repl, int status)
 {
     repl->quit = true;
     repl->quit_status = status;
+}
+
+void repl_quit_at_once(struct repl *repl, int status)
+{
+    repl->at_once = true;
+    repl_quit(repl, status);
 }
 
 bool repl_is_waiting(const struct repl *repl)
@@ -671,5 +707,9 @@ int repl_execute(struct repl *repl, const char *line)
     repl->debugger->interrupted = false;
     int rc = repl_run_line(repl, line, LINE_TYPED);
     repl_follow_up(repl);
+    repl->debugger->interrupted = false;
+    if (!repl->quit) { /* else the trainers are let go first */
+        repl_out_wait(repl, 0);
+    }
     return rc;
 }

@@ -94,6 +94,7 @@ struct repl {
     int quit_status; /* of the command that asked to quit; 0: none of its own */
     int fail_status; /* what the failing command wants the exit status to be; 0: the usual 1 */
     bool quit;
+    bool at_once;                               /* and no output is waited for */
     bool left;                                  /* the terminal is to be left */
     const struct repl_residence_ops *residence; /* NULL: it ends with its terminal */
     void *residence_ctx;
@@ -136,6 +137,8 @@ struct repl {
     uint64_t offers_generation;
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
     ev_timer ranks_timer;  /* gd_ranks_tick, while ranks of a job run */
+    ev_prepare work_check; /* looks whether a target has work left */
+    ev_idle work_idle;     /* does it */
     ev_timer follow_timer; /* runs the follow-up of stops that nobody waits for */
 
     /* the front end's input is not read while the loop runs inside a command */
@@ -170,6 +173,7 @@ struct repl_out {
     char type[48];
     FILE *sink; /* redirected output; NULL: the writer */
     bool sink_failed;
+    bool cut;              /* Ctrl-C came while the terminal took its time: nobody wants the rest */
     const char *sink_path; /* where it goes when the command is done */
     const char *sink_part; /* where it is meanwhile; NULL: there at once */
     int64_t sink_size;     /* what the file held before; -1: no file that could be cut again */
@@ -252,6 +256,8 @@ void repl_follow_up(struct repl *repl);
 void repl_on_event(void *ctx, const struct gd_event *event);
 void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
 cJSON *repl_stop_json(struct gd_session *session);
+/* Runs the session, or all ranks of its job, and waits for the stop. */
+int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err);
 void repl_state_record(struct command_call *call); /* how a run command left call->session */
 /* A MindSpore process: it ends itself when gradb is gone, detached or not. */
 bool repl_ends_without_us(const struct gd_session *session);

@@ -37,19 +37,26 @@ void repl_work_name(char *ret, size_t size, const char *doing, const struct gd_s
              (unsigned)ref->slot);
 }
 
-void repl_work_begin(struct repl_work *work, struct command_call *call, const char *what,
-                     uint64_t bytes)
+void repl_work_begin_count(struct repl_work *work, struct command_call *call, const char *what,
+                           const char *unit, uint64_t total)
 {
     struct repl *repl = call->repl;
 
-    *work = (struct repl_work){.call = call, .total = bytes};
-    if (bytes < LEAST_BYTES) {
-        return;
-    }
-    work->progress = gd_progress_begin(call->debugger, what, "B", bytes);
+    *work = (struct repl_work){.call = call, .total = total};
+    work->progress = gd_progress_begin(call->debugger, what, unit, total);
     work->pumped_at = repl_now(repl);
     work->was_waiting = repl->waiting;
     repl->waiting = true; /* Ctrl-C is for us */
+}
+
+void repl_work_begin(struct repl_work *work, struct command_call *call, const char *what,
+                     uint64_t bytes)
+{
+    if (bytes < LEAST_BYTES) {
+        *work = (struct repl_work){.call = call, .total = bytes};
+        return;
+    }
+    repl_work_begin_count(work, call, what, "B", bytes);
 }
 
 bool repl_work_at(struct repl_work *work, uint64_t bytes)

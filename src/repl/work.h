@@ -25,6 +25,9 @@ struct repl_work {
 /* `what`: "searching fc1.weight:0"; of so many bytes. */
 void repl_work_begin(struct repl_work *work, struct command_call *call, const char *what,
                      uint64_t bytes);
+/* The same of something else than bytes: "entries", "steps"; total 0: not known. */
+void repl_work_begin_count(struct repl_work *work, struct command_call *call, const char *what,
+                           const char *unit, uint64_t total);
 /* So many are done, as often as you like. false: it was interrupted, and repl_work_end says so. */
 bool repl_work_at(struct repl_work *work, uint64_t bytes);
 /* rc, or GD_EINTR with "interrupted after 12.0 of 64.0 MiB". Called once, whatever came of it. */

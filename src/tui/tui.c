@@ -13,6 +13,7 @@
 
 #include "repl/repl.h"
 #include "repl/tty.h"
+#include "repl/tty_out.h"
 #include "tui/guard.h"
 
 #define MAX_QUEUE 100 /* lines typed ahead */
@@ -451,12 +452,9 @@ static void on_answer(struct ev_loop *loop, ev_io *io, int events)
 /* What a program left on the plain screen stays until it was read. */
 static void wait_for_enter(struct tui *tui)
 {
-    static const char text[] = "\nEnter goes back to the panes. ";
     ev_io input;
 
-    if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0) {
-        tui->ended = true;
-    }
+    tty_out_puts(STDOUT_FILENO, "\nEnter goes back to the panes. ");
     ev_io_init(&input, on_answer, STDIN_FILENO, EV_READ);
     input.data = tui;
     tui->answer = 0;
@@ -511,6 +509,7 @@ static void go_plain(struct tui *tui)
         return;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
+    repl_out_wait(tui->repl, 0);
     draw_enter(tui->draw);
     repl_take(tui);
     watchers_start(tui);
@@ -549,7 +548,7 @@ static void greet(struct tui *tui)
     if (session != NULL) {
         gd_buf_printf(&line, "Training process %d: %s, %s", session->number, session->peer.program,
                       gd_state_name(session->state));
-        if (session->state == GD_STOPPED && session->stop.step == 0) {
+        if (session->state == GD_STOPPED && gd_stop_is_before_first(&session->stop)) {
             gd_buf_puts(&line, " before the first step");
         }
         gd_buf_puts(&line, ".");
@@ -641,6 +640,7 @@ static int terminal_take(struct tui *tui, struct gd_err *err)
     watchers_init(tui);
     tui_frames_take_signals(tui); /* before curses would take them */
     tui_guard_save();
+    repl_out_wait(tui->repl, 0); /* curses would write in front of it */
     int rc = draw_open(tui->utf8, tui->debugger->settings.altscreen, &tui->draw, err);
     if (rc != GD_OK) {
         tui_frames_stop(tui);
@@ -753,7 +753,9 @@ int tui_run(struct ev_loop *loop, struct repl *repl, struct gd_err *err)
     /* The prompt does as well, until the panes are wanted again: the terminal may be larger then.
      */
     while (rc == GD_EUNSUPPORTED && !repl_wants_quit(repl) && !repl_has_left(repl)) {
-        fprintf(stderr, "No panes: %s.\n", why.text);
+        tty_out_puts(STDERR_FILENO, "No panes: ");
+        tty_out_puts(STDERR_FILENO, why.text);
+        tty_out_puts(STDERR_FILENO, ".\n");
         repl_run_prompt(repl);
         if (repl_wants_quit(repl) || repl_has_left(repl)) {
             return GD_OK;

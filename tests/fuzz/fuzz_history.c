@@ -178,7 +178,7 @@ static void check_session(const char *path)
 
     FUZZ_CHECK(gd_debugger_create(&debugger, NULL) == GD_OK);
     debugger->settings.max_graph_memory = 64 << 20;
-    if (gd_dump_open(debugger, path, &session, &err) == GD_OK) {
+    if (gd_dump_open(debugger, path, NULL, &session, &err) == GD_OK) {
         for (gd_node_id node = 0; node < gd_graph_node_limit(session->graph); node++) {
             for (int iter = 0; iter < 2; iter++) {
                 struct gd_tensor_ref ref = {.node = node, .iter = (enum gd_iter)iter};

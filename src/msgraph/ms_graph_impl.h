@@ -3,12 +3,12 @@
  * The inside of reading a GraphProto, shared by ms_graph_index.c (what is there, and how inputs
  * call it) and ms_graph.c (nodes, edges, and the order of it all).
  */
-#ifndef GD_PROTO_MS_GRAPH_IMPL_H
-#define GD_PROTO_MS_GRAPH_IMPL_H
+#ifndef GD_MSGRAPH_MS_GRAPH_IMPL_H
+#define GD_MSGRAPH_MS_GRAPH_IMPL_H
 
 #include "engine/buf.h"
-#include "proto/ms_graph.h"
-#include "proto/pbread.h"
+#include "msgraph/ms_graph.h"
+#include "msgraph/pbread.h"
 
 #define MS_NO_ITEM UINT32_MAX
 

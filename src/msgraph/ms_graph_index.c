@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/ms_graph_impl.h"
+#include "msgraph/ms_graph_impl.h"
 
 struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number, bool *bad)
 {

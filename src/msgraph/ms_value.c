@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "proto/ms_value.h"
+#include "msgraph/ms_value.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/ms_graph.h"
+#include "msgraph/ms_graph.h"
 
 #define MAX_DEPTH      8
 #define MAX_TYPE_DEPTH 32

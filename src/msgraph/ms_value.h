@@ -2,12 +2,12 @@
 /*
  * MindSpore's ValueProto and TypeProto: attribute values as text, output types as slots.
  */
-#ifndef GD_PROTO_MS_VALUE_H
-#define GD_PROTO_MS_VALUE_H
+#ifndef GD_MSGRAPH_MS_VALUE_H
+#define GD_MSGRAPH_MS_VALUE_H
 
 #include "engine/buf.h"
 #include "engine/graph.h"
-#include "proto/pbread.h"
+#include "msgraph/pbread.h"
 
 /* Appends the value as a reader of Python expects it: True, 3, 0.5, [1, 2], (1, 2), {k: v}. Lists
  * nested deeper than eight levels become `...`, tensor contents are left out. What the buffer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "proto/ms_graph.h"
+#include "msgraph/ms_graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "proto/ms_graph_impl.h"
-#include "proto/ms_value.h"
+#include "msgraph/ms_graph_impl.h"
+#include "msgraph/ms_value.h"
 
 #define MAX_SLOTS UINT16_MAX
 

@@ -1,0 +1,696 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/detect.h"
+#include "engine/arena.h"
+
+#define MAX_VALUES   (UINT32_C(1) << 26)
+#define MAX_STEPS    (UINT32_C(1) << 24)
+#define MAX_CATALOGS 65536
+#define MAX_LEFT     2000 /* kept by name; the rest is counted */
+#define MAX_TEXT     (UINT64_C(1) << 32)
+
+struct reason { /* why a node was not dumped */
+    gd_node_id node;
+    const char *why;
+};
+
+struct value {
+    struct gd_catalog_value of;
+    uint32_t order;  /* of the node: execution order first, the others in front */
+    uint32_t number; /* in which order they were added */
+};
+
+struct gd_catalog {
+    int rank;
+    char *where;
+    struct gd_graph *graph;
+    bool owns_graph;
+    struct gd_peer peer;
+    struct gd_arena arena;
+    struct value *values;
+    size_t value_count, value_cap;
+    struct gd_catalog_step *steps;
+    size_t step_count, step_cap;
+    struct reason *reasons;
+    size_t reason_count, reason_cap;
+    struct gd_catalog_scalar *scalars;
+    size_t scalar_count, scalar_cap;
+    struct gd_catalog_event *events;
+    size_t event_count, event_cap;
+    struct gd_catalog_fact *facts;
+    size_t fact_count, fact_cap;
+};
+
+struct gd_dump {
+    uint64_t max_bytes;
+    struct gd_arena arena;
+    struct gd_catalog **catalogs;
+    size_t count, cap;
+    struct gd_catalog_fact *left;
+    size_t left_count, left_cap;
+    uint64_t left_more;
+    struct gd_listing *listing;
+    struct gd_findings findings;
+    const struct gd_open_options *options;
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory for what was found of a dump");
+}
+
+/* The list with room for one more item of `size` bytes; when that cannot be, the list as it was and
+ * *rc says so. */
+static void *grow(void *list, size_t count, size_t *cap, size_t size, size_t max, int *rc,
+                  struct gd_err *err)
+{
+    size_t wanted = *cap ? *cap * 2 : 64;
+    void *grown;
+
+    *rc = GD_OK;
+    if (count < *cap) {
+        return list;
+    }
+    if (count >= max) {
+        *rc = gd_fail(err, GD_ELIMIT, "the dump has more than %zu entries of a kind", max);
+        return list;
+    }
+    grown = realloc(list, wanted * size);
+    if (!grown) {
+        *rc = no_memory(err);
+        return list;
+    }
+    *cap = wanted;
+    return grown;
+}
+
+/* A copy that lives as long as the catalog; NULL stays NULL. False: out of memory. */
+static bool keep_text(struct gd_arena *arena, const char **text)
+{
+    if (*text) {
+        *text = gd_arena_strdup(arena, *text);
+        return *text != NULL;
+    }
+    return true;
+}
+
+static bool keep_bytes(struct gd_arena *arena, const void **data, size_t size)
+{
+    void *copy;
+
+    if (!*data) {
+        return true;
+    }
+    copy = gd_arena_alloc(arena, size);
+    if (!copy) {
+        return false;
+    }
+    memcpy(copy, *data, size);
+    *data = copy;
+    return true;
+}
+
+/* ---- making and breaking --------------------------------------------------------------------- */
+
+static void catalog_free(struct gd_catalog *catalog)
+{
+    if (!catalog) {
+        return;
+    }
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        gd_source_unref(catalog->values[i].of.source);
+    }
+    if (catalog->owns_graph) {
+        gd_graph_destroy(catalog->graph);
+    }
+    gd_arena_deinit(&catalog->arena);
+    free(catalog->where);
+    free(catalog->values);
+    free(catalog->steps);
+    free(catalog->reasons);
+    free(catalog->scalars);
+    free(catalog->events);
+    free(catalog->facts);
+    free(catalog);
+}
+
+int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err)
+{
+    struct gd_dump *dump = calloc(1, sizeof(*dump));
+
+    if (!dump) {
+        return no_memory(err);
+    }
+    dump->max_bytes = max_bytes;
+    gd_arena_init(&dump->arena, MAX_TEXT);
+    *ret = dump;
+    return GD_OK;
+}
+
+void gd_dump_destroy(struct gd_dump *dump)
+{
+    if (!dump) {
+        return;
+    }
+    for (size_t i = 0; i < dump->count; i++) {
+        catalog_free(dump->catalogs[i]);
+    }
+    gd_findings_clear(&dump->findings);
+    if (dump->listing) {
+        gd_listing_free(dump->listing);
+    }
+    gd_arena_deinit(&dump->arena);
+    free(dump->catalogs);
+    free(dump->left);
+    free(dump);
+}
+
+static int catalog_create(const struct gd_dump *dump, int rank, const char *where,
+                          struct gd_catalog **ret, struct gd_err *err)
+{
+    struct gd_catalog *catalog = calloc(1, sizeof(*catalog));
+    uint64_t max = dump->max_bytes;
+    int rc = GD_OK;
+
+    if (catalog) {
+        gd_arena_init(&catalog->arena, MAX_TEXT);
+        catalog->where = strdup(where);
+        catalog->rank = rank;
+        catalog->peer.rank = rank;
+        catalog->peer.world_size = 1;
+        catalog->owns_graph = true;
+    }
+    if (!catalog || !catalog->where) {
+        rc = no_memory(err);
+    }
+    if (!rc) {
+        rc = gd_graph_create(max > SIZE_MAX ? SIZE_MAX : (size_t)max, &catalog->graph, err);
+    }
+    if (rc) {
+        catalog_free(catalog);
+        return rc;
+    }
+    *ret = catalog;
+    return GD_OK;
+}
+
+int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd_catalog **ret,
+                    struct gd_err *err)
+{
+    struct gd_catalog *catalog;
+    int rc;
+
+    where = where ? where : "";
+    for (size_t i = 0; i < dump->count; i++) {
+        if (dump->catalogs[i]->rank == rank && strcmp(dump->catalogs[i]->where, where) == 0) {
+            *ret = dump->catalogs[i];
+            return GD_OK;
+        }
+    }
+    dump->catalogs = grow(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
+                          MAX_CATALOGS, &rc, err);
+    if (!rc) {
+        rc = catalog_create(dump, rank, where, &catalog, err);
+    }
+    if (!rc) {
+        dump->catalogs[dump->count++] = catalog;
+        *ret = catalog;
+    }
+    return rc;
+}
+
+struct gd_graph *gd_catalog_graph(struct gd_catalog *catalog)
+{
+    return catalog->graph;
+}
+
+struct gd_graph *gd_catalog_give_graph(struct gd_catalog *catalog)
+{
+    catalog->owns_graph = false;
+    return catalog->graph;
+}
+
+struct gd_peer *gd_catalog_peer(struct gd_catalog *catalog)
+{
+    return &catalog->peer;
+}
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *value,
+                   struct gd_err *err)
+{
+    struct gd_catalog_value kept = *value;
+    const void *stats = value->stats, *shape = value->shape;
+    int rc;
+
+    catalog->values = grow(catalog->values, catalog->value_count, &catalog->value_cap,
+                           sizeof(*catalog->values), MAX_VALUES, &rc, err);
+    if (rc) {
+        return rc;
+    }
+    if (!keep_bytes(&catalog->arena, &stats, sizeof(*value->stats)) ||
+        !keep_bytes(&catalog->arena, &shape, sizeof(*value->shape)) ||
+        !keep_text(&catalog->arena, &kept.digest) || !keep_text(&catalog->arena, &kept.note)) {
+        return no_memory(err);
+    }
+    kept.stats = stats;
+    kept.shape = shape;
+    if (kept.source) {
+        gd_source_ref(kept.source);
+    }
+    catalog->values[catalog->value_count] =
+        (struct value){.of = kept, .number = (uint32_t)catalog->value_count};
+    catalog->value_count++;
+    return GD_OK;
+}
+
+int gd_catalog_add_step(struct gd_catalog *catalog, int64_t step, struct gd_err *err)
+{
+    int rc;
+
+    if (step == GD_EVERY_STEP ||
+        (catalog->step_count && catalog->steps[catalog->step_count - 1].step == step)) {
+        return GD_OK;
+    }
+    catalog->steps = grow(catalog->steps, catalog->step_count, &catalog->step_cap,
+                          sizeof(*catalog->steps), MAX_STEPS, &rc, err);
+    if (!rc) {
+        catalog->steps[catalog->step_count++] = (struct gd_catalog_step){.step = step};
+    }
+    return rc;
+}
+
+int gd_catalog_not_dumped(struct gd_catalog *catalog, gd_node_id node, const char *why,
+                          struct gd_err *err)
+{
+    const struct reason *last;
+    int rc;
+
+    catalog->reasons = grow(catalog->reasons, catalog->reason_count, &catalog->reason_cap,
+                            sizeof(*catalog->reasons), MAX_VALUES, &rc, err);
+    if (rc) {
+        return rc;
+    }
+    last = catalog->reason_count ? &catalog->reasons[catalog->reason_count - 1] : NULL;
+    if (last && strcmp(last->why, why) == 0) {
+        why = last->why; /* the same for very many */
+    } else if (!keep_text(&catalog->arena, &why)) {
+        return no_memory(err);
+    }
+    catalog->reasons[catalog->reason_count++] = (struct reason){.node = node, .why = why};
+    return GD_OK;
+}
+
+int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *name, double value,
+                          struct gd_err *err)
+{
+    int rc;
+
+    catalog->scalars = grow(catalog->scalars, catalog->scalar_count, &catalog->scalar_cap,
+                            sizeof(*catalog->scalars), MAX_VALUES, &rc, err);
+    if (rc) {
+        return rc;
+    }
+    if (!keep_text(&catalog->arena, &name)) {
+        return no_memory(err);
+    }
+    catalog->scalars[catalog->scalar_count++] =
+        (struct gd_catalog_scalar){.step = step, .name = name, .value = value};
+    return GD_OK;
+}
+
+int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
+                         const char *kind, const char *text, struct gd_err *err)
+{
+    int rc;
+
+    catalog->events = grow(catalog->events, catalog->event_count, &catalog->event_cap,
+                           sizeof(*catalog->events), MAX_VALUES, &rc, err);
+    if (rc) {
+        return rc;
+    }
+    if (!keep_text(&catalog->arena, &kind) || !keep_text(&catalog->arena, &text)) {
+        return no_memory(err);
+    }
+    catalog->events[catalog->event_count++] = (struct gd_catalog_event){
+        .step = step, .node = node, .kind = kind ? kind : "", .text = text ? text : ""};
+    return GD_OK;
+}
+
+int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char *value,
+                        struct gd_err *err)
+{
+    int rc;
+
+    catalog->facts = grow(catalog->facts, catalog->fact_count, &catalog->fact_cap,
+                          sizeof(*catalog->facts), 10000, &rc, err);
+    if (rc) {
+        return rc;
+    }
+    if (!keep_text(&catalog->arena, &name) || !keep_text(&catalog->arena, &value)) {
+        return no_memory(err);
+    }
+    catalog->facts[catalog->fact_count++] = (struct gd_catalog_fact){.name = name, .value = value};
+    return GD_OK;
+}
+
+int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err)
+{
+    int rc;
+
+    if (dump->left_count >= MAX_LEFT) {
+        dump->left_more++;
+        return GD_OK;
+    }
+    dump->left = grow(dump->left, dump->left_count, &dump->left_cap, sizeof(*dump->left), MAX_LEFT,
+                      &rc, err);
+    if (rc) {
+        return rc;
+    }
+    if (!keep_text(&dump->arena, &path) || !keep_text(&dump->arena, &why)) {
+        return no_memory(err);
+    }
+    dump->left[dump->left_count++] = (struct gd_catalog_fact){.name = path, .value = why};
+    return GD_OK;
+}
+
+void gd_dump_keep_findings(struct gd_dump *dump, struct gd_listing *listing,
+                           struct gd_findings *findings)
+{
+    dump->listing = listing;
+    dump->findings = *findings;
+    *findings = (struct gd_findings){.item = NULL};
+}
+
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+
+    if (x->of.step != y->of.step) {
+        return x->of.step < y->of.step ? -1 : 1;
+    }
+    if (x->order != y->order) {
+        return x->order < y->order ? -1 : 1;
+    }
+    if (x->of.node != y->of.node) {
+        return x->of.node < y->of.node ? -1 : 1;
+    }
+    if (x->of.slot != y->of.slot) {
+        return x->of.slot < y->of.slot ? -1 : 1;
+    }
+    if (x->of.time != y->of.time) {
+        return x->of.time < y->of.time ? -1 : 1;
+    }
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    const struct gd_catalog_step *x = a, *y = b;
+
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static int compare_reasons(const void *a, const void *b)
+{
+    const struct reason *x = a, *y = b;
+
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static int compare_scalars(const void *a, const void *b)
+{
+    const struct gd_catalog_scalar *x = a, *y = b;
+
+    return x->step != y->step ? x->step < y->step ? -1 : 1 : strcmp(x->name, y->name);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct gd_catalog_event *x = a, *y = b;
+
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    return x->node != y->node ? x->node < y->node ? -1 : 1 : strcmp(x->text, y->text);
+}
+
+static int compare_catalogs(const void *a, const void *b)
+{
+    const struct gd_catalog *const *x = a, *const *y = b;
+
+    if ((*x)->rank != (*y)->rank) {
+        return (*x)->rank < (*y)->rank ? -1 : 1;
+    }
+    return strcmp((*x)->where, (*y)->where);
+}
+
+static void sort(void *list, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    if (count > 1) {
+        qsort(list, count, size, compare);
+    }
+}
+
+static uint32_t order_of(const struct gd_graph *graph, gd_node_id node)
+{
+    struct gd_node_info info;
+
+    /* what does not run was there before */
+    return gd_graph_node(graph, node, &info) && info.order != GD_NO_ORDER ? info.order + 1 : 0;
+}
+
+static int collect_steps(struct gd_catalog *catalog, struct gd_err *err)
+{
+    size_t kept = 0, at = 0;
+    int rc = GD_OK;
+
+    for (size_t i = 0; !rc && i < catalog->value_count; i++) {
+        rc = gd_catalog_add_step(catalog, catalog->values[i].of.step, err);
+    }
+    if (rc) {
+        return rc;
+    }
+    sort(catalog->steps, catalog->step_count, sizeof(*catalog->steps), compare_steps);
+    for (size_t i = 0; i < catalog->step_count; i++) {
+        if (kept == 0 || catalog->steps[kept - 1].step != catalog->steps[i].step) {
+            catalog->steps[kept++] = catalog->steps[i];
+        }
+    }
+    catalog->step_count = kept;
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        while (at < kept && catalog->steps[at].step < catalog->values[i].of.step) {
+            at++;
+        }
+        if (at < kept && catalog->steps[at].step == catalog->values[i].of.step) {
+            catalog->steps[at].values++;
+        }
+    }
+    return GD_OK;
+}
+
+static int finish(struct gd_catalog *catalog, struct gd_err *err)
+{
+    int rc = gd_graph_commit(catalog->graph, err);
+
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        catalog->values[i].order = order_of(catalog->graph, catalog->values[i].of.node);
+    }
+    sort(catalog->values, catalog->value_count, sizeof(*catalog->values), compare_values);
+    sort(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
+    sort(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
+    sort(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
+    return collect_steps(catalog, err);
+}
+
+static bool is_empty(const struct gd_catalog *catalog)
+{
+    return gd_graph_node_limit(catalog->graph) == 0 && catalog->step_count == 0 &&
+           catalog->event_count == 0 && catalog->scalar_count == 0;
+}
+
+int gd_dump_finish(struct gd_dump *dump, struct gd_err *err)
+{
+    size_t kept = 0;
+    int rc = GD_OK;
+
+    for (size_t i = 0; !rc && i < dump->count; i++) {
+        rc = finish(dump->catalogs[i], err);
+    }
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; i < dump->count; i++) {
+        if (is_empty(dump->catalogs[i])) {
+            catalog_free(dump->catalogs[i]);
+        } else {
+            dump->catalogs[kept++] = dump->catalogs[i];
+        }
+    }
+    dump->count = kept;
+    sort(dump->catalogs, kept, sizeof(struct gd_catalog *), compare_catalogs);
+    return GD_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->step_count;
+    return catalog->steps;
+}
+
+/* The first value that does not stand before the key. */
+static size_t lower_bound(const struct gd_catalog *catalog, const struct value *key)
+{
+    size_t low = 0, high = catalog->value_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_values(&catalog->values[middle], key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static const struct gd_catalog_value *find_in(const struct gd_catalog *catalog,
+                                              const struct value *key)
+{
+    struct value end = *key;
+    const struct gd_catalog_value *last;
+    size_t at;
+
+    end.of.slot++;
+    at = lower_bound(catalog, &end);
+    last = at > 0 ? &catalog->values[at - 1].of : NULL;
+    return last && last->step == key->of.step && last->node == key->of.node &&
+                   last->slot == key->of.slot
+               ? last
+               : NULL;
+}
+
+const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog, gd_node_id node,
+                                               uint32_t slot, int64_t step)
+{
+    struct value key = {.of = {.node = node, .slot = slot, .step = step, .time = -1e300},
+                        .order = order_of(catalog->graph, node)};
+    const struct gd_catalog_value *found;
+
+    if (slot == UINT32_MAX) {
+        return NULL;
+    }
+    found = find_in(catalog, &key);
+    if (!found && step != GD_EVERY_STEP) {
+        key.of.step = GD_EVERY_STEP;
+        found = find_in(catalog, &key);
+    }
+    return found;
+}
+
+int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,
+                    int (*fn)(void *ctx, const struct gd_catalog_value *value), void *ctx)
+{
+    struct value key = {.of = {.step = step, .time = -1e300}};
+    int rc = 0;
+
+    for (size_t i = lower_bound(catalog, &key);
+         !rc && i < catalog->value_count && catalog->values[i].of.step == step; i++) {
+        rc = fn(ctx, &catalog->values[i].of);
+    }
+    return rc;
+}
+
+const char *gd_catalog_why_not(const struct gd_catalog *catalog, gd_node_id node)
+{
+    struct reason key = {.node = node};
+    const struct reason *found = catalog->reason_count
+                                     ? bsearch(&key, catalog->reasons, catalog->reason_count,
+                                               sizeof(*catalog->reasons), compare_reasons)
+                                     : NULL;
+
+    return found ? found->why : NULL;
+}
+
+const struct gd_catalog_scalar *gd_catalog_scalars(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->scalar_count;
+    return catalog->scalars;
+}
+
+const struct gd_catalog_event *gd_catalog_events(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->event_count;
+    return catalog->events;
+}
+
+const struct gd_catalog_fact *gd_catalog_facts(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->fact_count;
+    return catalog->facts;
+}
+
+size_t gd_dump_count(const struct gd_dump *dump)
+{
+    return dump->count;
+}
+
+struct gd_catalog *gd_dump_at(const struct gd_dump *dump, size_t index)
+{
+    return index < dump->count ? dump->catalogs[index] : NULL;
+}
+
+int gd_catalog_rank(const struct gd_catalog *catalog)
+{
+    return catalog->rank;
+}
+
+const char *gd_catalog_where(const struct gd_catalog *catalog)
+{
+    return catalog->where;
+}
+
+const struct gd_catalog_fact *gd_dump_left(const struct gd_dump *dump, size_t *count,
+                                           uint64_t *more)
+{
+    *count = dump->left_count;
+    *more = dump->left_more;
+    return dump->left;
+}
+
+const struct gd_open_options *gd_dump_options(const struct gd_dump *dump)
+{
+    static const struct gd_open_options none = {.format = NULL};
+
+    return dump->options ? dump->options : &none;
+}
+
+void gd_dump_set_options(struct gd_dump *dump, const struct gd_open_options *options)
+{
+    dump->options = options;
+}
+
+const struct gd_listing *gd_dump_listing(const struct gd_dump *dump)
+{
+    return dump->listing;
+}
+
+const struct gd_findings *gd_dump_findings(const struct gd_dump *dump)
+{
+    return &dump->findings;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/detect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/buf.h"
+
+#define MAX_ENTRIES  (UINT32_C(1) << 25) /* of a listing */
+#define MAX_FINDINGS 100000
+
+/* In the order in which they are asked; a format that leaves files to another stands behind it. */
+const struct gd_dump_format *const gd_dump_formats[] = {
+    NULL,
+};
+
+const struct gd_dump_format *gd_dump_format_find(const char *name)
+{
+    for (size_t i = 0; gd_dump_formats[i]; i++) {
+        if (strcmp(gd_dump_formats[i]->name, name) == 0) {
+            return gd_dump_formats[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
+                    struct gd_err *err)
+{
+    struct gd_finding *item;
+    char *rule;
+
+    if (findings->count == MAX_FINDINGS) {
+        return gd_fail(err, GD_ELIMIT, "a directory with more than %d dumps in it", MAX_FINDINGS);
+    }
+    if (findings->count == findings->cap) {
+        size_t cap = findings->cap ? findings->cap * 2 : 8;
+        struct gd_finding *grown = realloc(findings->item, cap * sizeof(*grown));
+
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for what was found");
+        }
+        findings->item = grown;
+        findings->cap = cap;
+    }
+    rule = strdup(finding->rule ? finding->rule : "");
+    if (!rule) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for what was found");
+    }
+    item = &findings->item[findings->count++];
+    *item = *finding;
+    item->rule = rule;
+    return GD_OK;
+}
+
+void gd_findings_clear(struct gd_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        free((char *)findings->item[i].rule);
+    }
+    free(findings->item);
+    *findings = (struct gd_findings){.item = NULL};
+}
+
+/* ---- looking and reading --------------------------------------------------------------------- */
+
+struct looking {
+    const struct gd_detect_options *options;
+    struct gd_listing *listing;
+    struct gd_findings findings;
+    struct gd_dump *dump;
+};
+
+static bool is_wanted(const struct looking *look, const struct gd_dump_format *format)
+{
+    return !look->options->format || strcmp(format->name, look->options->format) == 0;
+}
+
+static int find_all(struct looking *look, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = 0; !rc && gd_dump_formats[i]; i++) {
+        if (is_wanted(look, gd_dump_formats[i])) {
+            rc = gd_dump_formats[i]->find(look->listing, &look->findings, err);
+        }
+    }
+    return rc;
+}
+
+/* What one format cannot read of its place is left out with a reason: the others are read. */
+static int read_one(struct looking *look, const struct gd_finding *finding, struct gd_err *err)
+{
+    char path[4096] = "";
+    struct gd_err why = {.code = GD_OK};
+    int rc = finding->format->read(look->listing, finding, look->dump, look->options->go_on,
+                                   look->options->ctx, &why);
+
+    if (rc == GD_OK) {
+        return GD_OK;
+    }
+    if (rc == GD_EINTR || rc == GD_ENOMEM) {
+        if (err) {
+            *err = why;
+        }
+        return rc;
+    }
+    gd_listing_path(look->listing, finding->root, path, sizeof(path), NULL);
+    return gd_dump_left_out(look->dump, path, why.text, err);
+}
+
+static int read_all(struct looking *look, struct gd_err *err)
+{
+    int rc = gd_dump_create(look->options->max_graph, &look->dump, err);
+
+    if (!rc) {
+        gd_dump_set_options(look->dump, look->options->open);
+    }
+    for (size_t i = 0; !rc && i < look->findings.count; i++) {
+        rc = read_one(look, &look->findings.item[i], err);
+    }
+    if (look->dump) {
+        gd_dump_set_options(look->dump, NULL);
+    }
+    return rc ? rc : gd_dump_finish(look->dump, err);
+}
+
+static int none_found(const struct looking *look, const char *path, struct gd_err *err)
+{
+    struct gd_buf names = GD_BUF_INIT(4096);
+    int rc;
+
+    for (size_t i = 0; gd_dump_formats[i]; i++) {
+        gd_buf_printf(&names, "%s%s", i ? ", " : "", gd_dump_formats[i]->name);
+    }
+    if (look->options->format) {
+        rc = gd_fail(err, GD_EPROTO, "%.200s holds nothing that is %.40s", path,
+                     look->options->format);
+    } else {
+        rc = gd_fail(err, GD_EPROTO,
+                     "%.200s (%u entries) holds nothing that is known: looked for %.200s", path,
+                     look->listing->count, gd_buf_text(&names));
+    }
+    gd_buf_deinit(&names);
+    return rc;
+}
+
+static int nothing_read(const struct looking *look, const char *path, struct gd_err *err)
+{
+    size_t count = 0;
+    uint64_t more = 0;
+    const struct gd_catalog_fact *left = gd_dump_left(look->dump, &count, &more);
+
+    if (count == 0) {
+        return gd_fail(err, GD_EPROTO, "%.200s is a %s dump with nothing in it", path,
+                       look->findings.item[0].format->name);
+    }
+    return gd_fail(err, GD_EPROTO, "nothing of %.100s can be read: %.120s: %.220s", path,
+                   left[0].name, left[0].value);
+}
+
+static int look_through(struct looking *look, const char *path, struct gd_err *err)
+{
+    int rc = find_all(look, err);
+
+    if (!rc && look->findings.count == 0) {
+        rc = none_found(look, path, err);
+    }
+    if (!rc) {
+        rc = read_all(look, err);
+    }
+    if (!rc && gd_dump_count(look->dump) == 0) {
+        rc = nothing_read(look, path, err);
+    }
+    return rc;
+}
+
+int gd_detect(const char *path, const struct gd_detect_options *options, struct gd_dump **ret,
+              struct gd_err *err)
+{
+    struct looking look = {.options = options};
+    int rc;
+
+    if (options->format && !gd_dump_format_find(options->format)) {
+        return gd_fail(err, GD_EINVAL,
+                       "\"%.60s\" is no format of a dump: \"info formats\" lists them",
+                       options->format);
+    }
+    rc = gd_listing_read(path, MAX_ENTRIES, options->go_on, options->ctx, &look.listing, err);
+    if (rc) {
+        return rc;
+    }
+    rc = look_through(&look, path, err);
+    if (rc) {
+        gd_dump_destroy(look.dump);
+        gd_findings_clear(&look.findings);
+        gd_listing_free(look.listing);
+        return rc;
+    }
+    gd_dump_keep_findings(look.dump, look.listing, &look.findings);
+    *ret = look.dump;
+    return GD_OK;
+}

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How a dump moves: from step to step, or inside one from node to node, and what is evaluated on
+ * the way. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dump/dump_target_impl.h"
+#include "engine/progress.h"
+
+#define AT_ONCE 0.03 /* seconds of work that a command does before it is left to the loop */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static size_t step_count(const struct dump_target *target)
+{
+    size_t count;
+
+    gd_catalog_steps(target->catalog, &count);
+    return count;
+}
+
+/* ---- standing somewhere ---------------------------------------------------------------------- */
+
+void dump_tell_scalars(struct dump_target *target)
+{
+    size_t count;
+    const struct gd_catalog_scalar *scalars = gd_catalog_scalars(target->catalog, &count);
+    int64_t step = dump_step_at(target, target->at);
+
+    for (size_t i = 0; i < count && scalars[i].step <= step; i++) {
+        if (target->at == 0 || scalars[i].step >= dump_step_at(target, target->at - 1)) {
+            gd_session_on_scalar(target->base.session, scalars[i].name, scalars[i].value,
+                                 scalars[i].step);
+        }
+    }
+}
+
+static void stand(struct dump_target *target, size_t at, gd_node_id node)
+{
+    target->at = at;
+    target->node = node;
+}
+
+/* The last step of the target that is not behind `step`; its first when all are. */
+static size_t step_not_after(const struct dump_target *target, int64_t step)
+{
+    size_t low = 0, high = step_count(target);
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (dump_step_at(target, middle) <= step) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 ? low - 1 : 0;
+}
+
+static bool takes_part(const struct dump_group *group, size_t member,
+                       const struct dump_target *lead, bool alone)
+{
+    const struct dump_target *target = group->member[member];
+
+    return target && (target == lead || !alone);
+}
+
+/* The other ranks come to the step of the one that leads. */
+static void bring_others(struct dump_target *lead, bool alone)
+{
+    int64_t step = dump_step_at(lead, lead->at);
+
+    for (size_t i = 0; i < lead->group->count; i++) {
+        struct dump_target *other = lead->group->member[i];
+
+        if (takes_part(lead->group, i, lead, alone) && other != lead && step_count(other) > 0) {
+            stand(other, step_not_after(other, step), GD_NO_NODE);
+        }
+    }
+}
+
+static void tell(struct dump_target *target, enum gd_stop_reason reason, const char *text,
+                 bool together)
+{
+    struct gd_stop stop = {.reason = reason,
+                           .step = dump_step_at(target, target->at),
+                           .at_step_end = target->node == GD_NO_NODE,
+                           .node = target->node,
+                           .recorded = true,
+                           .together = together};
+
+    snprintf(stop.text, sizeof(stop.text), "%s", text);
+    dump_tell_scalars(target);
+    gd_session_on_stopped(target->base.session, &stop);
+}
+
+/* Where all of them came to, the one that is looked at last. */
+static void tell_all(struct dump_target *lead, bool alone, enum gd_stop_reason reason,
+                     const char *text)
+{
+    struct dump_group *group = lead->group;
+
+    for (size_t i = 0; !alone && i < group->count; i++) {
+        if (group->member[i] && group->member[i] != lead) {
+            tell(group->member[i], GD_STOP_STEP, "", true);
+        }
+    }
+    tell(lead, reason, text, false);
+}
+
+static bool goes_alone(const struct dump_target *target, enum gd_run_kind kind)
+{
+    int locking = target->base.session->debugger->settings.rank_locking;
+
+    return target->group->count < 2 || locking == GD_LOCKING_ON ||
+           (locking == GD_LOCKING_STEP && kind == GD_RUN_NEXT);
+}
+
+/* ---- inside a step --------------------------------------------------------------------------- */
+
+static bool has_value(const struct dump_target *target, gd_node_id node, size_t at)
+{
+    int64_t step = dump_step_at(target, at);
+    struct gd_node_info info;
+
+    if (!gd_graph_node(target->base.session->graph, node, &info)) {
+        return false;
+    }
+    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+        const struct gd_catalog_value *value = gd_catalog_find(target->catalog, node, slot, step);
+
+        if (value && value->step == step) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the execution order, where it goes on behind the node it stands at. */
+static uint32_t place_behind(const gd_node_id *order, uint32_t count, gd_node_id node)
+{
+    for (uint32_t i = 0; node != GD_NO_NODE && i < count; i++) {
+        if (order[i] == node) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static bool is_break(const struct dump_target *target, gd_node_id node)
+{
+    size_t low = 0, high = target->break_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (target->breaks[middle] < node) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < target->break_count && target->breaks[low] == node;
+}
+
+/* The first node behind `behind` that runs in the step number `at` and is `wanted`, or any
+ * (GD_NO_NODE), or has a breakpoint; GD_NO_NODE: there is none. */
+static gd_node_id next_node(const struct dump_target *target, size_t at, gd_node_id behind,
+                            gd_node_id wanted, bool breaks)
+{
+    uint32_t count;
+    const gd_node_id *order = gd_graph_execution(target->base.session->graph, &count);
+
+    if (breaks && target->break_count == 0) {
+        return GD_NO_NODE;
+    }
+    for (uint32_t i = place_behind(order, count, behind); i < count; i++) {
+        struct gd_node_info info;
+        bool fits =
+            breaks ? is_break(target, order[i]) : wanted == GD_NO_NODE || order[i] == wanted;
+
+        if (fits && gd_graph_node(target->base.session->graph, order[i], &info) &&
+            (info.order != GD_NO_ORDER || wanted != GD_NO_NODE || breaks) &&
+            has_value(target, order[i], at)) {
+            return order[i];
+        }
+    }
+    return GD_NO_NODE;
+}
+
+static int end_of_dump(const struct dump_target *target, struct gd_err *err)
+{
+    if (step_count(target) == 0) {
+        return gd_fail(err, GD_ENODATA, "the dump has no steps: its values hold in all");
+    }
+    return gd_fail(err, GD_ENODATA,
+                   "step %lld is the last one of the dump: reverse-step and goto lead back",
+                   (long long)dump_step_at(target, target->at));
+}
+
+/* To a node, in this step or in one behind it. */
+static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t count,
+                      struct gd_err *err)
+{
+    size_t at = target->at;
+    gd_node_id node = target->node;
+    bool at_end = node == GD_NO_NODE;
+
+    if (wanted != GD_NO_NODE || count > 0) {
+        at += at_end;
+    }
+    while (at < step_count(target)) {
+        gd_node_id next = next_node(target, at, node, wanted, false);
+
+        if (next != GD_NO_NODE) {
+            node = next;
+            if (--count <= 0) {
+                stand(target, at, node);
+                return GD_OK;
+            }
+            continue;
+        }
+        at++;
+        node = GD_NO_NODE;
+    }
+    if (wanted == GD_NO_NODE) {
+        return end_of_dump(target, err);
+    }
+    return gd_fail(err, GD_ENODATA, "%.300s was not dumped in this step or a later one",
+                   gd_graph_name(target->base.session->graph, wanted));
+}
+
+/* ---- to a step ------------------------------------------------------------------------------- */
+
+static int no_step(const struct dump_target *target, int64_t step, struct gd_err *err)
+{
+    size_t count = step_count(target);
+    size_t at = step_not_after(target, step);
+    int64_t low = dump_step_at(target, at);
+    int64_t high = dump_step_at(target, at + 1);
+
+    if (count == 0) {
+        return end_of_dump(target, err);
+    }
+    if (high == GD_EVERY_STEP || low > step) {
+        return gd_fail(err, GD_ENOTFOUND, "step %lld is not in the dump: it has %lld to %lld",
+                       (long long)step, (long long)dump_step_at(target, 0),
+                       (long long)dump_step_at(target, count - 1));
+    }
+    return gd_fail(err, GD_ENOTFOUND,
+                   "step %lld is not in the dump: next to it are %lld and %lld (info steps)",
+                   (long long)step, (long long)low, (long long)high);
+}
+
+static int go_to_step(struct dump_target *target, int64_t step, struct gd_err *err)
+{
+    size_t at = step_not_after(target, step);
+
+    if (step_count(target) == 0 || dump_step_at(target, at) != step) {
+        return no_step(target, step, err);
+    }
+    stand(target, at, GD_NO_NODE);
+    return GD_OK;
+}
+
+static int go_back(struct dump_target *target, int64_t count, struct gd_err *err)
+{
+    size_t at = target->at;
+
+    if (target->node != GD_NO_NODE && at > 0) {
+        at--; /* out of the step that it is inside of */
+        count--;
+    }
+    if (target->at == 0) {
+        return step_count(target) == 0
+                   ? end_of_dump(target, err)
+                   : gd_fail(err, GD_ENODATA, "step %lld is the first one of the dump",
+                             (long long)dump_step_at(target, 0));
+    }
+    stand(target, (uint64_t)count < at ? at - (size_t)count : 0, GD_NO_NODE);
+    return GD_OK;
+}
+
+/* ---- what is watched ------------------------------------------------------------------------- */
+
+static void free_plan(struct dump_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        free(plan->item[i].scalar);
+    }
+    free(plan->item);
+}
+
+static int copy_items(const struct gd_watch_plan *plan, struct dump_plan *ret, struct gd_err *err)
+{
+    *ret = (struct dump_plan){.id = plan->id};
+    ret->item = calloc(plan->item_count + 1, sizeof(*ret->item));
+    for (size_t i = 0; ret->item && i < plan->item_count; i++) {
+        const struct gd_watch_item *from = &plan->items[i];
+        struct dump_item *item = &ret->item[ret->count++];
+
+        item->node = from->node;
+        item->slot = from->slot;
+        item->dead = from->dead_steps > 0;
+        item->options = *from->options;
+        item->scalar = from->scalar ? strdup(from->scalar) : NULL;
+        if (from->scalar && !item->scalar) {
+            free_plan(ret);
+            ret->item = NULL;
+        }
+    }
+    return ret->item ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for what is watched");
+}
+
+int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, struct gd_err *err)
+{
+    struct dump_target *target = (struct dump_target *)base;
+    struct dump_plan *grown, made;
+    size_t at = 0;
+    int rc;
+
+    while (at < target->plan_count && target->plans[at].id != plan->id) {
+        at++;
+    }
+    if (plan->item_count == 0) {
+        if (at < target->plan_count) {
+            free_plan(&target->plans[at]);
+            target->plans[at] = target->plans[--target->plan_count];
+        }
+        return GD_OK;
+    }
+    rc = copy_items(plan, &made, err);
+    if (rc) {
+        return rc;
+    }
+    if (at == target->plan_count) {
+        grown = realloc(target->plans, (at + 1) * sizeof(*grown));
+        if (!grown) {
+            free_plan(&made);
+            return gd_fail(err, GD_ENOMEM, "out of memory for what is watched");
+        }
+        target->plans = grown;
+        target->plan_count++;
+    } else {
+        free_plan(&target->plans[at]);
+    }
+    target->plans[at] = made;
+    return GD_OK;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const gd_node_id *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int dump_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size_t count,
+                         struct gd_err *err)
+{
+    struct dump_target *target = (struct dump_target *)base;
+    gd_node_id *copy = malloc((count + 1) * sizeof(*copy));
+
+    if (!copy) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for breakpoints");
+    }
+    if (count > 0) {
+        memcpy(copy, nodes, count * sizeof(*copy));
+        qsort(copy, count, sizeof(*copy), compare_nodes);
+    }
+    free(target->breaks);
+    target->breaks = copy;
+    target->break_count = count;
+    return GD_OK;
+}
+
+/* ---- evaluating ------------------------------------------------------------------------------ */
+
+static bool grow_values(struct dump_target *target)
+{
+    size_t cap = target->value_cap ? target->value_cap * 2 : 64;
+    struct gd_watch_value *values;
+    struct dump_figures *figures;
+
+    if (target->value_count < target->value_cap) {
+        return true;
+    }
+    values = realloc(target->values, cap * sizeof(*values));
+    if (!values) {
+        return false;
+    }
+    target->values = values;
+    figures = realloc(target->figures, cap * sizeof(*figures));
+    if (!figures) {
+        return false;
+    }
+    target->figures = figures;
+    target->value_cap = cap;
+    return true;
+}
+
+/* The value of an item in the step where the target stands. What was not dumped in it is no news;
+ * what cannot be read is. */
+static void evaluate(struct dump_target *target, const struct dump_plan *plan,
+                     const struct dump_item *item)
+{
+    int64_t step = dump_step_at(target, target->at);
+    const struct gd_catalog_value *value =
+        item->scalar ? NULL : gd_catalog_find(target->catalog, item->node, item->slot, step);
+    struct gd_watch_value *out;
+    struct dump_figures *figures;
+    int rc;
+
+    if (!value || value->step != step || !grow_values(target)) {
+        return;
+    }
+    figures = &target->figures[target->value_count];
+    out = &target->values[target->value_count++];
+    rc = dump_stats(target, value, target->at, &item->options, figures, NULL);
+    figures->stats.unknown |= item->dead ? GD_UNKNOWN_UNITS : 0;
+    *out = (struct gd_watch_value){.plan = plan->id,
+                                   .node = item->node,
+                                   .slot = item->slot,
+                                   .dtype = figures->dtype,
+                                   .value_step = step};
+    if (rc) {
+        out->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
+    }
+}
+
+/* All items of a rank are evaluated. */
+static bool judge(struct dump_target *target)
+{
+    struct gd_watch_moment moment = {
+        .step = dump_step_at(target, target->at), .node = GD_NO_NODE, .complete = true};
+    char why[200];
+    bool stop;
+
+    for (size_t i = 0; i < target->value_count; i++) { /* they moved while the list grew */
+        target->values[i].shape = &target->figures[i].shape;
+        target->values[i].stats = target->values[i].error ? NULL : &target->figures[i].stats;
+    }
+    dump_tell_scalars(target);
+    stop = gd_session_on_watch_values(target->base.session, &moment, target->values,
+                                      target->value_count, why, sizeof(why));
+    target->value_count = 0;
+    return stop;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static bool is_watched(const struct dump_group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->member[i] && group->member[i]->plan_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void finish(struct dump_group *group, enum gd_stop_reason reason, const char *text)
+{
+    struct dump_target *lead = group->run.lead;
+    bool alone = group->run.alone;
+    struct dump_target *hit = group->run.hit;
+
+    gd_progress_end(group->run.progress);
+    group->run = (struct dump_run){.lead = NULL};
+    if (hit && hit != lead) { /* what stopped it is what is looked at */
+        gd_debugger_select(hit->base.session->debugger, hit->base.session->number, NULL);
+        tell(lead, GD_STOP_STEP, "", true);
+        for (size_t i = 0; i < group->count; i++) {
+            if (group->member[i] && group->member[i] != lead && group->member[i] != hit) {
+                tell(group->member[i], GD_STOP_STEP, "", true);
+            }
+        }
+        tell(hit, reason, text, false);
+        return;
+    }
+    tell_all(lead, alone, reason, text);
+}
+
+/* On to the next step; false: the run is over. */
+static bool advance(struct dump_group *group)
+{
+    struct dump_run *run = &group->run;
+    struct dump_target *lead = run->lead;
+    bool inside = lead->node != GD_NO_NODE;
+    size_t at = lead->at + (inside ? 0 : 1);
+    gd_node_id stop;
+
+    if (run->interrupted || gd_progress_is_stopped(run->progress)) {
+        finish(group, GD_STOP_INTERRUPT, "");
+        return false;
+    }
+    if (run->left == 0) {
+        finish(group, GD_STOP_STEP, "");
+        return false;
+    }
+    if (at >= step_count(lead)) {
+        finish(group, GD_STOP_END, "");
+        return false;
+    }
+    stop = next_node(lead, at, lead->node, GD_NO_NODE, true);
+    stand(lead, at, stop);
+    bring_others(lead, run->alone);
+    if (stop != GD_NO_NODE) {
+        finish(group, GD_STOP_BREAKPOINT, "");
+        return false;
+    }
+    run->left--;
+    gd_progress_at(run->progress, ++run->done);
+    run->arrived = true;
+    run->member = run->plan = run->item = 0;
+    return true;
+}
+
+/* One item of what is watched in this step; when it was the last, the step is judged. */
+static bool look(struct dump_group *group)
+{
+    struct dump_run *run = &group->run;
+    struct dump_target *target;
+
+    while (run->member < group->count && !takes_part(group, run->member, run->lead, run->alone)) {
+        run->member++;
+    }
+    if (run->member == group->count) {
+        run->arrived = false;
+        if (run->hit) {
+            finish(group, GD_STOP_HIT, "");
+        }
+        return group->run.lead != NULL;
+    }
+    target = group->member[run->member];
+    if (run->plan < target->plan_count) {
+        const struct dump_plan *plan = &target->plans[run->plan];
+
+        if (run->item < plan->count) {
+            evaluate(target, plan, &plan->item[run->item++]);
+        } else {
+            run->plan++;
+            run->item = 0;
+        }
+        return true;
+    }
+    if (judge(target) && !run->hit) {
+        run->hit = target;
+    }
+    run->member++;
+    run->plan = run->item = 0;
+    return true;
+}
+
+static void work(struct dump_group *group, double seconds)
+{
+    double end = seconds_now() + seconds;
+    bool goes = true;
+
+    while (goes && seconds_now() < end) {
+        goes = group->run.arrived ? look(group) : advance(group);
+    }
+}
+
+void dump_work(struct gd_target *base, double seconds)
+{
+    struct dump_target *target = (struct dump_target *)base;
+
+    if (target->group->run.lead == target) {
+        work(target->group, seconds);
+    }
+}
+
+static int begin(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    struct dump_group *group = target->group;
+    size_t count = step_count(target);
+
+    if (count == 0 || (target->at + 1 == count && target->node == GD_NO_NODE)) {
+        return end_of_dump(target, err);
+    }
+    group->run = (struct dump_run){.lead = target,
+                                   .alone = goes_alone(target, run->kind),
+                                   .left = run->kind == GD_RUN_STEP ? run->count : INT64_MAX};
+    if (is_watched(group)) {
+        uint64_t steps = count - target->at;
+
+        group->run.progress = gd_progress_begin(
+            target->base.session->debugger, "looking through the dump", "steps",
+            (uint64_t)group->run.left < steps ? (uint64_t)group->run.left : steps);
+    }
+    work(group, AT_ONCE);
+    return GD_OK;
+}
+
+static int move(struct dump_target *target, const struct gd_run *run, struct gd_err *err)
+{
+    switch (run->kind) {
+    case GD_RUN_BACK: return go_back(target, run->count, err);
+    case GD_RUN_GOTO: return go_to_step(target, run->count, err);
+    case GD_RUN_NEXT: return go_to_node(target, GD_NO_NODE, run->count, err);
+    case GD_RUN_TO_NODE: return go_to_node(target, run->node, 1, err);
+    default:
+        return gd_fail(
+            err, GD_EUNSUPPORTED,
+            "a dump does not know the phases of a step: step, next and run-to move in it");
+    }
+}
+
+int dump_resume(struct gd_target *base, const struct gd_run *run, struct gd_err *err)
+{
+    struct dump_target *target = (struct dump_target *)base;
+    bool alone = goes_alone(target, run->kind);
+    bool inside = run->kind == GD_RUN_NEXT || run->kind == GD_RUN_TO_NODE;
+    int rc;
+
+    if (target->group->run.lead) {
+        return gd_fail(err, GD_ESTATE, "the dump is being looked through: interrupt it first");
+    }
+    if (run->kind == GD_RUN_STEP || run->kind == GD_RUN_CONTINUE) {
+        return begin(target, run, err);
+    }
+    rc = move(target, run, err);
+    if (rc == GD_OK) {
+        bring_others(target, alone);
+        tell_all(target, alone, inside ? GD_STOP_NODE : GD_STOP_STEP, "");
+    }
+    return rc;
+}
+
+int dump_interrupt(struct gd_target *base, struct gd_err *err)
+{
+    struct dump_target *target = (struct dump_target *)base;
+
+    if (target->group->run.lead != target) {
+        return gd_fail(err, GD_ESTATE, "the dump stands already");
+    }
+    target->group->run.interrupted = true;
+    return GD_OK;
+}
+
+void dump_run_forget(struct dump_target *target)
+{
+    struct dump_group *group = target->group;
+
+    if (group->run.lead) {
+        gd_progress_end(group->run.progress);
+        group->run = (struct dump_run){.lead = NULL};
+    }
+    for (size_t i = 0; i < target->plan_count; i++) {
+        free_plan(&target->plans[i]);
+    }
+    free(target->plans);
+    free(target->breaks);
+    free(target->values);
+    free(target->figures);
+}
