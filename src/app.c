@@ -15,12 +15,14 @@
 #include "proto/server.h"
 #include "repl/line.h"
 #include "repl/repl.h"
+#include "repl/tty_out.h"
 #include "resident.h"
 #include "tui/guard.h"
 #include "tui/tui.h"
 
 #define STATUS_FAILED      1
 #define STATUS_INTERRUPTED 130
+#define STUCK_MS           2000 /* a terminal that took nothing for so long is left as it is */
 
 struct app {
     const struct app_options *options;
@@ -47,7 +49,7 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
         line_interrupt(app->repl);
         return;
     }
-    repl_quit(app->repl, STATUS_INTERRUPTED);
+    repl_quit_at_once(app->repl, STATUS_INTERRUPTED);
     ev_break(loop, EVBREAK_ALL);
 }
 
@@ -56,7 +58,7 @@ static void on_terminate(struct ev_loop *loop, ev_signal *watcher, int events)
     struct app *app = watcher->data;
 
     (void)events;
-    repl_quit(app->repl, 128 + watcher->signum);
+    repl_quit_at_once(app->repl, 128 + watcher->signum);
     repl_interrupt(app->repl);
     ev_break(loop, EVBREAK_ALL);
 }
@@ -195,8 +197,7 @@ static int run_commands(struct app *app)
 static void greet(const struct app *app)
 {
     if (app->terminal && !app->options->quiet && !app->options->batch && !app->options->json) {
-        printf("gradb " GRADB_VERSION ". Type \"help\" for help.\n");
-        fflush(stdout);
+        tty_out_puts(STDOUT_FILENO, "gradb " GRADB_VERSION ". Type \"help\" for help.\n");
     }
 }
 
@@ -208,6 +209,14 @@ static bool next_terminal(struct app *app)
     repl_set_looks(app->repl, wants_color(app->options), has_utf8());
     repl_set_width(app->repl, terminal_width());
     return true;
+}
+
+static void complain(const char *what, const struct gd_err *err)
+{
+    char line[sizeof(err->text) + 80];
+
+    snprintf(line, sizeof(line), "%s: %s\n", what, err->text);
+    tty_out_puts(STDERR_FILENO, line);
 }
 
 /* One terminal after the other, until the end. */
@@ -225,7 +234,7 @@ static void run_terminals(struct app *app, bool panes)
             struct gd_err err = {.code = GD_OK};
             panes = true;
             if (tui_run(app->loop, app->repl, &err) != GD_OK) {
-                fprintf(stderr, "error: %s\n", err.text);
+                complain("error", &err);
                 break;
             }
         }
@@ -302,6 +311,7 @@ int app_run(const struct app_options *options)
         fprintf(stderr, "error: no event loop can be made\n");
         return STATUS_FAILED;
     }
+    tty_out_begin(app.loop);
     int rc = app_start(&app, &err);
     if (rc == GD_OK) {
         if (options->listen_address != NULL) {
@@ -312,10 +322,12 @@ int app_run(const struct app_options *options)
         start_signal(&app, &app.hangup, on_hangup, SIGHUP);
         if (app.terminal && !options->batch &&
             resident_create(app.loop, app.repl, NULL, &app.resident, &err) != GD_OK) {
-            fprintf(stderr, "warning: the session ends with its terminal: %s\n", err.text);
+            complain("warning: the session ends with its terminal", &err);
         }
         status = run_front_end(&app);
         repl_end(app.repl);
+        repl_out_wait(app.repl, 0);
+        tty_out_end(STUCK_MS);
         signals_block();
         stop_signal(&app, &app.interrupt);
         stop_signal(&app, &app.terminate);
@@ -323,6 +335,7 @@ int app_run(const struct app_options *options)
     } else {
         fprintf(stderr, "error: %s\n", err.text);
     }
+    tty_out_end(0);
     resident_destroy(app.resident);
     gd_server_destroy(app.server);
     repl_destroy(app.repl);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/buf.h"
+#include "repl/tty_out.h"
 #include "tui/tape.h"
 
 #define MAX_PEERS  16
@@ -245,6 +246,7 @@ static const char *last_rows(const char *text, size_t len, int rows, int cols)
 void resident_replay(struct resident *resident, bool color)
 {
     struct winsize size = {.ws_row = 0};
+    struct gd_buf shown = GD_BUF_INIT(2 * KEPT_TEXT);
 
     if (resident == NULL || !resident->fresh) {
         return;
@@ -261,10 +263,11 @@ void resident_replay(struct resident *resident, bool color)
             const char *end = memchr(text, 'm', (size_t)(stop - text));
             text = end != NULL ? end + 1 : stop;
         } else {
-            putchar(*text++);
+            gd_buf_putc(&shown, *text++);
         }
     }
-    fflush(stdout);
+    tty_out_write(STDOUT_FILENO, gd_buf_text(&shown), shown.len);
+    gd_buf_deinit(&shown);
 }
 
 /* ---- what is said of it ---- */
@@ -342,8 +345,10 @@ static void terminal_away(struct resident *resident)
         tell(resident->owner, RESIDENT_LET_GO, text, strlen(text));
         drop_peer(resident->owner);
     } else if (text[0] != '\0') {
-        dprintf(STDOUT_FILENO, "%s\n", text);
+        tty_out_puts(STDOUT_FILENO, text);
+        tty_out_puts(STDOUT_FILENO, "\n");
     }
+    tty_out_end(0);
     to_nowhere();
     resident_leave_shell();
     resident->terminal[0] = '\0';
@@ -400,6 +405,7 @@ static void take_terminal(struct resident *resident)
     for (int fd = 0; fd < RESIDENT_FDS; fd++) {
         dup2(resident->next[fd], fd);
     }
+    tty_out_begin(resident->loop);
     set_or_unset("TERM", hello->term);
     set_or_unset("COLORTERM", hello->colorterm);
     set_or_unset("NO_COLOR", hello->no_color);

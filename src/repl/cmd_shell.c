@@ -3,6 +3,7 @@
 #include "repl/commands.h"
 #include "repl/line.h"
 #include "repl/repl_impl.h"
+#include "repl/tty_out.h"
 
 #include <errno.h>
 #include <ev.h>
@@ -82,16 +83,20 @@ static int run_in_shell(const char *text, int input, pid_t *ret, struct gd_err *
 }
 
 /* The terminal and its Ctrl-C are the child's while it runs. */
-static void lend_terminal(struct repl *repl, sigset_t *mask)
+static int lend_terminal(struct repl *repl, sigset_t *mask, struct gd_err *err)
 {
     sigset_t block;
 
+    if (!repl_out_wait(repl, 0)) { /* the child would write in front of it */
+        return gd_fail(err, GD_EINTR, "interrupted before the program was started");
+    }
     if (repl->lend != NULL) {
         repl->lend(repl->lend_ctx, true);
     }
     sigemptyset(&block);
     sigaddset(&block, SIGINT);
     sigprocmask(SIG_BLOCK, &block, mask);
+    return GD_OK;
 }
 
 /* A Ctrl-C that was meant for the child is taken back. */
@@ -127,7 +132,10 @@ static int run_shell(struct command_call *call, struct gd_err *err)
         return rc;
     }
     out_flush(call->out);
-    lend_terminal(call->repl, &mask);
+    rc = lend_terminal(call->repl, &mask, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     rc = run_in_shell(call->line, -1, &pid, err);
     if (rc == GD_OK) {
         shell_result(call, wait_child(call->repl, pid));
@@ -154,7 +162,7 @@ static void capture_write(void *ctx, const char *text, size_t len, bool is_error
     } else if (capture->write != NULL) {
         capture->write(capture->write_ctx, text, len, true);
     } else {
-        fwrite(text, 1, len, stderr);
+        tty_out_write(STDERR_FILENO, text, len);
     }
 }
 
@@ -219,10 +227,14 @@ static int pipe_text(struct command_call *call, const struct gd_buf *text, const
     if (rc != GD_OK) {
         return rc;
     }
+    rc = lend_terminal(call->repl, &mask, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (pipe2(fds, O_CLOEXEC) != 0) {
+        take_terminal(call->repl, &mask);
         return gd_fail_errno(err, GD_EIO, "cannot make a pipe");
     }
-    lend_terminal(call->repl, &mask);
     rc = run_in_shell(shell, fds[0], &pid, err);
     close(fds[0]);
     if (rc == GD_OK) {

@@ -6,6 +6,7 @@
 #include "repl/parse.h"
 #include "repl/repl_impl.h"
 #include "repl/tty.h"
+#include "repl/tty_out.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +28,7 @@ struct line {
     bool ended;     /* end of input */
     bool executing; /* a line that was typed */
     bool left;      /* the prompt ends, the session goes on */
+    bool held;      /* keys wait until the terminal has taken what they shall follow */
     ev_io input;
     ev_signal winch;
     ev_signal cont;
@@ -146,20 +148,6 @@ static void take_width(struct line *line)
     }
 }
 
-static void write_all(int fd, const char *text, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(fd, text, len);
-        if (done < 0 && errno != EINTR && errno != EAGAIN) {
-            return;
-        }
-        if (done > 0) {
-            text += done;
-            len -= (size_t)done;
-        }
-    }
-}
-
 static bool may_page(const struct line *line)
 {
     return line->terminal && line->repl->depth > 0 && !line->paging && !line->page_all &&
@@ -167,8 +155,9 @@ static bool may_page(const struct line *line)
            !line->repl->pumping;
 }
 
-/* Waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of input. */
-static char *read_answer(struct line *line)
+/* Waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of input. That
+ * end (C-d) is one of the answer, and the next prompt finds its own. */
+static char *read_answer(struct line *line, bool *ended)
 {
     free(line->answer);
     line->answer = NULL;
@@ -187,22 +176,25 @@ static char *read_answer(struct line *line)
     line->repl->debugger->interrupted = false;
     char *answer = line->answer;
     line->answer = NULL;
+    *ended = line->ended;
+    line->ended = false;
     return answer;
 }
 
 static void ask_for_more(struct line *line)
 {
     static const char question[] = "-- Enter shows more, q stops here, c shows all --";
+    bool ended;
 
-    write_all(STDOUT_FILENO, question, sizeof(question) - 1);
+    tty_out_puts(STDOUT_FILENO, question);
     line->paging = true;
-    char *answer = read_answer(line);
+    char *answer = read_answer(line, &ended);
     line->paging = false;
     line->rows_printed = 0;
     line->page_none = answer == NULL || answer[0] == 'q';
     line->page_all = answer != NULL && answer[0] == 'c';
     if (answer == NULL) {
-        write_all(STDOUT_FILENO, "\n", 1);
+        tty_out_puts(STDOUT_FILENO, "\n");
     }
     free(answer);
 }
@@ -218,14 +210,14 @@ static void write_paged(struct line *line, const char *text, size_t len)
             continue;
         }
         line->rows_printed += 1 + (int)((i - begin) / (size_t)(width > 0 ? width : 80));
-        write_all(STDOUT_FILENO, text + begin, i + 1 - begin);
+        tty_out_write(STDOUT_FILENO, text + begin, i + 1 - begin);
         begin = i + 1;
         if (line->rows_printed >= screen_rows() - 1 && may_page(line)) {
             ask_for_more(line);
         }
     }
     if (!line->page_none && begin < len) {
-        write_all(STDOUT_FILENO, text + begin, len - begin);
+        tty_out_write(STDOUT_FILENO, text + begin, len - begin);
     }
 }
 
@@ -242,7 +234,7 @@ static void line_write(void *ctx, const char *text, size_t len, bool is_error)
     if (!is_error && may_page(line)) {
         write_paged(line, text, len);
     } else if (is_error || !line->page_none || line->repl->pumping) {
-        write_all(fd, text, len);
+        tty_out_write(fd, text, len);
     }
     if (line->at_prompt) {
         rl_on_new_line();
@@ -255,12 +247,12 @@ static bool line_ask(void *ctx, const char *question)
     struct line *line = ctx;
 
     for (;;) {
-        write_all(STDOUT_FILENO, question, strlen(question));
-        write_all(STDOUT_FILENO, " (y or n) ", 10);
-        char *answer = read_answer(line);
+        tty_out_puts(STDOUT_FILENO, question);
+        tty_out_puts(STDOUT_FILENO, " (y or n) ");
+        bool yes; /* gdb's habit: the end of input means it */
+        char *answer = read_answer(line, &yes);
         if (answer == NULL) {
-            bool yes = line->ended; /* gdb's habit: the end of input means yes */
-            write_all(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n", yes ? 12 : 1);
+            tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
         }
         char first = answer[0];
@@ -268,7 +260,7 @@ static bool line_ask(void *ctx, const char *question)
         if (first == 'y' || first == 'Y' || first == 'n' || first == 'N') {
             return first == 'y' || first == 'Y';
         }
-        write_all(STDOUT_FILENO, "Please answer y or n.\n", 22);
+        tty_out_puts(STDOUT_FILENO, "Please answer y or n.\n");
     }
 }
 
@@ -282,6 +274,38 @@ void line_put_away(void)
     rl_initialize(); /* an empty line at the end of the history */
     rl_free_undo_list();
     rl_callback_handler_remove();
+}
+
+/* C-s and C-q are keys at the prompt: a terminal that C-s stops is for the output of commands. They
+ * are taken first, for a terminal that stands still would hold readline up. */
+static bool took_flow;
+
+static void prepare_terminal(int meta)
+{
+    took_flow = took_flow || tty_flow_take(STDIN_FILENO);
+    rl_prep_terminal(meta);
+}
+
+static void restore_terminal(void)
+{
+    rl_deprep_terminal();
+    if (took_flow) {
+        tty_flow_give(STDIN_FILENO);
+    }
+    took_flow = false;
+}
+
+/* One that went with the prompt on it could not be given back: readline would take the next for it,
+ * which is as it shall be already. */
+static void forget_terminal(void)
+{
+    struct termios now;
+
+    took_flow = false;
+    if (RL_ISSTATE(RL_STATE_TERMPREPPED) && tcgetattr(STDIN_FILENO, &now) == 0) {
+        rl_deprep_terminal();
+        tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    }
 }
 
 static void on_line(char *text);
@@ -344,9 +368,9 @@ static void execute_lines(struct line *line, char *text)
         }
         if (!first) {
             const char *prompt = repl_prompt(line->repl);
-            write_all(STDOUT_FILENO, prompt, strlen(prompt));
-            write_all(STDOUT_FILENO, one, strlen(one));
-            write_all(STDOUT_FILENO, "\n", 1);
+            tty_out_puts(STDOUT_FILENO, prompt);
+            tty_out_puts(STDOUT_FILENO, one);
+            tty_out_puts(STDOUT_FILENO, "\n");
         }
         first = false;
         execute(line, one);
@@ -364,7 +388,7 @@ static void end_of_input(struct line *line)
     if (line->terminal && repl_is_resident(line->repl) && tcgetattr(STDIN_FILENO, &state) != 0) {
         raise(SIGHUP); /* not an end that somebody typed */
     } else if (line->terminal) {
-        write_all(STDOUT_FILENO, "quit\n", 5);
+        tty_out_puts(STDOUT_FILENO, "quit\n");
         repl_execute(line->repl, "quit");
     } else {
         repl_quit(line->repl, 0);
@@ -398,7 +422,7 @@ static void read_plain(struct line *line)
     ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes) - 1);
 
     if (got <= 0) {
-        line->ended = got == 0;
+        line->ended = got == 0 || (errno != EINTR && errno != EAGAIN);
         return;
     }
     bytes[got] = '\0';
@@ -480,10 +504,14 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
 {
     struct line *line = io->data;
 
-    (void)loop;
     (void)events;
     if (tty_look(STDIN_FILENO) == TTY_NOTHING) {
         return; /* Ctrl-C took it away: readline would wait for the next key */
+    }
+    if (line->at_prompt && tty_out_waiting() > 0) {
+        line->held = true;
+        ev_io_stop(loop, io);
+        return; /* readline rings the bell by itself, and would wait */
     }
     if (line->at_prompt && line->pasting) {
         read_pasted(line);
@@ -492,6 +520,17 @@ static void on_terminal(struct ev_loop *loop, ev_io *io, int events)
     } else {
         read_plain(line);
     }
+}
+
+/* The terminal has taken all. */
+static void on_empty(void *ctx)
+{
+    struct line *line = ctx;
+
+    if (line->held && !line->repl->pumping) { /* else the pump's end does it */
+        ev_io_start(line->repl->loop, &line->input);
+    }
+    line->held = false;
 }
 
 static void on_winch(struct ev_loop *loop, ev_signal *signal, int events)
@@ -514,8 +553,8 @@ static void on_cont(struct ev_loop *loop, ev_signal *signal, int events)
     (void)events;
     take_width(line);
     if (line->at_prompt) { /* the shell had the terminal meanwhile */
-        rl_deprep_terminal();
-        rl_prep_terminal(1);
+        restore_terminal();
+        prepare_terminal(1);
         rl_resize_terminal();
         rl_forced_update_display();
     }
@@ -529,7 +568,7 @@ static void on_suspend(struct ev_loop *loop, ev_signal *watcher, int events)
     (void)events;
     ev_signal_stop(loop, watcher); /* the signal does what it usually does again */
     if (line->at_prompt) {
-        rl_deprep_terminal();
+        restore_terminal();
     }
     raise(SIGTSTP); /* on_cont does the rest */
     ev_signal_start(loop, watcher);
@@ -544,7 +583,7 @@ void line_interrupt(struct repl *repl)
     }
     paste_stop(line);
     hide_prompt(line);
-    write_all(STDOUT_FILENO, "^C\n", 3);
+    tty_out_puts(STDOUT_FILENO, "^C\n");
     if (repl->body.kind != BODY_NONE) {
         repl_body_drop(repl);
     }
@@ -601,8 +640,7 @@ static void on_pipe(struct ev_loop *loop, ev_io *io, int events)
         line->ended = true;
         ev_io_stop(loop, io);
     } else if (gd_buf_add(&line->pending, bytes, (size_t)got) != GD_OK) {
-        static const char text[] = "error: a line of the input is too long\n";
-        write_all(STDERR_FILENO, text, sizeof(text) - 1);
+        tty_out_puts(STDERR_FILENO, "error: a line of the input is too long\n");
         line->ended = true;
         gd_buf_clear(&line->pending);
         ev_io_stop(loop, io);
@@ -644,8 +682,13 @@ static void start_terminal(struct line *line)
 {
     struct repl *repl = line->repl;
 
+    forget_terminal();
     rl_readline_name = "gradb";
     rl_catch_signals = 0;
+    rl_outstream = tty_out_file();
+    rl_prep_term_function = prepare_terminal;
+    rl_deprep_term_function = restore_terminal;
+    tty_out_when_empty(on_empty, line);
     rl_attempted_completion_function = complete_word;
     rl_completion_display_matches_hook = show_matches;
     rl_completion_query_items = -1;
@@ -674,6 +717,10 @@ static void start_terminal(struct line *line)
 static void end_terminal(struct line *line)
 {
     hide_prompt(line);
+    tty_out_when_empty(NULL, NULL);
+    rl_outstream = stdout;
+    rl_prep_term_function = rl_prep_terminal;
+    rl_deprep_term_function = rl_deprep_terminal;
     line_history_save(line->repl);
     ev_signal_stop(line->repl->loop, &line->winch);
     ev_signal_stop(line->repl->loop, &line->cont);

@@ -10,9 +10,11 @@
 #include <wchar.h>
 
 #include "engine/utf8.h"
+#include "repl/tty_out.h"
 
 #define OUT_MAX_TEXT   ((size_t)256 << 20)
 #define OUT_FLUSH_SIZE ((size_t)32 << 10)
+#define OUT_MOST_AHEAD ((size_t)1 << 20) /* of the terminal, before a command waits for it */
 
 void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_error)
 {
@@ -26,13 +28,9 @@ void repl_write_text(struct repl *repl, const char *text, size_t len, bool is_er
         repl->write(repl->write_ctx, text, len, is_error);
         return;
     }
-    FILE *file = is_error ? stderr : stdout;
-    if (is_error) {
-        fflush(stdout); /* so that both in one terminal come in order */
-    }
-    bool written = fwrite(text, 1, len, file) == len && fflush(file) == 0;
-    if (!written && errno == EPIPE) { /* the reader has seen enough */
-        repl_quit(repl, 1);
+    fflush(stdout); /* what stands there came before */
+    if (!tty_out_write(is_error ? STDERR_FILENO : STDOUT_FILENO, text, len) && errno == EPIPE) {
+        repl_quit(repl, 1); /* the reader has seen enough */
     }
 }
 
@@ -310,8 +308,9 @@ void out_flush(struct repl_out *out)
         if (fwrite(gd_buf_text(&out->text), 1, out->text.len, out->sink) != out->text.len) {
             out->sink_failed = true;
         }
-    } else {
+    } else if (!out->cut) {
         repl_write_text(out->repl, gd_buf_text(&out->text), out->text.len, false);
+        out->cut = !out->repl->pumping && !repl_out_wait(out->repl, OUT_MOST_AHEAD);
     }
     gd_buf_clear(&out->text);
 }

@@ -2,8 +2,8 @@
 /* How far long work is, in one line below a command that waits, on a terminal without panes. */
 #include "engine/progress.h"
 #include "repl/repl_impl.h"
+#include "repl/tty_out.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 static bool may_show(const struct repl *repl)
 {
     return repl->waiting && repl->options.interactive && !repl->options.json &&
-           repl->lend == NULL && isatty(STDERR_FILENO);
+           repl->lend == NULL && isatty(STDERR_FILENO) && tty_out_waiting() == 0;
 }
 
 double repl_progress_patience(struct repl *repl, double seconds)
@@ -40,8 +40,8 @@ void repl_progress_show(struct repl *repl)
     }
     repl_progress_clear(repl);
     gd_progress_text(&info, cols, repl->options.utf8, text, sizeof(text));
-    fprintf(stderr, "\r%s", text);
-    fflush(stderr);
+    tty_out_puts(STDERR_FILENO, "\r");
+    tty_out_puts(STDERR_FILENO, text);
     repl->progress_shown = true;
     repl->progress_at = now;
 }
@@ -51,8 +51,12 @@ void repl_progress_clear(struct repl *repl)
     int cols = (repl->options.width > 0 ? repl->options.width : 80) - 1;
 
     if (repl->progress_shown) {
-        fprintf(stderr, "\r%*s\r", cols, "");
-        fflush(stderr);
+        struct gd_buf row = GD_BUF_INIT(4096);
+        gd_buf_putc(&row, '\r');
+        gd_buf_fill(&row, ' ', (size_t)cols);
+        gd_buf_putc(&row, '\r');
+        tty_out_write(STDERR_FILENO, gd_buf_text(&row), row.len);
+        gd_buf_deinit(&row);
         repl->progress_shown = false;
     }
 }

@@ -58,6 +58,11 @@ bool repl_is_waiting(
 bool repl_interrupt(struct repl *repl);
 /* Asks for an orderly end, as the command quit without a question. */
 void repl_quit(struct repl *repl, int status);
+/* The same for a signal: what a terminal that stands still has not taken yet is not waited for. */
+void repl_quit_at_once(struct repl *repl, int status);
+/* Runs the loop until the terminal has taken all but so many bytes of what was printed. Where it is
+ * given up (Ctrl-C, a signal that ends gradb, a terminal that is left) the rest is dropped. */
+bool repl_out_wait(struct repl *repl, size_t most);
 /* How to ask a yes-or-no question; without one every answer is yes. */
 typedef bool (*repl_ask_fn)(void *ctx, const char *question);
 void repl_set_ask(struct repl *repl, repl_ask_fn fn, void *ctx);

@@ -2,6 +2,7 @@
 /* What a command may wait for: the loop runs inside it, and Ctrl-C ends the wait. */
 #include "engine/cache.h"
 #include "repl/repl_impl.h"
+#include "repl/tty_out.h"
 #include "repl/work.h"
 
 #include <stdarg.h>
@@ -27,6 +28,26 @@ void repl_pump(struct repl *repl, double max_seconds)
         repl->pause_input(repl->pause_ctx, false);
     }
     repl->pumping = before;
+}
+
+bool repl_out_wait(struct repl *repl, size_t most)
+{
+    bool was_waiting = repl->waiting;
+
+    if (tty_out_waiting() <= most) {
+        return true;
+    }
+    repl->waiting = was_waiting || repl->options.interactive; /* Ctrl-C is for us */
+    while (tty_out_waiting() > most && !repl->debugger->interrupted && !repl->at_once &&
+           !repl->left) {
+        repl_pump(repl, -1);
+    }
+    repl->waiting = was_waiting;
+    if (tty_out_waiting() > most) {
+        tty_out_drop();
+        return false;
+    }
+    return true;
 }
 
 int repl_wait(struct repl *repl, bool (*done)(void *ctx), void *ctx, double seconds)

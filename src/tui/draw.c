@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "repl/tty.h"
 #include "tui/draw_out.h"
 #include "tui/mouse_read.h"
 #include "tui/one_screen.h"
@@ -216,6 +217,9 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
         one_screen_start(LINES);
     }
     cbreak();
+    if (tty_flow_take(STDIN_FILENO)) { /* C-s is a key, here as at the prompt */
+        def_prog_mode();
+    }
     noecho();
     nonl();
     keypad(stdscr, TRUE);

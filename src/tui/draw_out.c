@@ -7,8 +7,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "repl/tty.h"
 
 struct draw_out {
     FILE *file;   /* curses writes to it; its descriptor leads to the terminal or to `caught` */
@@ -18,23 +19,6 @@ struct draw_out {
     char *waiting; /* caught before, and not sent yet */
     size_t at, len, room;
 };
-
-/* The terminal once more, by its name; -1: it cannot be had. */
-static int open_terminal(void)
-{
-    struct stat wanted, got;
-    char name[256];
-
-    if (ttyname_r(STDOUT_FILENO, name, sizeof(name)) != 0 || fstat(STDOUT_FILENO, &wanted) != 0) {
-        return -1;
-    }
-    int fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0 && (fstat(fd, &got) != 0 || got.st_rdev != wanted.st_rdev)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
 
 static void close_fd(int fd)
 {
@@ -58,7 +42,7 @@ int draw_out_open(struct draw_out **ret, struct gd_err *err)
         return rc;
     }
     out->caught = memfd_create("gradb-screen", MFD_CLOEXEC);
-    out->terminal = out->caught >= 0 ? open_terminal() : -1;
+    out->terminal = out->caught >= 0 ? tty_open_again(STDOUT_FILENO) : -1;
     *ret = out;
     return GD_OK;
 }

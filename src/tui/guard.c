@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tui/guard.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,7 +26,9 @@ static struct {
 
 static void restore_and_raise(int number)
 {
-    if (guard.restore_len > 0) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (guard.restore_len > 0 && poll(&out, 1, 0) == 1) { /* else it would wait for ever */
         ssize_t written = write(STDOUT_FILENO, guard.restore, guard.restore_len);
         (void)written; /* there is nobody left to tell */
     }

@@ -5,7 +5,6 @@
  */
 #include "tui/tui_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -14,6 +13,7 @@
 
 #include "repl/line.h"
 #include "repl/line_moves.h"
+#include "repl/tty_out.h"
 #include "tui/text.h"
 
 /* readline keeps its state in globals, and its callbacks take no context. */
@@ -257,8 +257,7 @@ void tui_prompt_plain(struct tui *tui)
     rl_catch_signals = 0;
     rl_bind_keyseq("\\C-xa", leave_key);
     rl_bind_keyseq("\\C-x\\C-a", leave_key);
-    puts("The panes are put away: C-x a brings them back.");
-    fflush(stdout);
+    tty_out_puts(STDOUT_FILENO, "The panes are put away: C-x a brings them back.\n");
     repl_run_prompt(tui->repl);
     tui_prompt_start(tui);
 }
