@@ -31,8 +31,9 @@ _GUARD_ENTERS = hasattr(torch._C._DisableTorchDispatch, "__enter__")
 
 class Given:
     """A call as it begins: tensors with their versions, `before` what it overwrites (id -> copy, or why there is
-    none), ordinal of its function in the step; bad: its outputs were not finite; size: bytes held until backward."""
-    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "size")
+    none), ordinal of its function in the step; bad: its outputs were not finite; places: memory that it keeps until its
+    backward pass, and how many bytes each."""
+    __slots__ = ("function", "name", "args", "kwargs", "tensors", "before", "ordinal", "autocast", "bad", "places")
 
     def __init__(self, function, name, args, kwargs):
         self.function = function
@@ -44,13 +45,13 @@ class Given:
         self.ordinal = 0
         self.autocast = None
         self.bad = False
-        self.size = 0
+        self.places = {}
 
     def drop(self):
         """Its tensors are needed no more."""
         self.args, self.kwargs, self.tensors, self.before = (), {}, [], {}
         self.function = None
-        self.size = 0
+        self.places = {}
 
     def value(self, tensor, version):
         """An input's value before the call, or a text why it is not known."""
@@ -102,6 +103,7 @@ class Checker:
         self._ordinals = {}       # function -> calls in this step
         self._held = []           # Givens that wait for their backward pass
         self._held_bytes = 0
+        self._held_places = {}    # memory that they keep -> how many of them do
         self._tainted = False     # an origin was found in this step
         self._nested = False      # the last one was found in a backward pass inside another
         self._outer = {}          # backward.Step -> (Given, Step that the operator's own gradient came to)
@@ -142,6 +144,7 @@ class Checker:
             given.drop()
         self._held = []
         self._held_bytes = 0
+        self._held_places = {}
 
     @staticmethod
     def _written(operator, args, kwargs, out):
@@ -235,11 +238,23 @@ class Checker:
             return
         if given.before and not self._unknot(given):
             return
-        given.size = sum(tensor.numel() * tensor.element_size() for tensor, _ in given.tensors
-                         if tensor.layout == torch.strided and not tensor.is_leaf)
-        self._held_bytes += given.size
+        given.places = _places_kept(given)
+        for place, size in given.places.items():
+            self._held_places[place] = self._held_places.get(place, 0) + 1
+            self._held_bytes += size if self._held_places[place] == 1 else 0
         self._held.append(given)
         grad_fn.metadata[CALL] = given
+
+    def _let_go(self, given):
+        """The call is needed no more: there is room for the next micro-batch."""
+        for place, size in given.places.items():
+            left = self._held_places.get(place, 0) - 1
+            if left > 0:
+                self._held_places[place] = left
+            elif left == 0:
+                del self._held_places[place]
+                self._held_bytes -= size
+        given.drop()
 
     @staticmethod
     def _unknot(given):
@@ -311,8 +326,7 @@ class Checker:
             self._inner[outer] -= 1
         if not self._inner.get(outer):
             self._received.pop(outer, None)
-            self._held_bytes -= given.size  # room for the next micro-batch
-            given.drop()
+            self._let_go(given)
 
     def _backward_origin(self, own, gradients, given, outer):
         made, received, bad = gradients
@@ -465,6 +479,18 @@ def _memory_of(tensor):
         return values._storage(tensor).data_ptr() or None
     except (RuntimeError, AttributeError, NotImplementedError):
         return None
+
+
+def _places_kept(given):
+    """{place: bytes} of the memory that a call keeps: all but parameters, which are there anyway. Storages are kept
+    whole, whatever part of them a tensor shows."""
+    found = {}
+    copies = [value for value in given.before.values() if not isinstance(value, str)]
+    for tensor in [tensor for tensor, _ in given.tensors if not (tensor.is_leaf and tensor.requires_grad)] + copies:
+        place = _memory_of(tensor)
+        if place is not None:
+            found[place] = values._storage(tensor).nbytes()
+    return found
 
 
 def _copied(tensor):
