@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Overflows (scripts/overflow.py): each origin is found, told from what was intended, kept, written, made again."""
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import numpy
@@ -64,13 +66,13 @@ class Overflow(torches.Folder):
 
             "step 7, softmax_1 (softmax)", "made 16 nan of 16 elements", "Inherent",
 
-            "in step 8 relu was given NaN that no operator made: input/broken ",
+            "in step 8 relu_1 was given NaN that no operator made: input/broken ",
 
             "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be made again: an optimizer's step",
 
             "The training stops at each overflow.", "masked_fill", "6 -inf of 16 intended (", " times)",
             "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
-            "In step 8 relu was given NaN that no operator made: input/broken")
+            "In step 8 relu_1 was given NaN that no operator made: input/broken")
         self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
         self.assertIn("Overflows are not looked for.", out)
@@ -137,15 +139,81 @@ class Overflow(torches.Folder):
         self.assertEqual([(reply["node"], reply["verdict"]) for reply in replies], [
             ("log", "inherent"), ("exp", "dtype"), ("mul_", "dtype"), ("head/linear", "dtype"),
             ("backward/sqrt", "inherent")])
+        self.check_attacks(moved / "step2.2.log", command)
         (moved / "step2.2.log" / "input.0.npy").write_bytes(b"\x93NUMPY")
         about = moved / "step3.3.exp" / "overflow.json"
         about.write_text('{"format": "gradb.overflow", "version": 1}', encoding="utf-8")
         done = self.run_alone(command + [str(moved / "step2.2.log"), str(about.parent), str(self.folder / "none")])
         self.assertEqual(done.returncode, 1)
         self.assertIn("input.0.npy is no .npy file", done.stdout)
-        self.assertIn("step3.3.exp is not whole", done.stderr)
+        self.assertIn('step3.3.exp/overflow.json: it lacks "number"\n', done.stderr)
         self.assertIn("none/overflow.json cannot be read", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 2)
+
+    def check_attacks(self, call, command):
+        """Files that somebody changed: one line says what is wrong, and nothing outside the folder is read."""
+        tensor = ("forward_info.json", "Torch.log.0.forward", "args", 0)
+        attacks = [(tensor + ("datapath",), path, "no name of a .npy file in the call's own folder")
+                   for path in ("../secret.npy", "/etc/passwd", "..", "a\0.npy", 3, "")]
+        attacks += [(tensor + ("shape",), shape, "no list of sizes")
+                    for shape in ([-1], [1 << 62], [True], ["4"], 7, [1] * 65)]
+        attacks += [
+            (tensor + ("shape",), [1 << 40], "is of another shape"),
+            (tensor + ("dtype",), "torch.load", '"dtype" names no type'),
+            (tensor[:3], {"type": "int"}, 'lacks "args"'),
+            (tensor, "x", "without a type"),
+            (tensor, {"type": "tuple", "value": 5}, "a tuple among the arguments is none"),
+            (tensor[:3], [{"type": "torch.dtype", "value": "torch.load"}], "torch.load is no torch.dtype"),
+            (("overflow.json", "number"), "1", '"number" is not a whole number'),
+            (("overflow.json", "outputs"), [4], "without a type"),
+            (("overflow.json", "autocast"), {"dtype": "torch.jit"}, '"autocast" names no type'),
+            (("overflow.json", "function"), "torch.save", "has no operator torch.save"),
+            (("overflow.json",), [], "it is no JSON object"),
+            (("overflow.json",), "[" * 100000, "it is nested too deep")]
+        folders = [self.attack(call, number, place, value) for number, (place, value, _) in enumerate(attacks)]
+        pipe = self.attack(call, "pipe", (), None)
+        (pipe / "input.0.npy").unlink()
+        os.mkfifo(pipe / "input.0.npy")  # nobody writes to it, and nobody waits for that
+        folders.append(pipe)
+        folders.append(self.does_not_run(call))
+        done = self.run_alone(command + [str(folder) for folder in folders])
+        self.assertEqual(done.returncode, 1)
+        said = {json.loads(line)["folder"]: json.loads(line) for line in done.stdout.splitlines()}
+        errors = [line for line in done.stderr.splitlines() if line]
+        self.assertEqual(len(said) + len(errors), len(folders), done.stderr)
+        for folder, (place, value, expected) in zip(folders, attacks):
+            told = [line for line in errors if f"{folder.name}/" in line]
+            told += [json.dumps(said[str(folder)])] if str(folder) in said else []
+            with self.subTest(place=place, value=str(value)[:40]):
+                self.assertEqual(len(told), 1, told)
+                self.assertIn(expected, told[0].replace('\\"', '"'))
+        self.assertEqual(said[str(folders[-1])]["verdict"], "unknown")
+        self.assertIn("the call itself does not run on the CPU (RuntimeError: ", said[str(folders[-1])]["text"])
+
+    def attack(self, call, number, place, value):
+        """A copy of the call with another value at a place."""
+        folder = self.folder / f"attack{number}"
+        shutil.copytree(call, folder)
+        if place:
+            whole = {"": self.read(folder, place[0])}
+            at, keys = whole, ("",) + place[1:]
+            for key in keys[:-1]:
+                at = at[key]
+            at[keys[-1]] = value
+            text = value if isinstance(value, str) and len(place) == 1 else json.dumps(whole[""])
+            (folder / place[0]).write_text(text, encoding="utf-8")
+        return folder
+
+    def does_not_run(self, call):
+        """A call on a GPU in a type that the CPU does not compute with, finite in float64."""
+        tensor = ("forward_info.json", "Torch.log.0.forward", "args", 0)
+        given = {**self.read(call, tensor[0])[tensor[1]]["args"][0], "dtype": "torch.float16", "shape": [2, 2]}
+        folder = self.attack(call, "ed", tensor, given)
+        about = self.read(folder, "overflow.json")
+        about.update(function="torch.linalg.inv", device="cuda:0")
+        (folder / "overflow.json").write_text(json.dumps(about), encoding="utf-8")
+        numpy.save(folder / given["datapath"], numpy.eye(2, dtype=numpy.float16))
+        return folder
 
     @staticmethod
     def run_alone(command):

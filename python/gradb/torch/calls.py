@@ -15,7 +15,7 @@ import types
 
 import torch
 
-from . import cuda, npy, values
+from . import callcheck, cuda, npy, values
 
 FORWARD_FILE, BACKWARD_FILE, STACK_FILE, OWN_FILE = ("forward_info.json", "backward_info.json", "stack_info.json",
                                                      "overflow.json")
@@ -24,13 +24,13 @@ VERSION = 1
 _MAX_DEPTH = 8
 _MAX_ITEMS = 4096   # of a list among the arguments
 _MAX_TEXT = 4096
+_MAX_NAMES = 1000  # tried for a new folder
 _SCALARS = {type(None): "NoneType", bool: "bool", int: "int", float: "float", str: "str"}
 _OWNERS = (("torch.nn.functional", torch.nn.functional), ("torch", torch), ("torch.Tensor", torch.Tensor),
            ("torch.Tensor", torch._C._TensorBase), ("torch._C._nn", torch._C._nn), ("torch.linalg", torch.linalg),
            ("torch.special", torch.special), ("torch.fft", torch.fft), ("torch._VF", torch._VF),
            ("torch._C._VariableFunctions", torch._C._VariableFunctions))
 _PREFIXES = {"torch": "Torch", "torch.Tensor": "Tensor", "torch._VF": "VF", "torch._C._VariableFunctions": "Torch"}
-_ABOUT = ("number", "step", "node", "phase", "line", "function", "api")  # what there must be of a call
 _NEVER = frozenset(("from_file", "load", "save"))  # what reads or writes files is no operator
 
 
@@ -119,6 +119,8 @@ class Encoder:
         if isinstance(value, torch.Size):
             return {"type": "torch.Size", "value": [int(item) for item in value]}
         if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                self.refused.append("%s has keys that are no texts, which cannot be kept" % place)
             return {"type": "dict", "value": {str(key): self.add(item, "%s.%s" % (place, _file_word(key)), depth)
                                               for key, item in value.items()}}
         items = [self.add(item, "%s.%d" % (place, i), depth) for i, item in enumerate(value)]
@@ -158,13 +160,21 @@ class Encoder:
         if taken.dtype != tensor.dtype:  # float8, shown as float32
             stored = npy.stored_as(taken.dtype)
         found.update(Max=_plain(numbers["max"]), Min=_plain(numbers["min"]), nan=numbers["nan"],
-                     pos_inf=numbers["pos_inf"], neg_inf=numbers["neg_inf"], stored=stored, datapath=place + ".npy")
+                     pos_inf=numbers["pos_inf"], neg_inf=numbers["neg_inf"], stored=stored, datapath=self._file(place))
         note = values.note(tensor)
         if note:
             found["note"] = note
         self.tensors[found["datapath"]] = taken
         self.bytes += taken.numel() * taken.element_size()
         return found
+
+    def _file(self, place):
+        """A name that no other tensor has: words of different keys may be alike."""
+        name, count = place + ".npy", 1
+        while name in self.tensors:
+            count += 1
+            name = "%s-%d.npy" % (place, count)
+        return name
 
     def to_host(self):
         """Replaces the tensors by copies of their own in host memory."""
@@ -261,6 +271,8 @@ class Decoder:
             return None
         if kind in ("torch.dtype", "torch.layout", "torch.memory_format"):
             found = getattr(torch, value.rsplit(".", 1)[-1])
+            if not isinstance(found, getattr(torch, kind.rsplit(".", 1)[-1])):
+                raise CallError("%s is no %s" % (value, kind))
             return self._dtype(found) if kind == "torch.dtype" else found
         raise CallError("an argument of type %s cannot be given again" % kind)
 
@@ -289,13 +301,13 @@ class Call:
             raise CallError(element.get("note") or "the value of an argument was not kept")
         if self._folder is None:
             return self._tensors[path]
-        if os.path.basename(path) != path:
-            raise CallError("%s: files lie in the call's own folder" % path)
-        dtype = getattr(torch, element.get("dtype", "").rsplit(".", 1)[-1], None)
         try:
-            return npy.read(os.path.join(self._folder, path), dtype)
+            found = npy.read(os.path.join(self._folder, path), callcheck.dtype_of(element["dtype"]))
         except (OSError, npy.NpyError) as error:
             raise CallError(str(error))
+        if list(found.shape) != element["shape"]:
+            raise CallError("%s is of another shape, %s, than its call says" % (path, tuple(found.shape)))
+        return found
 
     def save(self, folder, stack=()):
         """Writes it to a folder that must not be there yet: whole, or not at all. stack: texts. OSError."""
@@ -315,14 +327,26 @@ class Call:
 def whole(folder):
     """A new folder to write into, which takes the name `folder` when all went well and is gone when not. What else
     lies there is left alone. OSError."""
-    part = "%s.%d.part" % (folder, os.getpid())
-    os.makedirs(part)
+    os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+    part = _new_folder(folder)
     try:
         yield part
         os.rename(part, folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
+
+
+def _new_folder(folder):
+    """Makes one beside it, under a name that nobody has."""
+    for count in range(_MAX_NAMES):
+        part = "%s.%d-%d.part" % (folder, os.getpid(), count)
+        try:
+            os.mkdir(part)
+            return part
+        except FileExistsError:
+            pass
+    raise FileExistsError("%s: there are too many of that name" % part)
 
 
 def _write_json(folder, name, value):
@@ -335,32 +359,34 @@ def _write_json(folder, name, value):
 
 def load(folder):
     """The Call of a folder that save() wrote. CallError."""
-    about = _read_json(folder, OWN_FILE)
+    about = _read(folder, OWN_FILE)
     if about.get("format") != FORMAT or about.get("version") != VERSION:
-        raise CallError("%s is no call that this gradb wrote (format %s, version %s)" % (
+        raise CallError("%s is no call that this gradb wrote (format %.40s, version %.40s)" % (
             os.path.join(folder, OWN_FILE), about.get("format"), about.get("version")))
+    _checked(folder, OWN_FILE, callcheck.check_about, about)
     arguments = given = None
     if os.path.exists(os.path.join(folder, FORWARD_FILE)):
-        arguments = next(iter(_read_json(folder, FORWARD_FILE).values()), None)
+        arguments = next(iter(_read(folder, FORWARD_FILE).values()), None)
+        _checked(folder, FORWARD_FILE, callcheck.check_arguments, arguments)
     if os.path.exists(os.path.join(folder, BACKWARD_FILE)):
-        given = next(iter(_read_json(folder, BACKWARD_FILE).values()), None)
-    whole = all(name in about for name in _ABOUT) and isinstance(about.get("outputs"), list) \
-        and isinstance(given, (list, type(None))) and (arguments is None or (isinstance(arguments, dict) and isinstance(
-            arguments.get("args"), list) and isinstance(arguments.get("kwargs"), dict)))
-    if not whole:
-        raise CallError("%s is not whole: its files lack what a call is made of" % folder)
-    call = Call(about, arguments, given, about.pop("outputs"), {}, about.pop("refused", ""))
+        given = next(iter(_read(folder, BACKWARD_FILE).values()), None)
+        _checked(folder, BACKWARD_FILE, callcheck.check_given, "gradients", given)
+    call = Call(about, arguments, given, about.pop("outputs"), {}, about.pop("refused", None) or "")
     call._folder = folder
     return call
 
 
-def _read_json(folder, name):
-    path = os.path.join(folder, name)
+def _read(folder, name):
+    return _checked(folder, name, callcheck.read, os.path.join(folder, name))
+
+
+def _checked(folder, name, function, *args):
+    """What the function returns. CallError: what is wrong with the file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError) as error:
-        raise CallError("%s cannot be read: %s" % (path, error))
-    if not isinstance(found, dict):
-        raise CallError("%s is no JSON object" % path)
-    return found
+        return function(*args)
+    except OSError as error:
+        raise CallError("%s cannot be read: %s" % (os.path.join(folder, name), error.strerror or error))
+    except ValueError as error:  # a name with a NUL
+        raise CallError("%s cannot be read: %s" % (os.path.join(folder, name), error))
+    except callcheck.WrongCall as error:
+        raise CallError("%s: %s" % (os.path.join(folder, name), error))

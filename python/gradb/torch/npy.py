@@ -7,11 +7,13 @@ import ast
 import ctypes
 import math
 import os
+import stat
 
 import torch
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 20
+_MAX_AXES = 64
 _CODES = {torch.bool: "|b1", torch.int8: "|i1", torch.uint8: "|u1", torch.int16: "<i2", torch.int32: "<i4",
           torch.int64: "<i8", torch.float16: "<f2", torch.float32: "<f4", torch.float64: "<f8",
           torch.complex64: "<c8", torch.complex128: "<c16"}
@@ -49,7 +51,9 @@ def write(path, tensor):
 
 def read(path, dtype=None):
     """The tensor of a file; narrowed to `dtype` when that was widened. OSError, NpyError."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=_open_now) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NpyError("%s is no file" % path)
         code, shape, fortran = _header(file, path)
         if code not in _DTYPES:
             raise NpyError("%s: no tensor can be made of elements '%s'" % (path, code))
@@ -61,8 +65,16 @@ def read(path, dtype=None):
     if there != size or len(data) != size:
         raise NpyError("%s: %d bytes of elements are there, the header says %d" % (path, there, size))
     tensor = torch.frombuffer(data, dtype=stored) if size else torch.empty(0, dtype=stored)
-    tensor = tensor.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if fortran else tensor.reshape(shape)
+    try:
+        tensor = tensor.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if fortran else tensor.reshape(shape)
+    except (RuntimeError, OverflowError, TypeError) as error:
+        raise NpyError("%s: no tensor has the shape that its header says: %s" % (path, str(error).split("\n", 1)[0]))
     return _narrowed(tensor, dtype) if dtype is not None and dtype != stored else tensor
+
+
+def _open_now(path, flags):
+    """Does not wait for who writes to a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _header(file, path):
@@ -76,8 +88,10 @@ def _header(file, path):
     try:
         header = ast.literal_eval(file.read(length).decode("latin-1"))
         shape = tuple(int(size) for size in header["shape"])
+        if len(shape) > _MAX_AXES or min(shape, default=0) < 0:
+            raise ValueError("no shape has the sizes %.100s" % (shape,))
         return str(header["descr"]), shape, bool(header["fortran_order"])
-    except (ValueError, SyntaxError, KeyError, TypeError) as error:
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
         raise NpyError("%s: its header cannot be read: %s" % (path, error))
 
 

@@ -257,7 +257,12 @@ def _verdict(call, same, single, double):
             call.about["device"], names, same.largest())
     if same.is_finite():
         return "unknown", "made again it is finite, as it was and in float64 (at most %.4g)" % double.largest()
-    inside = "float32 is enough" if single.is_finite() else "float32 is not enough either"
+    if same.is_finite() is None:
+        return "unknown", ("whether it is the type or the device cannot be told: the call itself does not run on the "
+                           "CPU (%s); in float64 it is finite, at most %.4g" % (
+                               same.error or "it gives no numbers", double.largest()))
+    inside = {True: "float32 is enough", False: "float32 is not enough either"}.get(
+        single.is_finite(), "in float32 it does not run")
     return "dtype", "%s-specific: finite in float64 (at most %.4g), it overflows inside the operator; %s%s" % (
         names, double.largest(), inside, scaled)
 
