@@ -508,7 +508,8 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-#define STEP ((size_t)256 << 10)
+#define STEP      ((size_t)256 << 10)
+#define HEAD_STEP ((size_t)4096)
 
 struct member {
     struct gd_zip *zip;
@@ -552,9 +553,9 @@ static int inflate_fault(const struct member *member, const char *what, struct g
 
 /* The next bytes of the member for zlib, which has none left. */
 static int feed(const struct member *member, z_stream *stream, uint64_t *at, uint64_t *left,
-                unsigned char *in, struct gd_err *err)
+                unsigned char *in, size_t step, struct gd_err *err)
 {
-    size_t n = *left < STEP ? (size_t)*left : STEP;
+    size_t n = *left < step ? (size_t)*left : step;
     int rc;
 
     if (n == 0) {
@@ -583,7 +584,7 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
         int got;
 
         if (stream->avail_in == 0) {
-            rc = feed(member, stream, &at, &left, in, err);
+            rc = feed(member, stream, &at, &left, in, STEP, err);
             if (rc) {
                 return rc;
             }
@@ -636,6 +637,59 @@ static int load_deflated(void *ctx, void *ret, size_t size, struct gd_err *err)
     if (rc == GD_OK && crc_of(ret, size) != member->entry->crc) {
         rc = wrong_crc(member, err);
     }
+    return rc;
+}
+
+/* As much as `size` bytes of a member that may go on. */
+static int inflate_head(const struct member *member, unsigned char *in, unsigned char *ret,
+                        size_t size, struct gd_err *err)
+{
+    uint64_t at, left = member->entry->packed;
+    z_stream stream;
+    int rc = gd_zip_locate(member->zip, member->entry, &at, err), got = Z_OK;
+
+    if (rc) {
+        return rc;
+    }
+    memset(&stream, 0, sizeof(stream));
+    if (inflateInit2(&stream, -15) != Z_OK) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    stream.next_out = ret;
+    stream.avail_out = (uInt)size;
+    while (rc == GD_OK && stream.avail_out && got == Z_OK) {
+        if (stream.avail_in == 0) {
+            rc = feed(member, &stream, &at, &left, in, HEAD_STEP, err);
+        }
+        got = rc == GD_OK ? inflate(&stream, Z_NO_FLUSH) : got;
+    }
+    if (rc == GD_OK && stream.avail_out) {
+        rc = inflate_fault(member, stream.msg ? stream.msg : "it ends before its end", err);
+    }
+    inflateEnd(&stream);
+    return rc;
+}
+
+int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret, size_t size,
+                size_t *got, struct gd_err *err)
+{
+    struct member member = {zip, entry, false};
+    unsigned char *in;
+    uint64_t at;
+    int rc;
+
+    size = size < entry->size ? size : (size_t)entry->size;
+    *got = size;
+    if (entry->method == GD_ZIP_STORED || size == 0) {
+        rc = gd_zip_locate(zip, entry, &at, err);
+        return rc ? rc : gd_disk_read(zip->disk, at, ret, size, err);
+    }
+    in = malloc(HEAD_STEP);
+    if (!in) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = inflate_head(&member, in, ret, size, err);
+    free(in);
     return rc;
 }
 

@@ -48,6 +48,10 @@ const struct gd_zip_entry *gd_zip_find(const struct gd_zip *zip, const char *nam
 int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t *ret,
                   struct gd_err *err);
 
+/* The first bytes of the content, without the rest: so many of `size` as there are. */
+int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret, size_t size,
+                size_t *got, struct gd_err *err);
+
 /* The content. Nothing is read yet. A deflated member is inflated as a whole when it is first
  * wanted, to exactly `size` bytes; that its CRC is right is checked then. Of a stored one it is
  * checked when it is no more than GD_ZIP_CHECKED bytes, and `check`: PyTorch's may be wrong. */

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * safetensors: the length of a JSON header, the header, the elements of all tensors one after
+ * another. What the reference reader refuses is refused: tensors that overlap or leave gaps, a
+ * length that is not that of type and shape, bytes behind the last one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/archive.h"
+#include "dump/json.h"
+
+#define MAX_HEADER UINT64_C(100000000)
+#define DEPTH      8
+
+struct type {
+    const char *name;
+    unsigned bits;
+    enum gd_stored stored; /* NONE: can be listed, not read */
+};
+
+static const struct type types[] = {
+    {"BOOL", 8, GD_STORED_BOOL},
+    {"U8", 8, GD_STORED_UINT8},
+    {"I8", 8, GD_STORED_INT8},
+    {"U16", 16, GD_STORED_UINT16},
+    {"I16", 16, GD_STORED_INT16},
+    {"U32", 32, GD_STORED_UINT32},
+    {"I32", 32, GD_STORED_INT32},
+    {"U64", 64, GD_STORED_UINT64},
+    {"I64", 64, GD_STORED_INT64},
+    {"F16", 16, GD_STORED_FLOAT16},
+    {"BF16", 16, GD_STORED_BFLOAT16},
+    {"F32", 32, GD_STORED_FLOAT32},
+    {"F64", 64, GD_STORED_FLOAT64},
+    {"C64", 64, GD_STORED_COMPLEX64},
+    {"F8_E4M3", 8, GD_STORED_FLOAT8_E4M3FN},
+    {"F8_E5M2", 8, GD_STORED_FLOAT8_E5M2},
+    {"F8_E8M0", 8, GD_STORED_FLOAT8_E8M0FNU},
+    {"F8_E4M3FNUZ", 8, GD_STORED_FLOAT8_E4M3FNUZ},
+    {"F8_E5M2FNUZ", 8, GD_STORED_FLOAT8_E5M2FNUZ},
+    {"F4", 4, GD_STORED_FLOAT4_E2M1},
+    {"F6_E2M3", 6, GD_STORED_NONE},
+    {"F6_E3M2", 6, GD_STORED_NONE},
+};
+
+struct range { /* of a tensor, within the bytes behind the header */
+    uint64_t begin, end;
+};
+
+struct reading {
+    struct gd_archive *archive;
+    struct gd_disk *disk;
+    struct gd_json json;
+    uint64_t data; /* where the elements begin */
+    struct range *ranges;
+    size_t count, room;
+    struct gd_err *err;
+};
+
+struct tensor { /* as its entry in the header says */
+    const struct type *type;
+    struct gd_shape shape;
+    struct range range;
+    bool has_type, has_shape, has_range;
+};
+
+static int fault(struct reading *in, size_t at, const char *what)
+{
+    return gd_json_fail(&in->json, at, GD_EPROTO, in->err, "a broken safetensors header: %s", what);
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static int next(struct reading *in, struct gd_json_token *ret)
+{
+    return gd_json_next(&in->json, ret, in->err);
+}
+
+static int read_type(struct reading *in, struct tensor *tensor)
+{
+    struct gd_json_token token;
+    int rc = next(in, &token);
+
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; token.kind == GD_JSON_STRING && i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(types[i].name, token.text) == 0) {
+            tensor->type = &types[i];
+            return GD_OK;
+        }
+    }
+    return gd_json_fail(&in->json, token.at, GD_EPROTO, in->err,
+                        "a broken safetensors header: no element type is named %.40s", token.text);
+}
+
+/* Numbers to ret[0 ... max - 1]; *count gets how many. */
+static int read_numbers(struct reading *in, uint64_t *ret, int max, int *count)
+{
+    struct gd_json_token token;
+    int rc = next(in, &token);
+
+    *count = 0;
+    if (rc == GD_OK && token.kind != GD_JSON_ARRAY) {
+        return fault(in, token.at, "an array of numbers is expected");
+    }
+    while (rc == GD_OK) {
+        rc = next(in, &token);
+        if (rc || token.kind == GD_JSON_ARRAY_END) {
+            break;
+        }
+        if (*count == max) {
+            return gd_json_fail(&in->json, token.at, GD_ELIMIT, in->err, "more than %d numbers",
+                                max);
+        }
+        if (token.kind != GD_JSON_NUMBER || !gd_json_unsigned(token.text, &ret[*count])) {
+            return fault(in, token.at, "sizes and offsets are whole numbers without a sign");
+        }
+        (*count)++;
+    }
+    return rc;
+}
+
+static int read_shape(struct reading *in, struct tensor *tensor)
+{
+    uint64_t dims[GD_MAX_RANK];
+    int rc = read_numbers(in, dims, GD_MAX_RANK, &tensor->shape.rank);
+
+    for (int i = 0; rc == GD_OK && i < tensor->shape.rank; i++) {
+        if (dims[i] > INT64_MAX) {
+            return fault(in, in->json.at, "a dimension that is too large");
+        }
+        tensor->shape.dim[i] = (int64_t)dims[i];
+    }
+    return rc;
+}
+
+static int read_range(struct reading *in, struct tensor *tensor)
+{
+    uint64_t ends[2];
+    int count, rc = read_numbers(in, ends, 2, &count);
+
+    if (rc == GD_OK && (count != 2 || ends[0] > ends[1])) {
+        return fault(in, in->json.at, "data_offsets are a beginning and an end");
+    }
+    if (rc == GD_OK) {
+        tensor->range = (struct range){ends[0], ends[1]};
+    }
+    return rc;
+}
+
+static int read_tensor_keys(struct reading *in, struct tensor *tensor)
+{
+    struct gd_json_token token;
+    int rc = next(in, &token);
+
+    if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
+        return fault(in, token.at, "a tensor is described by an object");
+    }
+    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+        bool *has = strcmp(token.text, "dtype") == 0          ? &tensor->has_type
+                    : strcmp(token.text, "shape") == 0        ? &tensor->has_shape
+                    : strcmp(token.text, "data_offsets") == 0 ? &tensor->has_range
+                                                              : NULL;
+
+        if (!has || *has) {
+            return fault(in, token.at, "keys are dtype, shape and data_offsets, each of them once");
+        }
+        *has = true;
+        rc = has == &tensor->has_type    ? read_type(in, tensor)
+             : has == &tensor->has_shape ? read_shape(in, tensor)
+                                         : read_range(in, tensor);
+    }
+    if (rc == GD_OK && (!tensor->has_type || !tensor->has_shape || !tensor->has_range)) {
+        return fault(in, token.at, "dtype, shape and data_offsets must all be there, they are not");
+    }
+    return rc;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static int check_length(struct reading *in, const struct tensor *tensor, size_t at)
+{
+    int64_t count = gd_shape_count(&tensor->shape);
+    uint64_t bits;
+
+    if (count < 0 || __builtin_mul_overflow((uint64_t)count, tensor->type->bits, &bits)) {
+        return fault(in, at, "a shape with more elements than 64 bits can count");
+    }
+    if (bits % 8 || bits / 8 != tensor->range.end - tensor->range.begin) {
+        return fault(in, at, "data_offsets whose length is not that of dtype and shape");
+    }
+    return GD_OK;
+}
+
+static int add_range(struct reading *in, struct range range)
+{
+    struct range *grown;
+    size_t room = in->room ? in->room * 2 : 64;
+
+    if (in->count == in->room) {
+        grown = realloc(in->ranges, room * sizeof(*grown));
+        if (!grown) {
+            return gd_fail(in->err, GD_ENOMEM, "out of memory");
+        }
+        in->ranges = grown;
+        in->room = room;
+    }
+    in->ranges[in->count++] = range;
+    return GD_OK;
+}
+
+static int make_source(struct reading *in, const struct tensor *tensor, struct gd_source **ret)
+{
+    struct gd_source_desc desc = {.stored = tensor->type->stored};
+    int rc = gd_bytes_of_disk(in->disk, in->data + tensor->range.begin,
+                              tensor->range.end - tensor->range.begin, &desc.bytes, in->err);
+
+    if (rc) {
+        return rc;
+    }
+    desc.shape.rank = tensor->shape.rank;
+    memcpy(desc.shape.dim, tensor->shape.dim,
+           sizeof(desc.shape.dim[0]) * (size_t)tensor->shape.rank);
+    rc = gd_source_create(&desc, ret, in->err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
+static int read_tensor(struct reading *in, const char *name, size_t at)
+{
+    struct gd_archive_entry entry = {.name = name, .kind = GD_ENTRY_TENSOR};
+    struct tensor tensor = {.type = NULL};
+    uint64_t all = gd_disk_size(in->disk) - in->data;
+    int rc = read_tensor_keys(in, &tensor);
+
+    if (rc == GD_OK) {
+        rc = check_length(in, &tensor, at);
+    }
+    if (rc == GD_OK && tensor.range.end > all) {
+        rc = gd_json_fail(&in->json, at, GD_EPROTO, in->err,
+                          "the file was cut short: %.80s ends at byte %llu of %llu", name,
+                          (unsigned long long)tensor.range.end, (unsigned long long)all);
+    }
+    if (rc == GD_OK && gd_archive_find(in->archive, name) && name[0]) {
+        rc = fault(in, at, "a tensor that is there twice");
+    }
+    if (rc == GD_OK && tensor.type->stored != GD_STORED_NONE) {
+        rc = make_source(in, &tensor, &entry.source);
+    } else if (rc == GD_OK) {
+        entry.problem = "float6 elements cannot be read";
+    }
+    if (rc == GD_OK) {
+        rc = add_range(in, tensor.range);
+    }
+    if (rc == GD_OK) {
+        rc = gd_archive_add(in->archive, &entry, in->err);
+    }
+    gd_source_unref(entry.source);
+    return rc;
+}
+
+/* Texts that whoever wrote the file left: {"format": "pt"}. */
+static int read_metadata(struct reading *in)
+{
+    struct gd_json_token token;
+    char line[400], *key = NULL;
+    size_t used = 0;
+    int rc = next(in, &token);
+
+    line[0] = '\0';
+    if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
+        return fault(in, token.at, "__metadata__ is an object");
+    }
+    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+        free(key);
+        key = strdup(token.text);
+        rc = key ? next(in, &token) : gd_fail(in->err, GD_ENOMEM, "out of memory");
+        if (rc == GD_OK && token.kind != GD_JSON_STRING) {
+            rc = fault(in, token.at, "__metadata__ holds texts and nothing else");
+        } else if (rc == GD_OK && used < sizeof(line)) {
+            used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%.60s: %.60s",
+                                     used ? ", " : "", key, token.text);
+        }
+    }
+    free(key);
+    if (rc == GD_OK && used) {
+        gd_archive_add_note(in->archive, "metadata: %s", line);
+    }
+    return rc;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    if (x->begin != y->begin) {
+        return x->begin < y->begin ? -1 : 1;
+    }
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* One after another, without holes, to the end of the file. */
+static int check_ranges(struct reading *in)
+{
+    uint64_t end = 0, all = gd_disk_size(in->disk) - in->data;
+
+    if (in->count) {
+        qsort(in->ranges, in->count, sizeof(*in->ranges), compare_ranges);
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (in->ranges[i].begin != end) {
+            return gd_fail(
+                in->err, GD_EPROTO, "%.300s: tensors %s at byte %llu of the elements",
+                gd_disk_path(in->disk), in->ranges[i].begin < end ? "overlap" : "leave a gap",
+                (unsigned long long)(in->ranges[i].begin < end ? in->ranges[i].begin : end));
+        }
+        end = in->ranges[i].end;
+    }
+    if (end != all) {
+        return gd_fail(in->err, GD_EPROTO, "%.300s has %llu bytes behind the last tensor",
+                       gd_disk_path(in->disk), (unsigned long long)(all - end));
+    }
+    return GD_OK;
+}
+
+static int read_header(struct reading *in)
+{
+    struct gd_json_token token;
+    bool metadata = false;
+    char *name = NULL;
+    int rc = next(in, &token);
+
+    if (rc == GD_OK && token.kind != GD_JSON_OBJECT) {
+        return fault(in, token.at, "an object is expected");
+    }
+    while (rc == GD_OK && (rc = next(in, &token)) == GD_OK && token.kind == GD_JSON_KEY) {
+        free(name);
+        name = strdup(token.text);
+        if (!name) {
+            rc = gd_fail(in->err, GD_ENOMEM, "out of memory");
+        } else if (strcmp(name, "__metadata__") != 0) {
+            rc = read_tensor(in, name, token.at);
+        } else if (metadata) {
+            rc = fault(in, token.at, "__metadata__ is there twice");
+        } else {
+            metadata = true;
+            rc = read_metadata(in);
+        }
+    }
+    free(name);
+    if (rc == GD_OK) {
+        rc = next(in, &token); /* the end of the text */
+    }
+    return rc ? rc : check_ranges(in);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static uint64_t header_length(const unsigned char *start)
+{
+    uint64_t n = 0;
+
+    for (int i = 7; i >= 0; i--) {
+        n = n << 8 | start[i];
+    }
+    return n;
+}
+
+static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    (void)disk;
+    return size > 8 && start[8] == '{' && header_length(start) <= MAX_HEADER;
+}
+
+static int read_safetensors(struct gd_archive *archive, struct gd_disk *disk,
+                            const struct gd_archive_options *options, struct gd_err *err)
+{
+    struct reading in = {.archive = archive, .disk = disk, .err = err};
+    unsigned char start[8];
+    uint64_t length;
+    char *text;
+    int rc = gd_disk_read(disk, 0, start, sizeof(start), err);
+
+    (void)options;
+    if (rc) {
+        return rc;
+    }
+    length = header_length(start);
+    if (length > MAX_HEADER) {
+        return gd_fail(err, GD_ELIMIT,
+                       "%.300s: a safetensors header of %llu bytes: %llu at most "
+                       "are read",
+                       gd_disk_path(disk), (unsigned long long)length,
+                       (unsigned long long)MAX_HEADER);
+    }
+    if (length > gd_disk_size(disk) - 8) {
+        return gd_fail(err, GD_EPROTO,
+                       "%.300s was cut short: it ends within its header of %llu bytes",
+                       gd_disk_path(disk), (unsigned long long)length);
+    }
+    text = malloc((size_t)length + 1);
+    if (!text) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    in.data = 8 + length;
+    in.json = (struct gd_json){
+        .text = text, .size = (size_t)length, .max_depth = DEPTH, .what = gd_disk_path(disk)};
+    rc = gd_disk_read(disk, 8, text, (size_t)length, err);
+    if (rc == GD_OK) {
+        rc = read_header(&in);
+    }
+    gd_json_deinit(&in.json);
+    free(in.ranges);
+    free(text);
+    return rc;
+}
+
+const struct gd_archive_format gd_safetensors_format = {
+    .name = "safetensors",
+    .what = "safetensors (.safetensors)",
+    .is = is,
+    .read = read_safetensors,
+};
