@@ -50,14 +50,27 @@ def _save_all(agent):
         path = os.path.join(folder, name)
         try:
             with agent.unseen():
-                torch.save(state, path + ".part")
-            os.replace(path + ".part", path)
+                _write(state, path)
             return path
         except OSError as error:
             failed = error
         except RuntimeError as error:  # torch's word for a folder that cannot be written to
             failed = error
     raise failed
+
+
+def _write(state, path):
+    """The whole of it or nothing, and never over a file that is not its own until it is whole."""
+    part = "%s.%d.part" % (path, os.getpid())
+    with open(part, "xb") as file:
+        try:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
 
 
 def _random_states():
