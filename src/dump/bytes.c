@@ -13,12 +13,19 @@ struct block { /* loaded bytes; lives while somebody reads, or it is among those
     unsigned char *data;
 };
 
+struct row_part {
+    struct gd_bytes *bytes;
+    uint64_t at; /* of its first byte in the row */
+};
+
 struct gd_bytes {
     int refs;
     uint64_t size;
     struct gd_disk *disk;   /* a piece of it from `at` on */
     struct gd_bytes *whole; /* or of others */
     uint64_t at;
+    struct row_part *row; /* or several others, none of them empty */
+    size_t row_count;
     gd_bytes_locate_fn locate; /* until it was found */
     gd_bytes_load_fn load;
     void (*free_ctx)(void *ctx);
@@ -209,6 +216,35 @@ int gd_bytes_of_part(struct gd_bytes *whole, uint64_t at, uint64_t size, struct 
     return GD_OK;
 }
 
+int gd_bytes_of_row(struct gd_bytes *const *part, size_t count, struct gd_bytes **ret,
+                    struct gd_err *err)
+{
+    struct gd_bytes *bytes = bytes_new(0);
+
+    if (bytes) {
+        bytes->row = calloc(count + 1, sizeof(*bytes->row));
+    }
+    if (!bytes || !bytes->row) {
+        gd_bytes_unref(bytes);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at = bytes->size;
+
+        if (part[i]->size == 0) {
+            continue;
+        }
+        if (__builtin_add_overflow(at, part[i]->size, &bytes->size)) {
+            gd_bytes_unref(bytes);
+            return gd_fail(err, GD_ELIMIT, "more bytes than 64 bits can count");
+        }
+        bytes->row[bytes->row_count++] =
+            (struct row_part){.bytes = gd_bytes_ref(part[i]), .at = at};
+    }
+    *ret = bytes;
+    return GD_OK;
+}
+
 struct gd_bytes *gd_bytes_ref(struct gd_bytes *bytes)
 {
     __atomic_add_fetch(&bytes->refs, 1, __ATOMIC_RELAXED);
@@ -228,6 +264,10 @@ void gd_bytes_unref(struct gd_bytes *bytes)
     }
     gd_disk_unref(bytes->disk);
     gd_bytes_unref(bytes->whole);
+    for (size_t i = 0; i < bytes->row_count; i++) {
+        gd_bytes_unref(bytes->row[i].bytes);
+    }
+    free(bytes->row);
     pthread_mutex_destroy(&bytes->mutex);
     free(bytes);
 }
@@ -297,6 +337,30 @@ static int read_loaded(struct gd_bytes *bytes, uint64_t at, void *ret, size_t si
     return GD_OK;
 }
 
+static int read_row(struct gd_bytes *bytes, uint64_t at, unsigned char *ret, size_t size,
+                    struct gd_err *err)
+{
+    size_t low = 0, high = bytes->row_count;
+    int rc = GD_OK;
+
+    while (high - low > 1) { /* the last part that begins at or before `at` */
+        size_t middle = low + (high - low) / 2;
+
+        *(bytes->row[middle].at <= at ? &low : &high) = middle;
+    }
+    for (; !rc && size; low++) {
+        struct row_part *part = &bytes->row[low];
+        uint64_t inside = at - part->at, left = part->bytes->size - inside;
+        size_t some = size < left ? size : (size_t)left;
+
+        rc = gd_bytes_read(part->bytes, inside, ret, some, err);
+        ret += some;
+        at += some;
+        size -= some;
+    }
+    return rc;
+}
+
 int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, struct gd_err *err)
 {
     if (at > bytes->size || size > bytes->size - at) {
@@ -312,6 +376,9 @@ int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, s
     }
     if (bytes->whole) {
         return gd_bytes_read(bytes->whole, bytes->at + at, ret, size, err);
+    }
+    if (bytes->row) {
+        return read_row(bytes, at, ret, size, err);
     }
     if (bytes->load) {
         return read_loaded(bytes, at, ret, size, err);

@@ -31,6 +31,10 @@ int gd_bytes_of_memory(const void *data, size_t size, void (*free_ctx)(void *ctx
 int gd_bytes_of_part(struct gd_bytes *whole, uint64_t at, uint64_t size, struct gd_bytes **ret,
                      struct gd_err *err);
 
+/* One after another; takes a reference on each. */
+int gd_bytes_of_row(struct gd_bytes *const *part, size_t count, struct gd_bytes **ret,
+                    struct gd_err *err);
+
 struct gd_bytes *gd_bytes_ref(struct gd_bytes *bytes);
 void gd_bytes_unref(struct gd_bytes *bytes); /* NULL is fine */
 
