@@ -68,7 +68,7 @@ static int made_load(void *ctx, struct gd_tensor **ret, struct gd_err *err)
     struct made *made = ctx;
     enum gd_dtype dtype = gd_stored_dtype(made->stored);
     struct gd_tensor *tensor;
-    void *elements;
+    void *elements = NULL;
     int rc = read_elements(made, &elements, err);
 
     if (rc != GD_OK) {
