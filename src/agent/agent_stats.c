@@ -95,6 +95,13 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     }
 }
 
+bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value)
+{
+    size_t bytes = (size_t)gd_shape_count(&value->shape) * gd_dtype_size(value->dtype);
+    bool shared = a->threads > 1 && bytes >= THREADS_FROM; /* then statistics are quicker */
+    return !shared && gd_stats_all_finite(value);
+}
+
 bool agent_bins_ok(const Gradb__V1__Bins *bins)
 {
     return bins->count >= 1 && bins->count <= MAX_BINS && bins->lo <= bins->hi;

@@ -38,6 +38,11 @@ static bool wants_previous(const struct agent_watch_item *item)
     return item->message->options && item->message->options->against_previous;
 }
 
+static uint32_t dead_steps(const struct agent_watch_item *item)
+{
+    return item->message->options ? item->message->options->dead_steps : 0;
+}
+
 /* The item's report depends on how old the value is. */
 static bool wants_age(const struct agent_watch_item *item)
 {
@@ -128,6 +133,36 @@ static void rebuild(struct agent *a)
     agent_arm(a);
 }
 
+static bool counts_not_finite(Gradb__V1__StatField field)
+{
+    switch (field) {
+    case GRADB__V1__STAT_FIELD__STAT_NAN:
+    case GRADB__V1__STAT_FIELD__STAT_INF:
+    case GRADB__V1__STAT_FIELD__STAT_POS_INF:
+    case GRADB__V1__STAT_FIELD__STAT_NEG_INF:
+    case GRADB__V1__STAT_FIELD__STAT_NON_FINITE: return true;
+    default: return false;
+    }
+}
+
+/* Whether all that the item asks of a value is how many elements are not finite, and none of them
+ * is not worth telling. */
+static bool is_only_not_finite(const struct agent_watch_item *item)
+{
+    static const struct agent_look finite = {.code = -1};
+    const Gradb__V1__WatchItem *m = item->message;
+    if (is_scalar(item) || wants_previous(item) || dead_steps(item) > 0 ||
+        item->plan->plan->record) {
+        return false;
+    }
+    for (size_t i = 0; i < m->n_report_if; i++) {
+        if (!counts_not_finite(m->report_if[i]->field)) {
+            return false;
+        }
+    }
+    return !agent_worth_reporting(item, &finite, 0);
+}
+
 static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
 {
     const Gradb__V1__WatchPlan *from = message->watch_plan;
@@ -151,13 +186,9 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
         items[i].node = is_scalar(&items[i]) ? 0 : from->items[i]->node;
         items[i].slot = is_scalar(&items[i]) ? 0 : from->items[i]->slot;
         items[i].recorded_step = -1;
+        items[i].only_not_finite = is_only_not_finite(&items[i]);
     }
     return plan;
-}
-
-static uint32_t dead_steps(const struct agent_watch_item *item)
-{
-    return item->message->options ? item->message->options->dead_steps : 0;
 }
 
 static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_plan *old,
@@ -287,6 +318,30 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
                         look);
 }
 
+/* Of a value that was found, for one item alone: where nothing but finite elements is all that
+ * there is to know, statistics of others are not computed. */
+static void compute(const struct agent *a, const struct agent_watch_item *item,
+                    const struct gd_tensor *previous, struct agent_look *ret)
+{
+    if (item->only_not_finite && !item->leader && agent_stats_all_finite(a, &ret->value.tensor)) {
+        ret->stats = (struct gd_stats){.count = (uint64_t)gd_tensor_count(&ret->value.tensor)};
+        ret->code = -1;
+        return;
+    }
+    agent_stats_compute(a, &ret->value, previous, item->message->options, ret);
+}
+
+static void look_at_node(struct agent *a, const struct agent_watch_item *item,
+                         struct agent_look *ret)
+{
+    struct agent_value previous;
+    bool against;
+    if (agent_stats_find(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
+                         item->message->options, &previous, &against, ret)) {
+        compute(a, item, against ? &previous.tensor : NULL, ret);
+    }
+}
+
 /* What follows the statistics of an item, which have begun at `start`. */
 static void looked(const struct agent_moment *m, struct agent_watch_item *item, uint64_t start,
                    struct agent_look *ret)
@@ -323,8 +378,7 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
     if (is_scalar(item)) {
         look_at_scalar(m->a, item, ret);
     } else {
-        agent_stats_look(m->a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
-                         item->message->options, ret);
+        look_at_node(m->a, item, ret);
     }
     looked(m, item, start, ret);
 }
@@ -396,9 +450,8 @@ static void look_in_group(void *ctx, size_t i)
     }
     uint64_t start = agent_now_ns() - member->ns;
     if (member->found) {
-        agent_stats_compute(group->moment->a, &member->seen.value,
-                            member->against ? &member->previous.tensor : NULL,
-                            member->item->message->options, &member->seen);
+        compute(group->moment->a, member->item, member->against ? &member->previous.tensor : NULL,
+                &member->seen);
     }
     looked(group->moment, member->item, start, &member->seen);
 }

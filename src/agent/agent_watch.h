@@ -39,6 +39,7 @@ struct agent_watch_item {
     struct agent_look *shared; /* of a leader */
     uint64_t shared_at;        /* the moment of `shared` */
     struct gd_units *units;    /* NULL: not asked for, or with the leader */
+    bool only_not_finite;      /* a value of finite elements alone is not worth telling */
     int64_t recorded_step;     /* the last step in which it was recorded */
     uint64_t ns, runs;
     /* of a scalar: the last value told, and the one of the step before */
@@ -82,6 +83,8 @@ bool agent_options_equal(const Gradb__V1__StatsOptions *a, const Gradb__V1__Stat
 void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
                          const struct gd_tensor *prev, const Gradb__V1__StatsOptions *options,
                          struct agent_look *ret);
+/* Whether all elements are finite, where finding out is worth it; false: perhaps not. */
+bool agent_stats_all_finite(const struct agent *a, const struct gd_tensor *value);
 bool agent_bins_ok(const Gradb__V1__Bins *bins);
 /* Finds a slot's value and, where it is compared, the one before (*against), asking the source
  * where that must be. ret->histogram is the caller's. True: agent_stats_compute is what remains;

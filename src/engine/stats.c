@@ -10,13 +10,15 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/float_env.h"
 #include "engine/stats_impl.h"
 #include "engine/workers.h"
 
 #define PIECE_BYTES (4 << 20)
-#define WINDOW      64 /* pieces whose parts are kept at a time */
+#define WINDOW      64  /* pieces whose parts are kept at a time */
+#define SHORT_RUN   512 /* bytes, below which gathering elements is the better way */
 
 struct compute {
     struct gd_stats_job job;
@@ -258,4 +260,71 @@ int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_st
     rc = run(&c, ret, err);
     pthread_mutex_destroy(&c.mutex);
     return rc;
+}
+
+/* ---- nothing but finite elements ------------------------------------------------------------- */
+
+/* Of the elements of a 64-bit word, as many as there are: a finite one has a clear top bit when its
+ * sign is masked out and the lowest bit of its exponent is added. */
+struct form {
+    uint64_t mask, add;
+};
+
+static bool form_of(enum gd_dtype dtype, struct form *ret)
+{
+    switch (dtype) {
+    case GD_FLOAT16:
+        *ret = (struct form){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0400040004000400)};
+        return true;
+    case GD_BFLOAT16:
+        *ret = (struct form){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0080008000800080)};
+        return true;
+    case GD_FLOAT32:
+        *ret = (struct form){UINT64_C(0x7fffffff7fffffff), UINT64_C(0x0080000000800000)};
+        return true;
+    case GD_FLOAT64:
+        *ret = (struct form){UINT64_C(0x7fffffffffffffff), UINT64_C(0x0010000000000000)};
+        return true;
+    default: return false;
+    }
+}
+
+static bool run_is_finite(const struct form *form, const unsigned char *x, size_t bytes)
+{
+    const struct gd_stats_level *level = gd_stats_level();
+    unsigned char last[GD_UNITED_STEP] = {0};
+    size_t rest = bytes % sizeof(last);
+    uint64_t bits = level->united(x, bytes - rest, form->mask, form->add);
+
+    memcpy(last, x + (bytes - rest), rest);
+    bits |= level->united(last, sizeof(last), form->mask, form->add);
+    return !(bits & ~form->mask);
+}
+
+bool gd_stats_all_finite(const struct gd_tensor *tensor)
+{
+    const struct gd_stats_kind *kind = gd_stats_kind(tensor->dtype);
+    size_t item = gd_dtype_size(tensor->dtype), bytes;
+    struct gd_tensor arranged = *tensor;
+    struct gd_walk walk;
+    struct form form;
+
+    if (!kind || kind->part)
+        return false;
+    if (!form_of(tensor->dtype, &form))
+        return true; /* integers */
+    if (gd_tensor_count(tensor) > 0 && !gd_tensor_is_contiguous(tensor))
+        arrange(&arranged, NULL);
+    if (!gd_walk_init(&walk, &arranged.shape, arranged.stride, item))
+        return gd_tensor_count(tensor) == 0;
+    bytes = (size_t)walk.run * item;
+    if (walk.run < gd_tensor_count(tensor) && bytes < SHORT_RUN)
+        return false;
+    if (walk.run > 1 && walk.run_stride != (int64_t)item)
+        return false;
+    do {
+        if (!run_is_finite(&form, arranged.data + walk.offset, bytes))
+            return false;
+    } while (gd_walk_next(&walk));
+    return true;
 }

@@ -96,6 +96,10 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err);
 
+/* Whether no element is NaN or infinite, at less cost than the statistics. false may also mean that
+ * this is not known: of complex numbers, and where elements lie too far apart. */
+bool gd_stats_all_finite(const struct gd_tensor *tensor);
+
 /* Elements that are not in memory: `count` of them from number `first` on, to out. Called by
  * several threads at once, for pieces that do not overlap. */
 typedef int (*gd_stats_read_fn)(void *ctx, int64_t first, int64_t count, void *out,

@@ -42,6 +42,7 @@ static bool runs_here(void)
 const struct gd_stats_level gd_stats_avx512 = {
     .name = "avx512",
     .runs_here = runs_here,
+    .united = united,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),
     .float32 = KERNEL(float32, VECTOR / 2),

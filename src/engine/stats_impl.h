@@ -47,9 +47,14 @@ struct gd_stats_kernel {
                  struct gd_block_pair *ret);
 };
 
+#define GD_UNITED_STEP 128
+
 struct gd_stats_level {
     const char *name;
     bool (*runs_here)(void);
+    /* The bits that (word & mask) + add has for any of the 64-bit words; `bytes` is a multiple of
+     * GD_UNITED_STEP. */
+    uint64_t (*united)(const unsigned char *x, size_t bytes, uint64_t mask, uint64_t add);
     struct gd_stats_kernel float16, bfloat16, float32, float64;
 };
 

@@ -643,6 +643,22 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     put_pair(&s, ret);
 }
 
+static uint64_t united(const unsigned char *p, size_t bytes, uint64_t mask, uint64_t add)
+{
+    u64v a = {0}, b = {0};
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < bytes; i += 2 * VECTOR, p += 2 * VECTOR) {
+        ahead(p, 2 * VECTOR);
+        a |= ((u64v)load64(p) & mask) + add;
+        b |= ((u64v)load64(p + VECTOR) & mask) + add;
+    }
+    a |= b;
+    for (size_t i = 0; i < LANES; i++)
+        all |= a[i];
+    return all;
+}
+
 #define KERNEL(name, elements)                                                                     \
     {                                                                                              \
         .step = (elements), .sums = name##_sums, .sums_finite = name##_sums_finite,                \

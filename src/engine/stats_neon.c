@@ -41,6 +41,7 @@ static bool runs_here(void)
 const struct gd_stats_level gd_stats_neon = {
     .name = "neon",
     .runs_here = runs_here,
+    .united = united,
     .float16 = KERNEL(float16, VECTOR / 2),
     .bfloat16 = KERNEL(bfloat16, VECTOR / 2),
     .float32 = KERNEL(float32, VECTOR / 2),

@@ -108,6 +108,17 @@ static void float64_pair(const unsigned char *x, const unsigned char *p, size_t 
     *ret = s;
 }
 
+static uint64_t united(const unsigned char *x, size_t bytes, uint64_t mask, uint64_t add)
+{
+    uint64_t word, all = 0;
+
+    for (size_t i = 0; i < bytes; i += sizeof(word)) {
+        memcpy(&word, x + i, sizeof(word));
+        all |= (word & mask) + add;
+    }
+    return all;
+}
+
 static bool runs_here(void)
 {
     return true;
@@ -116,6 +127,7 @@ static bool runs_here(void)
 const struct gd_stats_level gd_stats_portable = {
     .name = "portable",
     .runs_here = runs_here,
+    .united = united,
     .float64 = {.step = 1,
                 .sums = float64_sums,
                 .sums_finite = float64_sums_finite,

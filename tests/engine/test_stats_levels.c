@@ -344,6 +344,86 @@ static void near_the_largest_double(void **state)
     check_huge((double[]){1e160, -1e160, 1e160, -1e160}, 0, INFINITY, "deviations, too");
 }
 
+static void check_all_finite(const struct gd_tensor *tensor, bool expected, const char *what)
+{
+    for (size_t i = 0; gd_stats_levels[i]; i++) {
+        if (!gd_stats_levels[i]->runs_here())
+            continue;
+        gd_stats_use_level(gd_stats_levels[i]);
+        if (gd_stats_all_finite(tensor) != expected)
+            fail_msg("%s, %s of %lld: not %d", gd_stats_levels[i]->name, what,
+                     (long long)gd_tensor_count(tensor), expected);
+    }
+    gd_stats_use_level(NULL);
+}
+
+/* The largest numbers at all places, then at each place in turn one that is not finite. */
+static void finite_or_not_at_each_place(void **state)
+{
+    static const double largest[] = {65504, 0x1.fep127, 0x1.fffffep127, DBL_MAX};
+    static const double odd[] = {(double)NAN, (double)INFINITY, (double)-INFINITY};
+    unsigned char x[700 * sizeof(double)];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(floats); i++) {
+        enum gd_dtype dtype = floats[i];
+        size_t item = gd_dtype_size(dtype);
+        for (size_t n = 0; n <= 700; n = n < 40 ? n + 1 : n + 311) {
+            const struct gd_shape shape = {.rank = 1, .dim = {(int64_t)n}};
+            struct gd_tensor *tensor;
+            for (size_t j = 0; j < n; j++)
+                put(dtype, x + j * item, j % 2 ? largest[i] : -largest[i]);
+            assert_int_equal(gd_tensor_wrap(dtype, &shape, x, n * item, NULL, NULL, &tensor, NULL),
+                             GD_OK);
+            check_all_finite(tensor, true, gd_dtype_name(dtype));
+            for (size_t j = 0; j < n; j++) {
+                put(dtype, x + j * item, odd[j % ARRAY_LEN(odd)]);
+                check_all_finite(tensor, false, gd_dtype_name(dtype));
+                put(dtype, x + j * item, 0);
+            }
+            gd_tensor_unref(tensor);
+        }
+    }
+}
+
+/* A view is as finite as its own elements; where it is too scattered to look at, it is not said to
+ * be. */
+static void finite_views(void **state)
+{
+    const struct gd_shape all = {.rank = 2, .dim = {200, 300}};
+    const struct gd_shape turned = {.rank = 2, .dim = {300, 200}}, part = {2, {200, 290}};
+    const struct gd_shape column = {.rank = 1, .dim = {200}}, none = {2, {0, 7}};
+    const int64_t row = 300 * sizeof(float), item = sizeof(float);
+    const int64_t by_row[GD_MAX_RANK] = {row, item}, by_column[GD_MAX_RANK] = {item, row};
+    float *x = calloc(200 * 300, sizeof(float));
+    struct gd_tensor *base, *view;
+
+    (void)state;
+    assert_non_null(x);
+    assert_int_equal(
+        gd_tensor_wrap(GD_FLOAT32, &all, x, 200 * 300 * sizeof(float), NULL, NULL, &base, NULL),
+        GD_OK);
+    x[5 * 300 + 295] = NAN; /* not in `part` */
+    assert_int_equal(gd_tensor_view(base, &part, by_row, 0, &view, NULL), GD_OK);
+    check_all_finite(view, true, "a part");
+    x[5 * 300 + 289] = INFINITY;
+    check_all_finite(view, false, "a part");
+    gd_tensor_unref(view);
+    assert_int_equal(gd_tensor_view(base, &turned, by_column, 0, &view, NULL), GD_OK);
+    check_all_finite(view, false, "a transposed view");
+    x[5 * 300 + 289] = x[5 * 300 + 295] = 1;
+    check_all_finite(view, true, "a transposed view");
+    gd_tensor_unref(view);
+    assert_int_equal(gd_tensor_view(base, &column, by_row, 0, &view, NULL), GD_OK);
+    check_all_finite(view, false, "a column");
+    gd_tensor_unref(view);
+    assert_int_equal(gd_tensor_view(base, &none, by_row, 0, &view, NULL), GD_OK);
+    check_all_finite(view, true, "no elements");
+    gd_tensor_unref(view);
+    gd_tensor_unref(base);
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +436,8 @@ int main(void)
         cmocka_unit_test(any_bits),
         cmocka_unit_test(hard_sums),
         cmocka_unit_test(near_the_largest_double),
+        cmocka_unit_test(finite_or_not_at_each_place),
+        cmocka_unit_test(finite_views),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
