@@ -281,7 +281,8 @@ struct fake_target *fake_create(bool full, bool *destroyed)
     struct fake_target *fake = calloc(1, sizeof(*fake));
 
     fake->target.ops = full ? &full_ops : &bare_ops;
-    fake->target.capabilities = full ? ~0U : (unsigned)(GD_CAN_STEP | GD_CAN_FETCH);
+    fake->target.capabilities = full ? ~(unsigned)GD_CAN_GOTO /* a trainer goes forward */
+                                     : (unsigned)(GD_CAN_STEP | GD_CAN_FETCH);
     fake->destroyed = destroyed;
     return fake;
 }
