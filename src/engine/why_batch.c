@@ -517,8 +517,9 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
                       found->note);
         return found;
     }
-    if (why_untrained(walk, ret) != WHY_NONE) {
-        return &walk->tensors[0];
+    uint32_t untrained = why_untrained(walk, ret);
+    if (untrained != WHY_NONE) {
+        return &walk->tensors[untrained];
     }
     walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "

@@ -139,6 +139,8 @@ static void where_the_way_to_the_loss_ends(void **state)
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
     assert_non_null(strstr(b->why.text, "ends at out (linear), which reads it"));
     assert_int_equal(gd_why_loss(b->session->graph), n.loss);
+    bench_ask(b, n.w, GD_BAD_LARGE); /* whatever is asked of it, the operator is the origin */
+    bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
 }
 
 static void what_else_cuts(void **state)
