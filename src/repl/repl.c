@@ -427,9 +427,10 @@ static int check_needs(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_ESTATE, "the training process is gone (%s): %s needs a live one",
                        gd_state_name(session->state), call->command->name);
     }
+    bool runs = gd_ranks_is_running(session); /* maybe it stands between two steps of its job */
     if ((flags & CMD_NEEDS_STOP) != 0 && gd_session_is_live(session) &&
-        session->state != GD_STOPPED) {
-        if (session->state == GD_RUNNING) {
+        (runs || session->state != GD_STOPPED)) {
+        if (runs) {
             return gd_fail(err, GD_ESTATE,
                            "the training is running: \"interrupt\" stops it, then %s works",
                            call->command->name);
