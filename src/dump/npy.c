@@ -468,7 +468,7 @@ int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *
     rc = gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
     if (rc == GD_OK && trailing) {
-        *trailing = left - bytes_of(&fitted);
+        *trailing = cut ? 0 : left - bytes_of(&fitted);
     }
     return rc;
 }

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Broken and malicious .npy, .npz, safetensors files and indexes: one clear line each, nothing else happens.
+
+Every prefix of a good file is tried, too: none may be taken for more than it is.
+"""
+import io
+import json
+import os
+import pathlib
+import struct
+import tempfile
+import unittest
+import zipfile
+import zlib
+
+import dumptool
+import harness
+import numpy as np
+
+
+def npy_bytes(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def npy(text, data=b"", version=(1, 0), size=None):
+    text = text.encode() if isinstance(text, str) else text
+    length = len(text) if size is None else size
+    return b"\x93NUMPY" + bytes(version) + length.to_bytes(2 if version[0] == 1 else 4, "little") + text + data
+
+
+def described(descr="'<f4'", order="False", shape="(2,)", more=""):
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, {more}}}"
+
+
+def safetensors(header, data=b"", size=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if size is None else size) + text + data
+
+
+def tensor(begin, end, dtype="F32", shape=None):
+    shape = [(end - begin) // 4] if shape is None else shape
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+class Zip:
+    """A zip file made by hand: every field of it can be wrong."""
+
+    def __init__(self):
+        self.body, self.central, self.count = b"", b"", 0
+
+    def add(self, name, data, method=0, packed=None, **wrong):
+        packed = data if packed is None else packed
+        size, csize = wrong.get("size", len(data)), wrong.get("csize", len(packed))
+        crc, flags = wrong.get("crc", zlib.crc32(data)), wrong.get("flags", 0)
+        at = wrong.get("at", len(self.body))
+        local = wrong.get("local_name", name)
+        self.body += struct.pack("<IHHHHHIIIHH", 0x04034b50, 20, flags, wrong.get("local_method", method), 0, 0, crc,
+                                 wrong.get("local_csize", csize), size, len(local), wrong.get("xlen", 0))
+        self.body += local + packed
+        self.central += struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 20, 20, flags, method, 0, 0, crc, csize, size,
+                                    len(name), 0, 0, wrong.get("disk", 0), 0, 0, at) + name
+        self.count += 1
+        return self
+
+    def bytes(self, **wrong):
+        at = wrong.get("at", len(self.body))
+        count = wrong.get("count", self.count)
+        end = struct.pack("<IHHHHIIH", 0x06054b50, wrong.get("disk", 0), 0, count, count,
+                          wrong.get("size", len(self.central)), at, len(wrong.get("comment", b"")))
+        return self.body + self.central + wrong.get("before_end", b"") + end + wrong.get("comment", b"")
+
+
+def deflated(data):
+    return zlib.compressobj(9, zlib.DEFLATED, -15).compress(data) if False else zlib.compress(data, 9)[2:-4]
+
+
+class Attacks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-attacks-")
+        cls.dir = pathlib.Path(cls.home.name)
+        cls.tool = dumptool.Tool()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+        cls.tool.close()
+
+    def put(self, data, name="file"):
+        path = self.dir / name
+        path.write_bytes(data)
+        return path
+
+    def refused(self, data, pattern, name="file", read=None, **options):
+        """Opening it, or reading the one tensor `read`, ends in one line that says so."""
+        path = self.put(data, name)
+        with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:90]!r}") as caught:
+            self.tool.open(path, **options) if read is None else self.tool.read(path, read)
+        self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
+
+    def prefixes(self, data, step=1):
+        """No part of a good file is opened as a whole one, and none ends us."""
+        for end in range(0, len(data), step):
+            path = self.put(data[:end])
+            with self.assertRaises(dumptool.Refused, msg=end):
+                self.tool.open(path)
+
+    def test_npy(self):
+        eight = b"\0" * 8
+        for data, pattern in [
+                (npy(described(), eight, size=60000), "ends within its header of 60000 bytes"),
+                (npy(described(), eight, (2, 0), 0xffffffff), "header of 4294967295 bytes: 65536 at most"),
+                (npy(described(), eight, (4, 0)), "version 4.0 of .npy"),
+                (npy("[1, 2]"), "a dictionary is expected"),
+                (npy("{'descr': '<f4', 'fortran_order': False}"), "must all be there"),
+                (npy(described(more="'x': 1")), "each of them once"),
+                (npy(described(more="'shape': (2,)")), "each of them once"),
+                (npy(described(shape="(-1,)")), "a dimension is a number"),
+                (npy(described(shape="(True,)")), "a dimension is a number"),
+                (npy(described(shape="(1.5,)")), "comma is expected"),
+                (npy(described(shape="2")), "must be a tuple"),
+                (npy(described(shape="(2)")), "comma is expected"),
+                (npy(described(shape="(99999999999999999999,)")), "64 bits cannot hold"),
+                (npy(described(shape="(1152921504606846976,)")), "do not fit|cut short"),
+                (npy(described(shape="(4294967296, 4294967296)")), "64 bits can count"),
+                (npy(described(shape="(0, 4294967296, 4294967296)")), "64 bits can count"),
+                (npy(described(shape="(" + "1, " * 20000 + ")")), "more than 32 dimensions"),
+                (npy(described(shape="((((((1,),),),),),)")), "a dimension is a number"),
+                (npy("{'shape': " + "(" * 60000 + ")"), "a dimension is a number"),
+                (npy(described("'|O'")), "pickled Python objects, which are not read"),
+                (npy(described("[('a', '<f4'), ('b', '<i4')]")), "structured array.*'a', '<f4'"),
+                (npy(described("('<f4', (2,))")), "structured"),
+                (npy(described("'<f16'")), "of that size cannot be read"),
+                (npy(described("'<M8[ns]'")), "dates and times"),
+                (npy(described("'<f4444444444444444444'")), "too long|no such type"),
+                (npy(described("'<q4'")), "no such type"),
+                (npy(described("'<f'")), "no such type"),
+                (npy(described("'\\x3cf4'")), "an escape"),
+                (npy(described("__import__('os').abort()")), "a string is expected"),
+                (npy(described(order="1")), "True or False"),
+                (npy(described() + "; 1"), "text behind"),
+                (npy(described(shape="(3,)"), eight), "cut short: of 12 bytes of elements there are 8"),
+                (npy("{'descr"), "without its end"),
+                (b"", "is empty"),
+                (b"\x93NUMPX\1\0", "no tensor file of a known format")]:
+            self.refused(data, pattern)
+        self.prefixes(npy_bytes(np.arange(3)))
+
+    def test_zip(self):
+        one = npy_bytes(np.arange(5, dtype="<f4"))
+        packed = deflated(one)
+        good = Zip().add(b"a.npy", one).add(b"b.npy", one, 8, packed)
+        path = self.put(good.bytes(comment=b"hello"))
+        self.assertEqual(self.tool.read(path, "b").tolist(), [0, 1, 2, 3, 4])
+        fake = struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 0, 0, 0, 0, 0)
+        huge = npy(described(shape="(268435456,)"))
+        for data, pattern in [
+                (good.bytes(comment=fake + b"x"), "comment of the wrong size"),
+                (good.bytes(comment=fake), "not right before it"),
+                (good.bytes(at=10), "not right before it"),
+                (good.bytes(size=3), "not right before it"),
+                (good.bytes(before_end=b"gap"), "not right before it"),
+                (good.bytes(count=1), "bytes behind the last directory entry"),
+                (good.bytes(count=3), "no directory entry"),
+                (good.bytes(count=60000), "too short for its members"),
+                (good.bytes(count=0xffff), "wants a zip64 one"),
+                (good.bytes(disk=1), "several parts"),
+                (Zip().add(b"a.npy", one, disk=1).bytes(), "several parts"),
+                (Zip().add(b"a.npy", one).add(b"a.npy", one).bytes(), "two members named a.npy"),
+                (Zip().add(b"a.npy", one).add(b"b.npy", one, at=0).bytes(), "reaches into another"),
+                (Zip().add(b"a.npy", one).add(b"b.npy", one, at=20).bytes(), "reaches into another"),
+                (Zip().add(b"a.npy", one, at=1 << 30).bytes(), "beyond the end"),
+                (Zip().add(b"a.npy", one, size=500, csize=500).bytes(), "beyond the end"),
+                (Zip().add(b"a.npy", one, size=500).bytes(), "two sizes"),
+                (Zip().add(b"a.npy", one, flags=1).bytes(), "encrypted"),
+                (Zip().add(b"a.npy", one, 12).bytes(), "packed by method 12"),
+                (Zip().add(b"a.npy", one, 8, packed, size=1 << 31).bytes(), "claims to inflate"),
+                (Zip().add(b"", one).bytes(), "name is empty"),
+                (Zip().add(b"a\0.npy", one).bytes(), "NUL"),
+                (good.bytes()[:-1], "cut short|no end"),
+                (b"PK\3\4" + b"\0" * 100, "no end record")]:
+            self.refused(data, pattern, format="npz")
+        for data, pattern in [
+                (Zip().add(b"a.npy", one, local_name=b"b.npy").bytes(), "not that of its member"),
+                (Zip().add(b"a.npy", one, local_method=8).bytes(), "contradicts the directory"),
+                (Zip().add(b"a.npy", one, local_csize=3).bytes(), "contradicts the directory"),
+                (Zip().add(b"a.npy", one, xlen=200).bytes(), "beyond the end"),
+                (Zip().add(b"a.npy", one, crc=5).bytes(), "is damaged: its CRC is not 00000005"),
+                (Zip().add(b"a.npy", one, 8, packed, crc=5).bytes(), "is damaged: its CRC"),
+                (Zip().add(b"a.npy", one, 8, packed, size=len(one) - 1).bytes(), "more than it claims|cut short"),
+                (Zip().add(b"a.npy", one, 8, packed, size=len(one) + 1).bytes(), "not as long as it claims"),
+                (Zip().add(b"a.npy", one, 8, packed[:-9]).bytes(), "damaged: it ends before|damaged"),
+                (Zip().add(b"a.npy", one, 8, b"\xff" * 60).bytes(), "damaged: invalid"),
+                (Zip().add(b"a.npy", huge, 8, deflated(huge)).bytes(), "cut short"),
+                (Zip().add(b"a.npy", one[:40]).bytes(), "ends within its header")]:
+            self.refused(data, pattern, read="a")
+
+    def test_zip_bomb_stays_packed(self):
+        """A member that inflates to more than it may is refused before, and one that lies about it at its size."""
+        zeros = zlib.compressobj(9, zlib.DEFLATED, -15)
+        bomb = zeros.compress(b"\0" * (64 << 20)) + zeros.flush()
+        head = npy_bytes(np.zeros(4, "u1"))
+        self.refused(Zip().add(b"a.npy", b"", 8, bomb, size=len(head), crc=0).bytes(), "damaged|no .npy header", read="a")
+        nested = io.BytesIO()
+        with zipfile.ZipFile(nested, "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("inner.zip", b"PK\3\4" * 1000)
+        self.refused(nested.getvalue(), "no tensor file of a known format")
+
+    def test_zip_names_are_only_names(self):
+        data = Zip().add(b"../../up.npy", npy_bytes(np.arange(2))).add(b"/tmp/\x1b[2Jx.npy", npy_bytes(np.arange(2)))
+        path = self.put(data.bytes())
+        self.assertEqual(list(self.tool.entries(path)), ["../../up", "/tmp/\x1b[2Jx"])
+        self.assertEqual(sorted(os.listdir(self.dir)), sorted(p.name for p in self.dir.iterdir()))
+        self.assertFalse((self.dir.parent / "up.npy").exists())
+
+    def test_safetensors(self):
+        two = {"a": tensor(0, 8), "b": tensor(8, 16)}
+        path = self.put(safetensors(two, b"\0" * 16))
+        self.assertEqual(list(self.tool.entries(path)), ["a", "b"])
+        a = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}'
+        for data, pattern in [
+                (safetensors(two, b"\0" * 16, size=1 << 26), "ends within its header"),
+                (safetensors(two, b"\0" * 15), "cut short: b ends at byte 16 of 15"),
+                (safetensors(two, b"\0" * 17), "1 bytes behind the last tensor"),
+                (safetensors({"a": tensor(0, 8), "b": tensor(4, 12)}, b"\0" * 12), "overlap at byte 4"),
+                (safetensors({"a": tensor(0, 8), "b": tensor(0, 8)}, b"\0" * 8), "overlap"),
+                (safetensors({"a": tensor(0, 8), "b": tensor(12, 16)}, b"\0" * 16), "leave a gap at byte 8"),
+                (safetensors({"a": tensor(4, 8)}, b"\0" * 8), "leave a gap at byte 0"),
+                (safetensors({"a": tensor(8, 0, shape=[2])}, b"\0" * 8), "a beginning and an end"),
+                (safetensors({"a": tensor(0, 8, shape=[3])}, b"\0" * 8), "length is not that of dtype"),
+                (safetensors({"a": tensor(0, 8, shape=[1 << 40, 1 << 40])}, b"\0" * 8), "64 bits can count"),
+                (safetensors({"a": tensor(0, 8, "F33")}, b"\0" * 8), "no element type is named F33"),
+                (safetensors({"a": tensor(0, 1, "F4", [1])}, b"\0"), "length is not that"),
+                (safetensors({"a": tensor(0, 8, shape=[1] * 33 + [2])}, b"\0" * 8), "more than 32 numbers"),
+                (safetensors({"__metadata__": {"a": 1}}), "texts and nothing else"),
+                (safetensors({"__metadata__": []}), "is an object"),
+                (safetensors(a + b',"a":{"dtype":"F32","shape":[],"data_offsets":[8,12]}}', b"\0" * 12), "there twice"),
+                (safetensors(a[:-1] + b',"dtype":"F32"}}', b"\0" * 8), "each of them once"),
+                (safetensors(a[:-1] + b',"more":[[[[[[[[[1]]]]]]]]]}}', b"\0" * 8), "each of them once"),
+                (safetensors(a.replace(b"[2]", b"[2.0]") + b"}", b"\0" * 8), "without a sign"),
+                (safetensors(a.replace(b"[2]", b"[-2]") + b"}", b"\0" * 8), "without a sign"),
+                (safetensors(a.replace(b"8]", b"8e0]") + b"}", b"\0" * 8), "without a sign"),
+                (safetensors(a.replace(b"8]", b"99999999999999999999]") + b"}", b"\0" * 8), "without a sign"),
+                (safetensors(a.replace(b'"a"', b'"\xff"') + b"}", b"\0" * 8), "not UTF-8"),
+                (safetensors(b'{"a":{"dtype":"F32"}}'), "must all be there"),
+                (safetensors(b'{"a":[]}'), "described by an object"),
+                (safetensors(a, b"\0" * 8), "ends too early"),
+                (safetensors(a + b"}}", b"\0" * 8), "behind the end")]:
+            self.refused(data, pattern)
+        self.refused(struct.pack("<Q", 1 << 60) + b"{" + b" " * 64, "no tensor file of a known format")
+        self.prefixes(safetensors(two, b"\0" * 16))
+
+    def test_sharded_index(self):
+        good = safetensors({"a": tensor(0, 8)}, b"\0" * 8)
+        outside = pathlib.Path(tempfile.mkdtemp(dir=self.dir))
+        (outside / "secret.safetensors").write_bytes(good)
+        os.symlink(outside / "secret.safetensors", self.dir / "link.safetensors")
+        os.mkfifo(self.dir / "pipe.safetensors")
+        (self.dir / "broken.safetensors").write_bytes(good[:-1])
+        (self.dir / "nested.json").write_text('{"weight_map": {"a": "nested.json"}}')
+        shards = {"../x/a.safetensors": "directories are refused", str(outside / "secret.safetensors"): "directories",
+                  "..": "directories", "link.safetensors": "a link, which is not followed",
+                  "pipe.safetensors": "a pipe, not a regular file", "broken.safetensors": "cut short",
+                  "nested.json": "no tensor file but JSON", "gone.safetensors": "No such file"}
+        index = {"weight_map": {f"t{i}": name for i, name in enumerate(shards)}}
+        path = self.put(json.dumps(index).encode(), "model.safetensors.index.json")
+        problems = [entry["problem"] for entry in self.tool.open(path)["entries"]]
+        for problem, pattern in zip(problems, shards.values(), strict=True):
+            self.assertRegex(problem, pattern)
+        for text, pattern in [('{"weight_map": {"a": {"file": "x"}}}', "not mapped to a file name"),
+                              ('{"weight_map": {"a": "x", "a": "y"}}', "no tensor file of a known format"),
+                              ('{"weight_map": []}', "no tensor file of a known format"),
+                              ('{"a": 1}', "no tensor file of a known format")]:
+            self.refused(text.encode(), pattern)
+
+    def test_what_is_no_file(self):
+        with self.assertRaisesRegex(dumptool.Refused, "is a directory, not a regular file"):
+            self.tool.open(self.dir)
+        os.mkfifo(self.dir / "fifo")
+        with self.assertRaisesRegex(dumptool.Refused, "is a pipe, not a regular file"):
+            self.tool.open(self.dir / "fifo")
+        with self.assertRaisesRegex(dumptool.Refused, "is a device, not a regular file"):
+            self.tool.open("/dev/zero")
+        with self.assertRaisesRegex(dumptool.Refused, "No such file"):
+            self.tool.open(self.dir / "nothing")
+
+
+if __name__ == "__main__":
+    harness.main()
