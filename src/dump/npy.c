@@ -336,7 +336,7 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
     return GD_OK;
 }
 
-int gd_npy_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret, struct gd_err *err)
+int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret, struct gd_err *err)
 {
     struct gd_npy npy = {.stored = GD_STORED_NONE};
     struct reader in = {.npy = &npy, .dtype = dtype, .err = err};
@@ -505,7 +505,7 @@ static int open_source(struct gd_disk *disk, const struct gd_archive_options *op
     if (rc) {
         return rc;
     }
-    rc = gd_npy_header(bytes, options->dtype, &npy, &why);
+    rc = gd_npy_read_header(bytes, options->dtype, &npy, &why);
     if (rc) {
         gd_fail(err, rc, "%.250s: %.240s", gd_disk_path(disk), why.text);
     } else {

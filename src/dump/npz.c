@@ -54,7 +54,7 @@ static int header_of(struct member *member, size_t most, struct gd_npy *ret, str
         rc = gd_bytes_of_memory(head, got, NULL, NULL, &bytes, err);
     }
     if (rc == GD_OK) {
-        rc = gd_npy_header(bytes, member->dtype, ret, err);
+        rc = gd_npy_read_header(bytes, member->dtype, ret, err);
         gd_bytes_unref(bytes);
     }
     free(head);
