@@ -5,6 +5,7 @@
  */
 #include "dump/npy.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +170,7 @@ static int read_number_type(struct reader *in, char kind, long item, bool other_
         snprintf(name, sizeof(name), "%c%d", kind, (int)item);
     }
     in->npy->stored = gd_stored_from_name(name);
-    if (in->npy->stored == GD_STORED_NONE) {
+    if ((long)gd_stored_bits(in->npy->stored) != item * 8) {
         return refuse(in, "a number of that size cannot be read");
     }
     in->npy->item = (size_t)item;
@@ -209,10 +210,10 @@ static int read_descr(struct reader *in)
     if (rc) {
         return rc;
     }
-    npy->stored = gd_stored_from_name(p); /* some write a name: 'bfloat16' */
-    npy->item = gd_stored_bits(npy->stored) / 8;
-    if (npy->stored && npy->item) {
-        return GD_OK;
+    if (isalpha((unsigned char)p[0]) && isalpha((unsigned char)p[1])) { /* some write a name: 'bfloat16' */
+        npy->stored = gd_stored_from_name(p);
+        npy->item = gd_stored_bits(npy->stored) / 8;
+        return npy->item ? GD_OK : refuse(in, "no such type");
     }
     order = strchr("<>|=", *p) && *p ? *p++ : '=';
     kind = *p ? *p++ : '\0';

@@ -42,20 +42,33 @@ struct member {
     bool partial;
 };
 
-static int header_of(struct member *member, size_t most, struct gd_npy *ret, struct gd_err *err)
+static int parse_head(const struct member *member, const unsigned char *head, size_t size,
+                      struct gd_npy *ret, struct gd_err *err)
+{
+    struct gd_bytes *bytes;
+    struct gd_err why;
+    int rc = gd_bytes_of_memory(head, size, NULL, NULL, &bytes, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = gd_npy_header(bytes, member->dtype, ret, &why);
+    gd_bytes_unref(bytes);
+    return rc ? gd_fail(err, rc, "%.180s: %.100s: %.220s", gd_disk_path(gd_zip_disk(member->zip)),
+                        member->entry->name, why.text)
+              : GD_OK;
+}
+
+static int header_of(const struct member *member, size_t most, struct gd_npy *ret,
+                     struct gd_err *err)
 {
     unsigned char *head = malloc(most);
-    struct gd_bytes *bytes;
     size_t got;
     int rc = head ? gd_zip_head(member->zip, member->entry, head, most, &got, err)
                   : gd_fail(err, GD_ENOMEM, "out of memory");
 
     if (rc == GD_OK) {
-        rc = gd_bytes_of_memory(head, got, NULL, NULL, &bytes, err);
-    }
-    if (rc == GD_OK) {
-        rc = gd_npy_read_header(bytes, member->dtype, ret, err);
-        gd_bytes_unref(bytes);
+        rc = parse_head(member, head, got, ret, err);
     }
     free(head);
     return rc;
@@ -63,26 +76,25 @@ static int header_of(struct member *member, size_t most, struct gd_npy *ret, str
 
 static int open_member(void *ctx, struct gd_source **ret, struct gd_err *err)
 {
-    struct member *member = ctx;
+    const struct member *member = ctx;
     struct gd_bytes *bytes;
     struct gd_npy npy;
-    struct gd_err why;
     char name[300];
-    int rc = header_of(member, HEAD_BYTES, &npy, &why);
+    int rc = header_of(member, HEAD_BYTES, &npy, err);
 
-    snprintf(name, sizeof(name), "%.180s: %.100s", gd_disk_path(gd_zip_disk(member->zip)),
-             member->entry->name);
     if (rc == GD_EPROTO && member->entry->size > HEAD_BYTES) {
-        rc = header_of(member, MOST_BYTES, &npy, &why);
+        rc = header_of(member, MOST_BYTES, &npy, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_zip_bytes(member->zip, member->entry, true, &bytes, err);
     }
     if (rc) {
-        return gd_fail(err, rc, "%.250s: %.240s", name, why.text);
+        return rc;
     }
-    rc = gd_zip_bytes(member->zip, member->entry, true, &bytes, err);
-    if (rc == GD_OK) {
-        rc = gd_npy_source(bytes, &npy, name, member->partial, ret, NULL, err);
-        gd_bytes_unref(bytes);
-    }
+    snprintf(name, sizeof(name), "%.180s: %.100s", gd_disk_path(gd_zip_disk(member->zip)),
+             member->entry->name);
+    rc = gd_npy_source(bytes, &npy, name, member->partial, ret, NULL, err);
+    gd_bytes_unref(bytes);
     return rc;
 }
 

@@ -559,7 +559,7 @@ static int feed(const struct member *member, z_stream *stream, uint64_t *at, uin
     int rc;
 
     if (n == 0) {
-        return inflate_fault(member, "it ends before its end", err);
+        return inflate_fault(member, "its data end too early", err);
     }
     rc = gd_disk_read(member->zip->disk, *at, in, n, err);
     *at += n;
@@ -664,7 +664,7 @@ static int inflate_head(const struct member *member, unsigned char *in, unsigned
         got = rc == GD_OK ? inflate(&stream, Z_NO_FLUSH) : got;
     }
     if (rc == GD_OK && stream.avail_out) {
-        rc = inflate_fault(member, stream.msg ? stream.msg : "it ends before its end", err);
+        rc = inflate_fault(member, stream.msg ? stream.msg : "its data end too early", err);
     }
     inflateEnd(&stream);
     return rc;
