@@ -52,7 +52,7 @@ static int parse_head(const struct member *member, const unsigned char *head, si
     if (rc) {
         return rc;
     }
-    rc = gd_npy_header(bytes, member->dtype, ret, &why);
+    rc = gd_npy_read_header(bytes, member->dtype, ret, &why);
     gd_bytes_unref(bytes);
     return rc ? gd_fail(err, rc, "%.180s: %.100s: %.220s", gd_disk_path(gd_zip_disk(member->zip)),
                         member->entry->name, why.text)
