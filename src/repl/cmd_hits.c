@@ -135,22 +135,105 @@ static void add_ranks(struct command_call *call, cJSON *record)
         cJSON_AddNumberToObject(item, "rank", rank);
         inspect_add_count(item, "hits", count);
         cJSON_AddItemToArray(others, item);
-        out_printf(call->out, "Rank %d has %s (rank %d; rank all info hits)\n", rank,
+        out_printf(call->out, "Rank %d has %s (rank %d; info hits -ranks)\n", rank,
                    inspect_plural(call, count, "hit"), rank);
     }
+}
+
+struct ranked { /* a hit of a job */
+    struct gd_session *session;
+    const struct gd_hit *hit;
+    size_t place; /* among its rank's */
+};
+
+static int by_step(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->hit->step != y->hit->step) {
+        return x->hit->step < y->hit->step ? -1 : 1;
+    }
+    if (x->session != y->session) {
+        return x->session->peer.rank < y->session->peer.rank ? -1 : 1;
+    }
+    return x->place < y->place ? -1 : 1;
+}
+
+/* The hits of all ranks of the job in order of steps; *count of them. NULL: out of memory. */
+static struct ranked *hits_of_ranks(const struct gd_ranks *ranks, int only, size_t *count)
+{
+    size_t room = 1;
+    for (int rank = 0; rank < gd_ranks_world_size(ranks); rank++) {
+        const struct gd_session *member = gd_ranks_member(ranks, rank);
+        room += member != NULL ? member->hit_count : 0;
+    }
+    struct ranked *found = calloc(room, sizeof(*found));
+    *count = 0;
+    for (int rank = 0; found != NULL && rank < gd_ranks_world_size(ranks); rank++) {
+        struct gd_session *member = gd_ranks_member(ranks, rank);
+        size_t n = 0;
+        size_t *order = member != NULL ? hits_in_order(member, only, &n) : NULL;
+        for (size_t i = 0; order != NULL && i < n; i++) {
+            found[(*count)++] =
+                (struct ranked){.session = member, .hit = &member->hits[order[i]], .place = i};
+        }
+        free(order);
+    }
+    if (found != NULL && *count > 0) {
+        qsort(found, *count, sizeof(*found), by_step);
+    }
+    return found;
+}
+
+static int info_all_ranks(struct command_call *call, bool all, int only, struct gd_err *err)
+{
+    struct gd_session *selected = call->session;
+    const struct gd_ranks *ranks = gd_ranks_of(selected);
+    size_t count = 0;
+    if (ranks == NULL) {
+        return gd_fail(err, GD_ESTATE, "info hits -ranks: there is no job of several ranks");
+    }
+    struct ranked *hits = hits_of_ranks(ranks, only, &count);
+    if (hits == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    cJSON *record = out_record(call->out, "hits");
+    cJSON *list = cJSON_AddArrayToObject(record, "hits");
+    size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
+    inspect_add_count(record, "earlier", first);
+    if (count == 0) {
+        print_none(call, only);
+    }
+    if (first > 0) {
+        out_printf(call->out, "%s earlier (-a shows all)\n", inspect_number(call, first));
+    }
+    for (size_t i = first; i < count; i++) {
+        call->session = hits[i].session;
+        if (out_is_json(call->out)) {
+            cJSON *object = hit_record(call, hits[i].hit);
+            cJSON_AddNumberToObject(object, "rank", call->session->peer.rank);
+            cJSON_AddItemToArray(list, object);
+        } else {
+            out_printf(call->out, "[rank %d] ", call->session->peer.rank);
+            print_hit(call, hits[i].hit, 1);
+        }
+    }
+    call->session = selected;
+    free(hits);
+    return GD_OK;
 }
 
 int cmd_info_hits(struct command_call *call, struct gd_err *err)
 {
     const struct gd_session *session = call->session;
     bool all = inspect_take_flag(call, "-a");
+    bool of_ranks = inspect_take_flag(call, "-ranks");
     int only = 0;
     int rc = inspect_no_options(call, err);
     if (rc == GD_OK && call->argc > 0) {
         rc = watch_number(call, call->argv[0], &only, err);
     }
-    if (rc != GD_OK) {
-        return rc;
+    if (rc != GD_OK || of_ranks) {
+        return rc == GD_OK ? info_all_ranks(call, all, only, err) : rc;
     }
     size_t count = 0;
     size_t *order = hits_in_order(session, only, &count);

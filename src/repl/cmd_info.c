@@ -485,10 +485,11 @@ static const struct command info_subs[] = {
     },
     {
         .name = "hits",
-        .usage = "info hits [N] [-a]",
+        .usage = "info hits [N] [-a] [-ranks]",
         .summary = "What fired, or could not be checked, in order of step and execution",
         .help = "The last 40, of watchpoint N alone, with -a all; with the values that were set\n"
-                "and the actual ones. \"hit\" goes to one.\n"
+                "and the actual ones. \"hit\" goes to one. -ranks: those of all ranks of the job\n"
+                "in order of steps, not of the selected one alone.\n"
                 "\n"
                 "  info hits\n  info hits 2\n  info hits -a\n",
         .args = {ARG_WATCHPOINT},
