@@ -7,16 +7,6 @@ import signal
 import harness
 import torches
 
-# Ranks by hand, as torchrun does it: COUNT PORT COMMAND...
-START = """
-import os, subprocess, sys
-count, port = int(sys.argv[1]), sys.argv[2]
-ranks = [subprocess.Popen(sys.argv[3:], env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank),
-                                                 WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
-         for rank in range(count)]
-sys.exit(max(rank.wait() for rank in ranks))
-"""
-
 # What happens to one rank alone happens to rank 1: NaN in the data of step 4, a number that it tells in step 6, and
 # another weight from step 8 on.
 TRAIN = """
@@ -91,9 +81,7 @@ class Ranks(torches.Folder):
 
     def words(self, count, steps):
         """The command line of a job."""
-        start = self.write("start.py", START)
-        return [torches.DEBIAN, "-S", start, str(count), str(torches.free_port()), *torches.warm(self.python),
-                self.write("train.py", TRAIN), str(steps)]
+        return [*torches.ranks(self.python, count), self.write("train.py", TRAIN), str(steps)]
 
     def interactive(self, count, steps):
         run = "run -- " + " ".join(self.words(count, steps))
@@ -148,6 +136,7 @@ class Two(Ranks):
         gradb.expect("^All 2 ranks stand at the end of step 4")
         gradb.run("rank 0", "rank 0 of 2, stopped")
         gradb.run("info hits", "^Rank 1 has 1 hit ")
+        gradb.run("info hits -ranks", r"^\[rank 1\] #1 .* step 4 .*mul:0")
         gradb.run("watch odd > 0", "^Watchpoint 2")
         gradb.send("continue")
         gradb.expect(r"^\[rank 1\] Watchpoint 2, at the end of step 6")
@@ -193,6 +182,52 @@ class Two(Ranks):
         gradb.send("kill")
         gradb.send("quit")
         gradb.finish()
+
+
+# Each rank holds a half of each parameter.
+SHARDED = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+torch.manual_seed(7)
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+whole = [tuple(parameter.shape) for parameter in net.parameters()]
+for part in (net[0], net[2], net):
+    fully_shard(part, mesh=init_device_mesh("cpu", (2,)))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+torch.manual_seed(100 + dist.get_rank())
+for step in range(3):
+    x = torch.randn(8, 4)
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step == 1:
+        print("bias %d %s" % (dist.get_rank(), net[0].bias.to_local().tolist()))
+dist.destroy_process_group()
+"""
+
+
+class Sharded(Ranks):
+    """A model that fully_shard spreads over two ranks: each shows its part, and says so."""
+    which = staticmethod(torches.pip)
+
+    def test_the_local_part(self):
+        done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2",
+                          "info node net/0/weight", "rank all print net/0/bias", "rank check", "step",
+                          "continue", "info log")
+        self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
+        self.assertRegex(done.stdout, r"output :0 +float32 \(4, 4\), 64 B\n(?s:.*)value = local shard of \(8, 4\)")
+        printed = [[round(float(number), 4) for number in numbers.split()]
+                   for numbers in re.findall(r"net/0/bias:0\nfloat32 \(4,\) .*\n\[([^\]]*)\]", done.stdout)]
+        told = sorted(re.findall(r"bias (\d) \[(.*)\]", done.stdout))
+        self.assertEqual(printed, [[round(float(number), 4) for number in numbers.split(",")] for _, numbers in told])
+        self.assertEqual(len(printed), 2)
+        self.assertIn("There is nothing to compare on the 2 ranks.", done.stdout)  # each has its own part
 
 
 @torches.both

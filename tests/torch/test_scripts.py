@@ -28,6 +28,8 @@ CLOSE = 2e-3  # of two numbers with a point: they share three digits
 LEFT_OUT = [
     (re.compile(r"^(Starting program|Connected): .*"), r"\1"),
     (re.compile(r"^#\d+ +"), "# "),
+    (re.compile(r"^\[Training process \d+, "), "[Training process #, "),
+    (re.compile(r"^Waiting for rank .*"), ""),
     (re.compile(r"^\(\d+ frames? not shown.*"), "(frames not shown)"),
     (re.compile(r"\S*/tests/torch/scripts/"), ""),
     (re.compile(r"/\S*/torch/(\S+\.py):\d+"), r"torch/\1"),
@@ -159,6 +161,10 @@ class Session(torches.Case):
 
     def test_workers(self):
         self.check("workers")
+
+    def test_ddp(self):
+        """Two ranks over gloo."""
+        self.check("ddp", python=torches.ranks(self.python, 2))
 
 
 @torches.both

@@ -139,6 +139,11 @@ def warm(python):
     return _warm_process(python).command
 
 
+def ranks(python, count):
+    """As warm, of that many ranks of one job."""
+    return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(free_port()), *warm(python)]
+
+
 class Case(unittest.TestCase):
     """A case of one interpreter: self.python. Skipped when that is not here."""
     which = None  # a function that gives the interpreter
