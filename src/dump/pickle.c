@@ -173,6 +173,34 @@ struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const 
     return value;
 }
 
+/* ---- persistent ids -------------------------------------------------------------------------- */
+
+struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
+                                              const struct gd_pickle_value *id)
+{
+    struct gd_pickle *pickle = machine->pickle;
+    struct gd_pickle_value *value;
+
+    if (pickle->persistent_count == pickle->persistent_cap) {
+        uint32_t cap = pickle->persistent_cap ? pickle->persistent_cap * 2 : 64;
+        struct gd_pickle_value **grown =
+            realloc(pickle->persistent, (size_t)cap * sizeof(struct gd_pickle_value *));
+
+        if (!grown) {
+            pickle_fail(&machine->input, machine->err, GD_ENOMEM, "out of memory");
+            return NULL;
+        }
+        pickle->persistent = grown;
+        pickle->persistent_cap = cap;
+    }
+    value = pickle_new(machine, GD_PICKLE_PERSISTENT);
+    if (value) {
+        value->id = id;
+        pickle->persistent[pickle->persistent_count++] = value;
+    }
+    return value;
+}
+
 /* ---- the stack ------------------------------------------------------------------------------- */
 
 int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
@@ -276,6 +304,7 @@ void gd_pickle_free(struct gd_pickle *pickle)
     if (pickle) {
         gd_lookup_deinit(&pickle->globals);
         free(pickle->global);
+        free(pickle->persistent);
         gd_arena_deinit(&pickle->arena);
         free(pickle);
     }
@@ -294,4 +323,14 @@ size_t gd_pickle_global_count(const struct gd_pickle *pickle)
 const struct gd_pickle_global *gd_pickle_global_at(const struct gd_pickle *pickle, size_t index)
 {
     return index < pickle->global_count ? pickle->global[index] : NULL;
+}
+
+size_t gd_pickle_persistent_count(const struct gd_pickle *pickle)
+{
+    return pickle->persistent_count;
+}
+
+const struct gd_pickle_value *gd_pickle_persistent_at(const struct gd_pickle *pickle, size_t index)
+{
+    return index < pickle->persistent_count ? pickle->persistent[index] : NULL;
 }

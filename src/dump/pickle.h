@@ -86,6 +86,9 @@ struct gd_pickle_value *gd_pickle_root(const struct gd_pickle *pickle);
 size_t gd_pickle_global_count(const struct gd_pickle *pickle);
 /* Every class and function that is named, once each, in the order of the program. */
 const struct gd_pickle_global *gd_pickle_global_at(const struct gd_pickle *pickle, size_t index);
+/* What the writer kept elsewhere, in the order of the program. */
+size_t gd_pickle_persistent_count(const struct gd_pickle *pickle);
+const struct gd_pickle_value *gd_pickle_persistent_at(const struct gd_pickle *pickle, size_t index);
 
 /* ---- looking at values; NULL is never a match ------------------------------------------------ */
 

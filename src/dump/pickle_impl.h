@@ -39,6 +39,9 @@ struct gd_pickle {
     struct gd_pickle_global **global;
     uint32_t global_count, global_cap;
     struct gd_lookup globals;
+
+    struct gd_pickle_value **persistent;
+    uint32_t persistent_count, persistent_cap;
 };
 
 struct pickle_machine {
@@ -64,6 +67,8 @@ void *pickle_alloc(struct pickle_machine *machine, size_t size); /* zeroed; NULL
 /* The named class or function, told as one. */
 struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const char *module,
                                           size_t module_len, const char *name, size_t name_len);
+struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
+                                              const struct gd_pickle_value *id);
 /* Appends `count` values to a container (pairs: of a DICT, two values each). */
 int pickle_extend(struct pickle_machine *machine, struct gd_pickle_value *container,
                   struct gd_pickle_value *const *value, uint32_t count);

@@ -635,16 +635,6 @@ static int op_build(struct pickle_machine *m, unsigned how)
     return GD_OK;
 }
 
-static int push_persistent(struct pickle_machine *m, struct gd_pickle_value *id)
-{
-    struct gd_pickle_value *made = id ? pickle_new(m, GD_PICKLE_PERSISTENT) : NULL;
-
-    if (made) {
-        made->id = id;
-    }
-    return pickle_push(m, made);
-}
-
 static int op_binpersid(struct pickle_machine *m, unsigned how)
 {
     (void)how;
@@ -652,7 +642,7 @@ static int op_binpersid(struct pickle_machine *m, unsigned how)
         return m->err->code;
     }
     m->depth--;
-    return push_persistent(m, m->stack[m->depth]);
+    return pickle_push(m, pickle_new_persistent(m, m->stack[m->depth]));
 }
 
 static int op_persid(struct pickle_machine *m, unsigned how)
@@ -666,11 +656,12 @@ static int op_persid(struct pickle_machine *m, unsigned how)
         return m->err->code;
     }
     id = pickle_new(m, GD_PICKLE_TEXT);
-    if (id) {
-        id->text = line;
-        id->count = len;
+    if (!id) {
+        return m->err->code;
     }
-    return push_persistent(m, id);
+    id->text = line;
+    id->count = len;
+    return pickle_push(m, pickle_new_persistent(m, id));
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
