@@ -146,12 +146,13 @@ int gd_table_of_archive(struct gd_table *table, const struct gd_archive *archive
 
     for (size_t i = 0; rc == GD_OK && i < count; i++) {
         const struct gd_archive_entry *entry = gd_archive_entry(archive, i);
-        bool join = prefix[0] && entry->name[0];
+        bool alone = prefix[0] && count == 1 && strcmp(gd_archive_format(archive), "npy") == 0;
+        bool join = prefix[0] && entry->name[0] && !alone;
 
         if (entry->kind == GD_ENTRY_VALUE) {
             continue;
         }
-        snprintf(name, sizeof(name), "%s%s%s", prefix, join ? "/" : "", entry->name);
+        snprintf(name, sizeof(name), "%s%s%s", prefix, join ? "/" : "", alone ? "" : entry->name);
         rc = gd_table_unit(table, name, NULL, err);
         if (rc == GD_OK && entry->kind == GD_ENTRY_OPTIMIZER) {
             table->unit[table->unit_count - 1].phase = GD_PHASE_OPTIMIZER;

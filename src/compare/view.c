@@ -98,8 +98,8 @@ static enum gd_dtype float_of(enum gd_dtype dtype)
 struct pair {
     struct gd_pair_job job;
     struct gd_pair_room room;
-    enum gd_dtype type_b, type; /* of b; of a - b */
-    double rtol, atol;          /* in the type of b */
+    enum gd_dtype type_a, type_b, type; /* of a, of b, of a - b */
+    double rtol, atol;                  /* in the type of b */
     const struct gd_view_options *options;
 };
 
@@ -107,6 +107,7 @@ static void pair_types(struct pair *pair)
 {
     enum gd_dtype a = float_of(pair->job.info_a.dtype), b = float_of(pair->job.info_b.dtype);
 
+    pair->type_a = a;
     pair->type_b = b;
     pair->type = a == GD_FLOAT64 || b == GD_FLOAT64   ? GD_FLOAT64
                  : a == GD_FLOAT32 || b == GD_FLOAT32 ? GD_FLOAT32
@@ -171,8 +172,8 @@ static void norms_add(struct norms *norms, double x, double y)
 /* NaN: one of them is nothing. */
 static double cosine_of(const struct pair *pair, const struct norms *norms, bool *nothing)
 {
-    double a = as_type(pair->type, sqrt(as_type(pair->type, norms->aa)));
-    double b = as_type(pair->type, sqrt(as_type(pair->type, norms->bb)));
+    double a = as_type(pair->type_a, sqrt(as_type(pair->type_a, norms->aa)));
+    double b = as_type(pair->type_b, sqrt(as_type(pair->type_b, norms->bb)));
 
     *nothing = false;
     if (a <= NORM_OF_NOTHING && b <= NORM_OF_NOTHING) {
@@ -274,7 +275,8 @@ static void trouble_cells(struct gd_view_row *ret, const char *result, double ra
     if (isnan(mean) && isnan(max)) {
         snprintf(ret->cell[3], sizeof(ret->cell[3]), "nan, nan");
     } else {
-        snprintf(ret->cell[3], sizeof(ret->cell[3]), "%.5f, %.5f", cut(mean, 1e5), cut(max, 1e5));
+        snprintf(ret->cell[3], sizeof(ret->cell[3]), max < 1e8 ? "%.5f, %.5f" : "%.5e, %.5e",
+                 cut(mean, 1e5), cut(max, 1e5)); /* as much as a cell takes */
     }
 }
 

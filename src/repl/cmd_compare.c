@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "repl/commands.h"
+#include "repl/compare_files.h"
 #include "repl/inspect.h"
 #include "repl/value.h"
 #include "repl/work.h"
@@ -584,6 +585,10 @@ static int run_compare(struct command_call *call, struct gd_err *err)
 {
     struct rule rule = {.rows = ROWS};
     const char *second = NULL;
+
+    if (compare_is_of_files(call)) {
+        return compare_files(call, err);
+    }
     int rc = inspect_take_count(call, "-n", 0, MAX_ROWS, &rule.rows, err);
 
     rule.equal_nan = inspect_take_flag(call, "-equal-nan");
@@ -623,8 +628,9 @@ const struct command cmd_compare_table[] = {
     {
         .name = "compare",
         .group = "data",
-        .usage = "compare TENSOR [TOLERANCE | OTHER] [rtol=X] [atol=X] [-equal-nan] [-n ROWS]",
-        .summary = "What changed in a tensor since the step before, or how two tensors differ",
+        .usage = "compare TENSOR [TOLERANCE | OTHER] [rtol=X] [atol=X] [-equal-nan] [-n ROWS]\n"
+                 "compare A B [--as VIEW] [--map FILE] [--profile cross|strict|numpy]",
+        .summary = "How tensors, checkpoints, directories, dumps and runs differ",
         .help =
             "With one tensor: its value against that of the step before. Changes up to TOLERANCE\n"
             "(0 to 1) of the largest change count as none; without one every change counts.\n"
@@ -638,7 +644,24 @@ const struct command cmd_compare_table[] = {
             "  compare head.bias 0.1\n"
             "  compare head.bias[:4] rtol=1e-3\n"
             "  compare head.bias[:2] $1\n"
-            "  compare $1 $2 rtol=0 atol=1e-6 -n 3\n",
+            "  compare $1 $2 rtol=0 atol=1e-6 -n 3\n"
+            "\n"
+            "A and B may be tensor files (.npy, .npz, .safetensors, .pt, .pth, .ckpt), one tensor of\n"
+            "them (FILE:NAME), directories of such files, dumps, or sessions (@1, @2: a dump, a\n"
+            "training that stands). B is the reference. What belongs together is found by the map\n"
+            "that --map gives, by name, by the rules between PyTorch and MindSpore, by values, by\n"
+            "order and shape; --match name|rules|values|order says where to stop. A verdict stands\n"
+            "before each pair: SAME, PASS (all close), WARN (99.9 % are), FAIL, NONFINITE, SHAPE,\n"
+            "MISSING-A, MISSING-B, UNREADABLE. What is close, the types say: --profile cross (the\n"
+            "default: frameworks and devices may differ), strict or numpy; rtol= and atol= say\n"
+            "otherwise, --tol PATTERN=RTOL,ATOL for names alike. --as troubleshooter, msprobe or\n"
+            "allclose shows their columns, computed as they do. Further: --only-differing,\n"
+            "--limit N, --sort worst|name|order, --on PATTERN, --step N, --rank N, --csv FILE.\n"
+            "When something differs, gradb --batch ends with status 6.\n"
+            "\n"
+            "  compare torch.pth mindspore.ckpt\n"
+            "  compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
+            "  compare @1 reference.safetensors --on fc1 --profile strict\n",
         .args = {ARG_TENSOR},
         .flags = 0,
         .run = run_compare,

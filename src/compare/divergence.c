@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "compare/divergence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MAX_BETWEEN 64
+#define AMPLIFIES   10
+#define NOTHING     1e-9 /* a relative error up to it is none to speak of */
+
+const char *gd_origin_name(enum gd_origin origin)
+{
+    static const char *const names[] = {"-", "ORIGIN", "INHERITED", "UNKNOWN-IN"};
+
+    return names[origin];
+}
+
+bool gd_is_collective(const char *op)
+{
+    static const char *const names[] = {"allreduce",  "all_reduce",    "allgather",
+                                        "all_gather", "reducescatter", "reduce_scatter",
+                                        "broadcast_", "alltoall",      "all_to_all"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcasestr(op, names[i])) {
+            return true;
+        }
+    }
+    return strcasecmp(op, "Broadcast") == 0;
+}
+
+struct search {
+    struct gd_table *a, *b;
+    const struct gd_matching *matching;
+    const struct gd_divergence_options *options;
+    size_t *order; /* of matches with both sides, as they ran */
+    size_t count;
+    struct known { /* by item of B */
+        bool asked, has;
+        enum gd_verdict verdict;
+        double rel_l2;
+    } * known;
+    uint32_t *unit_of;  /* by node of B's graph: its unit; UINT32_MAX none */
+    uint32_t *match_of; /* by unit of B */
+};
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static int item_value(struct search *s, bool of_b, const struct gd_unit *unit, struct gd_item *item,
+                      struct gd_err *err)
+{
+    const struct gd_divergence_options *options = s->options;
+    int rc = options->fetch ? options->fetch(options->ctx, of_b, unit, item, err) : GD_OK;
+
+    return rc == GD_OK ? gd_table_look(of_b ? s->b : s->a, item, err) : rc;
+}
+
+/* ret->verdict UNREADABLE without metrics: there is nothing to tell by. */
+static int compare_values(struct search *s, struct gd_item *a, struct gd_item *b,
+                          struct gd_difference *ret, struct gd_err *err)
+{
+    struct gd_compare_options how = {.profile = s->options->profile,
+                                     .threads = s->options->threads,
+                                     .go_on = s->options->go_on,
+                                     .go_on_ctx = s->options->ctx};
+
+    how.has_tolerance = s->options->tolerance &&
+                        s->options->tolerance(s->options->ctx, a->name, b->name, &how.tolerance);
+    *ret = (struct gd_difference){.verdict = GD_V_UNREADABLE};
+    if (a->source && b->source && !a->problem && !b->problem) {
+        return gd_compare_sources(a->source, b->source, &how, ret, err);
+    }
+    if (a->digest && b->digest) {
+        ret->verdict = strcmp(a->digest, b->digest) == 0 ? GD_V_SAME : GD_V_DIFF;
+    } else if (a->stats && b->stats) {
+        ret->tolerance = how.has_tolerance ? how.tolerance
+                                           : gd_profile_tolerance(how.profile, GD_STORED_FLOAT32,
+                                                                  GD_STORED_FLOAT32);
+        ret->verdict = gd_compare_stats(a->stats, b->stats, ret->tolerance);
+    }
+    return GD_OK;
+}
+
+/* A bad one that is UNREADABLE tells nothing. */
+static bool is_bad(enum gd_verdict verdict)
+{
+    return gd_verdict_is_bad(verdict) && verdict != GD_V_UNREADABLE;
+}
+
+static int judge(struct search *s, const struct gd_match *match, uint32_t item_b,
+                 struct gd_difference *difference, uint32_t *item_a, struct gd_err *err)
+{
+    struct gd_unit *unit_a = &s->a->unit[match->a], *unit_b = &s->b->unit[match->b];
+    struct gd_item *b = &s->b->item[item_b], *a = gd_match_item(s->a, unit_a, b);
+    struct known *known = &s->known[item_b];
+    int rc;
+
+    if (a && item_a) {
+        *item_a = (uint32_t)(a - s->a->item);
+    }
+    if ((known->asked && !difference) || !a) {
+        known->asked = true;
+        return GD_OK;
+    }
+    struct gd_difference own;
+    struct gd_difference *to = difference ? difference : &own;
+
+    rc = item_value(s, false, unit_a, a, err);
+    rc = rc == GD_OK ? item_value(s, true, unit_b, b, err) : rc;
+    rc = rc == GD_OK ? compare_values(s, a, b, to, err) : rc;
+    if (rc == GD_OK) {
+        known->asked = true;
+        known->has = to->verdict != GD_V_UNREADABLE;
+        known->verdict = to->verdict;
+        known->rel_l2 = to->has_metrics ? to->metrics.rel_l2 : 0;
+    }
+    return rc;
+}
+
+/* All outputs; *bad: the first that is bad, UINT32_MAX none. */
+static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct gd_err *err)
+{
+    const struct gd_match *match = &s->matching->match[index];
+    const struct gd_unit *unit = &s->b->unit[match->b];
+    int rc = GD_OK;
+
+    *bad = UINT32_MAX;
+    for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
+        if (s->b->item[i].input) {
+            continue;
+        }
+        rc = judge(s, match, i, NULL, NULL, err);
+        if (rc == GD_OK && s->known[i].has && is_bad(s->known[i].verdict) && *bad == UINT32_MAX) {
+            *bad = i;
+        }
+    }
+    return rc;
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+struct inputs {
+    size_t known, agree;
+    uint32_t bad;  /* item of B */
+    double rel_l2; /* the largest */
+};
+
+static void take_input(const struct search *s, uint32_t item, struct inputs *ret)
+{
+    const struct known *known = &s->known[item];
+
+    if (!known->has) {
+        return;
+    }
+    ret->known++;
+    if (is_bad(known->verdict)) {
+        ret->bad = ret->bad == UINT32_MAX ? item : ret->bad;
+    } else {
+        ret->agree++;
+    }
+    ret->rel_l2 = known->rel_l2 > ret->rel_l2 ? known->rel_l2 : ret->rel_l2;
+}
+
+/* What its producers put out, where the graph names them. */
+static int judge_producers(struct search *s, const struct gd_unit *unit, struct inputs *ret,
+                           struct gd_err *err)
+{
+    struct gd_node_info info;
+    int rc = GD_OK;
+
+    if (!s->unit_of || unit->node == GD_NO_NODE || !gd_graph_node(s->b->graph, unit->node, &info)) {
+        return GD_OK;
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < info.input_count; i++) {
+        const struct gd_edge *edge = &info.inputs[i];
+        uint32_t from = edge->control ? UINT32_MAX : s->unit_of[edge->node];
+
+        if (from == UINT32_MAX || s->match_of[from] == UINT32_MAX) {
+            continue;
+        }
+        const struct gd_unit *producer = &s->b->unit[from];
+
+        for (uint32_t j = producer->first; rc == GD_OK && j < producer->first + producer->count;
+             j++) {
+            if (!s->b->item[j].input && s->b->item[j].position == edge->slot) {
+                rc = judge(s, &s->matching->match[s->match_of[from]], j, NULL, NULL, err);
+                take_input(s, j, ret);
+            }
+        }
+    }
+    return rc;
+}
+
+static int judge_inputs(struct search *s, size_t index, struct inputs *ret, struct gd_err *err)
+{
+    const struct gd_match *match = &s->matching->match[index];
+    const struct gd_unit *unit = &s->b->unit[match->b];
+    int rc = GD_OK;
+
+    *ret = (struct inputs){.bad = UINT32_MAX};
+    for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
+        if (s->b->item[i].input) {
+            rc = judge(s, match, i, NULL, NULL, err);
+            take_input(s, i, ret);
+        }
+    }
+    return rc == GD_OK ? judge_producers(s, unit, ret, err) : rc;
+}
+
+static double output_error(const struct search *s, const struct gd_unit *unit)
+{
+    double worst = 0;
+
+    for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
+        if (!s->b->item[i].input && s->known[i].has && s->known[i].rel_l2 > worst) {
+            worst = s->known[i].rel_l2;
+        }
+    }
+    return worst;
+}
+
+/* An operator that agrees, and is yet much further off than its inputs were. */
+static int note_amplified(struct search *s, size_t index, struct gd_divergence *ret,
+                          struct gd_err *err)
+{
+    uint32_t unit = s->matching->match[index].b;
+    double out = output_error(s, &s->b->unit[unit]);
+    struct inputs inputs;
+    int rc;
+
+    if (out <= NOTHING || ret->amplified_count == 8) {
+        return GD_OK;
+    }
+    rc = judge_inputs(s, index, &inputs, err);
+    if (rc == GD_OK && inputs.known > 0 && inputs.bad == UINT32_MAX &&
+        out > AMPLIFIES * inputs.rel_l2) {
+        ret->amplified[ret->amplified_count++] = (struct gd_amplified){unit, inputs.rel_l2, out};
+    }
+    return rc;
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static int in_order(struct search *s, struct gd_err *err)
+{
+    size_t total = s->matching->count;
+
+    s->order = calloc(total + 1, sizeof(*s->order));
+    s->known = calloc(s->b->item_count + 1, sizeof(*s->known));
+    s->match_of = malloc((s->b->unit_count + 1) * sizeof(*s->match_of));
+    if (!s->order || !s->known || !s->match_of) {
+        return gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+    }
+    memset(s->match_of, 0xff, (s->b->unit_count + 1) * sizeof(*s->match_of));
+    for (int phase = GD_PHASE_FORWARD; phase <= GD_PHASE_OPTIMIZER; phase++) {
+        for (size_t i = 0; i < total; i++) {
+            const struct gd_match *match = &s->matching->match[i];
+
+            if (match->a != UINT32_MAX && match->b != UINT32_MAX &&
+                (int)s->b->unit[match->b].phase == phase) {
+                s->match_of[match->b] = (uint32_t)i;
+                s->order[s->count++] = i;
+            }
+        }
+    }
+    if (s->b->graph) {
+        uint32_t limit = gd_graph_node_limit(s->b->graph);
+
+        s->unit_of = malloc((limit + 1) * sizeof(*s->unit_of));
+        if (!s->unit_of) {
+            return gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+        }
+        memset(s->unit_of, 0xff, (limit + 1) * sizeof(*s->unit_of));
+        for (uint32_t i = 0; i < s->b->unit_count; i++) {
+            if (s->b->unit[i].node < limit) {
+                s->unit_of[s->b->unit[i].node] = i;
+            }
+        }
+    }
+    return GD_OK;
+}
+
+/* The first bad one by looking at all before it. */
+static int scan(struct search *s, size_t from, size_t *at, uint32_t *bad, struct gd_divergence *ret,
+                struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    *bad = UINT32_MAX;
+    for (*at = from; rc == GD_OK && *at < s->count; *at += 1) {
+        rc = judge_outputs(s, s->order[*at], bad, err);
+        if (rc != GD_OK || *bad != UINT32_MAX) {
+            break;
+        }
+        ret->checked++;
+        ret->layer += gd_is_collective(s->b->unit[s->matching->match[s->order[*at]].b].op);
+        rc = note_amplified(s, s->order[*at], ret, err);
+    }
+    return rc;
+}
+
+/* Halving finds some place where good turns bad, by few looks. */
+static int bisect(struct search *s, size_t *at, uint32_t *bad, struct gd_divergence *ret,
+                  struct gd_err *err)
+{
+    size_t low = 0, high = s->count;
+    uint32_t one;
+    int rc = GD_OK;
+
+    *bad = UINT32_MAX;
+    while (rc == GD_OK && low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        rc = judge_outputs(s, s->order[middle], &one, err);
+        ret->checked++;
+        if (one != UINT32_MAX) {
+            high = middle;
+            *bad = one;
+        } else {
+            low = middle + 1;
+        }
+    }
+    *at = high;
+    ret->unchecked = *bad == UINT32_MAX        ? s->count - ret->checked
+                     : high + 1 > ret->checked ? high + 1 - ret->checked
+                                               : 0;
+    return rc;
+}
+
+/* ---- what lies between ----------------------------------------------------------------------- */
+
+static void add_between(struct gd_divergence *ret, const char *name)
+{
+    if (ret->between_count < MAX_BETWEEN) {
+        ret->between[ret->between_count++] = name;
+    } else {
+        ret->between_more++;
+    }
+}
+
+/* Nodes that ran between the two and have no pair, by the graph. */
+static void between_in_graph(struct search *s, struct gd_divergence *ret)
+{
+    const struct gd_unit *to = &s->b->unit[ret->at.b];
+    gd_node_id first = ret->good.b == UINT32_MAX ? GD_NO_NODE : s->b->unit[ret->good.b].node;
+    bool started = first == GD_NO_NODE;
+    struct gd_node_info info;
+    uint32_t count;
+    const gd_node_id *order = gd_graph_execution(s->b->graph, &count);
+
+    for (uint32_t i = 0; i < count && order[i] != to->node; i++) {
+        if (order[i] == first) {
+            started = true;
+            continue;
+        }
+        if (started && gd_graph_node(s->b->graph, order[i], &info) &&
+            info.kind != GD_NODE_CONSTANT && info.kind != GD_NODE_WEIGHT &&
+            info.kind != GD_NODE_PARAMETER &&
+            (s->unit_of[order[i]] == UINT32_MAX ||
+             s->match_of[s->unit_of[order[i]]] == UINT32_MAX)) {
+            add_between(ret, info.name);
+        }
+    }
+}
+
+static void between_in_list(struct search *s, struct gd_divergence *ret)
+{
+    uint32_t from = ret->good.b == UINT32_MAX ? 0 : ret->good.b + 1;
+
+    for (uint32_t i = from; i < ret->at.b; i++) {
+        if (s->match_of[i] == UINT32_MAX) {
+            add_between(ret, s->b->unit[i].name);
+        }
+    }
+}
+
+void gd_middle_first(size_t count, size_t *order)
+{
+    size_t done = 0, step = 1;
+
+    while (step < count + 1) {
+        step *= 2;
+    }
+    for (; step >= 2 && done < count; step /= 2) {
+        for (size_t at = step / 2; at < count + 1; at += step) {
+            if (at >= 1 && at <= count) {
+                order[done++] = at - 1;
+            }
+        }
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int describe(struct search *s, size_t at, uint32_t bad, struct gd_divergence *ret,
+                    struct gd_err *err)
+{
+    struct inputs inputs;
+    int rc;
+
+    ret->at = s->matching->match[s->order[at]];
+    ret->item_b = bad;
+    if (at > 0) {
+        ret->good = s->matching->match[s->order[at - 1]];
+    }
+    ret->collective = gd_is_collective(s->b->unit[ret->at.b].op);
+    rc = judge(s, &ret->at, bad, &ret->difference, &ret->item_a, err);
+    if (rc == GD_OK) {
+        rc = judge_inputs(s, s->order[at], &inputs, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    ret->inputs = inputs.known;
+    ret->inputs_agree = inputs.agree;
+    ret->bad_input = inputs.bad;
+    ret->origin = inputs.known == 0          ? GD_ORIGIN_UNKNOWN
+                  : inputs.bad != UINT32_MAX ? GD_ORIGIN_INHERITED
+                                             : GD_ORIGIN_HERE;
+    if (s->b->graph && s->b->unit[ret->at.b].node != GD_NO_NODE) {
+        between_in_graph(s, ret);
+    } else {
+        between_in_list(s, ret);
+    }
+    return GD_OK;
+}
+
+int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_matching *matching,
+                       const struct gd_divergence_options *options, struct gd_divergence *ret,
+                       struct gd_err *err)
+{
+    struct search s = {.a = a, .b = b, .matching = matching, .options = options};
+    uint32_t bad = UINT32_MAX;
+    size_t at = 0;
+    int rc;
+
+    *ret = (struct gd_divergence){.at = {UINT32_MAX, UINT32_MAX, GD_HOW_NONE},
+                                  .good = {UINT32_MAX, UINT32_MAX, GD_HOW_NONE},
+                                  .bad_input = UINT32_MAX};
+    ret->between = calloc(MAX_BETWEEN, sizeof(*ret->between));
+    rc = ret->between ? in_order(&s, err)
+                      : gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
+    if (rc == GD_OK) {
+        rc = options->bisect ? bisect(&s, &at, &bad, ret, err) : scan(&s, 0, &at, &bad, ret, err);
+    }
+    if (rc == GD_OK && bad != UINT32_MAX) {
+        rc = describe(&s, at, bad, ret, err);
+    }
+    free(s.order);
+    free(s.known);
+    free(s.unit_of);
+    free(s.match_of);
+    if (rc != GD_OK) {
+        gd_divergence_free(ret);
+    }
+    return rc;
+}
+
+void gd_divergence_free(struct gd_divergence *divergence)
+{
+    free(divergence->between);
+    divergence->between = NULL;
+    divergence->between_count = 0;
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/compare_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/dump_target.h"
+#include "engine/glob.h"
+#include "repl/inspect.h"
+#include "repl/value.h"
+#include "repl/work.h"
+
+struct comparing {
+    struct command_call *call;
+    struct side *side_a, *side_b;
+    struct gd_table *a, *b;
+    const struct compare_options *options;
+    struct compare_rows *rows;
+    struct item_pair {
+        uint32_t unit_a, unit_b;
+        struct gd_item *a, *b; /* NULL: missing */
+        enum gd_how how;
+    } * pairs;
+    size_t count, room;
+    bool guessed;
+};
+
+/* ---- pairs of items -------------------------------------------------------------------------- */
+
+static int add_pair(struct comparing *c, const struct item_pair *pair, struct gd_err *err)
+{
+    if (c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 64;
+        struct item_pair *more = reallocarray(c->pairs, room, sizeof(*more));
+
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a list of pairs");
+        }
+        c->pairs = more;
+        c->room = room;
+    }
+    c->pairs[c->count++] = *pair;
+    return GD_OK;
+}
+
+static bool is_wanted(const struct comparing *c, const struct gd_unit *a, const struct gd_unit *b)
+{
+    const char *on = c->options->on;
+
+    return !on || (a && (strstr(a->name, on) || gd_glob_match(on, a->name, false))) ||
+           (b && (strstr(b->name, on) || gd_glob_match(on, b->name, false)));
+}
+
+/* A live session has far more than a file: what it alone has is no difference. */
+static bool is_alone_by_nature(const struct comparing *c, const struct gd_unit *a,
+                               const struct gd_unit *b)
+{
+    const struct gd_unit *unit = a ? a : b;
+
+    return gd_name_is_alone(unit->name) || (a && c->side_a->kind == SIDE_LIVE) ||
+           (b && c->side_b->kind == SIDE_LIVE);
+}
+
+static int pair_units(struct comparing *c, const struct gd_match *match, struct gd_err *err)
+{
+    const struct gd_unit *a = match->a == UINT32_MAX ? NULL : &c->a->unit[match->a];
+    const struct gd_unit *b = match->b == UINT32_MAX ? NULL : &c->b->unit[match->b];
+    struct item_pair pair = {match->a, match->b, NULL, NULL, match->how};
+    int rc = GD_OK;
+
+    if (!is_wanted(c, a, b)) {
+        return GD_OK;
+    }
+    if ((!a || !b) && is_alone_by_nature(c, a, b)) {
+        c->rows->not_counted++;
+        return GD_OK;
+    }
+    for (uint32_t i = 0; rc == GD_OK && b && i < b->count; i++) {
+        pair.b = &c->b->item[b->first + i];
+        pair.a = a ? gd_match_item(c->a, a, pair.b) : NULL;
+        rc = add_pair(c, &pair, err);
+    }
+    for (uint32_t i = 0; rc == GD_OK && a && i < a->count; i++) {
+        pair.a = &c->a->item[a->first + i];
+        pair.b = NULL;
+        if (!b || !gd_match_item(c->b, b, pair.a)) {
+            rc = add_pair(c, &pair, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static int look(struct comparing *c, struct side *side, struct gd_table *table, uint32_t unit,
+                struct gd_item *item, struct gd_err *err)
+{
+    int rc = item ? side_fetch(c->call, side, &table->unit[unit], item, err) : GD_OK;
+
+    if (rc == GD_OK && item && side->kind == SIDE_LIVE) {
+        item->has_shape = false; /* the value may know better */
+    }
+    return rc == GD_OK && item ? gd_table_look(table, item, err) : rc;
+}
+
+static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
+{
+    struct comparing *c = ctx;
+    struct item_pair *pair = &c->pairs[i];
+    int rc = pair->b ? look(c, c->side_a, c->a, pair->unit_a, pair->a, err) : GD_OK;
+
+    if (rc == GD_OK && pair->a) {
+        rc = look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
+    }
+    if (pair->a && pair->b) {
+        ret->a = pair->a->source;
+        ret->b = pair->b->source;
+    }
+    ret->has_tolerance = compare_tolerance(c->options, pair->a ? pair->a->name : NULL,
+                                           pair->b ? pair->b->name : NULL, &ret->tolerance);
+    return rc;
+}
+
+/* Of a pair without elements on both sides. */
+static enum gd_verdict judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
+                                  const struct compare_options *options, struct compare_row *row)
+{
+    const struct gd_item *a = pair->a, *b = pair->b;
+
+    if (!a || !b) {
+        return a ? GD_V_MISSING_B : GD_V_MISSING_A;
+    }
+    if (a->problem || b->problem) {
+        row->note = a->problem ? a->problem : b->problem;
+        return GD_V_UNREADABLE;
+    }
+    if (a->digest && b->digest) {
+        row->note = "by checksum";
+        return strcmp(a->digest, b->digest) == 0 ? GD_V_SAME : GD_V_DIFF;
+    }
+    if (a->stats && b->stats) {
+        struct gd_tolerance tolerance =
+            result->has_tolerance
+                ? result->tolerance
+                : gd_profile_tolerance(options->profile, row->type_a, row->type_b);
+
+        row->note = "statistics alone";
+        row->stats_a = *a->stats;
+        row->stats_b = *b->stats;
+        return gd_compare_stats(a->stats, b->stats, tolerance);
+    }
+    row->note = "no values on a side";
+    return GD_V_UNREADABLE;
+}
+
+static enum gd_stored stored_of(const struct gd_item *item)
+{
+    return item->stored != GD_STORED_NONE ? item->stored
+           : item->dtype != GD_DT_NONE    ? gd_stored_from_name(gd_dtype_name(item->dtype))
+                                          : GD_STORED_NONE;
+}
+
+static void fill_items(const struct item_pair *pair, struct compare_row *row)
+{
+    if (pair->a) {
+        row->type_a = stored_of(pair->a);
+        row->has_shape_a = pair->a->has_shape;
+        row->shape_a = pair->a->shape;
+    }
+    if (pair->b) {
+        row->type_b = stored_of(pair->b);
+        row->has_shape_b = pair->b->has_shape;
+        row->shape_b = pair->b->shape;
+    }
+}
+
+static void fill_metrics(struct command_call *call, const struct gd_difference *d,
+                         struct compare_row *row)
+{
+    const struct gd_metrics *m = &d->metrics;
+
+    row->verdict = d->verdict;
+    row->has_metrics = d->has_metrics;
+    row->note = d->note[0] ? inspect_printf(call, "%s", d->note) : "";
+    row->tolerance = d->tolerance;
+    if (!d->has_metrics) {
+        return;
+    }
+    row->count = m->count;
+    row->same_nonfinite = m->same_nonfinite;
+    row->mismatch = m->mismatch;
+    row->close = gd_metrics_close(m);
+    row->max_abs = m->max_abs;
+    row->max_abs_at = m->max_abs_at;
+    row->mean_abs = m->mean_abs;
+    row->rel_l2 = m->rel_l2;
+    row->max_rel = m->max_rel;
+    row->r1k = m->r1k;
+    row->r5k = m->r5k;
+    row->cosine = m->cosine;
+    row->ulp99 = m->ulp99;
+    row->stats_a = m->a;
+    row->stats_b = m->b;
+}
+
+/* Values of a live session are let go as soon as they have been looked at. */
+static void drop(const struct side *side, struct gd_item *item)
+{
+    if (item && side->kind == SIDE_LIVE) {
+        gd_source_unref(item->source);
+        item->source = NULL;
+    }
+}
+
+static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd_err *err)
+{
+    struct comparing *c = ctx;
+    struct item_pair *pair = &c->pairs[i];
+    struct gd_arena *arena = c->call->arena;
+    struct compare_row row = {.how = pair->how,
+                              .note = "",
+                              .step = c->b->step >= 0 ? c->b->step : c->a->step,
+                              .rank = c->b->rank >= 0 ? c->b->rank : c->a->rank,
+                              .max_abs_at = -1};
+
+    row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
+    row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
+    fill_items(pair, &row);
+    if (result->a && result->b) {
+        fill_metrics(c->call, &result->difference, &row);
+    } else {
+        row.verdict = judge_rest(pair, result, c->options, &row);
+        row.note = gd_arena_strdup(arena, row.note);
+    }
+    if (c->options->shown.view != GD_VIEW_OWN) {
+        struct gd_view_row *view = gd_arena_alloc(arena, sizeof(*view));
+
+        if (view) {
+            *view = result->row;
+        }
+        row.view = view;
+    }
+    drop(c->side_a, pair->a);
+    drop(c->side_b, pair->b);
+    if ((pair->a && !row.a) || (pair->b && !row.b) || !row.note ||
+        (c->options->shown.view != GD_VIEW_OWN && !row.view)) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
+    }
+    return compare_rows_add(c->rows, &row, err);
+}
+
+static bool go_on(void *ctx, uint64_t bytes)
+{
+    return repl_work_at(ctx, bytes);
+}
+
+static bool go_on_matching(void *ctx, uint64_t units)
+{
+    (void)units;
+    return repl_work_at(ctx, 0);
+}
+
+static int match(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
+                 struct gd_err *err)
+{
+    struct gd_match_options options = {.map = c->options->map,
+                                       .last = c->options->last,
+                                       .go_on = go_on_matching,
+                                       .go_on_ctx = work};
+
+    if (c->a->unit_count == 1 && c->b->unit_count == 1) { /* two tensors */
+        ret->match = calloc(1, sizeof(*ret->match));
+        if (!ret->match) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for a pair");
+        }
+        ret->match[0] = (struct gd_match){
+            0, 0, strcmp(c->a->unit[0].name, c->b->unit[0].name) ? GD_HOW_ORDER : GD_HOW_NAME};
+        ret->count = 1;
+        return GD_OK;
+    }
+    return gd_match_tables(c->a, c->b, &options, ret, err);
+}
+
+static int compare_tables(struct comparing *c, struct gd_err *err)
+{
+    static const struct gd_run_ops ops = {get, done};
+    struct gd_run_options options = {.profile = c->options->profile,
+                                     .view = c->options->shown.view,
+                                     .view_options = gd_view_defaults(c->options->shown.view),
+                                     .go_on = go_on};
+    struct gd_matching matching = {0};
+    struct repl_work work;
+    int rc;
+
+    if (c->options->has_rtol || c->options->has_atol) {
+        options.view_options.rtol = c->options->rtol;
+        options.view_options.atol = c->options->atol;
+    }
+    options.view_options.equal_nan = c->options->equal_nan;
+    repl_work_begin_count(&work, c->call, "comparing", "B", 0);
+    options.go_on_ctx = &work;
+    rc = match(c, &work, &matching, err);
+    for (size_t i = 0; rc == GD_OK && i < matching.count; i++) {
+        rc = pair_units(c, &matching.match[i], err);
+    }
+    c->guessed = c->guessed || matching.guessed;
+    if (rc == GD_OK) {
+        rc = gd_compare_run(c->count, &ops, c, &options, err);
+    }
+    gd_matching_free(&matching);
+    return repl_work_end(&work, rc, err);
+}
+
+/* ---- steps and ranks ------------------------------------------------------------------------- */
+
+static int add_step(struct compare_step **list, size_t *count, struct compare_step step,
+                    struct gd_err *err)
+{
+    struct compare_step *more = reallocarray(*list, *count + 1, sizeof(*more));
+
+    if (!more) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a list of steps");
+    }
+    *list = more;
+    more[(*count)++] = step;
+    return GD_OK;
+}
+
+/* Of a dump of one side that has steps: those wanted; of both: those that both have, or the only
+ * one of each. */
+static int steps_of_ranks(const struct side *a, const struct side *b, size_t rank_a, size_t rank_b,
+                          const struct compare_options *options, struct compare_step **ret,
+                          size_t *count, struct gd_err *err)
+{
+    size_t many_a, many_b, before = *count;
+    const struct gd_catalog_step *steps_a = side_steps(a, rank_a, &many_a);
+    const struct gd_catalog_step *steps_b = side_steps(b, rank_b, &many_b);
+    bool any = options->step == INT64_MIN;
+    int rc = GD_OK;
+
+    for (size_t i = 0, j = 0; rc == GD_OK && many_a && many_b && i < many_a && j < many_b;) {
+        if (steps_a[i].step != steps_b[j].step) {
+            *(steps_a[i].step < steps_b[j].step ? &i : &j) += 1;
+            continue;
+        }
+        if (any || steps_a[i].step == options->step) {
+            rc = add_step(ret, count,
+                          (struct compare_step){rank_a, rank_b, steps_a[i].step, steps_b[j].step},
+                          err);
+        }
+        i++;
+        j++;
+    }
+    for (size_t i = 0; rc == GD_OK && (many_a == 0) != (many_b == 0) && i < many_a + many_b; i++) {
+        int64_t step = many_a ? steps_a[i].step : steps_b[i].step;
+
+        if (any ? i + 1 == many_a + many_b : step == options->step) {
+            rc = add_step(
+                ret, count,
+                (struct compare_step){rank_a, rank_b, many_a ? step : -1, many_b ? step : -1}, err);
+        }
+    }
+    if (rc == GD_OK && *count == before && any && many_a == 1 && many_b == 1) {
+        rc = add_step(ret, count,
+                      (struct compare_step){rank_a, rank_b, steps_a[0].step, steps_b[0].step}, err);
+    }
+    if (rc == GD_OK && many_a == 0 && many_b == 0) {
+        rc = add_step(ret, count, (struct compare_step){rank_a, rank_b, -1, -1}, err);
+    }
+    return rc;
+}
+
+static bool rank_is_wanted(const struct side *side, size_t rank,
+                           const struct compare_options *options)
+{
+    return options->rank < 0 || side->catalog_count == 0 ||
+           gd_catalog_rank(side->catalog[rank]) == options->rank;
+}
+
+int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
+                  const struct compare_options *options, struct compare_step **ret, size_t *count,
+                  struct gd_err *err)
+{
+    size_t ranks_a = a->catalog_count ? a->catalog_count : 1;
+    size_t ranks_b = b->catalog_count ? b->catalog_count : 1;
+    int rc = GD_OK;
+
+    (void)call;
+    *ret = NULL;
+    *count = 0;
+    for (size_t i = 0; rc == GD_OK && i < ranks_a; i++) {
+        for (size_t j = 0; rc == GD_OK && j < ranks_b; j++) {
+            bool same = ranks_a == 1 || ranks_b == 1 ||
+                        gd_catalog_rank(a->catalog[i]) == gd_catalog_rank(b->catalog[j]);
+
+            if (same && rank_is_wanted(a, i, options) && rank_is_wanted(b, j, options)) {
+                rc = steps_of_ranks(a, b, i, j, options, ret, count, err);
+            }
+        }
+    }
+    if (rc == GD_OK && *count == 0) {
+        rc = gd_fail(err, GD_ENODATA,
+                     options->step != INT64_MIN || options->rank >= 0
+                         ? "%.150s and %.150s have nothing of that step and rank"
+                         : "%.150s and %.150s have no step in common: --step chooses one, "
+                           "\"info steps\" lists them",
+                     a->label, b->label);
+    }
+    return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int compare_all(struct comparing *c, struct gd_err *err)
+{
+    struct compare_step *steps;
+    size_t count;
+    int rc = compare_steps(c->call, c->side_a, c->side_b, c->options, &steps, &count, err);
+
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        struct gd_table a, b;
+
+        rc = side_load(c->call, c->side_a, steps[i].rank_a, steps[i].a, &a, err);
+        if (rc != GD_OK) {
+            break;
+        }
+        rc = side_load(c->call, c->side_b, steps[i].rank_b, steps[i].b, &b, err);
+        if (rc == GD_OK) {
+            c->a = &a;
+            c->b = &b;
+            c->count = 0;
+            rc = compare_tables(c, err);
+            gd_table_deinit(&b);
+        }
+        gd_table_deinit(&a);
+    }
+    free(steps);
+    return rc;
+}
+
+/* A tensor of the session, or a value that was printed, beside a file. */
+static int open_side(struct command_call *call, const char *word, struct side *side,
+                     struct gd_err *err)
+{
+    struct value value = {.step = -1};
+    int rc;
+
+    if (side_is_meant(call, word)) {
+        return side_open(call, word, side, err);
+    }
+    *side = (struct side){.kind = SIDE_TENSOR, .label = word};
+    rc = value_parse(call, word, &value, err);
+    if (rc == GD_OK) {
+        rc = value_fetch(call, &value, VALUE_ELEMENTS, err);
+    }
+    if (rc == GD_OK) {
+        rc = gd_source_of_tensor(value.tensor, &side->tensor, err);
+    }
+    value_deinit(&value);
+    return rc;
+}
+
+static int show(struct comparing *c, struct gd_err *err)
+{
+    struct command_call *call = c->call;
+    struct rows_shown shown = c->options->shown;
+    int rc = GD_OK;
+
+    shown.label_a = c->side_a->label;
+    shown.label_b = c->side_b->label;
+    compare_rows_sort(c->rows, shown.sort);
+    compare_rows_show(call, c->rows, &shown);
+    if (c->guessed) {
+        out_printf(call->out, "There was too much without a name in common to align it: pairs "
+                              "\"by order\" were taken in turn.\n");
+    }
+    if (c->rows->not_counted) {
+        out_printf(call->out, "%zu without a partner by their nature are not counted\n",
+                   c->rows->not_counted);
+    }
+    if (c->options->csv) {
+        rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);
+    }
+    if (rc == GD_OK && compare_rows_differ(c->rows)) {
+        compare_set_status(call->repl);
+    }
+    return rc;
+}
+
+int compare_files(struct command_call *call, struct gd_err *err)
+{
+    struct compare_options options;
+    struct compare_rows rows = {.row = NULL};
+    struct side a, b;
+    struct comparing c = {
+        .call = call, .options = &options, .rows = &rows, .side_a = &a, .side_b = &b};
+    int rc = compare_options_take(call, &options, err);
+
+    if (rc == GD_OK && call->argc != 2) {
+        rc = gd_fail(err, GD_EUSAGE, "compare: two of files, directories, dumps or sessions (@N)");
+    }
+    if (rc == GD_OK) {
+        rc = open_side(call, call->argv[0], &a, err);
+    }
+    if (rc == GD_OK) {
+        rc = open_side(call, call->argv[1], &b, err);
+        if (rc == GD_OK) {
+            rc = compare_all(&c, err);
+            if (rc == GD_OK) {
+                rc = show(&c, err);
+            }
+            side_close(&b);
+        }
+        side_close(&a);
+    }
+    free(c.pairs);
+    compare_rows_free(&rows);
+    compare_options_free(&options);
+    return rc;
+}

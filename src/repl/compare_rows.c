@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/compare_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/inspect.h"
+#include "repl/newfile.h"
+
+#define ROWS_FOR_A_PERSON 50
+#define MAX_CELLS         32
+
+int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err)
+{
+    if (rows->count == rows->room) {
+        size_t room = rows->room ? rows->room * 2 : 64;
+        struct compare_row *more = reallocarray(rows->row, room, sizeof(*more));
+
+        if (!more) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
+        }
+        rows->row = more;
+        rows->room = room;
+    }
+    rows->row[rows->count++] = *row;
+    rows->verdicts[row->verdict]++;
+    return GD_OK;
+}
+
+void compare_rows_free(struct compare_rows *rows)
+{
+    free(rows->row);
+    *rows = (struct compare_rows){.row = NULL};
+}
+
+static bool is_missing(enum gd_verdict verdict)
+{
+    return verdict == GD_V_MISSING_A || verdict == GD_V_MISSING_B;
+}
+
+bool compare_rows_differ(const struct compare_rows *rows)
+{
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        if (rows->verdicts[i] > 0 &&
+            (gd_verdict_is_bad((enum gd_verdict)i) || is_missing((enum gd_verdict)i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows)
+{
+    const char *text = "";
+
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        const char *name = i == GD_V_MISSING_A   ? "only in B"
+                           : i == GD_V_MISSING_B ? "only in A"
+                                                 : gd_verdict_name((enum gd_verdict)i);
+
+        if (rows->verdicts[i] > 0) {
+            text = inspect_printf(call, "%s%s%zu %s", text, text[0] ? ", " : "", rows->verdicts[i],
+                                  name);
+        }
+    }
+    return text[0] ? text : "nothing to compare";
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct compare_row *row)
+{
+    return row->b ? row->b : row->a ? row->a : "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(name_of(a), name_of(b));
+}
+
+static double badness(const struct compare_row *row)
+{
+    static const double of[GD_V_COUNT] = {
+        [GD_V_NONFINITE] = 9, [GD_V_SHAPE] = 8,     [GD_V_UNREADABLE] = 7, [GD_V_FAIL] = 6,
+        [GD_V_DIFF] = 5,      [GD_V_MISSING_A] = 4, [GD_V_MISSING_B] = 4,  [GD_V_WARN] = 3,
+        [GD_V_PASS] = 2,      [GD_V_STAT_OK] = 1,
+    };
+
+    return of[row->verdict];
+}
+
+static int by_badness(const void *a, const void *b)
+{
+    const struct compare_row *x = a, *y = b;
+
+    if (badness(x) != badness(y)) {
+        return badness(x) > badness(y) ? -1 : 1;
+    }
+    if (x->has_metrics && y->has_metrics && x->rel_l2 != y->rel_l2) {
+        return x->rel_l2 > y->rel_l2 ? -1 : 1;
+    }
+    return strcmp(name_of(x), name_of(y));
+}
+
+void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort)
+{
+    if (sort != ROWS_IN_ORDER && rows->count > 1) {
+        qsort(rows->row, rows->count, sizeof(*rows->row),
+              sort == ROWS_BY_NAME ? by_name : by_badness);
+    }
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static const char *number(struct command_call *call, double value)
+{
+    char text[40];
+
+    return inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
+}
+
+static const char *shape_cell(struct command_call *call, bool has, const struct gd_shape *shape)
+{
+    return has ? inspect_shape(call, shape) : "";
+}
+
+static const char *type_cell(struct command_call *call, const struct compare_row *row)
+{
+    if (row->type_a == row->type_b || row->type_a == GD_STORED_NONE ||
+        row->type_b == GD_STORED_NONE) {
+        enum gd_stored type = row->type_b != GD_STORED_NONE ? row->type_b : row->type_a;
+
+        return type == GD_STORED_NONE ? "" : gd_stored_name(type);
+    }
+    return inspect_printf(call, "%s, %s", gd_stored_name(row->type_a), gd_stored_name(row->type_b));
+}
+
+static const char *pair_cell(struct command_call *call, const struct compare_row *row)
+{
+    const char *name;
+
+    if (!row->a || !row->b || strcmp(row->a, row->b) == 0) {
+        name = inspect_name(call, name_of(row));
+    } else {
+        name =
+            inspect_printf(call, "%s = %s", inspect_name(call, row->a), inspect_name(call, row->b));
+    }
+    return row->step < 0 ? name : inspect_printf(call, "%s, step %lld", name, (long long)row->step);
+}
+
+static const char *close_cell(struct command_call *call, const struct compare_row *row)
+{
+    /* 100 % is said of all and of nothing less */
+    double percent = 100 * row->close;
+
+    return percent < 100 && percent > 99.99 ? "99.99+%" : inspect_printf(call, "%.2f%%", percent);
+}
+
+/* ---- our own columns ------------------------------------------------------------------------- */
+
+static const char *const own_titles[] = {
+    "verdict",        "a",        "b",       "how",   "step",  "rank",    "type_a",
+    "type_b",         "shape_a",  "shape_b", "count", "close", "max_abs", "max_abs_at",
+    "mean_abs",       "rel_l2",   "max_rel", "r1k",   "r5k",   "cosine",  "ulp99",
+    "same_nonfinite", "mismatch", "rtol",    "atol",  "note"};
+#define OWN_CELLS 26
+
+static const char *whole(struct command_call *call, bool has, int64_t value)
+{
+    return has ? inspect_printf(call, "%lld", (long long)value) : "";
+}
+
+static void own_cells(struct command_call *call, const struct compare_row *row, const char **cell)
+{
+    bool has = row->has_metrics;
+    const char *cells[OWN_CELLS] = {
+        gd_verdict_name(row->verdict),
+        row->a ? row->a : "",
+        row->b ? row->b : "",
+        row->how == GD_HOW_NONE ? "" : gd_how_name(row->how),
+        whole(call, row->step >= 0, row->step),
+        whole(call, row->rank >= 0, row->rank),
+        row->type_a == GD_STORED_NONE ? "" : gd_stored_name(row->type_a),
+        row->type_b == GD_STORED_NONE ? "" : gd_stored_name(row->type_b),
+        shape_cell(call, row->has_shape_a, &row->shape_a),
+        shape_cell(call, row->has_shape_b, &row->shape_b),
+        whole(call, has, (int64_t)row->count),
+        has ? number(call, row->close) : "",
+        has ? number(call, row->max_abs) : "",
+        whole(call, has && row->max_abs_at >= 0, row->max_abs_at),
+        has ? number(call, row->mean_abs) : "",
+        has ? number(call, row->rel_l2) : "",
+        has ? number(call, row->max_rel) : "",
+        has ? number(call, row->r1k) : "",
+        has ? number(call, row->r5k) : "",
+        has ? number(call, row->cosine) : "",
+        has && !isnan(row->ulp99) ? number(call, row->ulp99) : "",
+        whole(call, has, (int64_t)row->same_nonfinite),
+        whole(call, has, (int64_t)row->mismatch),
+        has ? number(call, row->tolerance.rtol) : "",
+        has ? number(call, row->tolerance.atol) : "",
+        row->note,
+    };
+
+    memcpy(cell, cells, sizeof(cells));
+}
+
+/* ---- columns of other tools ------------------------------------------------------------------ */
+
+static double norm(const struct gd_stats *stats)
+{
+    return sqrt(stats->sum_sq);
+}
+
+static const char *const probe_titles[] = {"NPU Name",
+                                           "Bench Name",
+                                           "NPU Dtype",
+                                           "Bench Dtype",
+                                           "NPU Tensor Shape",
+                                           "Bench Tensor Shape",
+                                           "NPU Requires_grad",
+                                           "Bench Requires_grad",
+                                           "Cosine",
+                                           "EucDist",
+                                           "MaxAbsErr",
+                                           "MaxRelativeErr",
+                                           "One Thousandth Err Ratio",
+                                           "Five Thousandths Err Ratio",
+                                           "NPU max",
+                                           "NPU min",
+                                           "NPU mean",
+                                           "NPU l2norm",
+                                           "Bench max",
+                                           "Bench min",
+                                           "Bench mean",
+                                           "Bench l2norm",
+                                           "Requires_grad Consistent",
+                                           "Result",
+                                           "Err_message"};
+#define PROBE_CELLS 25
+
+/* Shapes as Python writes tuples and lists. */
+static const char *list_shape(struct command_call *call, bool has, const struct gd_shape *shape)
+{
+    const char *text = "[";
+
+    if (!has) {
+        return "N/A";
+    }
+    for (int i = 0; i < shape->rank; i++) {
+        text = inspect_printf(call, "%s%s%lld", text, i ? ", " : "", (long long)shape->dim[i]);
+    }
+    return inspect_printf(call, "%s]", text);
+}
+
+static const char *probe_figure(struct command_call *call, const struct compare_row *row,
+                                const struct gd_stats *stats, double value)
+{
+    return !row->has_metrics ? "N/A"
+           : stats->nan      ? "nan"
+                             : number(call, stats->pos_inf ? INFINITY : value);
+}
+
+/* NaN or infinity on the one side alone, another type or shape: error; figures that could not be
+ * computed: a warning. What needs all tensors of an operator together is not judged. */
+static const char *probe_result(const struct compare_row *row)
+{
+    bool bad_a = row->stats_a.nan || row->stats_a.pos_inf || row->stats_a.neg_inf;
+    bool bad_b = row->stats_b.nan || row->stats_b.pos_inf || row->stats_b.neg_inf;
+
+    if (!row->a || !row->b) {
+        return "N/A";
+    }
+    if ((row->has_metrics && bad_a && !bad_b) || row->type_a != row->type_b ||
+        row->verdict == GD_V_SHAPE) {
+        return "error";
+    }
+    return "pass";
+}
+
+static void probe_cells(struct command_call *call, const struct compare_row *row, const char **cell)
+{
+    const struct gd_stats *a = &row->stats_a, *b = &row->stats_b;
+    const char *cells[PROBE_CELLS] = {
+        row->a ? row->a : "N/A",
+        row->b ? row->b : "N/A",
+        row->type_a == GD_STORED_NONE ? "N/A" : gd_stored_name(row->type_a),
+        row->type_b == GD_STORED_NONE ? "N/A" : gd_stored_name(row->type_b),
+        list_shape(call, row->has_shape_a, &row->shape_a),
+        list_shape(call, row->has_shape_b, &row->shape_b),
+        "N/A",
+        "N/A",
+        row->view->cell[0],
+        row->view->cell[1],
+        row->view->cell[2],
+        row->view->cell[3],
+        row->view->cell[4],
+        row->view->cell[5],
+        probe_figure(call, row, a, a->max),
+        probe_figure(call, row, a, a->min),
+        probe_figure(call, row, a, a->mean),
+        probe_figure(call, row, a, norm(a)),
+        probe_figure(call, row, b, b->max),
+        probe_figure(call, row, b, b->min),
+        probe_figure(call, row, b, b->mean),
+        probe_figure(call, row, b, norm(b)),
+        "True",
+        probe_result(row),
+        row->view->message,
+    };
+
+    memcpy(cell, cells, sizeof(cells));
+}
+
+struct columns {
+    const char *title[MAX_CELLS];
+    int count;
+};
+
+static void columns_of(const struct rows_shown *how, struct columns *ret)
+{
+    const char *const *view;
+    int more;
+
+    ret->count = 0;
+    if (how->view == GD_VIEW_OWN || how->view == GD_VIEW_MSPROBE) {
+        bool own = how->view == GD_VIEW_OWN;
+
+        ret->count = own ? OWN_CELLS : PROBE_CELLS;
+        memcpy(ret->title, own ? own_titles : probe_titles,
+               (size_t)ret->count * sizeof(ret->title[0]));
+        return;
+    }
+    view = gd_view_columns(how->view, &more);
+    ret->title[ret->count++] = "orig array name";
+    ret->title[ret->count++] = "target array name";
+    if (how->shapes) {
+        ret->title[ret->count++] = "shape of orig";
+        ret->title[ret->count++] = "shape of target";
+    }
+    for (int i = 0; i < more; i++) {
+        ret->title[ret->count++] = view[i];
+    }
+}
+
+static void cells_of(struct command_call *call, const struct rows_shown *how,
+                     const struct compare_row *row, const char **cell)
+{
+    int count = 0, more;
+
+    if (how->view == GD_VIEW_OWN) {
+        own_cells(call, row, cell);
+        return;
+    }
+    if (how->view == GD_VIEW_MSPROBE) {
+        probe_cells(call, row, cell);
+        return;
+    }
+    gd_view_columns(how->view, &more);
+    cell[count++] = row->a ? row->a : "None";
+    cell[count++] = row->b ? row->b : "None";
+    if (how->shapes) {
+        cell[count++] = row->has_shape_a ? inspect_shape(call, &row->shape_a) : "None";
+        cell[count++] = row->has_shape_b ? inspect_shape(call, &row->shape_b) : "None";
+    }
+    for (int i = 0; i < more; i++) {
+        cell[count++] = row->view->cell[i];
+    }
+}
+
+/* ---- showing --------------------------------------------------------------------------------- */
+
+static bool differs(const struct rows_shown *how, const struct compare_row *row)
+{
+    if (how->view != GD_VIEW_OWN) {
+        return !row->view->passed;
+    }
+    return gd_verdict_is_bad(row->verdict) || is_missing(row->verdict) || row->verdict == GD_V_WARN;
+}
+
+static size_t shown_of(const struct compare_rows *rows, const struct rows_shown *how, bool only)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        count += !only || differs(how, &rows->row[i]);
+    }
+    return count;
+}
+
+static const char *note_cell(struct command_call *call, const struct compare_row *row)
+{
+    const char *note = row->note[0] ? inspect_name(call, row->note) : "";
+
+    if (row->has_shape_a && row->has_shape_b && row->verdict == GD_V_SHAPE) {
+        note =
+            inspect_printf(call, "%s%s%s against %s", note, note[0] ? "; " : "",
+                           inspect_shape(call, &row->shape_a), inspect_shape(call, &row->shape_b));
+    }
+    if (row->mismatch) {
+        note = inspect_printf(call, "%s%s%s not finite on one side", note, note[0] ? "; " : "",
+                              inspect_plural(call, row->mismatch, "element"));
+    } else if (row->same_nonfinite) {
+        note = inspect_printf(call, "%s%snf: %s alike", note, note[0] ? "; " : "",
+                              inspect_number(call, row->same_nonfinite));
+    }
+    return note;
+}
+
+static void show_own(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, bool only, size_t limit)
+{
+    static const struct out_column columns[] = {
+        {"verdict", "Verdict", false}, {"pair", "Tensor", false},
+        {"type", "Type", false},       {"shape", "Shape", false},
+        {"close", "Close", true},      {"max_abs", "Max |a-b|", true},
+        {"rel_l2", "Rel L2", true},    {"cosine", "Cosine", true},
+        {"how", "By", false},          {"note", "", false}};
+    struct out_table *table = out_table_begin(call->out, "pairs", columns, 10);
+
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const struct compare_row *row = &rows->row[i];
+        bool has = row->has_metrics;
+
+        if (only && !differs(how, row)) {
+            continue;
+        }
+        limit--;
+        const char *cells[] = {gd_verdict_name(row->verdict),
+                               pair_cell(call, row),
+                               type_cell(call, row),
+                               row->has_shape_b ? inspect_shape(call, &row->shape_b)
+                                                : shape_cell(call, row->has_shape_a, &row->shape_a),
+                               has ? close_cell(call, row) : "-",
+                               has ? inspect_double(call, row->max_abs) : "-",
+                               has ? inspect_double(call, row->rel_l2) : "-",
+                               has ? inspect_double(call, row->cosine) : "-",
+                               gd_how_name(row->how),
+                               note_cell(call, row)};
+        out_table_row(table, cells);
+    }
+    out_table_end(table);
+}
+
+static void show_view(struct command_call *call, const struct compare_rows *rows,
+                      const struct rows_shown *how, bool only, size_t limit)
+{
+    struct columns columns;
+    struct out_column column[16] = {{NULL, NULL, false}};
+    struct out_table *table;
+
+    columns_of(how, &columns);
+    for (int i = 0; i < columns.count && i < 16; i++) {
+        column[i] = (struct out_column){columns.title[i], columns.title[i], false};
+    }
+    table = out_table_begin(call->out, "pairs", column, columns.count);
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (only && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        cells_of(call, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            cell[j] = inspect_name(call, cell[j]);
+        }
+        out_table_row(table, cell);
+    }
+    out_table_end(table);
+}
+
+/* A table has at most 16 columns: msprobe's are shown one below the other. */
+static void show_lists(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how, bool only, size_t limit)
+{
+    struct columns columns;
+
+    columns_of(how, &columns);
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (only && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        cells_of(call, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            out_printf(call->out, "%-27s %s\n", columns.title[j], inspect_name(call, cell[j]));
+        }
+        out_printf(call->out, "\n");
+    }
+}
+
+static void add_stats_record(cJSON *record, const char *key, const struct gd_stats *stats)
+{
+    cJSON *object = cJSON_AddObjectToObject(record, key);
+
+    inspect_add_double(object, "min", stats->min);
+    inspect_add_double(object, "max", stats->max);
+    inspect_add_double(object, "mean", stats->mean);
+    inspect_add_double(object, "l2", norm(stats));
+    inspect_add_count(object, "nan", stats->nan);
+    inspect_add_count(object, "pos_inf", stats->pos_inf);
+    inspect_add_count(object, "neg_inf", stats->neg_inf);
+    inspect_add_count(object, "zero", stats->zero);
+}
+
+static void add_metrics_record(cJSON *object, const struct compare_row *row)
+{
+    inspect_add_count(object, "count", row->count);
+    inspect_add_double(object, "close", row->close);
+    inspect_add_double(object, "max_abs", row->max_abs);
+    if (row->max_abs_at >= 0) {
+        inspect_add_count(object, "max_abs_at", (uint64_t)row->max_abs_at);
+    }
+    inspect_add_double(object, "mean_abs", row->mean_abs);
+    inspect_add_double(object, "rel_l2", row->rel_l2);
+    inspect_add_double(object, "max_rel", row->max_rel);
+    inspect_add_double(object, "r1k", row->r1k);
+    inspect_add_double(object, "r5k", row->r5k);
+    inspect_add_double(object, "cosine", row->cosine);
+    if (!isnan(row->ulp99)) {
+        inspect_add_double(object, "ulp99", row->ulp99);
+    }
+    inspect_add_count(object, "same_nonfinite", row->same_nonfinite);
+    inspect_add_count(object, "mismatch", row->mismatch);
+    inspect_add_double(object, "rtol", row->tolerance.rtol);
+    inspect_add_double(object, "atol", row->tolerance.atol);
+    add_stats_record(object, "stats_a", &row->stats_a);
+    add_stats_record(object, "stats_b", &row->stats_b);
+}
+
+static void add_row_record(struct command_call *call, cJSON *list, const struct compare_row *row)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(list, object);
+    cJSON_AddStringToObject(object, "verdict", gd_verdict_name(row->verdict));
+    if (row->a) {
+        inspect_add_text(call, object, "a", row->a);
+    }
+    if (row->b) {
+        inspect_add_text(call, object, "b", row->b);
+    }
+    if (row->how != GD_HOW_NONE) {
+        cJSON_AddStringToObject(object, "how", gd_how_name(row->how));
+        inspect_add_double(object, "confidence", gd_how_confidence(row->how));
+    }
+    if (row->step >= 0) {
+        inspect_add_count(object, "step", (uint64_t)row->step);
+    }
+    if (row->rank >= 0) {
+        inspect_add_count(object, "rank", (uint64_t)row->rank);
+    }
+    if (row->has_shape_a) {
+        cJSON_AddStringToObject(object, "type_a", gd_stored_name(row->type_a));
+        inspect_add_shape(object, "shape_a", &row->shape_a);
+    }
+    if (row->has_shape_b) {
+        cJSON_AddStringToObject(object, "type_b", gd_stored_name(row->type_b));
+        inspect_add_shape(object, "shape_b", &row->shape_b);
+    }
+    if (row->has_metrics) {
+        add_metrics_record(object, row);
+    }
+    if (row->note[0]) {
+        inspect_add_text(call, object, "note", row->note);
+    }
+}
+
+static void add_view_record(struct command_call *call, cJSON *list, const struct rows_shown *how,
+                            const struct compare_row *row)
+{
+    cJSON *object = cJSON_CreateObject();
+    const char *cell[MAX_CELLS];
+    struct columns columns;
+
+    columns_of(how, &columns);
+    cells_of(call, how, row, cell);
+    for (int i = 0; i < columns.count; i++) {
+        inspect_add_text(call, object, columns.title[i], cell[i]);
+    }
+    cJSON_AddItemToArray(list, object);
+}
+
+static void record(struct command_call *call, const struct compare_rows *rows,
+                   const struct rows_shown *how, size_t limit)
+{
+    cJSON *object = out_record(call->out, "compare"), *list, *summary;
+
+    inspect_add_text(call, object, "a", how->label_a);
+    inspect_add_text(call, object, "b", how->label_b);
+    cJSON_AddBoolToObject(object, "differ", compare_rows_differ(rows));
+    summary = cJSON_AddObjectToObject(object, "summary");
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        if (rows->verdicts[i]) {
+            inspect_add_count(summary, gd_verdict_name((enum gd_verdict)i), rows->verdicts[i]);
+        }
+    }
+    list = cJSON_AddArrayToObject(object, "pairs");
+    for (size_t i = 0; i < rows->count && limit > 0; i++) {
+        if (how->only_differing && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        limit--;
+        if (how->view == GD_VIEW_OWN) {
+            add_row_record(call, list, &rows->row[i]);
+        } else {
+            add_view_record(call, list, how, &rows->row[i]);
+        }
+    }
+}
+
+void compare_rows_show(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how)
+{
+    bool only = how->only_differing;
+    size_t limit = how->limit > 0 ? (size_t)how->limit : SIZE_MAX, all;
+
+    if (out_is_json(call->out)) {
+        record(call, rows, how, limit);
+        return;
+    }
+    if (how->limit < 0) {
+        limit = ROWS_FOR_A_PERSON;
+        only = only || rows->count > limit;
+    }
+    all = shown_of(rows, how, only);
+    if (all > 0) {
+        (how->view == GD_VIEW_OWN       ? show_own
+         : how->view == GD_VIEW_MSPROBE ? show_lists
+                                        : show_view)(call, rows, how, only, limit);
+    }
+    if (all > limit) {
+        out_printf(call->out, "and %zu more: --limit 0 shows all, --csv FILE writes them\n",
+                   all - limit);
+    }
+    if (only && all < rows->count) {
+        out_printf(call->out, "%zu that do not differ are not shown\n", rows->count - all);
+    }
+    out_printf(call->out, "%s: %s\n", inspect_plural(call, rows->count, "pair"),
+               compare_rows_summary(call, rows));
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static void csv_cell(FILE *file, const char *cell)
+{
+    /* What a spreadsheet would take for a formula is text. */
+    bool formula = cell[0] && strchr("=+@\t\r", cell[0]);
+    bool quote = strpbrk(cell, ",\"\r\n") != NULL || formula;
+
+    if (!quote) {
+        fputs(cell, file);
+        return;
+    }
+    fputc('"', file);
+    if (formula) {
+        fputc('\'', file);
+    }
+    for (; *cell; cell++) {
+        if (*cell == '"') {
+            fputc('"', file);
+        }
+        fputc(*cell, file);
+    }
+    fputc('"', file);
+}
+
+int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const char *path, struct gd_err *err)
+{
+    struct newfile file;
+    struct columns columns;
+    int rc = newfile_open(&file, path, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    columns_of(how, &columns);
+    for (int i = 0; i < columns.count; i++) {
+        fputs(i ? "," : "", file.file);
+        csv_cell(file.file, columns.title[i]);
+    }
+    fputc('\n', file.file);
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *cell[MAX_CELLS];
+
+        if (how->only_differing && !differs(how, &rows->row[i])) {
+            continue;
+        }
+        cells_of(call, how, &rows->row[i], cell);
+        for (int j = 0; j < columns.count; j++) {
+            fputs(j ? "," : "", file.file);
+            csv_cell(file.file, cell[j]);
+        }
+        fputc('\n', file.file);
+    }
+    rc = newfile_close(&file, true, err);
+    if (rc == GD_OK) {
+        out_printf(call->out, "%s written to %s\n", inspect_plural(call, rows->count, "row"),
+                   out_safe(call, path));
+    }
+    return rc;
+}

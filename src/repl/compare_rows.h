@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The rows of a comparison, one for each pair, and how they are shown: a table, a CSV file,
+ * records; with our figures or with the columns of another tool.
+ */
+#ifndef GD_REPL_COMPARE_ROWS_H
+#define GD_REPL_COMPARE_ROWS_H
+
+#include "compare/match.h"
+#include "compare/run.h"
+#include "repl/command.h"
+
+struct compare_row {
+    const char *a, *b; /* names; NULL: there is none */
+    int rank;          /* -1: none */
+    int64_t step;      /* -1: none */
+    enum gd_how how;
+    enum gd_stored type_a, type_b;
+    bool has_shape_a, has_shape_b;
+    struct gd_shape shape_a, shape_b;
+    enum gd_verdict verdict;
+    bool has_metrics;
+    uint64_t count, same_nonfinite, mismatch;
+    double close, max_abs, mean_abs, rel_l2, max_rel, r1k, r5k, cosine, ulp99;
+    int64_t max_abs_at;
+    struct gd_tolerance tolerance;
+    struct gd_stats stats_a, stats_b; /* with metrics, or of a dump of statistics */
+    const char *note;                 /* "" */
+    const struct gd_view_row *view;   /* of another tool; NULL */
+};
+
+struct compare_rows {
+    struct compare_row *row;
+    size_t count, room;
+    size_t verdicts[GD_V_COUNT];
+    size_t not_counted; /* without a partner by nature */
+};
+
+int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err);
+void compare_rows_free(struct compare_rows *rows);
+/* Some are bad, or missing on a side. */
+bool compare_rows_differ(const struct compare_rows *rows);
+
+enum rows_sort { ROWS_IN_ORDER, ROWS_BY_NAME, ROWS_WORST_FIRST };
+struct rows_shown {
+    enum gd_view view;
+    enum rows_sort sort;
+    bool only_differing;
+    bool shapes;   /* TroubleShooter's columns of shapes */
+    int64_t limit; /* rows; 0 all; -1: as fits a person */
+    const char *label_a, *label_b;
+};
+void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort);
+void compare_rows_show(struct command_call *call, const struct compare_rows *rows,
+                       const struct rows_shown *how);
+int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const char *path, struct gd_err *err);
+/* "12 SAME, 1 FAIL, 2 only in A" */
+const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows);
+
+#endif
