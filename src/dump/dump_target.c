@@ -351,24 +351,45 @@ struct gd_catalog *gd_catalog_of(const struct gd_session *session)
     return target ? target->catalog : NULL;
 }
 
-/* The ranks of one dump are the ranks of one job, whatever it was called. */
-static void fill_peer(const struct dump_group *group, struct gd_catalog *catalog)
+/* One more than the highest rank of a job; 1: it is alone. */
+static int world_of(const struct gd_dump *dump, const char *job)
+{
+    int world = 1, members = 0;
+
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        const struct gd_peer *peer = gd_catalog_peer(gd_dump_at(dump, i));
+
+        if (strcmp(peer->job, job) == 0) {
+            members++;
+            world = peer->rank >= world ? peer->rank + 1 : world;
+        }
+    }
+    return members > 1 ? world : 1;
+}
+
+/* Ranks of one dump that readers gave the same job are the ranks of one job, which is another one
+ * than that of any other dump. */
+static void fill_peers(const struct dump_group *group)
 {
     static unsigned dumps;
-    struct gd_peer *peer = gd_catalog_peer(catalog);
     const char *slash = strrchr(group->path, '/');
 
-    if (!peer->program[0]) {
-        snprintf(peer->program, sizeof(peer->program), "%s",
-                 slash && slash[1] ? slash + 1 : group->path);
+    dumps++;
+    for (size_t i = 0; i < group->count; i++) {
+        struct gd_peer *peer = gd_catalog_peer(gd_dump_at(group->dump, i));
+
+        if (!peer->program[0]) {
+            snprintf(peer->program, sizeof(peer->program), "%s",
+                     slash && slash[1] ? slash + 1 : group->path);
+        }
+        peer->world_size = world_of(group->dump, peer->job);
     }
-    if (!peer->framework[0]) {
-        snprintf(peer->framework, sizeof(peer->framework), "%s", "a dump");
-    }
-    dumps += gd_dump_at(group->dump, 0) == catalog;
-    if (gd_dump_count(group->dump) > 1) {
-        snprintf(peer->job, sizeof(peer->job), "dump %u", dumps);
-        peer->world_size = (int)gd_dump_count(group->dump);
+    for (size_t i = 0; i < group->count; i++) {
+        struct gd_peer *peer = gd_catalog_peer(gd_dump_at(group->dump, i));
+        char job[sizeof(peer->job)];
+
+        snprintf(job, sizeof(job), "dump %u %.40s", dumps, peer->job);
+        snprintf(peer->job, sizeof(peer->job), "%s", job);
     }
 }
 
@@ -383,7 +404,6 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     if (!target) {
         return gd_fail(err, GD_ENOMEM, "out of memory for a session");
     }
-    fill_peer(group, catalog);
     gd_catalog_steps(catalog, &steps);
     target->base.ops = &dump_ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_NEXT | GD_CAN_INTERRUPT | GD_CAN_FETCH |
@@ -423,6 +443,9 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
     }
     if (!group || !group->path || !group->member) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for a dump");
+    }
+    if (!rc) {
+        fill_peers(group);
     }
     for (size_t i = 0; !rc && i < group->count; i++) {
         rc = make_session(debugger, group, i, &session, err);

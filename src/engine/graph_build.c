@@ -473,6 +473,69 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
     }
 }
 
+/* A slot of which nothing is known. */
+static int blank_slot(struct gd_graph *graph, uint32_t *ret, struct gd_err *err)
+{
+    const struct gd_output blank = {.dtype = GD_DT_NONE};
+
+    return graph_intern_shape(graph, &blank, ret, err);
+}
+
+static int set_input_slots(struct gd_graph *graph, struct graph_node *node, uint32_t count,
+                           struct gd_err *err)
+{
+    struct graph_extra *extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+
+    if (!extra) {
+        return err ? err->code : GD_ENOMEM;
+    }
+    *extra = node->extra ? *node->extra : (struct graph_extra){.stack = GRAPH_NONE};
+    extra->input_slots = count;
+    node->extra = extra;
+    return GD_OK;
+}
+
+int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
+                       uint32_t input_slots, struct gd_err *err)
+{
+    struct gd_err local;
+    struct graph_node *rec = exists(graph, node) ? &graph->node[node] : NULL;
+    uint32_t had = rec ? rec->output_count : 0, blank, *many;
+    uint64_t count = (uint64_t)(outputs > had ? outputs : had) + input_slots;
+    int rc;
+
+    err = err ? err : &local;
+    if (!rec || (rec->extra && rec->extra->input_slots)) {
+        return gd_fail(err, GD_EINVAL, "slots are given once to a node");
+    }
+    if (count > GRAPH_MAX_OUTPUTS) {
+        return gd_fail(err, GD_ELIMIT, "node '%.200s' has %llu slots: at most %d", rec->name,
+                       (unsigned long long)count, GRAPH_MAX_OUTPUTS);
+    }
+    rc = input_slots ? set_input_slots(graph, rec, input_slots, err) : GD_OK;
+    if (rc || count == had) {
+        return rc;
+    }
+    rc = blank_slot(graph, &blank, err);
+    if (rc) {
+        return rc;
+    }
+    many = graph_pool_alloc(graph, &graph->data, (size_t)count * sizeof(*many), 8, err);
+    if (!many) {
+        return err->code;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        many[i] = i >= had ? blank : had == 1 ? rec->output.one : rec->output.many[i];
+    }
+    if (count == 1) {
+        rec->output.one = many[0];
+    } else {
+        rec->output.many = many;
+    }
+    rec->output_count = (uint32_t)count;
+    return GD_OK;
+}
+
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
                          const struct gd_output *output)
 {
