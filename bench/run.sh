@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch
+[ $# -gt 0 ] || set -- wire graph step idle stats watch tui torch dump
 
 bench()
 {
@@ -31,9 +31,12 @@ for figure in "$@"; do
         python3 "$(dirname "$0")/bench_torch.py" "$build/src/gradb" "$(dirname "$0")/../tests/torch/scripts" ||
             printf 'torch did not finish\n' >&2
         ;;
+    dump)
+        python3 "$(dirname "$0")/bench_compare.py" "$build/src/gradb" || printf 'compare did not finish\n' >&2
+        ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
-        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch, tui, torch\n' "$figure" >&2
+        printf 'bench: no figure is named %s: wire, graph, step, idle, stats, watch, tui, torch, dump\n' "$figure" >&2
         exit 2
         ;;
     esac
