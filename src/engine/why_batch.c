@@ -525,5 +525,6 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
                             "the batch, the weights, the learning rate. With `set keep-previous "
                             "all` values are compared with those of the step before.");
+    why_add_recurrence(walk, &ret->text);
     return NULL;
 }

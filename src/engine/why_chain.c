@@ -282,3 +282,39 @@ uint32_t why_growing(struct why_walk *walk, struct why_finding *ret)
 
     return found != WHY_NONE ? found : growing(walk, false, ret);
 }
+
+static bool is_recorded(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
+                        uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        if (norm_of(walk, runs->run[i].node, 0) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct runs runs;
+    gd_node_id matrix = GD_NO_NODE;
+    bool enough = runs_find(graph, false, &runs), said = false;
+
+    for (uint32_t begin = 0, end; enough && !said && begin < runs.count; begin = end) {
+        for (end = begin + 1; end < runs.count && same_operator(&runs.run[begin], &runs.run[end]);
+             end++) {
+        }
+        said = end - begin >= MIN_RUNS && !is_recorded(walk, &runs, begin, end) &&
+               is_recurrent(graph, &runs.run[begin], &runs.run[begin + 1], &matrix);
+        if (said) {
+            gd_buf_printf(say,
+                          " %.*s is run %u times on what it made before, each time with %.160s: "
+                          "whether that grows from run to run is known in the steps in which "
+                          "`gradients` or `activations` are watched.",
+                          (int)runs.run[begin].len, runs.run[begin].name, end - begin,
+                          gd_graph_name(graph, matrix));
+        }
+    }
+    free(runs.run);
+}

@@ -325,6 +325,22 @@ static void recurrent_weight_that_does_not(void **state)
 
 /* ---- what failed ----------------------------------------------------------------------------- */
 
+/* Nothing of it was recorded: it is said what would be. */
+static void recurrence_that_nobody_watches(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id gradient = make_chain(b, 3);
+
+    gd_history_close(b->session->history);
+    b->session->history = NULL;
+    bench_ask(b, gradient, GD_BAD_LARGE);
+    assert_string_equal(b->why.rule, "");
+    assert_non_null(strstr(b->why.text,
+                           " cell/linear is run 8 times on what it made before, each time with "
+                           "cell/w: whether that grows from run to run is known in the steps in "
+                           "which `gradients` or `activations` are watched."));
+}
+
 static void label_out_of_range(void **state)
 {
     struct bench *b = *state;
@@ -349,6 +365,8 @@ static void label_out_of_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(recurrence_that_nobody_watches, bench_setup,
+                                        bench_teardown),
         cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
