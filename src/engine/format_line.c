@@ -46,11 +46,38 @@ static int digits_of(enum gd_dtype dtype)
     }
 }
 
+/* Of statistics that somebody else computed: those that there are. */
+static void put_known(bool is_complex, const struct gd_stats *stats, struct gd_buf *out)
+{
+    const struct {
+        unsigned bit;
+        const char *name;
+        double value;
+    } figures[] = {
+        {GD_UNKNOWN_MIN, is_complex ? "|min|" : "min", stats->min},
+        {GD_UNKNOWN_MAX, is_complex ? "|max|" : "max", stats->max},
+        {GD_UNKNOWN_MEAN, is_complex ? "|mean|" : "mean", stats->mean},
+        {GD_UNKNOWN_SUM_SQ, "norm", sqrt(stats->sum_sq)},
+    };
+    bool nothing = !(stats->unknown & (GD_UNKNOWN_MIN | GD_UNKNOWN_MAX)) && stats->max < stats->min;
+
+    for (size_t i = 0; !nothing && i < sizeof(figures) / sizeof(figures[0]); i++)
+        if (!(stats->unknown & figures[i].bit))
+            gd_buf_printf(out, " %s=%.6g", figures[i].name, figures[i].value);
+    if (!(stats->unknown & (GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT)) && stats->zero)
+        gd_buf_printf(out, " zeros=%" PRIu64, stats->zero);
+    gd_buf_puts(out, " (dumped)");
+}
+
 static void put_moments(enum gd_dtype dtype, const struct gd_stats *stats, struct gd_buf *out)
 {
     bool is_complex = gd_dtype_is_complex(dtype);
     bool finite = stats->min <= stats->max;
 
+    if (stats->unknown) {
+        put_known(is_complex, stats, out);
+        return;
+    }
     if (!finite)
         return;
     if (stats->zero == stats->count) {
@@ -113,12 +140,12 @@ int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
 
     gd_shape_bytes(shape, dtype, &size, NULL);
     gd_buf_printf(out, "%s %s", gd_dtype_name(dtype), gd_shape_text(shape, text, sizeof(text)));
-    if (stats->count != 1)
+    if (stats->count != 1 && !(stats->unknown & GD_UNKNOWN_COUNT))
         gd_buf_printf(out, " n=%" PRIu64, stats->count);
     gd_buf_printf(out, " %s", gd_format_bytes(size, bytes, sizeof(bytes)));
-    if (stats->count == 0)
+    if (stats->count == 0 && !(stats->unknown & GD_UNKNOWN_COUNT))
         gd_buf_puts(out, " empty");
-    else if (dtype == GD_BOOL)
+    else if (dtype == GD_BOOL && !stats->unknown)
         gd_buf_printf(out, " true=%" PRIu64 " false=%" PRIu64, stats->positive, stats->zero);
     else
         put_moments(dtype, stats, out);

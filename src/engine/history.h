@@ -45,9 +45,9 @@ struct gd_history_head {
 };
 
 /* path NULL: a new file in the user's state directory, readable by the user alone, of which the
- * newest few are kept; else a history that lies there and is not being written (GD_ESTATE) goes.
- * bytes: size of the file, 64 KiB to 4 GiB. GD_EIO, GD_ENOMEM, GD_EINVAL: the size, or something
- * else lies there. */
+ * newest few are kept; "": in memory; else a history that lies there and is not being written
+ * (GD_ESTATE) goes. bytes: size of the file, 64 KiB to 4 GiB. GD_EIO, GD_ENOMEM, GD_EINVAL: the
+ * size, or something else lies there. */
 int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
                       struct gd_history **ret, struct gd_err *err);
 /* Reads what is in a file; nothing of it is trusted. GD_EIO, GD_EPROTO (not such a file, damaged:
@@ -64,6 +64,13 @@ void gd_session_history_add(struct gd_session *session, const struct gd_watch_va
 /* The same without a session. */
 int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
                    const struct gd_history_record *record, struct gd_err *err);
+
+/* Of a record that can tell the past of any tensor (gd_target_ops.recall): takes in what it has of
+ * this one, unless that is there already; of any other session nothing happens. go_on may be NULL;
+ * false ends it: GD_EINTR. GD_ENODATA: nothing is known of it. */
+int gd_session_recall(struct gd_session *session, const struct gd_tensor_ref *ref,
+                      bool (*go_on)(void *ctx, uint64_t steps), void *ctx, struct gd_err *err);
+bool gd_session_can_recall(const struct gd_session *session);
 
 void gd_history_head(const struct gd_history *history, struct gd_history_head *ret);
 bool gd_history_tensor(const struct gd_history *history, uint32_t index,

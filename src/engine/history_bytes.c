@@ -132,6 +132,7 @@ void history_put_record(unsigned char *p, const struct history_record *record)
     put64(out + 16, (uint64_t)value->step);
     put32(out + 24, record->tensor);
     put32(out + 32, record->generation);
+    put32(out + 36, value->has_stats ? value->stats.unknown : 0);
     put64(out + 40, record->number);
     if (value->has_stats) {
         put_stats(out, &value->stats);
@@ -160,6 +161,7 @@ bool history_get_record(const unsigned char *p, struct history_record *ret)
     if (record.value.step < 0 || (record.value.has_stats && !get_stats(p, &record.value.stats))) {
         return false;
     }
+    record.value.stats.unknown = get32(p + 36) & GD_UNKNOWN_ALL;
     *ret = record;
     return true;
 }

@@ -276,9 +276,31 @@ static int take_blocks(struct gd_history *history, const char *path, struct gd_e
     return GD_OK;
 }
 
+/* Memory alone, with nothing on the disk. */
+static int make_memory(struct gd_history *history, struct gd_err *err)
+{
+    void *map = mmap(NULL, (size_t)history->layout.bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (map == MAP_FAILED) {
+        return gd_fail_errno(err, GD_ENOMEM, "no memory for a history");
+    }
+    history->map = map;
+    history->path = strdup("memory");
+    if (!history->path) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a history");
+    }
+    history_put_head(history->map, history);
+    return GD_OK;
+}
+
 int history_make_file(struct gd_history *history, const char *path, struct gd_err *err)
 {
     char name[4096] = "";
+
+    if (path && !path[0]) {
+        return make_memory(history, err);
+    }
     int rc = path ? open_at(history, path, err) : open_in_state(history, name, sizeof(name), err);
 
     if (rc) {

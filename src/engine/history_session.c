@@ -7,6 +7,11 @@
 #include "engine/history_impl.h"
 #include "engine/session_impl.h"
 
+bool gd_session_can_recall(const struct gd_session *session)
+{
+    return session->target && session->target->ops->recall;
+}
+
 static void warn(struct gd_session *session, const struct gd_err *err)
 {
     char text[GD_ERR_TEXT_MAX + 64];
@@ -23,6 +28,9 @@ static bool have_history(struct gd_session *session)
     char path[sizeof(settings->history_file) + 16];
     struct gd_err err;
 
+    if (gd_session_can_recall(session)) {
+        return false; /* what came by is what any step has, and it may go back */
+    }
     if (session->history) {
         return gd_session_is_live(session);
     }
@@ -174,4 +182,90 @@ void session_history_scalar(struct gd_session *session, const char *name, double
     if (took(session, history_enter(session->history, &tensor, &index, &err), &err)) {
         took(session, history_record(session->history, index, &record, true, &err), &err);
     }
+}
+
+/* ---- records, which know the past ------------------------------------------------------------ */
+
+#define RECALL_BYTES (UINT64_C(256) << 20) /* of which only what is used takes memory */
+
+struct recalling {
+    struct gd_session *session;
+    struct gd_watch_value value;
+    bool (*go_on)(void *ctx, uint64_t steps);
+    void *ctx;
+    uint64_t steps;
+};
+
+static bool take_step(void *ctx, int64_t step, enum gd_dtype dtype, const struct gd_shape *shape,
+                      const struct gd_stats *stats)
+{
+    struct recalling *recalling = ctx;
+    struct gd_history_record record = {.step = step, .error = stats ? 0 : GD_HIT_NO_VALUE};
+    uint32_t index;
+
+    recalling->value.dtype = dtype;
+    recalling->value.shape = shape;
+    if (step >= 0 && find(recalling->session, &recalling->value, &index)) {
+        record.has_stats = stats != NULL;
+        record.stats = stats ? *stats : record.stats;
+        history_record(recalling->session->history, index, &record, true, NULL);
+    }
+    return !recalling->go_on || recalling->go_on(recalling->ctx, ++recalling->steps);
+}
+
+/* All that was taken in is still there. */
+static bool is_recalled(const struct gd_session *session, const struct gd_tensor_ref *ref)
+{
+    const char *name = gd_graph_name(session->graph, ref->node);
+    const struct history_tensor *tensor;
+    uint32_t index = history_find(session->history, name, ref->slot, false);
+    uint32_t place, steps = 0;
+
+    if (index == HISTORY_NONE) {
+        return false;
+    }
+    tensor = &session->history->tensors[index];
+    for (place = tensor->last; place != HISTORY_NONE && steps < tensor->about.seen &&
+                               session->history->tensor_of[place] == index;
+         place = session->history->before[place]) {
+        steps++;
+    }
+    return steps > 0 && steps == tensor->about.seen;
+}
+
+/* A part of the past would be taken for all of it. */
+static void forget(struct gd_session *session, const struct gd_tensor_ref *ref)
+{
+    const char *name = gd_graph_name(session->graph, ref->node);
+    uint32_t index = history_find(session->history, name, ref->slot, false);
+
+    if (index != HISTORY_NONE) {
+        session->history->tensors[index].last = HISTORY_NONE;
+        session->history->tensors[index].about.seen = 0;
+    }
+}
+
+int gd_session_recall(struct gd_session *session, const struct gd_tensor_ref *ref,
+                      bool (*go_on)(void *ctx, uint64_t steps), void *ctx, struct gd_err *err)
+{
+    struct recalling recalling = {.session = session,
+                                  .value = {.node = ref->node, .slot = ref->slot},
+                                  .go_on = go_on,
+                                  .ctx = ctx};
+    int rc = GD_OK;
+
+    if (!gd_session_can_recall(session)) {
+        return GD_OK;
+    }
+    if (!session->history) {
+        rc = gd_history_create("", RECALL_BYTES, &session->peer, &session->history, err);
+    }
+    if (rc || is_recalled(session, ref)) {
+        return rc;
+    }
+    rc = session->target->ops->recall(session->target, ref, take_step, &recalling, err);
+    if (rc) {
+        forget(session, ref);
+    }
+    return rc;
 }

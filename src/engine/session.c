@@ -499,6 +499,7 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
         copy_text(kept->node_name, sizeof(kept->node_name),
                   gd_graph_name(session->graph, kept->node));
     }
+    gd_graph_slot_name(session->graph, kept->node, kept->slot, kept->slot_name);
     if (kept->stop_sequence == 0) { /* hits are reported before the stop that they cause */
         kept->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
     }

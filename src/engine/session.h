@@ -143,6 +143,7 @@ struct gd_hit {
     uint64_t stop_sequence; /* of the stop it belongs to */
     gd_node_id node;        /* GD_NO_NODE when the graph lacks it */
     char node_name[512];
+    char slot_name[16]; /* "0", "in0"; filled by the engine */
     uint32_t slot;
     unsigned error; /* enum gd_hit_error; not 0: could not be checked */
     struct gd_hit_param param[GD_MAX_HIT_PARAMS];

@@ -341,6 +341,35 @@ static bool age_of(const struct gd_observation *seen, double *ret, unsigned *err
     return true;
 }
 
+/* What must be known of the statistics for a figure: they may be somebody else's. */
+static unsigned wants(enum gd_statistic statistic)
+{
+    switch (statistic) {
+    case GD_STAT_COUNT: return GD_UNKNOWN_COUNT;
+    case GD_STAT_NAN: return GD_UNKNOWN_NAN;
+    case GD_STAT_INF:
+    case GD_STAT_POS_INF:
+    case GD_STAT_NEG_INF: return GD_UNKNOWN_INF;
+    case GD_STAT_NONFINITE: return GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
+    case GD_STAT_ZERO: return GD_UNKNOWN_ZERO;
+    case GD_STAT_ZERO_PERCENTAGE: return GD_UNKNOWN_ZERO | GD_UNKNOWN_COUNT;
+    case GD_STAT_POSITIVE:
+    case GD_STAT_NEGATIVE: return GD_UNKNOWN_SIGNS;
+    case GD_STAT_MIN: return GD_UNKNOWN_MIN;
+    case GD_STAT_MAX: return GD_UNKNOWN_MAX;
+    case GD_STAT_SPREAD:
+    case GD_STAT_MAX_ABS: return GD_UNKNOWN_MIN | GD_UNKNOWN_MAX;
+    case GD_STAT_MEAN:
+    case GD_STAT_MEAN_RATIO:
+    case GD_STAT_MEAN_Z_SCORE:
+    case GD_STAT_STALL: return GD_UNKNOWN_MEAN;
+    case GD_STAT_SUM_SQ:
+    case GD_STAT_NORM:
+    case GD_STAT_NORM_RATIO: return GD_UNKNOWN_SUM_SQ;
+    default: return GD_UNKNOWN_REST;
+    }
+}
+
 unsigned gd_statistic_errors(const struct gd_observation *seen)
 {
     if (!seen->stats && !has_numbers(seen->dtype))
@@ -392,6 +421,8 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
     } else {
         *error = (gd_statistic_errors(seen) & entry->blocks) |
                  missing(entry->needs, entry->blocks, seen);
+        if (seen->stats->unknown & wants(statistic))
+            *error |= GD_HIT_NO_FIGURE;
     }
     if (*error)
         return false;

@@ -99,9 +99,12 @@ static void say_why(struct watch_judging *judging, const struct gd_watchpoint *w
     if (hit->node == GD_NO_NODE)
         snprintf(judging->why, judging->size, "%s %d (%s) on %s",
                  watch->event ? "catchpoint" : "watchpoint", watch->number, what, hit->node_name);
-    else
-        snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s:%u", watch->number, what,
-                 hit->node_name, hit->slot);
+    else {
+        char slot[16];
+        gd_graph_slot_name(judging->w->session->graph, hit->node, hit->slot, slot);
+        snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s:%s", watch->number, what,
+                 hit->node_name, slot);
+    }
 }
 
 static void report(struct watch_judging *judging, struct watch_cover *cover,

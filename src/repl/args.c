@@ -3,6 +3,7 @@
 #include "repl/repl_impl.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,21 +68,42 @@ int arg_node(struct command_call *call, const char *text, gd_node_id *ret, struc
     return rc;
 }
 
+/* ":0", ":in0" at *text, which moves behind it; of a value without a node only numbers. */
+static int parse_slot(struct command_call *call, const char **text, struct tensor_arg *arg,
+                      struct gd_err *err)
+{
+    char name[16];
+    const char *p = *text + 1;
+    size_t input = strncmp(p, "in", 2) == 0 ? 2 : 0;
+    size_t len = input + strspn(p + input, "0123456789");
+    unsigned long slot = len > input ? strtoul(p + input, NULL, 10) : ULONG_MAX;
+
+    if (slot > UINT16_MAX || len >= sizeof(name)) {
+        return gd_fail(err, GD_EINVAL, "\"%.80s\" is no slot: write NODE:0%s", *text,
+                       input ? ", or NODE:in0 for an input that was dumped" : "");
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)len, p);
+    arg->ref.slot = (uint32_t)slot;
+    if (input && !gd_graph_slot_find(call->session->graph, arg->ref.node, name, &arg->ref.slot)) {
+        return gd_fail(err, GD_ENODATA, "%.300s has no value of an input %lu",
+                       gd_graph_name(call->session->graph, arg->ref.node), slot);
+    }
+    arg->has_slot = true;
+    *text = p + len;
+    return GD_OK;
+}
+
 /* "[:SLOT][SLICE]" to the end of the text. GD_EINVAL when it is something else. */
-static int parse_suffix(const char *text, struct tensor_arg *arg, struct gd_err *err)
+static int parse_suffix(struct command_call *call, const char *text, struct tensor_arg *arg,
+                        struct gd_err *err)
 {
     const char *p = text;
 
     if (*p == ':') {
-        char *end = NULL;
-        errno = 0;
-        unsigned long slot = p[1] >= '0' && p[1] <= '9' ? strtoul(p + 1, &end, 10) : 0;
-        if (end == NULL || errno == ERANGE || slot > UINT16_MAX) {
-            return gd_fail(err, GD_EINVAL, "\"%.80s\" is no slot: write NODE:0", p);
+        int rc = parse_slot(call, &p, arg, err);
+        if (rc != GD_OK) {
+            return rc;
         }
-        arg->ref.slot = (uint32_t)slot;
-        arg->has_slot = true;
-        p = end;
     }
     if (*p == '[') {
         size_t used = 0;
@@ -123,7 +145,7 @@ static int parse_value(struct command_call *call, const char *text, struct tenso
     if (*rest == ':') {
         return gd_fail(err, GD_EINVAL, "a value of the history has no slots: \"%.80s\"", text);
     }
-    int rc = parse_suffix(rest, arg, err);
+    int rc = parse_suffix(call, rest, arg, err);
     char label[32];
     snprintf(label, sizeof(label), "$%d", number);
     arg->label = gd_arena_strdup(call->arena, label);
@@ -141,7 +163,7 @@ static int parse_last(struct command_call *call, const char *text, struct tensor
     int rc = arg_tensor(call, label, arg, err);
     if (rc == GD_OK && text[2] != '\0') {
         arg->slice.count = 0;
-        rc = parse_suffix(text + 2, arg, err);
+        rc = parse_suffix(call, text + 2, arg, err);
     }
     return rc;
 }
@@ -150,8 +172,10 @@ static void set_label(struct command_call *call, struct tensor_arg *arg)
 {
     struct gd_buf label = GD_BUF_INIT(64 * 1024);
 
-    gd_buf_printf(&label, "%s:%u", gd_graph_name(call->session->graph, arg->ref.node),
-                  arg->ref.slot);
+    char slot[16];
+
+    gd_graph_slot_name(call->session->graph, arg->ref.node, arg->ref.slot, slot);
+    gd_buf_printf(&label, "%s:%s", gd_graph_name(call->session->graph, arg->ref.node), slot);
     gd_slice_text(&arg->slice, &label);
     arg->label = gd_arena_strdup(call->arena, gd_buf_text(&label));
     gd_buf_deinit(&label);
@@ -204,7 +228,7 @@ int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *r
         arg.has_slot = false;
         arg.ref.slot = 0;
         arg.slice.count = 0;
-        rc = parse_suffix(text + cut, &arg, &try_err);
+        rc = parse_suffix(call, text + cut, &arg, &try_err);
         if (rc != GD_OK && best.code == GD_OK) {
             best = try_err;
         }

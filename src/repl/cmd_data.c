@@ -32,7 +32,7 @@ static const struct out_column stats_columns[] = {
 static const char *slot_name(struct command_call *call, gd_node_id node, uint32_t slot)
 {
     const char *name = gd_graph_name(call->session->graph, node);
-    return inspect_name(call, inspect_printf(call, "%s:%u", name, slot));
+    return inspect_name(call, inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)));
 }
 
 struct tensor_rows {

@@ -10,6 +10,7 @@
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/spark.h"
+#include "repl/work.h"
 
 #define MAX_FIGURES 8
 #define MAX_RECORDS 4096 /* of a tensor: what a line of bars can show */
@@ -109,8 +110,12 @@ static int need_history(struct command_call *call, const struct gd_history **ret
         return rc;
     }
     *ret = call->session->history;
-    if (*ret) {
+    if (*ret || (gd_session_can_recall(call->session) && call->argc > 0)) {
         return GD_OK;
+    }
+    if (gd_session_can_recall(call->session)) {
+        return gd_fail(err, GD_ENODATA,
+                       "a dump tells of one tensor at a time: info history NODE:0");
     }
     return gd_fail(err, GD_ENODATA,
                    call->debugger->settings.history_bytes == 0
@@ -118,8 +123,27 @@ static int need_history(struct command_call *call, const struct gd_history **ret
                        : "there is no history yet: it holds what a watchpoint or `trace` watches");
 }
 
+static bool go_on(void *ctx, uint64_t steps)
+{
+    return repl_work_at(ctx, steps);
+}
+
+/* A dump knows the past of every tensor: it is taken in when somebody asks. */
+static int recall(struct command_call *call, const struct gd_tensor_ref *ref, struct gd_err *err)
+{
+    struct repl_work work;
+    int rc;
+
+    if (!gd_session_can_recall(call->session)) {
+        return GD_OK;
+    }
+    repl_work_begin_count(&work, call, "statistics of all steps", "steps", 0);
+    rc = gd_session_recall(call->session, ref, go_on, &work, err);
+    return repl_work_end(&work, rc, err);
+}
+
 /* A scalar's name, or a tensor as print takes it. */
-static int find_tensor(struct command_call *call, const struct gd_history *history,
+static int find_tensor(struct command_call *call, const struct gd_history **history,
                        const char *text, uint32_t *ret, struct gd_err *err)
 {
     struct gd_history_tensor about;
@@ -127,8 +151,8 @@ static int find_tensor(struct command_call *call, const struct gd_history *histo
     const char *name;
     int rc;
 
-    if (gd_history_find(history, text, 0, ret) && gd_history_tensor(history, *ret, &about) &&
-        about.is_scalar) {
+    if (*history && gd_history_find(*history, text, 0, ret) &&
+        gd_history_tensor(*history, *ret, &about) && about.is_scalar) {
         return GD_OK;
     }
     rc = arg_tensor(call, text, &arg, err);
@@ -138,9 +162,14 @@ static int find_tensor(struct command_call *call, const struct gd_history *histo
     if (arg.value || arg.slice.count > 0) {
         return gd_fail(err, GD_EINVAL, "a history is kept of whole tensors: no slice, no $N");
     }
+    rc = recall(call, &arg.ref, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    *history = call->session->history;
     name = gd_graph_name(call->session->graph, arg.ref.node);
-    if (!gd_history_find(history, name, arg.ref.slot, ret) ||
-        !gd_history_tensor(history, *ret, &about) || about.is_scalar) {
+    if (!*history || !gd_history_find(*history, name, arg.ref.slot, ret) ||
+        !gd_history_tensor(*history, *ret, &about) || about.is_scalar) {
         return gd_fail(err, GD_ENODATA,
                        "%.300s:%u is not in the history: it holds what is watched (`trace` with "
                        "this node begins it)",
@@ -204,13 +233,22 @@ static void default_figures(bool is_scalar, struct figures *ret)
 
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
+/* The node may be gone from the graph: then its number. */
+static const char *slot_text(struct command_call *call, const struct gd_history_tensor *tensor)
+{
+    gd_node_id node = gd_graph_lookup(call->session->graph, tensor->name, strlen(tensor->name));
+
+    return inspect_slot(call, node, tensor->slot);
+}
+
 static const char *track_label(struct command_call *call, const struct track *track)
 {
     const char *name = track->tensor.name;
 
-    return inspect_name(call, track->tensor.is_scalar
-                                  ? name
-                                  : inspect_printf(call, "%s:%u", name, track->tensor.slot));
+    return inspect_name(call,
+                        track->tensor.is_scalar
+                            ? name
+                            : inspect_printf(call, "%s:%s", name, slot_text(call, &track->tensor)));
 }
 
 static void print_steps(struct command_call *call, const struct track *track,
@@ -493,7 +531,7 @@ int inspect_info_history(struct command_call *call, struct gd_err *err)
         rc = need_history(call, &history, err);
     }
     if (rc == GD_OK && call->argc > 0) {
-        rc = find_tensor(call, history, call->argv[0], &index, err);
+        rc = find_tensor(call, &history, call->argv[0], &index, err);
     }
     for (int i = 1; rc == GD_OK && i < call->argc; i++) {
         rc = parse_figure(call->argv[i], &figures, err);

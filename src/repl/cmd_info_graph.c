@@ -211,8 +211,9 @@ static void output_lines(struct command_call *call, gd_node_id node, uint32_t co
         if (!gd_graph_output(call->session->graph, node, slot, &output)) {
             continue;
         }
-        out_printf(call->out, "  output :%-3u %s %s", slot, gd_dtype_name(output.dtype),
-                   inspect_shape(call, &output.shape));
+        const char *name = inspect_slot(call, node, slot);
+        out_printf(call->out, "  %s :%-3s %s %s", name[0] == 'i' ? "given " : "output", name,
+                   gd_dtype_name(output.dtype), inspect_shape(call, &output.shape));
         if (gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK) {
             out_printf(call->out, ", %s", inspect_bytes(call, bytes));
         }
@@ -306,6 +307,9 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
         if (gd_graph_output(graph, node, slot, &output)) {
             cJSON_AddStringToObject(item, "dtype", gd_dtype_name(output.dtype));
             inspect_add_shape(item, "shape", &output.shape);
+        }
+        if (slot >= info->output_count - info->input_slots) {
+            cJSON_AddStringToObject(item, "slot", inspect_slot(call, node, slot));
         }
         cJSON_AddItemToArray(outputs, item);
     }

@@ -98,7 +98,8 @@ static int print_slots(struct command_call *call, const struct print_job *job, s
     for (uint32_t slot = 0; slot < count; slot++) {
         struct value one = *value;
         one.arg.ref.slot = slot;
-        one.label = inspect_printf(call, "%s:%u", name, slot);
+        one.label =
+            inspect_printf(call, "%s:%s", name, inspect_slot(call, value->arg.ref.node, slot));
         struct gd_err why = {0};
         int rc = value_fetch(call, &one, VALUE_STATS, &why);
         if (rc == GD_EINTR) {
@@ -264,9 +265,10 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
         struct value one = value;
         if (slots > 1) {
             one.arg.ref.slot = slot;
-            one.label = inspect_printf(
-                call, "%s:%u", gd_graph_name(call->session->graph, value.arg.ref.node), slot);
-            out_printf(call->out, ":%u ", slot);
+            one.label = inspect_printf(call, "%s:%s",
+                                       gd_graph_name(call->session->graph, value.arg.ref.node),
+                                       inspect_slot(call, value.arg.ref.node, slot));
+            out_printf(call->out, ":%s ", inspect_slot(call, value.arg.ref.node, slot));
         }
         cJSON *item = record;
         if (list) {
@@ -281,8 +283,14 @@ static int run_whatis(struct command_call *call, struct gd_err *err)
 
 /* ---- stats --------------------------------------------------------------------------------- */
 
-static void print_share(struct command_call *call, const char *title, uint64_t part, uint64_t count)
+static void print_share(struct command_call *call, const char *title, uint64_t part,
+                        const struct gd_stats *of, unsigned bit)
 {
+    uint64_t count = of->unknown & GD_UNKNOWN_COUNT ? 0 : of->count;
+
+    if (of->unknown & bit) {
+        return; /* a dump does not have every figure */
+    }
     out_printf(call->out, "  %-12s %s", title, inspect_number(call, part));
     if (part > 0 && count > 0) {
         out_printf(call->out, " (%.3g %%)", 100.0 * (double)part / (double)count);
@@ -300,24 +308,34 @@ static void print_stats(struct command_call *call, const struct value *value)
                inspect_shape(call, &value->shape));
     out_printf(call->out, "  %-12s %s (%s)\n", "elements", inspect_number(call, s->count),
                inspect_bytes(call, bytes));
-    print_share(call, "NaN", s->nan, s->count);
-    print_share(call, "+Inf", s->pos_inf, s->count);
-    print_share(call, "-Inf", s->neg_inf, s->count);
-    print_share(call, "zeros", s->zero, s->count);
-    print_share(call, "positive", s->positive, s->count);
-    print_share(call, "negative", s->negative, s->count);
-    print_share(call, "denormal", s->denormal, s->count);
-    if (s->count > s->nan + s->pos_inf + s->neg_inf) {
+    print_share(call, "NaN", s->nan, s, GD_UNKNOWN_NAN);
+    print_share(call, "+Inf", s->pos_inf, s, GD_UNKNOWN_INF);
+    print_share(call, "-Inf", s->neg_inf, s, GD_UNKNOWN_INF);
+    print_share(call, "zeros", s->zero, s, GD_UNKNOWN_ZERO);
+    print_share(call, "positive", s->positive, s, GD_UNKNOWN_SIGNS);
+    print_share(call, "negative", s->negative, s, GD_UNKNOWN_SIGNS);
+    print_share(call, "denormal", s->denormal, s, GD_UNKNOWN_REST);
+    if (s->count > s->nan + s->pos_inf + s->neg_inf || (s->unknown & GD_UNKNOWN_COUNT)) {
         const struct {
             const char *title;
             double value;
-        } rows[] = {{"min", s->min},           {"max", s->max},       {"mean", s->mean},
-                    {"mean |x|", s->abs_mean}, {"deviation", s->std}, {"L2 norm", sqrt(s->sum_sq)}};
+            unsigned bit;
+        } rows[] = {{"min", s->min, GD_UNKNOWN_MIN},
+                    {"max", s->max, GD_UNKNOWN_MAX},
+                    {"mean", s->mean, GD_UNKNOWN_MEAN},
+                    {"mean |x|", s->abs_mean, GD_UNKNOWN_REST},
+                    {"deviation", s->std, GD_UNKNOWN_REST},
+                    {"L2 norm", sqrt(s->sum_sq), GD_UNKNOWN_SUM_SQ}};
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-            out_printf(call->out, "  %-12s %.9g\n", rows[i].title, rows[i].value);
+            if (!(s->unknown & rows[i].bit)) {
+                out_printf(call->out, "  %-12s %.9g\n", rows[i].title, rows[i].value);
+            }
         }
     } else if (s->count > 0) {
         out_printf(call->out, "  no finite element\n");
+    }
+    if (s->unknown) {
+        out_printf(call->out, "  as the dump has it: other figures were not dumped\n");
     }
 }
 

@@ -51,8 +51,9 @@ static int open_grid(struct command_call *call, const char *mode, struct gd_err 
     }
     gd_node_id node = value.arg.ref.node;
     if (call->argc > 0 && strcmp(call->argv[0], ".") != 0) {
-        text = inspect_printf(call, "%s:%u%s", gd_graph_name(call->session->graph, node),
-                              value.arg.ref.slot, value_slice_text(call, &value.arg.slice));
+        text = inspect_printf(call, "%s:%s%s", gd_graph_name(call->session->graph, node),
+                              inspect_slot(call, node, value.arg.ref.slot),
+                              value_slice_text(call, &value.arg.slice));
     }
     if (mode[0] != '\0') {
         keep_previous(call, node);

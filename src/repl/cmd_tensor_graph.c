@@ -141,7 +141,7 @@ static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot
 {
     bool old = value->has_stats && value->step >= 0 && value->step != call->session->stop.step;
     out_printf(
-        call->out, "    :%u%s  %s%s\n", slot, why_hits(call, node, slot),
+        call->out, "    :%s%s  %s%s\n", inspect_slot(call, node, slot), why_hits(call, node, slot),
         why_figures(call, value->dtype, &value->shape, value->has_stats ? &value->stats : NULL),
         old ? inspect_printf(call, "  (of step %lld)", (long long)value->step)
         : value->has_stats || value->err.code == GD_OK ? ""

@@ -126,6 +126,31 @@ static int add_leaf(void *ctx, gd_node_id node)
 }
 
 /* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
+/* Behind the name of a node and a colon: its slots, where a dump has its inputs, too. */
+static void add_slots(struct completion *c)
+{
+    const struct gd_graph *graph = graph_of(c);
+    const char *colon = memrchr(c->word, ':', c->len);
+    struct gd_node_info info;
+
+    if (graph == NULL || colon == NULL) {
+        return;
+    }
+    gd_node_id node = gd_graph_lookup(graph, c->word, (size_t)(colon - c->word));
+    if (!gd_graph_node(graph, node, &info) || info.input_slots == 0) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < info.output_count; slot++) {
+        struct gd_buf text = GD_BUF_INIT(1 << 14);
+        char name[16];
+
+        gd_graph_slot_name(graph, node, slot, name);
+        gd_buf_printf(&text, "%s:%s", info.name, name);
+        add_if(c, gd_buf_text(&text));
+        gd_buf_deinit(&text);
+    }
+}
+
 static void add_nodes(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
@@ -542,6 +567,7 @@ static void complete_argument(struct completion *c, const struct command *comman
             add_choices(c, command);
         } else {
             add_nodes(c);
+            add_slots(c);
         }
         break;
     case ARG_SCOPE: {

@@ -202,18 +202,32 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit)
     return copy ? copy : "";
 }
 
+/* One that no session has kept has no name of its slot. */
+static void add_slot(const struct gd_hit *hit, struct gd_buf *out)
+{
+    if (hit->slot_name[0] != '\0') {
+        gd_buf_printf(out, ":%s", hit->slot_name);
+    } else {
+        gd_buf_printf(out, ":%u", hit->slot);
+    }
+}
+
 void hits_add_where(const struct gd_hit *hit, struct gd_buf *out)
 {
     gd_buf_puts(out, hit->node_name);
     if (!hit->is_scalar) {
-        gd_buf_printf(out, ":%u", hit->slot);
+        add_slot(hit, out);
     }
 }
 
 const char *hits_where(struct command_call *call, const struct gd_hit *hit)
 {
-    return hit->is_scalar ? inspect_printf(call, "%s", hit->node_name)
-                          : inspect_printf(call, "%s:%u", hit->node_name, hit->slot);
+    struct gd_buf text = GD_BUF_INIT(4096);
+
+    hits_add_where(hit, &text);
+    const char *where = inspect_printf(call, "%s", gd_buf_text(&text));
+    gd_buf_deinit(&text);
+    return where;
 }
 
 /* A figure of an expression has no value that was set. */

@@ -272,6 +272,14 @@ const char *inspect_outputs(struct command_call *call, gd_node_id node)
     return text;
 }
 
+const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    char text[16];
+
+    gd_graph_slot_name(call->session->graph, node, slot, text);
+    return inspect_printf(call, "%s", text);
+}
+
 const char *inspect_fit(struct command_call *call, const char *name, int used)
 {
     char room[512];

@@ -41,6 +41,8 @@ const char *inspect_number(struct command_call *call, uint64_t value);
 const char *inspect_plural(struct command_call *call, uint64_t value, const char *noun);
 /* "(64, ?)" */
 const char *inspect_shape(struct command_call *call, const struct gd_shape *shape);
+/* A slot as it is written: "0", "in0" */
+const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t slot);
 /* "32 KiB" */
 const char *inspect_bytes(struct command_call *call, uint64_t bytes);
 /* "1.25 s", "3 min 20 s" */

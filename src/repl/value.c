@@ -64,8 +64,9 @@ int value_parse(struct command_call *call, const char *text, struct value *ret, 
             inspect_printf(call, "%s%s", value.label, value_slice_text(call, &value.arg.slice));
     } else if (!value.label) {
         value.label =
-            inspect_printf(call, "%s:%u%s", gd_graph_name(call->session->graph, value.arg.ref.node),
-                           value.arg.ref.slot, value_slice_text(call, &value.arg.slice));
+            inspect_printf(call, "%s:%s%s", gd_graph_name(call->session->graph, value.arg.ref.node),
+                           inspect_slot(call, value.arg.ref.node, value.arg.ref.slot),
+                           value_slice_text(call, &value.arg.slice));
     }
     *ret = value;
     return GD_OK;

@@ -234,6 +234,17 @@ static cJSON *values_record(const struct gd_tensor *tensor)
                                         : axis_record(tensor, 0, tensor->data);
 }
 
+/* null: the dump that they are of lacks it */
+static void add_known(cJSON *object, const char *key, const struct gd_stats *stats, unsigned bit,
+                      uint64_t count)
+{
+    if (stats->unknown & bit) {
+        cJSON_AddNullToObject(object, key);
+    } else {
+        inspect_add_count(object, key, count);
+    }
+}
+
 static void add_finite(cJSON *object, const char *key, bool any, double value)
 {
     if (any) {
@@ -246,22 +257,23 @@ static void add_finite(cJSON *object, const char *key, bool any, double value)
 cJSON *value_stats_record(const struct gd_stats *stats)
 {
     cJSON *object = cJSON_CreateObject();
-    bool any = stats->count > stats->nan + stats->pos_inf + stats->neg_inf;
-    inspect_add_count(object, "count", stats->count);
-    inspect_add_count(object, "nan", stats->nan);
-    inspect_add_count(object, "pos_inf", stats->pos_inf);
-    inspect_add_count(object, "neg_inf", stats->neg_inf);
-    inspect_add_count(object, "zero", stats->zero);
-    inspect_add_count(object, "neg_zero", stats->neg_zero);
-    inspect_add_count(object, "positive", stats->positive);
-    inspect_add_count(object, "negative", stats->negative);
-    inspect_add_count(object, "denormal", stats->denormal);
-    add_finite(object, "min", any, stats->min);
-    add_finite(object, "max", any, stats->max);
-    add_finite(object, "mean", any, stats->mean);
-    add_finite(object, "abs_mean", any, stats->abs_mean);
-    add_finite(object, "std", any, stats->std);
-    add_finite(object, "l2", any, sqrt(stats->sum_sq));
+    bool any = (stats->unknown & GD_UNKNOWN_COUNT) ||
+               stats->count > stats->nan + stats->pos_inf + stats->neg_inf;
+    add_known(object, "count", stats, GD_UNKNOWN_COUNT, stats->count);
+    add_known(object, "nan", stats, GD_UNKNOWN_NAN, stats->nan);
+    add_known(object, "pos_inf", stats, GD_UNKNOWN_INF, stats->pos_inf);
+    add_known(object, "neg_inf", stats, GD_UNKNOWN_INF, stats->neg_inf);
+    add_known(object, "zero", stats, GD_UNKNOWN_ZERO, stats->zero);
+    add_known(object, "neg_zero", stats, GD_UNKNOWN_REST, stats->neg_zero);
+    add_known(object, "positive", stats, GD_UNKNOWN_SIGNS, stats->positive);
+    add_known(object, "negative", stats, GD_UNKNOWN_SIGNS, stats->negative);
+    add_known(object, "denormal", stats, GD_UNKNOWN_REST, stats->denormal);
+    add_finite(object, "min", any && !(stats->unknown & GD_UNKNOWN_MIN), stats->min);
+    add_finite(object, "max", any && !(stats->unknown & GD_UNKNOWN_MAX), stats->max);
+    add_finite(object, "mean", any && !(stats->unknown & GD_UNKNOWN_MEAN), stats->mean);
+    add_finite(object, "abs_mean", any && !(stats->unknown & GD_UNKNOWN_REST), stats->abs_mean);
+    add_finite(object, "std", any && !(stats->unknown & GD_UNKNOWN_REST), stats->std);
+    add_finite(object, "l2", any && !(stats->unknown & GD_UNKNOWN_SUM_SQ), sqrt(stats->sum_sq));
     return object;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/history.h"
 #include "engine/statistic.h"
@@ -42,6 +43,8 @@ struct history_pane {
     gd_node_id node;
     bool of_scalars;
     uint64_t seen;
+    gd_node_id recalled; /* the node, and its session, whose past a dump was asked for last */
+    int recalled_of;     /* 0: none yet */
 };
 
 static struct history_pane *state(struct tui *tui)
@@ -240,11 +243,46 @@ static uint64_t seen_of(const struct gd_history *history)
     return seen + ((uint64_t)head.generation << 48);
 }
 
+#define RECALL_SECONDS 0.1 /* that drawing may wait for a dump; "info history" waits longer */
+
+static bool in_time(void *ctx, uint64_t steps)
+{
+    const double *end = ctx;
+    struct timespec now;
+
+    (void)steps;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 < *end;
+}
+
+/* Of a dump: what it has of the node is taken in when the node is first looked at. */
+static void recall(struct history_pane *pane, struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    struct timespec now;
+
+    if (session == NULL || !gd_session_can_recall(session) ||
+        (pane->recalled == node && pane->recalled_of == session->number) ||
+        !gd_graph_node(session->graph, node, &info)) {
+        return;
+    }
+    pane->recalled = node;
+    pane->recalled_of = session->number;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double end = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + RECALL_SECONDS;
+    for (uint32_t i = 0; i < info.output_count; i++) {
+        struct gd_tensor_ref ref = {.node = node, .slot = i};
+        gd_session_recall(session, &ref, in_time, &end, NULL);
+    }
+}
+
 static void update(struct tui *tui)
 {
     struct history_pane *pane = state(tui);
     struct gd_session *session;
     gd_node_id node = tui_node(tui, &session);
+
+    recall(pane, session, node);
     const struct gd_history *history = history_of(tui);
 
     if (history == NULL) {

@@ -513,7 +513,7 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
         }
         gd_buf_puts(&name, hit->node_name);
         if (which == 't') {
-            gd_buf_printf(&name, ":%u", hit->slot);
+            gd_buf_printf(&name, ":%s", hit->slot_name);
         }
         tui_add_name(out, gd_buf_text(&name));
         gd_buf_deinit(&name);

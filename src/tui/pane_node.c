@@ -449,7 +449,9 @@ static bool node_word(struct tui *tui, char which, struct gd_buf *out)
     case 't':
         if (item->has_slot) {
             struct gd_buf name = GD_BUF_INIT(1 << 16);
-            gd_buf_printf(&name, "%s:%u", gd_graph_name(session->graph, item->node), item->slot);
+            char slot[16];
+            gd_graph_slot_name(session->graph, item->node, item->slot, slot);
+            gd_buf_printf(&name, "%s:%s", gd_graph_name(session->graph, item->node), slot);
             tui_add_name(out, gd_buf_text(&name));
             gd_buf_deinit(&name);
         } else {

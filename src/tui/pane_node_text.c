@@ -172,7 +172,10 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
     size_t at = out->len;
     struct gd_output output;
 
-    gd_buf_printf(out, "  :%u", number);
+    char name[16];
+
+    gd_graph_slot_name(session->graph, view->node, number, name);
+    gd_buf_printf(out, "  :%s", name);
     if (slot != NULL && slot->state == STATS_HERE && session->state != GD_RUNNING) {
         bool bars = slot->histogram == STATS_HERE;
         gd_buf_putc(out, ' ');
@@ -201,7 +204,8 @@ static void add_outputs(struct tui *tui, struct node_view *view, struct gd_sessi
     char title[64];
 
     if (info->output_count > 0) {
-        snprintf(title, sizeof(title), "outputs%s",
+        snprintf(title, sizeof(title), "%s%s",
+                 info->input_slots > 0 ? "outputs, inputs" : "outputs",
                  session->state == GD_RUNNING ? " (running: values at the next stop)" : "");
         heading(tui, view, title);
     }
@@ -267,8 +271,8 @@ static void add_hit(struct tui *tui, struct node_view *view, const struct gd_hit
     struct gd_buf *out = &view->text;
     size_t at = out->len;
 
-    gd_buf_printf(out, "  [%s] :%u", hit->kind != NULL ? hit->kind->abbr : hit->expression,
-                  hit->slot);
+    gd_buf_printf(out, "  [%s] :%s", hit->kind != NULL ? hit->kind->abbr : hit->expression,
+                  hit->slot_name);
     if (hit->error != 0) {
         gd_buf_puts(out, " could not be checked");
     }

@@ -59,8 +59,10 @@ static void tensor_title(struct tui *tui, char *out, size_t size)
     if (name[0] == '\0') {
         snprintf(out, size, "tensor");
     } else {
-        snprintf(out, size, "tensor %s%s:%u%.24s", len > room ? "..." : "",
-                 name + (len > room ? len - room : 0), pane->slot, gd_buf_text(&slice));
+        char slot[16];
+        gd_graph_slot_name(pane->session->graph, pane->node, pane->slot, slot);
+        snprintf(out, size, "tensor %s%s:%s%.24s", len > room ? "..." : "",
+                 name + (len > room ? len - room : 0), slot, gd_buf_text(&slice));
     }
     gd_buf_deinit(&slice);
 }
@@ -177,7 +179,9 @@ static bool add_label(struct tensor_pane *pane, bool plane, struct gd_buf *out)
         }
         tensor_compose(pane, lo, n, &slice);
     }
-    gd_buf_printf(&name, "%s:%u", gd_graph_name(pane->session->graph, pane->node), pane->slot);
+    char slot[16];
+    gd_graph_slot_name(pane->session->graph, pane->node, pane->slot, slot);
+    gd_buf_printf(&name, "%s:%s", gd_graph_name(pane->session->graph, pane->node), slot);
     gd_slice_text(&slice, &name);
     tui_add_name(out, gd_buf_text(&name));
     gd_buf_deinit(&name);
