@@ -53,6 +53,8 @@ static struct gd_pickle_value *top(const struct pickle_machine *m, uint32_t belo
 /* The values above the last MARK, which is taken off; they stay in the stack's memory. */
 static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, uint32_t *count)
 {
+    *ret = NULL;
+    *count = 0;
     if (!m->marks) {
         return broken(m, "there is no MARK for this opcode");
     }

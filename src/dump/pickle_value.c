@@ -79,20 +79,36 @@ struct gd_pickle_value *gd_pickle_get(const struct gd_pickle_value *value, const
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+/* The letter that stands for it behind a backslash; '\0': it stands for itself. */
+static char escape_of(unsigned char c)
+{
+    switch (c) {
+    case '\n': return 'n';
+    case '\t': return 't';
+    case '\r': return 'r';
+    case '\'':
+    case '\\': return (char)c;
+    default: return '\0';
+    }
+}
+
 static void print_text(const char *text, uint32_t count, size_t max, struct gd_buf *out)
 {
     gd_buf_putc(out, '\'');
     for (uint32_t i = 0; i < count; i++) {
         unsigned char c = (unsigned char)text[i];
+        char escape = escape_of(c);
 
         if (out->len >= max) {
             gd_buf_puts(out, "...");
             break;
         }
-        if (c < 0x20 || c == 0x7f) {
+        if (escape) {
+            gd_buf_printf(out, "\\%c", escape);
+        } else if (c < 0x20 || c == 0x7f) {
             gd_buf_printf(out, "\\x%02x", c);
         } else {
-            gd_buf_printf(out, c == '\'' || c == '\\' ? "\\%c" : "%c", c);
+            gd_buf_putc(out, (char)c);
         }
     }
     gd_buf_putc(out, '\'');
@@ -125,7 +141,7 @@ static void print_single(const struct gd_pickle_value *value, size_t max, struct
     case GD_PICKLE_TEXT: print_text(value->text, value->count, max, out); break;
     case GD_PICKLE_BYTES: gd_buf_printf(out, "<%u bytes>", value->count); break;
     case GD_PICKLE_GLOBAL:
-        gd_buf_printf(out, "<%s.%s>", value->global->module, value->global->name);
+        gd_buf_printf(out, "%s.%s", value->global->module, value->global->name);
         break;
     case GD_PICKLE_OBJECT:
         class = class_of(value);
