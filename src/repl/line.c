@@ -451,6 +451,13 @@ void line_paste_begin(void)
     }
 }
 
+/* readline calls it after each key. */
+static void redisplay(void)
+{
+    line_mend();
+    rl_redisplay();
+}
+
 /* The text stands at the cursor as if it had been typed, with nothing in it taken for a key. */
 static void paste_insert(struct line *line)
 {
@@ -464,7 +471,7 @@ static void paste_insert(struct line *line)
         *p = *p == '\r' ? '\n' : *p;
     }
     rl_insert_text(text);
-    rl_redisplay();
+    redisplay();
     free(text);
 }
 
@@ -686,6 +693,7 @@ static void start_terminal(struct line *line)
     rl_readline_name = "gradb";
     rl_catch_signals = 0;
     rl_outstream = tty_out_file();
+    rl_redisplay_function = redisplay;
     rl_prep_term_function = prepare_terminal;
     rl_deprep_term_function = restore_terminal;
     tty_out_when_empty(on_empty, line);
@@ -719,6 +727,7 @@ static void end_terminal(struct line *line)
     hide_prompt(line);
     tty_out_when_empty(NULL, NULL);
     rl_outstream = stdout;
+    rl_redisplay_function = rl_redisplay;
     rl_prep_term_function = rl_prep_terminal;
     rl_deprep_term_function = rl_deprep_terminal;
     line_history_save(line->repl);

@@ -15,6 +15,8 @@ void line_leave(struct repl *repl);
 
 /* Before a prompt: no key makes readline jump out of what is under way (line_keys.c). */
 void line_keys_take(void);
+/* After each key: what is no character in the line becomes a question mark (line_text.c). */
+void line_mend(void);
 /* From a key of readline's: what the terminal sends is pasted text, until it says otherwise. */
 void line_paste_begin(void);
 /* Ends readline's prompt with all that was under way at it: a search, a count, a line of the

@@ -13,6 +13,7 @@
 #include <wchar.h>
 
 #include "repl/tty.h"
+#include "repl/tty_out.h"
 #include "tui/draw_out.h"
 #include "tui/mouse_read.h"
 #include "tui/one_screen.h"
@@ -187,8 +188,26 @@ int draw_most_colors(const struct draw *draw)
 /* What curses knows nothing of. */
 static void say(const char *text)
 {
-    ssize_t written = write(STDOUT_FILENO, text, strlen(text));
-    (void)written; /* a terminal that is gone needs nothing any more */
+    tty_out_puts(STDOUT_FILENO, text);
+}
+
+static void restore_modes(const struct draw *draw)
+{
+    if (draw->has_before) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &draw->before);
+    }
+}
+
+/* What curses goes back to when it ends is what was there before C-s was taken. */
+static void keep_modes(const struct draw *draw)
+{
+    struct termios now;
+
+    if (tcgetattr(STDIN_FILENO, &now) == 0) {
+        restore_modes(draw);
+        def_shell_mode();
+        tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    }
 }
 
 int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *err)
@@ -206,20 +225,20 @@ int draw_open(bool utf8, bool second_screen, struct draw **ret, struct gd_err *e
         return rc;
     }
     draw->has_before = tcgetattr(STDIN_FILENO, &draw->before) == 0;
+    tty_flow_take(STDIN_FILENO); /* C-s is a key, here as at the prompt */
     draw->screen = newterm(NULL, draw_out_file(draw->out), stdin);
     if (draw->screen == NULL) {
+        restore_modes(draw);
         draw_out_close(draw->out);
         free(draw);
         return gd_fail(err, GD_EUNSUPPORTED, "the terminal's type is not known here");
     }
     set_term(draw->screen);
+    keep_modes(draw);
     if (!second_screen) {
         one_screen_start(LINES);
     }
     cbreak();
-    if (tty_flow_take(STDIN_FILENO)) { /* C-s is a key, here as at the prompt */
-        def_prog_mode();
-    }
     noecho();
     nonl();
     keypad(stdscr, TRUE);
@@ -243,9 +262,7 @@ static void give_up_terminal(const struct draw *draw)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    if (draw->has_before) {
-        tcsetattr(STDIN_FILENO, TCSANOW, &draw->before);
-    }
+    restore_modes(draw);
     for (int fd = STDOUT_FILENO; nowhere >= 0 && fd <= STDERR_FILENO; fd++) {
         if (isatty(fd)) {
             dup2(nowhere, fd);
@@ -291,6 +308,7 @@ void draw_leave(struct draw *draw)
 
 void draw_enter(struct draw *draw)
 {
+    tty_flow_take(STDIN_FILENO); /* C-s may have stopped it meanwhile */
     say(PASTE_ON);
     if (draw->mouse) {
         say(mouse_mode(true));

@@ -37,6 +37,7 @@ static int input_waits(void)
 
 static void redisplay(void)
 {
+    line_mend();
     tui_changed(active);
 }
 
@@ -156,6 +157,7 @@ void tui_prompt_paste(struct tui *tui, const char *text)
     tui->meta = false;
     tui->console.back = 0;
     rl_insert_text(text);
+    line_mend();
     tui_changed(tui);
 }
 

@@ -313,6 +313,19 @@ class Prompt(Case):
                 t.send("\x1bp\x1bP\x1b3p\x1b\x07dda")
                 self.still_here(t)
 
+    def test_words_of_no_characters(self):
+        """Bytes that are no character hold nothing up: vi's motions by words go over what stands for them. (The panes
+        never see them: curses reads characters.)"""
+        with self.open(False, env=self.with_keys("set editing-mode vi\n")) as t:
+            self.ready(t, False)
+            os.write(t.master, b"\x1b[200~a ?8\xf6\xa3\x1b[201~")
+            t.expect_raw(b"a ?8??")
+            mark = len(t.raw)
+            t.send("\x1b")
+            t.expect_raw(b"\b", mark)  # a key of its own
+            t.send("w0www0eeedda")
+            self.still_here(t)
+
     def test_many_candidates(self):
         """More than a screen holds: they are listed without a question, in which nobody would hear the trainer."""
         with Terminal(rows=10, term="xterm-256color", rc=RC, options=("--no-tui",)) as t:

@@ -177,6 +177,21 @@ class Keys(Case):
                 self.assertEqual(t.wait_exit(), 128 + signal.SIGTERM)
                 self.check_restored(t)
 
+    def test_stopped_outside_the_panes(self):
+        """What C-s stopped while a program had the terminal goes on when the panes come back."""
+        with self.open(("--tui",), program=False) as t:
+            t.expect_raw(b"gradb)")
+            t.send("shell true\r")
+            t.expect_raw(b"Enter goes back")
+            harness.wait_for("a whole line to be read", lambda: flags(t) == (True, True))
+            mark = len(t.raw)
+            t.send(STOP + "\r")
+            t.expect_raw(b"\x1b[?2004h", mark)
+            t.command("echo all of $(it)", r"^all of")
+            t.send("quit\r")
+            self.assertEqual(t.wait_exit(), 0)
+            self.check_restored(t)
+
     def test_end_of_input_at_a_question(self):
         """C-d where the output of a command pauses ends that pause, and not the prompt behind it."""
         with self.open(program=False, rows=10) as t:
