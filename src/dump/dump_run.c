@@ -591,6 +591,11 @@ static int begin(struct dump_target *target, const struct gd_run *run, struct gd
     group->run = (struct dump_run){.lead = target,
                                    .alone = goes_alone(target, run->kind),
                                    .left = run->kind == GD_RUN_STEP ? run->count : INT64_MAX};
+    for (size_t i = 0; i < group->count; i++) { /* hits belong to the stop that comes */
+        if (takes_part(group, i, target, group->run.alone)) {
+            gd_session_on_running(group->member[i]->base.session);
+        }
+    }
     if (is_watched(group)) {
         uint64_t steps = count - target->at;
 

@@ -71,6 +71,12 @@ bool gd_session_is_live(const struct gd_session *session)
     return session->target != NULL && !has_ended(session);
 }
 
+bool gd_session_is_record(const struct gd_session *session)
+{
+    return session->target &&
+           (has_ended(session) || (session->target->capabilities & GD_CAN_GOTO) != 0);
+}
+
 static void name_node(struct gd_session *session, struct gd_stop *stop)
 {
     if (stop->node == GD_NO_NODE && stop->node_name[0]) {

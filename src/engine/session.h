@@ -253,5 +253,7 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err);
 bool gd_session_is_live(const struct gd_session *session); /* has a target that can run */
+/* What it tells was written down when the training ran: it can be read, nothing more comes. */
+bool gd_session_is_record(const struct gd_session *session);
 
 #endif

@@ -47,6 +47,7 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     if (repl_wait(call->repl, initial_is_done, call->session, INITIAL_SECONDS) == GD_EINTR) {
         return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
     }
+    out_flush(call->out); /* the stop may be told before this returns */
     int number = call->session->number;
     uint64_t before = call->session->stop.sequence;
     const struct gd_ranks *ranks =

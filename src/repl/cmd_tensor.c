@@ -34,7 +34,8 @@ static void keep_previous(struct command_call *call, gd_node_id node)
 {
     struct gd_err err = {.code = GD_OK};
 
-    if (gd_session_is_live(call->session) && inspect_keep_previous(call, node, &err) != GD_OK) {
+    if (!gd_session_is_record(call->session) && gd_session_is_live(call->session) &&
+        inspect_keep_previous(call, node, &err) != GD_OK) {
         out_printf(call->out, "The previous value is not kept: %s.\n", err.text);
     }
 }

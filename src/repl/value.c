@@ -180,8 +180,7 @@ static int fetch_one(struct command_call *call, const struct value *value, enum 
     ref.iter = iter;
     int rc =
         repl_fetch(call, &ref, value->arg.slice.count ? &value->arg.slice : NULL, ret, step, err);
-    bool record = call->session->target && !gd_session_is_live(call->session);
-    if (iter == GD_PREVIOUS && !record && (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
+    if (iter == GD_PREVIOUS && !gd_session_is_record(call->session) && (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
         return keep_previous(call, value, err);
     }
     return rc;
@@ -259,7 +258,8 @@ static int fetch_for_show(struct command_call *call, struct value *value, struct
         value->step = step;
         return take_value(call, value, err);
     }
-    bool may_have_stats = rc == GD_ELIMIT || !gd_session_is_live(call->session);
+    bool may_have_stats = rc == GD_ELIMIT || !gd_session_is_live(call->session) ||
+                          gd_session_is_record(call->session);
     if (whole && may_have_stats && fetch_stats(call, value, NULL) == GD_OK) {
         value->note = err ? inspect_printf(call, "no values: %s", err->text) : "no values";
         return GD_OK;
@@ -332,7 +332,7 @@ void value_know_change(struct command_call *call, struct value *value)
     }
     const struct gd_target *target = call->session->target;
     bool kept = target && (target->capabilities & GD_CAN_PREVIOUS) &&
-                (call->debugger->settings.keep_previous[0] || !gd_session_is_live(call->session));
+                (call->debugger->settings.keep_previous[0] || gd_session_is_record(call->session));
     struct gd_tensor_ref ref = value->arg.ref;
     ref.iter = GD_CURRENT;
     if (kept && repl_stats(call, &ref, &dtype, &shape, &value->change, &step, NULL) == GD_OK) {

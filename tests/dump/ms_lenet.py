@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small convolutional network in MindSpore on the CPU: what is dumped of it is looked at by the tests.
+
+Usage: ms_lenet.py STEPS; MINDSPORE_DUMP_CONFIG names the configuration of the dump. Prints the losses.
+"""
+import sys
+
+import mindspore
+import numpy
+from mindspore import nn
+
+
+class Net(nn.Cell):
+    """LeNet, cut down."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 4, 5, pad_mode="valid", has_bias=True)
+        self.pool = nn.MaxPool2d(2, 2)
+        self.relu = nn.ReLU()
+        self.flatten = nn.Flatten()
+        self.fc1 = nn.Dense(4 * 6 * 6, 16)
+        self.fc2 = nn.Dense(16, 10)
+
+    def construct(self, x):
+        """Scores of ten classes."""
+        x = self.pool(self.relu(self.conv1(x)))
+        return self.fc2(self.relu(self.fc1(self.flatten(x))))
+
+
+def main():
+    """Trains on random images, the same ones every time."""
+    mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="CPU")
+    mindspore.set_seed(1)
+    random = numpy.random.RandomState(1)
+    net = Net()
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), 0.05, 0.9))
+    step.set_train()
+    for _ in range(int(sys.argv[1])):
+        x = mindspore.Tensor(random.rand(8, 1, 16, 16).astype(numpy.float32))
+        y = mindspore.Tensor(random.randint(0, 10, 8).astype(numpy.int32))
+        print(repr(float(step(x, y).asnumpy())), flush=True)
+
+
+if __name__ == "__main__":
+    main()
