@@ -586,6 +586,9 @@ static int run_compare(struct command_call *call, struct gd_err *err)
     struct rule rule = {.rows = ROWS};
     const char *second = NULL;
 
+    if (call->argc > 1 && strcmp(call->argv[0], "loss") == 0) {
+        return compare_loss(call, err);
+    }
     if (compare_is_of_files(call)) {
         return compare_files(call, err);
     }
@@ -659,7 +662,11 @@ const struct command cmd_compare_table[] = {
             "--limit N, --sort worst|name|order, --on PATTERN, --step N, --rank N, --csv FILE.\n"
             "When something differs, gradb --batch ends with status 6.\n"
             "\n"
+            "`compare loss LOG [LOG]` compares what trainings printed: lines with a number behind\n"
+            "\"loss\" (--tag says what else), by step where steps are printed; overflows, too.\n"
+            "\n"
             "  compare torch.pth mindspore.ckpt\n"
+            "  compare loss gpu.log npu.log rtol=1e-2\n"
             "  compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
             "  compare @1 reference.safetensors --on fc1 --profile strict\n",
         .args = {ARG_TENSOR},

@@ -23,16 +23,20 @@ extern const struct command cmd_advice_table[];    /* advice */
 extern const struct command cmd_recommend_table[]; /* recommend */
 extern const struct command cmd_screen_table[];    /* layout, focus, winheight, refresh, bind */
 /* inspection */
-extern const struct command cmd_print_table[];   /* print, x, whatis, stats */
-extern const struct command cmd_tensor_table[];  /* tensor */
-extern const struct command cmd_data_table[];    /* tensors, find, save */
-extern const struct command cmd_display_table[]; /* display, undisplay */
-extern const struct command cmd_graph_table[];   /* search, inputs, outputs, node, scope */
-extern const struct command cmd_stack_table[];   /* list, backtrace, frame, up, down, sources */
-extern const struct command cmd_why_table[];     /* why, tensor-graph */
-extern const struct command cmd_info_table[];    /* info and its subjects */
-extern const struct command cmd_dump_table[];    /* open */
-extern const struct command cmd_compare_table[]; /* compare */
+extern const struct command cmd_print_table[];      /* print, x, whatis, stats */
+extern const struct command cmd_tensor_table[];     /* tensor */
+extern const struct command cmd_data_table[];       /* tensors, find, save */
+extern const struct command cmd_display_table[];    /* display, undisplay */
+extern const struct command cmd_graph_table[];      /* search, inputs, outputs, node, scope */
+extern const struct command cmd_stack_table[];      /* list, backtrace, frame, up, down, sources */
+extern const struct command cmd_why_table[];        /* why, tensor-graph */
+extern const struct command cmd_info_table[];       /* info and its subjects */
+extern const struct command cmd_convert_table[];    /* convert */
+extern const struct command cmd_dump_table[];       /* open */
+extern const struct command cmd_compare_table[];    /* compare */
+extern const struct command cmd_divergence_table[]; /* first-divergence */
+extern const struct command cmd_nonfinite_table[];  /* first-nonfinite */
+extern const struct command cmd_check_table[];      /* check */
 
 /* `catch overflow [N]`, `tcatch overflow`: call->line is what follows. `save overflow N DIR`. */
 int cmd_catch_overflow(struct command_call *call, bool temporary, struct gd_err *err);

@@ -41,6 +41,8 @@ bool compare_tolerance(const struct compare_options *options, const char *a, con
 /* Whether the words that are left mean files, dumps or sessions, two of them. */
 bool compare_is_of_files(struct command_call *call);
 int compare_files(struct command_call *call, struct gd_err *err);
+/* `compare loss LOG [LOG]`, in cmd_nonfinite.c. */
+int compare_loss(struct command_call *call, struct gd_err *err);
 /* The exit status says that there are differences. */
 void compare_set_status(struct repl *repl);
 
