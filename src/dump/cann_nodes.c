@@ -179,6 +179,31 @@ static int connect(struct nodes *nodes, const struct cann_model *model,
     return gd_graph_connect(nodes->graph, known->node, nodes->edge, count, nodes->load->err);
 }
 
+/* The outputs that stand for those of a merged operator. */
+static int merged_outputs(struct nodes *nodes, const struct gd_ge_op *op, const char *name,
+                          uint32_t *count)
+{
+    int rc = GD_OK;
+
+    *count = 0;
+    for (uint32_t k = 0; k < op->out_count && rc == GD_OK; k++) {
+        const struct gd_ge_tensor *out = &op->out[k];
+
+        if (!out->origin_name || strcmp(out->origin_name, name) != 0) {
+            continue;
+        }
+        rc = room_for(nodes, out->origin_index + 2);
+        for (; rc == GD_OK && *count <= out->origin_index; ++*count) {
+            nodes->output[*count] = (struct gd_output){.dtype = GD_DT_NONE};
+        }
+        if (rc == GD_OK) {
+            nodes->output[out->origin_index] = (struct gd_output){
+                .dtype = gd_stored_dtype(gd_cann_stored(out->data_type)), .shape = out->shape};
+        }
+    }
+    return rc;
+}
+
 /* Operators that the compiler merged into another: what is dumped of that one may be theirs. */
 static int add_merged(struct nodes *nodes, const struct cann_model *model,
                       const struct cann_known *known)
@@ -196,19 +221,10 @@ static int add_merged(struct nodes *nodes, const struct cann_model *model,
             gd_graph_lookup(nodes->graph, name, strlen(name)) != GD_NO_NODE) {
             continue;
         }
-        for (uint32_t k = 0; k < op->out_count; k++) {
-            const struct gd_ge_tensor *out = &op->out[k];
-
-            if (out->origin_name && strcmp(out->origin_name, name) == 0 &&
-                out->origin_index >= desc.output_count) {
-                desc.output_count = out->origin_index + 1;
-            }
-        }
-        rc = room_for(nodes, desc.output_count + 1);
+        rc = merged_outputs(nodes, op, name, &desc.output_count);
         if (rc != GD_OK) {
             return rc;
         }
-        memset(nodes->output, 0, desc.output_count * sizeof(*nodes->output));
         desc.outputs = nodes->output;
         rc = gd_graph_add(nodes->graph, &desc, &node, nodes->load->err);
         snprintf(why, sizeof(why), "the compiler merged it into %.500s", op->name);

@@ -42,11 +42,13 @@ static const struct gd_shape *keep_shape(struct cann_load *load, const struct gd
 }
 
 static int take_tensor(struct cann_load *load, struct cann_file *file, struct gd_disk *disk,
-                       const struct gd_cann_tensor *tensor, const struct gd_ge_op *op)
+                       const struct gd_cann_file *in, const struct gd_cann_tensor *tensor,
+                       const struct gd_ge_op *op)
 {
     struct cann_value *value = &file->value[file->value_count];
     int32_t hint = hint_of(op, tensor);
     struct gd_cann_plan plan;
+    char note[GD_CANN_NOTE];
     int rc;
 
     *value = (struct cann_value){.io = tensor->io, .index = tensor->index};
@@ -56,8 +58,10 @@ static int take_tensor(struct cann_load *load, struct cann_file *file, struct gd
     if (!value->shape) {
         return cann_no_memory(load);
     }
-    if (tensor->there < tensor->size) {
-        value->note = "its file is too short: it was cut off, or the address was empty";
+    gd_cann_note(in, tensor, &plan, note, sizeof(note));
+    value->note = note[0] ? gd_arena_strdup(&load->arena, note) : NULL;
+    if (note[0] && !value->note) {
+        return cann_no_memory(load);
     }
     rc = gd_cann_source_lazy(disk, tensor->io, tensor->index, hint, &value->source, load->err);
     file->value_count += rc == GD_OK;
@@ -97,7 +101,7 @@ static int take_tensors(struct cann_load *load, struct cann_file *file, struct g
     rc = keep_real_name(load, file, in->op_name);
     for (uint32_t i = 0; i < inputs + outputs && rc == GD_OK; i++) {
         if (in->tensor[i].size > 0) {
-            rc = take_tensor(load, file, disk, &in->tensor[i], known ? known->op : NULL);
+            rc = take_tensor(load, file, disk, in, &in->tensor[i], known ? known->op : NULL);
         }
     }
     return rc;

@@ -12,7 +12,7 @@ struct made { /* a tensor that is laid out anew as a whole */
     struct gd_bytes *bytes;
     enum gd_stored stored;
     struct gd_cann_plan plan;
-    char note[320];
+    char note[GD_CANN_NOTE];
 };
 
 static void made_free(void *ctx)
@@ -99,8 +99,8 @@ static void add_note(char *note, size_t size, const char *text)
     }
 }
 
-static void write_note(const struct gd_cann_file *file, const struct gd_cann_tensor *tensor,
-                       const struct gd_cann_plan *plan, char *note, size_t size)
+void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *tensor,
+                  const struct gd_cann_plan *plan, char *note, size_t size)
 {
     const char *type = gd_cann_type_name(tensor->data_type);
     char text[160], shape[96];
@@ -120,7 +120,9 @@ static void write_note(const struct gd_cann_file *file, const struct gd_cann_ten
         add_note(note, size, text);
     }
     add_note(note, size, plan->note);
-    if (file->missing > 0) {
+    if (tensor->there < tensor->size) {
+        add_note(note, size, "its file is too short: it was cut off, or the address was empty");
+    } else if (file->missing > 0) {
         snprintf(text, sizeof(text),
                  "its file lacks %" PRIu64 " bytes: if one before it was not written, this is not "
                  "its value",
@@ -181,13 +183,13 @@ static int make(struct gd_disk *disk, const struct gd_cann_file *file,
 {
     struct gd_source_desc desc = {.stored = gd_cann_stored(tensor->data_type),
                                   .shape = plan->shape};
-    char note[320];
+    char note[GD_CANN_NOTE];
     int rc = take_bytes(disk, tensor, &desc.bytes, err);
 
     if (rc != GD_OK) {
         return rc;
     }
-    write_note(file, tensor, plan, note, sizeof(note));
+    gd_cann_note(file, tensor, plan, note, sizeof(note));
     desc.note = note;
     rc = plan->converts ? make_converted(desc.bytes, tensor, plan, note, ret, err)
                         : gd_source_create(&desc, ret, err);

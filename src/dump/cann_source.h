@@ -11,6 +11,12 @@
 #include "dump/cann_layout.h"
 #include "dump/source.h"
 
+#define GD_CANN_NOTE 320
+
+/* What is worth a line to who looks at it: a layout that was undone, bytes that are missing. */
+void gd_cann_note(const struct gd_cann_file *file, const struct gd_cann_tensor *tensor,
+                  const struct gd_cann_plan *plan, char *note, size_t size);
+
 /* hint and to: see gd_cann_plan. */
 int gd_cann_source(struct gd_disk *disk, const struct gd_cann_file *file,
                    const struct gd_cann_tensor *tensor, int32_t hint, int32_t to,

@@ -20,6 +20,8 @@ FAIL_HERE = {
     "rank check": "state",
     "rank check *.weight": "state",
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
+    "convert dump/rank_0/net/1/0 npy": "not_found",
+    "convert dump/20260102030405/0 npy --format NCHW": "not_found",
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
