@@ -208,14 +208,14 @@ int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value)
     if (!value) { /* could not be made */
         return machine->err->code;
     }
+    if (machine->depth >= GD_PICKLE_MAX_STACK) {
+        return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
+                           "more than %d values wait on the stack", GD_PICKLE_MAX_STACK);
+    }
     if (machine->depth == machine->stack_cap) {
         uint32_t cap = machine->stack_cap * 2;
         struct gd_pickle_value **grown;
 
-        if (machine->depth >= GD_PICKLE_MAX_STACK) {
-            return pickle_fail(&machine->input, machine->err, GD_ELIMIT,
-                               "more than %d values wait on the stack", GD_PICKLE_MAX_STACK);
-        }
         grown = realloc(machine->stack, (size_t)cap * sizeof(struct gd_pickle_value *));
         if (!grown) {
             return pickle_fail(&machine->input, machine->err, GD_ENOMEM, "out of memory");

@@ -116,14 +116,14 @@ static int op_stop(struct pickle_machine *m, unsigned how)
 static int op_mark(struct pickle_machine *m, unsigned how)
 {
     (void)how;
+    if (m->marks >= GD_PICKLE_MAX_STACK) {
+        return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
+                           GD_PICKLE_MAX_STACK);
+    }
     if (m->marks == m->mark_cap) {
         uint32_t cap = m->mark_cap ? m->mark_cap * 2 : 64;
         uint32_t *grown;
 
-        if (m->marks >= GD_PICKLE_MAX_STACK) {
-            return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
-                               GD_PICKLE_MAX_STACK);
-        }
         grown = realloc(m->mark, cap * sizeof(*grown));
         if (!grown) {
             return pickle_fail(&m->input, m->err, GD_ENOMEM, "out of memory");
@@ -224,6 +224,9 @@ static int op_long(struct pickle_machine *m, unsigned how)
     rc = pickle_take(&m->input, size, &bytes, m->err);
     if (rc) {
         return rc;
+    }
+    while (size > 8 && bytes[size - 1] == (bytes[size - 2] & 0x80 ? 0xff : 0)) {
+        size--; /* says nothing that the byte below it does not say */
     }
     value = pickle_new(m, size > 8 ? GD_PICKLE_BIG : GD_PICKLE_INT);
     if (value && size > 8) {

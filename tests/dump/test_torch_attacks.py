@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Broken and malicious pickles and PyTorch files: one clear line each, nothing is run, nothing grows without bound."""
+import io
+import os
+import pathlib
+import pickle
+import re
+import struct
+import tarfile
+import tempfile
+import unittest
+import zipfile
+
+import dumptool
+import harness
+
+PROTO = b"\x80\x02"
+
+
+def text(word):
+    word = word.encode() if isinstance(word, str) else word
+    return b"X" + struct.pack("<I", len(word)) + word
+
+
+def number(value):
+    return b"J" + struct.pack("<i", value) if -2**31 <= value < 2**31 else b"\x8a\x09" + value.to_bytes(9, "little", signed=True)
+
+
+def numbers(values):
+    return b"(" + b"".join(map(number, values)) + b"t"
+
+
+def named(module, name):
+    return f"c{module}\n{name}\n".encode()
+
+
+def storage(key="0", cls="FloatStorage", numel=6, kind="storage", location="cpu"):
+    return b"(" + text(kind) + named("torch", cls) + text(key) + text(location) + number(numel) + b"tQ"
+
+
+def tensor(where=None, offset=0, size=(2, 3), stride=(3, 1), flags=b"", function="_rebuild_tensor_v2"):
+    where = storage() if where is None else where
+    return named("torch._utils", function) + b"(" + where + number(offset) + numbers(size) + numbers(stride) + \
+        b"\x89" + named("collections", "OrderedDict") + b")R" + flags + b"tR"
+
+
+def single(what):
+    """A program that has this for its result."""
+    return PROTO + what + b"."
+
+
+def torch_zip(program, records=None, **more):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as target:
+        target.writestr("a/data.pkl", program)
+        for name, data in ({"data/0": bytes(24)} if records is None else records).items():
+            target.writestr("a/" + name, data)
+        for name, data in more.items():
+            target.writestr("a/" + name, data)
+    return out.getvalue()
+
+
+class Attacks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-pickles-")
+        cls.dir = pathlib.Path(cls.home.name)
+        cls.tool = dumptool.Tool()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.tool.close()
+        cls.home.cleanup()
+
+    def put(self, data, name="file"):
+        path = self.dir / name
+        path.write_bytes(data)
+        return path
+
+    def refused(self, data, pattern, **options):
+        """Opening it ends in one line that says so."""
+        path = self.put(data)
+        with self.assertRaisesRegex(dumptool.Refused, pattern, msg=f"{data[:120]!r}") as caught:
+            self.tool.open(path, **options)
+        self.assertNotRegex(str(caught.exception), r"[\x00-\x1f\x7f]")
+        self.assertIn(str(path), str(caught.exception))
+
+    def problem(self, program, pattern, records=None):
+        """The file opens, and its one tensor says why it cannot be read."""
+        entry, = self.tool.open(self.put(torch_zip(single(program), records)))["entries"]
+        self.assertRegex(entry.get("problem", ""), pattern, f"{program[:120]!r}")
+        self.assertNotIn("shape", entry)
+
+    def test_programs(self):
+        long = struct.pack("<Q", 1 << 60)
+        for program, pattern in [
+                (PROTO, "ends without a STOP"), (PROTO + b"}", "ends without a STOP"), (single(b""), "no result"),
+                (single(b"NN"), "more than its result"), (single(b"(N"), "more than its result"),
+                (single(b"0"), "too few values"), (single(b"a"), "too few values"), (single(b"]a"), "too few values"),
+                (single(b"2"), "too few values"), (single(b"N(a"), "too few values"), (single(b"t"), "no MARK"),
+                (single(b")Na"), "appended to is a tuple"),
+                (single(b"](NNu"), "set in is a list"), (single(b")NNs"), "set in is a tuple"),
+                (single(b"}(Nu"), "without a value"), (single(b"(Nd"), "without a value"),
+                (single(b"K\x01)R"), "what is called is an integer"), (single(b"cos\nsystem\n]R"), "arguments is a list"),
+                (single(b"}}b"), "given a state is a dict"), (single(b"(N\x90"), "too few"), (single(b"](N\x90"), "added to is a list"),
+                (single(b"h\x07"), "memo entry 7 is used before"), (single(b"j\xff\xff\xff\xff"), "memo entry 4294967295"),
+                (single(b"g12x\n"), "memo entry is none"), (single(b"q\x00"), "too few values"),
+                (single(b"X\xff\xff\xff\xffab"), "4294967295 bytes are announced"),
+                (single(b"\x8d" + long), "1152921504606846976 bytes are announced"), (single(b"\x8e" + long), "announced"),
+                (single(b"\x96" + long), "announced"), (single(b"T\xff\xff\xff\xff"), "negative length"),
+                (single(b"\x8b\xff\xff\xff\xff"), "negative length"), (single(b"\x8b\xff\xff\xff\x7f"), "announced"),
+                (single(b"\x95" + long), "frame goes beyond"), (b"\x80\x09.", "protocol 9|no tensor file"),
+                (single(b"cos\nsystem"), "no end"), (single(b"Iabc\n"), "not made of digits"), (single(b"I\n"), "no digits"),
+                (single(b"Fx\n"), "float is none"), (single(b"Sabc\n"), "not in quotes"), (single(b"\xff"), "0xff is no opcode"),
+                (single(b"(cos\nsystem\no"), "needs a running Python"), (single(b"(ios\nsystem\n"), "needs a running Python"),
+                (single(b"\x82\x01"), "needs a running Python"), (single(b"\x83\x01\x01"), "needs a running Python"),
+                (single(b"\x84\x01\x01\x01\x01"), "needs a running Python"), (single(b"\x97"), "needs a running Python"),
+                (single(b"N\x98"), "needs a running Python"), (single(b"NN\x93"), "name of a class is None"),
+                (single(named("x" * 5000, "y")), "over 4096 bytes"), (single(text("a\0b") + text("c") + b"\x93"), "broken"),
+                (PROTO + b"N" * 1000001 + b".", "more than 1000000 values wait"),
+                (PROTO + b"(" * 1000001 + b".", "more than 1000000 open MARKs"),
+        ]:
+            self.refused(torch_zip(program), "data.pkl: byte [0-9]+: .*(" + pattern + ")|" + pattern)
+            if len(program) > 3 and program[1] < 6:
+                self.refused(program, pattern)
+
+    def test_nothing_is_run(self):
+        mark = self.dir / "was-run"
+
+        class Evil:
+            def __reduce__(self):
+                return os.system, (f"touch {mark}",)
+
+        for protocol in (0, 2, 4):
+            data = pickle.dumps({"w": Evil(), "x": 1}, protocol)
+            answer = self.tool.open(self.put(torch_zip(data)))
+            self.assertEqual([entry["name"] for entry in answer["entries"]], ["w", "x"])
+            self.assertRegex(answer["notes"][0], "SUSPICIOUS: (posix|os).system at byte [0-9]+ of the pickle: .*was not run")
+        for module, name in (("builtins", "eval"), ("__builtin__", "execfile"), ("subprocess", "Popen"), ("os.path", "join"),
+                             ("torch.hub", "load"), ("functools", "partial"), ("builtins", "getattr"), ("ctypes", "CDLL"),
+                             ("operator", "methodcaller"), ("runpy", "run_path"), ("builtins", "exec.__call__")):
+            answer = self.tool.open(self.put(torch_zip(single(named(module, name) + b")R"))))
+            self.assertRegex(answer["notes"][0], "SUSPICIOUS: " + re.escape(f"{module}.{name}"))
+        for module, name in (("torch", "FloatStorage"), ("collections", "OrderedDict"), ("torch", "float32")):
+            self.assertEqual(self.tool.open(self.put(torch_zip(single(named(module, name) + b")R"))))["notes"], [])
+        self.assertFalse(mark.exists())
+
+    def test_tensors(self):
+        for program, pattern in [
+                (tensor(storage(kind="module")), "should be its storage is none"), (tensor(b"N"), "storage is none"),
+                (tensor(storage(cls="QuadStorage")), "unknown class QuadStorage"), (tensor(storage("1")), "no record data/1"),
+                (tensor(storage("../x")), "key of its storage is none"), (tensor(storage("a" * 65)), "key of its storage"),
+                (tensor(storage("")), "key of its storage"), (tensor(storage(numel=7)), "7 elements of float32, 28 bytes, and has 24"),
+                (tensor(storage(numel=-1)), "storage is none"), (tensor(storage(numel=2**62)), "too large|and has 24"),
+                (tensor(storage(location="meta")), "meta device"), (tensor(offset=1), "elements 1 to 6"),
+                (tensor(offset=-1), "where it begins is none"), (tensor(stride=(4, 1)), "elements 0 to 6"),
+                (tensor(stride=(-3, 1)), "elements -3 to"), (tensor(size=(2**40, 2**40)), "64 bits|do not fit"),
+                (tensor(size=(-2, 3)), "negative dimension -2"), (tensor(size=[1] * 40, stride=[1] * 40), "more than 32 dim"),
+                (tensor(size=(2,)), "strides do not go with"), (tensor(stride=(2**62, 2**62)), "64 bits"),
+                (named("torch._utils", "_rebuild_tensor_v2") + b")R", "shape is none"),
+                (named("torch._utils", "_rebuild_parameter") + b"(N\x88NtR", "no tensor"),
+                (named("torch._utils", "_rebuild_parameter") + b"(" + named("os", "system") + b")R\x88NtR", "os.system, which"),
+                (tensor(function="_rebuild_tensor_v3"), "element type"),
+                (named("torch._utils", "_rebuild_sparse_tensor") + b"(NNtR", "sparse layout is not known"),
+                (named("torch._utils", "_rebuild_qtensor") + b"(" + storage() + b"K\x00" + numbers((2, 3)) + numbers((3, 1)) +
+                 b")\x89NtR", "quantised in an unknown way"),
+        ]:
+            self.problem(program, pattern)
+        # Expanded to a million million elements, it is still only a slice that is read.
+        path = self.put(torch_zip(single(tensor(size=(10**6, 10**6), stride=(0, 0)))))
+        self.assertEqual(self.tool.open(path)["entries"][0]["shape"], [10**6, 10**6])
+        self.assertEqual(self.tool.read(path, slice="[5, 7:9]").tobytes(), bytes(8))
+        with self.assertRaisesRegex(dumptool.Refused, "bytes"):
+            self.tool.read(path, max=1 << 20)
+
+    def test_containers(self):
+        good = single(tensor())
+        for data, pattern in [
+                (torch_zip(good, **{"constants.pkl": good}), "TorchScript program"), (b"PYTORCH1" + bytes(20), "TorchScript"),
+                (torch_zip(good, byteorder="middle"), "byteorder says 'middle'"),
+                (torch_zip(good, byteorder="x" * 100), "byteorder has 100 bytes"),
+        ]:
+            self.refused(data, pattern)
+        note, = self.tool.open(self.put(torch_zip(good + b"more")))["notes"]
+        self.assertEqual(note, "4 bytes follow the end of data.pkl's pickle")
+        whole = torch_zip(good)
+        for end in range(0, len(whole), 7):
+            with self.assertRaises(dumptool.Refused, msg=end):
+                self.tool.open(self.put(whole[:end]))
+
+    def test_sharing(self):
+        """Containers in themselves, and in each other very often."""
+        loop = self.tool.open(self.put(torch_zip(single(b"}q\x00(" + text("self") + b"h\x00" + text("w") + tensor() + b"u"))))
+        self.assertEqual([entry["name"] for entry in loop["entries"]], ["w"])
+        # Sixty lists, each twice in the next: 2 ** 60 names, of nothing and of something.
+        for leaf, pattern in ((b"}", "hold each other so often that there are more than 16000000"),
+                              (b"]", "more than 1000000 tensors")):
+            lists = leaf + b"q\x00"
+            for i in range(60):
+                lists += b"0](h" + bytes([i, ord("h"), i]) + b"eq" + bytes([i + 1])
+            self.refused(torch_zip(single(lists)), pattern)
+        deep = PROTO + b"(" * 900 + tensor() + b"l" * 900 + b"."
+        answer = self.tool.open(self.put(torch_zip(deep)))
+        self.assertEqual(answer["entries"], [])
+        self.assertRegex(answer["notes"][0], "deeper than 256 levels")
+
+    def legacy(self, program=None, keys=(b"0",), data=None):
+        program = single(tensor(b"(" + text("storage") + named("torch", "FloatStorage") + text("0") + text("cpu") +
+                                number(6) + b"NtQ")) if program is None else program
+        data = struct.pack("<q", 6) + bytes(range(24)) if data is None else data
+        return bytes.fromhex("80028a0a6cfc9c46f9206aa850192e") + single(b"M\xe9\x03") + \
+            single(b"}" + text("little_endian") + b"\x88s") + program + single(b"](" + b"".join(map(text, keys)) + b"e") + data
+
+    def test_legacy(self):
+        whole = self.legacy()
+        self.assertEqual(self.tool.read(self.put(whole)).tobytes(), bytes(range(24)))
+        for data, pattern in [
+                (self.legacy(data=struct.pack("<q", -1)), "number of elements"),
+                (self.legacy(data=struct.pack("<q", 2**62)), "number of elements|storage of"),
+                (self.legacy(data=struct.pack("<q", 60) + bytes(24)), "a storage of 240 bytes begins here"),
+                (self.legacy(keys=(b"0", b"0"), data=(struct.pack("<q", 6) + bytes(24)) * 2), "a key twice"),
+                (self.legacy(keys=(b"7",)), "a key that no tensor has"),
+                (self.legacy().replace(b"M\xe9\x03", b"M\xe8\x03"), "version of the file is not 1001"),
+                (self.legacy().replace(b"\x88s", b"Ns"), "which byte order"),
+        ]:
+            self.refused(data, pattern)
+        self.assertIn("no storage 0", self.tool.open(self.put(self.legacy(keys=(), data=b"")))["entries"][0]["problem"])
+        self.assertIn("6 elements", self.tool.open(self.put(self.legacy(data=struct.pack("<q", 5) + bytes(20))))["entries"][0]["problem"])
+        for end in range(15, len(whole)):
+            with self.assertRaises(dumptool.Refused, msg=end):
+                self.tool.open(self.put(whole[:end]))
+        cut = self.tool.open(self.put(whole[:-1]), partial=True)
+        self.assertIn("cut off before storage 0", cut["entries"][0]["problem"])
+
+    def tar(self, kind=tarfile.REGTYPE, rank=2, shape=(2, 3), stride=(3, 1), offset=0, count=6, link=""):
+        out = io.BytesIO()
+        pieces = {
+            "storages": single(b"K\x01") + single(b"(" + number(5) + text("cpu") + named("torch", "FloatStorage") + b"t") +
+            struct.pack("<q", count) + bytes(range(24)) + single(b"]"),
+            "tensors": single(b"K\x01") + single(b"(" + number(9) + number(5) + named("torch", "FloatTensor") + b"t") +
+            struct.pack("<ii", rank, 0) + struct.pack("<2q", *shape) + struct.pack("<2q", *stride) + struct.pack("<q", offset),
+            "pickle": single(b"}" + text("w") + number(9) + b"Qs")}
+        with tarfile.open(fileobj=out, mode="w:", format=tarfile.PAX_FORMAT) as target:
+            for name, data in pieces.items():
+                info = tarfile.TarInfo(name)
+                info.size, info.type, info.linkname = len(data), kind, link
+                target.addfile(info, io.BytesIO(data))
+        return out.getvalue()
+
+    def test_oldest(self):
+        path = self.put(self.tar())
+        self.assertEqual(self.tool.open(path)["format"], "torch-tar")
+        self.assertEqual(self.tool.read(path, "w").tobytes(), bytes(range(24)))
+        self.assertEqual(self.tool.read(path, "w", "[1]").tobytes(), bytes(range(12, 24)))
+        self.assertIn("elements 1 to 6", self.tool.open(self.put(self.tar(offset=1)))["entries"][0]["problem"])
+        for data, pattern in [(self.tar(kind=tarfile.SYMTYPE, link="/etc/passwd"), "no regular file|header of a member"),
+                              (self.tar(rank=99), "too many dimensions"), (self.tar(rank=-1), "too many dimensions"),
+                              (self.tar(count=70), "beyond the end of its member"), (self.tar(count=-1), "beyond the end"),
+                              (self.tar(offset=-1), "first element")]:
+            self.refused(data, pattern)
+        whole = self.tar()
+        for end in range(512, 2560, 64):
+            with self.assertRaises(dumptool.Refused, msg=end):
+                self.tool.open(self.put(whole[:end]))
+
+    def test_a_pickle_alone(self):
+        for protocol in (2, 3, 4, 5):
+            answer = self.tool.open(self.put(pickle.dumps({"a": [1, 2], "b": {"c": "x"}}, protocol)))
+            self.assertEqual([(entry["name"], entry["text"]) for entry in answer["entries"]], [("a", "[1, 2]"), ("b.c", "'x'")])
+        entry, = self.tool.open(self.put(single(tensor())))["entries"]
+        self.assertIn("a pickle alone has none", entry["problem"])
+
+
+if __name__ == "__main__":
+    harness.main()
