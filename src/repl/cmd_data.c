@@ -10,7 +10,6 @@
 #include "engine/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
-#include "repl/newfile.h"
 #include "repl/repl_impl.h"
 #include "repl/value.h"
 #include "repl/work.h"
@@ -506,81 +505,6 @@ static int run_find(struct command_call *call, struct gd_err *err)
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
-#define SAVE_PIECE ((size_t)1 << 20) /* bytes written before Ctrl-C is looked for */
-
-static int write_elements(struct command_call *call, const struct gd_tensor *tensor,
-                          const struct newfile *file, const char *what, struct gd_err *err)
-{
-    size_t bytes = gd_tensor_bytes(tensor), done = 0;
-    struct repl_work work;
-    int rc = GD_OK;
-
-    repl_work_begin(&work, call, what, bytes);
-    while (rc == GD_OK && done < bytes) {
-        size_t piece = bytes - done < SAVE_PIECE ? bytes - done : SAVE_PIECE;
-        if (fwrite(tensor->data + done, 1, piece, file->file) != piece) {
-            rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s", out_safe(call, file->path));
-            break;
-        }
-        done += piece;
-        if (done < bytes && !repl_work_at(&work, done)) {
-            rc = GD_EINTR;
-        }
-    }
-    return repl_work_end(&work, rc, err);
-}
-
-static int write_npy(struct command_call *call, const struct gd_tensor *tensor, const char *path,
-                     const char *what, struct gd_err *err)
-{
-    struct gd_buf header = GD_BUF_INIT(4096);
-    struct newfile file;
-    int rc = repl_check_seal(call->repl, err);
-    if (rc == GD_OK) {
-        rc = gd_npy_header(tensor->dtype, &tensor->shape, &header, err);
-    }
-    if (rc == GD_OK) {
-        rc = newfile_open(&file, path, err);
-    }
-    if (rc == GD_OK) {
-        fwrite(header.data, 1, header.len, file.file); /* a failure is seen at the end */
-        rc = write_elements(call, tensor, &file, what, err);
-        int end = newfile_close(&file, rc == GD_OK, rc == GD_OK ? err : NULL);
-        rc = rc == GD_OK ? end : rc;
-    }
-    gd_buf_deinit(&header);
-    return rc;
-}
-
-static int save_value(struct command_call *call, struct value *value, const char *path,
-                      struct gd_err *err)
-{
-    int rc = value_fetch(call, value, VALUE_ELEMENTS, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    struct gd_tensor *whole = NULL;
-    rc = gd_tensor_contiguous(value->tensor, &whole, err);
-    if (rc == GD_OK) {
-        rc = write_npy(call, whole, path, inspect_printf(call, "saving %.100s", value->label), err);
-    }
-    gd_tensor_unref(whole);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "saved");
-        inspect_add_text(call, record, "file", path);
-        value_record(call, value, NULL, record);
-        return GD_OK;
-    }
-    out_printf(call->out, "Saved %s, %s %s, to %s%s\n", value_title(call, value),
-               gd_dtype_name(value->dtype), inspect_shape(call, &value->shape),
-               out_safe(call, path),
-               value->dtype == GD_BFLOAT16 ? " (as the bits: numpy has no bfloat16)" : "");
-    return GD_OK;
-}
-
 static const char *home_path(struct command_call *call, const char *path)
 {
     const char *home = getenv("HOME");
@@ -603,29 +527,11 @@ static int run_save(struct command_call *call, struct gd_err *err)
         return cmd_save_overflow(call, call->argv[1], call->argv[2], err);
     }
     const char *path = home_path(call, call->argv[--call->argc]);
-    enum value_which which = VALUE_CURRENT;
     const char *last = call->argv[call->argc - 1];
-    if (call->argc > 1 && (strcmp(last, "prev") == 0 || strcmp(last, "diff") == 0)) {
-        which = last[0] == 'p' ? VALUE_PREVIOUS : VALUE_DIFFERENCE;
-        call->argc--;
-    }
-    inspect_join_slices(call);
-    if (call->argc != 1) {
-        return gd_fail(err, GD_EUSAGE, "save wants one tensor and one file");
-    }
-    struct value value;
-    int rc = value_parse(call, call->argv[0], &value, err);
-    if (rc != GD_OK) {
-        return rc;
-    }
-    value.which = which;
-    if (access(path, F_OK) == 0 && !repl_confirm(call, "%s exists. Replace it?", path)) {
-        out_printf(call->out, "Not saved.\n");
-    } else {
-        rc = save_value(call, &value, path, err);
-    }
-    value_deinit(&value);
-    return rc;
+    bool previous = call->argc > 1 && strcmp(last, "prev") == 0;
+    bool difference = call->argc > 1 && strcmp(last, "diff") == 0;
+    call->argc -= previous || difference;
+    return cmd_save_tensors(call, path, previous, difference, err);
 }
 
 const struct command cmd_data_table[] = {
@@ -665,12 +571,15 @@ const struct command cmd_data_table[] = {
     {
         .name = "save",
         .group = "data",
-        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save watchpoints|breakpoints "
-                 "FILE | save overflow N DIR",
-        .summary = "Save a tensor to a .npy file, or watchpoints as commands",
+        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save SELECTOR "
+                 "FILE.npz|FILE.safetensors | save watchpoints|breakpoints FILE | save overflow N "
+                 "DIR",
+        .summary = "Save tensors to a .npy, .npz or safetensors file, or watchpoints as commands",
         .help =
-            "numpy.load reads the file. bfloat16 is saved as its 16 bits, for numpy\n"
-            "has no such type.\n"
+            "The end of the file's name says what it becomes: an .npz or a .safetensors file\n"
+            "holds as many tensors as you like, those of a selector (\"help selectors\"), under\n"
+            "the names of their nodes. Anything else is one tensor for numpy.load. numpy has\n"
+            "no bfloat16: its 16 bits are saved.\n"
             "\n"
             "save watchpoints writes the commands that set them again, with ignore counts,\n"
             "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"
@@ -679,6 +588,7 @@ const struct command cmd_data_table[] = {
             "\n"
             "  save watchpoints watch.gdb\n"
             "  save head.weight w.npy\n"
+            "  save weights except *.bias weights.safetensors\n"
             "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},
         .run = run_save,

@@ -60,6 +60,9 @@ int cmd_help_connect(struct command_call *call);
 /* `disconnect`, `info session`. */
 int cmd_disconnect(struct command_call *call, struct gd_err *err);
 int cmd_info_session(struct command_call *call, struct gd_err *err);
+/* `save TENSOR|SELECTOR FILE`: what call->argv has left. */
+int cmd_save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
+                     struct gd_err *err);
 /* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
 int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
                     struct gd_err *err);

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* save TENSOR FILE, save SELECTOR FILE: one tensor or many as .npy, .npz or safetensors. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/dump_target.h"
+#include "dump/tensor_writer.h"
+#include "engine/selector.h"
+#include "repl/commands.h"
+#include "repl/inspect.h"
+#include "repl/newfile.h"
+#include "repl/repl_impl.h"
+#include "repl/value.h"
+#include "repl/work.h"
+
+#define PIECE     ((size_t)1 << 20) /* bytes written before Ctrl-C is looked for */
+#define MORE_RANK 8                 /* dimensions that a tensor may have beyond what is declared */
+#define MAX_SAVED ((size_t)1000000)
+
+struct saved { /* one tensor to be saved */
+    const char *name;
+    struct value value;  /* parsed, not fetched */
+    enum gd_dtype dtype; /* as far as it is known before */
+    int rank;
+    uint64_t bytes;
+};
+
+struct saving {
+    struct command_call *call;
+    struct saved *item;
+    size_t count, room;
+    enum gd_tensor_file kind;
+    struct newfile file;
+    struct gd_tensor_writer *writer;
+    struct repl_work work;
+    uint64_t done;   /* bytes written */
+    size_t written;  /* tensors */
+    size_t missing;  /* without a value now */
+    const char *why; /* what the first of those said */
+    bool as_bits;    /* a bfloat16 in a file of numpy's */
+};
+
+/* ---- what is saved --------------------------------------------------------------------------- */
+
+static int add(struct saving *s, struct saved **ret, struct gd_err *err)
+{
+    if (s->count == MAX_SAVED) {
+        return gd_fail(err, GD_ELIMIT, "more than %zu tensors", MAX_SAVED);
+    }
+    if (s->count == s->room) {
+        size_t room = s->room ? s->room * 2 : 16;
+        struct saved *grown = realloc(s->item, room * sizeof(*grown));
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        s->item = grown;
+        s->room = room;
+    }
+    *ret = &s->item[s->count++];
+    return GD_OK;
+}
+
+/* A checkpoint's own spelling, "layer1.0.weight"; the slot where a node has several. */
+static const char *key_of(struct command_call *call, gd_node_id node, uint32_t slot)
+{
+    struct gd_node_info info;
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return "tensor";
+    }
+    const char *name = gd_catalog_of(call->session) ? info.wire_name : info.name;
+    return info.output_count == 1
+               ? name
+               : inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot));
+}
+
+static void know(struct saving *s, struct saved *item)
+{
+    struct gd_shape shape = {.rank = 0};
+    size_t bytes = 0;
+    item->dtype = GD_DT_NONE;
+    item->rank = MORE_RANK;
+    if (value_declared(s->call, &item->value, &item->dtype, &shape, NULL) == GD_OK) {
+        item->rank += shape.rank;
+        gd_shape_bytes(&shape, item->dtype, &bytes, NULL);
+    }
+    item->bytes = bytes;
+}
+
+static int add_one(struct saving *s, const struct value *value, struct gd_err *err)
+{
+    struct saved *item = NULL;
+    int rc = add(s, &item, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    *item = (struct saved){.value = *value};
+    item->name =
+        value->is_history ? "tensor" : key_of(s->call, value->arg.ref.node, value->arg.ref.slot);
+    know(s, item);
+    return GD_OK;
+}
+
+static int add_slot(struct saving *s, gd_node_id node, uint32_t slot, struct gd_err *err)
+{
+    struct command_call *call = s->call;
+    struct saved *item = NULL;
+    int rc = add(s, &item, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    const char *name = gd_graph_name(call->session->graph, node);
+    *item = (struct saved){
+        .name = key_of(call, node, slot),
+        .value = {.step = -1,
+                  .prev_step = -1,
+                  .label = inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot)),
+                  .arg.ref = {.node = node, .slot = slot}}};
+    know(s, item);
+    return GD_OK;
+}
+
+static int add_selected(struct saving *s, const char *text, struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    int rc = inspect_session(s->call, err);
+    rc = rc ? rc : gd_selector_parse(text, &selector, err);
+    rc = rc ? rc : gd_selector_resolve(selector, s->call->session->graph, &nodes, &count, err);
+    gd_selector_destroy(selector);
+    for (size_t i = 0; rc == GD_OK && i < count; i++) {
+        struct gd_output output;
+        for (uint32_t slot = 0;
+             rc == GD_OK && gd_graph_output(s->call->session->graph, nodes[i], slot, &output);
+             slot++) {
+            rc = add_slot(s, nodes[i], slot, err);
+        }
+    }
+    free(nodes);
+    return rc == GD_OK && s->count == 0
+               ? gd_fail(err, GD_ENOTFOUND, "%.200s selects no tensor", text)
+               : rc;
+}
+
+/* Large elements first, so that all are aligned; else the order stays. */
+static int by_size(const void *a, const void *b)
+{
+    const struct saved *x = a, *y = b;
+    size_t i = gd_dtype_size(x->dtype), k = gd_dtype_size(y->dtype);
+    if (i != k) {
+        return i > k ? -1 : 1;
+    }
+    return x->value.arg.ref.node != y->value.arg.ref.node
+               ? (x->value.arg.ref.node < y->value.arg.ref.node ? -1 : 1)
+               : (x->value.arg.ref.slot > y->value.arg.ref.slot) -
+                     (x->value.arg.ref.slot < y->value.arg.ref.slot);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int write_elements(struct saving *s, const struct gd_tensor *tensor, struct gd_err *err)
+{
+    size_t bytes = gd_tensor_bytes(tensor);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < PIECE ? bytes - at : PIECE;
+        int rc = gd_tensor_writer_data(s->writer, tensor->data + at, n, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        s->done += n;
+        if (!repl_work_at(&s->work, s->done)) {
+            return GD_EINTR;
+        }
+    }
+    return GD_OK;
+}
+
+static int write_tensor(struct saving *s, const struct saved *item, struct gd_tensor *tensor,
+                        struct gd_err *err)
+{
+    struct gd_tensor *whole = NULL;
+    int rc = gd_tensor_contiguous(tensor, &whole, err);
+    rc = rc ? rc : gd_tensor_writer_begin(s->writer, item->name, whole->dtype, &whole->shape, err);
+    rc = rc ? rc : write_elements(s, whole, err);
+    rc = rc ? rc : gd_tensor_writer_end(s->writer, err);
+    s->written += rc == GD_OK;
+    s->as_bits = s->as_bits || (tensor->dtype == GD_BFLOAT16 && s->kind != GD_FILE_SAFETENSORS);
+    gd_tensor_unref(whole);
+    return rc;
+}
+
+/* Of many, those without a value are counted and left out. */
+static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
+{
+    struct gd_err why = {.text = ""};
+    int rc = value_fetch(s->call, &item->value, VALUE_ELEMENTS, &why);
+    if (rc == GD_OK) {
+        rc = write_tensor(s, item, item->value.tensor, err);
+    } else if (rc == GD_EINTR || rc == GD_ENOMEM || s->count == 1) {
+        rc = gd_fail(err, rc, "%s", why.text);
+    } else {
+        if (s->missing++ == 0) {
+            s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
+        }
+        rc = GD_OK;
+    }
+    if (s->count > 1) { /* of one, the record tells what it is */
+        value_deinit(&item->value);
+        item->value.tensor = NULL;
+    }
+    return rc;
+}
+
+static int save_items(struct saving *s, struct gd_err *err)
+{
+    int rc = GD_OK;
+    for (size_t i = 0; i < s->count && rc == GD_OK; i++) {
+        rc = save_item(s, &s->item[i], err);
+        if (rc == GD_OK && !repl_work_at(&s->work, s->done)) {
+            rc = GD_EINTR;
+        }
+    }
+    if (rc == GD_OK && s->written == 0) {
+        rc = gd_fail(err, GD_ENODATA, "none of %zu tensors has a value, the first: %.200s",
+                     s->count, s->why);
+    }
+    return rc == GD_OK ? gd_tensor_writer_finish(s->writer, err) : rc;
+}
+
+/* The framework whose checkpoints look like it, for safetensors' metadata. */
+static const char *format_of(const struct saving *s)
+{
+    const struct gd_session *session = s->call->session;
+    if (session && strcmp(session->peer.framework, "PyTorch") == 0) {
+        return "pt";
+    }
+    return session && strcmp(session->peer.framework, "MindSpore") == 0 ? "ms" : NULL;
+}
+
+static int make_writer(struct saving *s, struct gd_err *err)
+{
+    struct gd_tensor_plan *plan = calloc(s->count + 1, sizeof(*plan));
+    if (!plan) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        plan[i] = (struct gd_tensor_plan){s->item[i].name, s->item[i].rank};
+    }
+    int rc = gd_tensor_writer_create(s->kind, s->file.file, plan, s->count, format_of(s),
+                                     &s->writer, err);
+    free(plan);
+    return rc;
+}
+
+static int write_file(struct saving *s, const char *path, struct gd_err *err)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        bytes += s->item[i].bytes;
+    }
+    int rc = newfile_open(&s->file, path, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    repl_work_begin(&s->work, s->call,
+                    s->count == 1 ? inspect_printf(s->call, "saving %.100s", s->item[0].value.label)
+                                  : inspect_printf(s->call, "saving %zu tensors", s->count),
+                    bytes);
+    rc = make_writer(s, err);
+    rc = rc ? rc : save_items(s, err);
+    rc = repl_work_end(&s->work, rc, err);
+    gd_tensor_writer_destroy(s->writer);
+    int end = newfile_close(&s->file, rc == GD_OK, rc == GD_OK ? err : NULL);
+    return rc == GD_OK ? end : rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int check_types(const struct saving *s, struct gd_err *err)
+{
+    if (s->kind == GD_FILE_NPY && s->count > 1) {
+        return gd_fail(err, GD_EINVAL,
+                       "%zu tensors do not fit into one .npy file: name it .npz or .safetensors",
+                       s->count);
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        const struct saved *item = &s->item[i];
+        if (item->dtype != GD_DT_NONE && !gd_tensor_file_holds(s->kind, item->dtype)) {
+            return gd_fail(err, GD_EUNSUPPORTED, "%.200s is %s, which %s cannot hold", item->name,
+                           gd_dtype_name(item->dtype),
+                           s->kind == GD_FILE_SAFETENSORS ? "safetensors (an .npz can)"
+                                                          : "a file of numpy's");
+        }
+    }
+    return GD_OK;
+}
+
+static void report_one(struct saving *s, const char *path)
+{
+    struct command_call *call = s->call;
+    struct value *value = &s->item[0].value;
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "saved");
+        inspect_add_text(call, record, "file", path);
+        value_record(call, value, NULL, record);
+        return;
+    }
+    out_printf(call->out, "Saved %s, %s %s, to %s%s\n", value_title(call, value),
+               gd_dtype_name(value->dtype), inspect_shape(call, &value->shape),
+               out_safe(call, path), s->as_bits ? " (as the bits: numpy has no bfloat16)" : "");
+}
+
+static void report_many(struct saving *s, const char *path)
+{
+    struct command_call *call = s->call;
+    if (out_is_json(call->out)) {
+        cJSON *record = out_record(call->out, "saved");
+        inspect_add_text(call, record, "file", path);
+        inspect_add_count(record, "count", s->written);
+        inspect_add_count(record, "bytes", s->done);
+        inspect_add_count(record, "missing", s->missing);
+        return;
+    }
+    out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),
+               inspect_bytes(call, s->done), out_safe(call, path),
+               s->as_bits ? " (bfloat16 as its bits: numpy has no such type)" : "");
+    if (s->missing) {
+        out_printf(call->out, "%s %s no value, the first: %s\n",
+                   inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
+                   s->why);
+    }
+}
+
+static int collect(struct saving *s, enum value_which which, struct gd_err *err)
+{
+    struct command_call *call = s->call;
+    struct gd_err why = {.text = ""};
+    struct value value;
+    inspect_join_slices(call);
+    int rc = call->argc == 1 ? value_parse(call, call->argv[0], &value, &why) : GD_ENOTFOUND;
+    if (rc == GD_OK) {
+        value.which = which;
+        return add_one(s, &value, err);
+    }
+    if (call->argc == 1 && s->kind == GD_FILE_NPY) {
+        return add_selected(s, call->argv[0], NULL) == GD_OK && s->count > 1
+                   ? GD_OK /* too many: said by who checks them */
+                   : gd_fail(err, rc, "%s", why.text);
+    }
+    if (which != VALUE_CURRENT) {
+        return gd_fail(err, GD_EUSAGE, "of several tensors only the current values can be saved");
+    }
+    return add_selected(s, inspect_join(call, 0, call->argc), err);
+}
+
+int cmd_save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
+                     struct gd_err *err)
+{
+    struct saving s = {.call = call, .kind = gd_tensor_file_of(path)};
+    int rc = repl_check_seal(call->repl, err);
+    rc = rc ? rc
+            : collect(&s,
+                      previous     ? VALUE_PREVIOUS
+                      : difference ? VALUE_DIFFERENCE
+                                   : VALUE_CURRENT,
+                      err);
+    rc = rc ? rc : check_types(&s, err);
+    if (rc == GD_OK && access(path, F_OK) == 0 &&
+        !repl_confirm(call, "%s exists. Replace it?", path)) {
+        out_printf(call->out, "Not saved.\n");
+    } else if (rc == GD_OK) {
+        if (s.count > 1) {
+            qsort(s.item, s.count, sizeof(*s.item), by_size);
+        }
+        rc = write_file(&s, path, err);
+        if (rc == GD_OK) {
+            (s.count == 1 ? report_one : report_many)(&s, path);
+        }
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        value_deinit(&s.item[i].value);
+    }
+    free(s.item);
+    return rc;
+}
