@@ -31,7 +31,8 @@ EXACT = "watch -exact TO on activations, gradients except type:masked_fill"
 GRADB_BLOCKS = (
     ("idle", "plain", (), "step %d"),
     ("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
-    ("exact", "plain", (EXACT,), "step %d"),
+    ("exact", "plain", ("set history-bytes 0", EXACT), "step %d"),
+    ("recorded", "plain", ("set history-bytes 64M", EXACT), "step %d"),
     ("stepping", "told", ("watch -step last_of_block > 0",), "next 100000000"),
 )
 BARE_BLOCKS = ("hooks", "anomaly")
@@ -39,10 +40,10 @@ HIT = ": last_of_block > 0, step "  # in gradb's words: how a block of `next` en
 
 # name, arguments of torch_train.py, steps that count in a block, targets of GRADB_BLOCKS; None: no target
 SIZES = (
-    ("cnn_small", ("cnn", "8", "1", "16", "16"), 20, (1.01, None, None, None)),
-    ("cnn_large", ("cnn", "32", "2", "32", "32"), 3, (1.01, 1.05, 1.25, 1.15)),
-    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 20, (1.01, None, None, None)),
-    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 3, (1.01, 1.05, 1.25, 1.15)),
+    ("cnn_small", ("cnn", "8", "1", "16", "16"), 20, (1.01, None, None, None, None)),
+    ("cnn_large", ("cnn", "32", "2", "32", "32"), 3, (1.01, 1.05, 1.25, None, 1.15)),
+    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 20, (1.01, None, None, None, None)),
+    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 3, (1.01, 1.05, 1.25, None, 1.15)),
 )
 
 

@@ -507,7 +507,9 @@ net(torch.ones(1, 2))
 agent.close()
 off = not vars(torch.Tensor).get("__getitem__") and torch._C._len_torch_function_stack() == 0
 plain = "gradb" not in torch.nn.Module.__call__.__module__ and "gradb" not in type(
-    torch.autograd.Variable._execution_engine).__module__
+    torch.autograd.Variable._execution_engine).__module__ and not any(
+    "gradb" in function.__code__.co_filename for function in (torch.optim.Optimizer.__init__,
+                                                              torch.optim.Optimizer.zero_grad))
 agent.dead = False
 finish(off=off, plain=plain)
 """)

@@ -198,6 +198,18 @@ class Agent:
         if self._may_look():
             ops.push(self._mode)
 
+    def unintercepted(self, function, *args, **kwargs):
+        """Calls a function of torch that does much of what is no operator."""
+        again = None
+        if self._wanted and not self.dead:
+            self.telling.before_write()
+            again = ops.off(self._mode)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if again is not None and self._may_look():
+                again()
+
     def look_again(self):
         """After a moment of our own: operators are the program's again."""
         self.looking = self._wanted and not self.dead

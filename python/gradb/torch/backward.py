@@ -84,46 +84,63 @@ def scope_of_code(depth=1):
 
 
 class Step:
-    """One grad_fn of a pass, as its hook finds it. scope, operator: of the forward operator; mark: what it has
-    (then it is marked) or inherits; name: its node's, of the forward node where that is known, else None."""
-    __slots__ = ("type", "mark", "marked", "scope", "operator", "name", "variable", "incoming", "node")
+    """One grad_fn of a pass, as its hook finds it. operator: of the forward operator; mark: what it has (then it is
+    marked) or inherits; name: its node's, of the forward node where that is known, else None."""
+    __slots__ = ("type", "mark", "marked", "operator", "name", "variable", "incoming", "steps", "node")
 
-    def __init__(self, grad_fn, inherited):
+    def __init__(self, grad_fn, inherited, steps):
         self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
-        self.mark = grad_fn.metadata.get(KEY)
-        self.marked = self.mark is not None
+        mark = grad_fn.metadata.get(KEY)
+        self.marked = mark is not None
         self.name = None
         self.variable = getattr(grad_fn, "variable", None)  # of AccumulateGrad: the leaf
-        if self.mark is None and isinstance(grad_fn, _CUSTOM):
-            self.operator = function_name(grad_fn)
-            self.mark = Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""),
-                             self.operator, None, inherited.stack if inherited is not None else ())
-        elif self.mark is None:
-            self.mark = inherited
+        if mark is None:
+            mark = inherited
+            if isinstance(grad_fn, _CUSTOM):
+                mark = Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""),
+                            function_name(grad_fn), None, inherited.stack if inherited is not None else ())
+        self.mark = mark
+        self.operator = mark.operator if mark is not None else self.type
+        self.incoming = None  # (Step, slot) whose results are its inputs, once somebody asks
+        self.steps = steps    # all of its pass, by grad_fn
+        self.node = None      # once it has run
+
+    @property
+    def scope(self):
+        """Of its node."""
         scope = self.mark.scope if self.mark is not None else ""
-        self.scope = "backward/" + scope if scope else "backward"
-        self.operator = self.mark.operator if self.mark is not None else self.type
-        self.incoming = []  # (Step, slot) whose results are its inputs
-        self.node = None    # once it has run
+        return "backward/" + scope if scope else "backward"
 
     def inputs(self):
         """(node number, slot) pairs of those that ran before it."""
+        if self.incoming is None:
+            _link(self.steps)
         return [(step.node.id, slot) for step, slot in self.incoming if step.node is not None]
 
-
-def name_steps(steps):
-    """Names the steps of a pass after their forward nodes: `backward/fc1/linear_1` is that of `fc1/linear_1`. What
-    is inside of it, or belongs to another of its outputs, is called by its type, below that name."""
-    known = {}  # name -> how many have it
-    for own in steps:
-        node = own.mark.node if own.mark is not None else None
-        if node is None or own.variable is not None:
-            continue
-        name = "backward/" + node.name
-        if not own.marked or name in known:
-            name += "/" + own.type
+    def name_it(self, known):
+        """Names it after its forward node: `backward/fc1/linear_1` is that of `fc1/linear_1`. What is inside of it,
+        or belongs to another of its outputs, is called by its type, below that name. known: name -> how many of the
+        pass have it."""
+        node = self.mark.node if self.mark is not None else None
+        if node is None or self.variable is not None:
+            return
+        name = node.backward
+        if name is None:
+            name = node.backward = "backward/" + node.name
+        if not self.marked or name in known:
+            name += "/" + self.type
         count = known[name] = known.get(name, 0) + 1
-        own.name = name if count == 1 else "%s_%d" % (name, count - 1)
+        self.name = name if count == 1 else "%s_%d" % (name, count - 1)
+
+
+def _link(steps):
+    """Finds out who comes before whom: there is a node that is new."""
+    for own in steps.values():
+        own.incoming = []
+    for grad_fn, own in steps.items():
+        for slot, (following, _) in enumerate(grad_fn.next_functions):
+            if following in steps:
+                steps[following].incoming.append((own, slot))
 
 
 def _roots(tensors):
@@ -183,14 +200,14 @@ class Backward:
         """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.
         Returns what ends it."""
         agent = self._agent
-        handles = []
+        handles, steps = [], {}
         accumulates = kwargs.get("accumulate_grad", True)
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         undo = []
         if looks:
             try:
                 with agent.unseen():
-                    self._hook_all(tensors, handles)
+                    self._hook_all(tensors, handles, steps)
                 undo = agent.modes_for_backward()
             except Exception as error:
                 agent.fault(error)
@@ -208,6 +225,7 @@ class Backward:
                 agent.overflow.pass_ended()
             for handle in handles:
                 handle.remove()
+            steps.clear()  # each of them knows all
             for function in undo:
                 function()
             agent.steps.backward_ended(accumulates)
@@ -236,22 +254,18 @@ class Backward:
         if self._agent.looking and isinstance(error, Exception):
             self._agent.telling.backward_raised(error)
 
-    def _hook_all(self, tensors, handles):
-        steps = {}
+    def _hook_all(self, tensors, handles, steps):
+        telling, known = self._agent.telling, {}
         waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
         while waiting:
             grad_fn, inherited = waiting.pop()
             if grad_fn in steps:
                 continue
-            own = steps[grad_fn] = Step(grad_fn, inherited)
-            waiting.extend((following, own.mark) for following, _ in grad_fn.next_functions
-                           if following is not None and following not in steps)
-        for grad_fn, own in steps.items():
-            for slot, (following, _) in enumerate(grad_fn.next_functions):
-                if following is not None:
-                    steps[following].incoming.append((own, slot))
-        name_steps(steps.values())
+            own = steps[grad_fn] = Step(grad_fn, inherited, steps)
+            own.name_it(known)
+            handles.append(grad_fn.register_hook(functools.partial(telling.backward_ran, own)))
+            for following, _ in grad_fn.next_functions:
+                if following is not None and following not in steps:
+                    waiting.append((following, own.mark))
         if self._agent.overflow is not None:
             self._agent.overflow.pass_begins(steps)
-        for grad_fn, own in steps.items():
-            handles.append(grad_fn.register_hook(functools.partial(self._agent.telling.backward_ran, own)))

@@ -26,9 +26,9 @@ class Node:
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
     aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
-    places: values.Places of its outputs."""
+    places: values.Places of its outputs; backward: the name of its backward node, once there is one."""
     __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
-                 "foreign", "mark", "edges", "aside", "asked", "wants", "places")
+                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -45,6 +45,7 @@ class Node:
         self.asked = -1
         self.wants = 0
         self.places = None
+        self.backward = None
         self.mark = None
         self.edges = frozenset()
 
@@ -121,9 +122,9 @@ class Graph:
             nodes.append(self._latent(scope, operator))
         return nodes[ordinal]
 
-    def next_pass_of(self, name, scope, operator):
-        """The backward node of that name; where several passes of this step go through it, NAME.2 is that of the
-        second."""
+    def next_pass_of(self, name, own):
+        """The backward node of that name, of a backward.Step; where several passes of this step go through it, NAME.2
+        is that of the second."""
         family = self._families.get(name)
         if family is None:
             family = self._families[name] = _Family()
@@ -133,7 +134,8 @@ class Graph:
         ordinal = family.count
         family.count = ordinal + 1
         if ordinal == len(family.nodes):
-            family.nodes.append(_unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), scope, operator))
+            family.nodes.append(_unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), own.scope,
+                                         own.operator))
         return family.nodes[ordinal]
 
     def again_of(self, scope, operator):

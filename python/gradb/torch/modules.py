@@ -249,10 +249,16 @@ def _averaged_type():
         return ()
 
 
+_opaque = {}  # class of modules -> whether the inside of all of them cannot be seen
+
+
 def _is_opaque(module):
     """Whether its inside cannot be seen: scripted and compiled modules."""
-    return (isinstance(module, torch.jit.ScriptModule) or type(module).__name__ == "OptimizedModule"
-            or getattr(module, "_compiled_call_impl", None) is not None)
+    kind = type(module)
+    found = _opaque.get(kind)
+    if found is None:
+        found = _opaque[kind] = issubclass(kind, torch.jit.ScriptModule) or kind.__name__ == "OptimizedModule"
+    return found or getattr(module, "_compiled_call_impl", None) is not None
 
 
 _averaged = _averaged_type()

@@ -182,6 +182,14 @@ def again(mode):
     return lambda: _remove(mode)
 
 
+def off(mode):
+    """Takes the mode off for a moment. Returns what puts it on again, or None when it was not on."""
+    if not is_on(mode):
+        return None
+    _remove(mode)
+    return lambda: push(mode)
+
+
 def is_on(mode):
     """Whether the mode is on this thread."""
     return any(torch._C._get_function_stack_at(i) is mode for i in range(torch._C._len_torch_function_stack()))

@@ -27,22 +27,30 @@ class Optimizers:
         self.searched = False  # for those that were made before
         self._handles = []
         self._wrapped = []     # (class, original, wrapper), before 2.0
-        self._init = None
+        self._replaced = []    # (name, original, wrapper), of Optimizer
+        self._told = {}        # id(parameter) -> _Told
         self._names = {}       # name -> weak reference
 
     # ---- hooks ----
 
     def install(self):
         """Puts the hooks on."""
-        original = torch.optim.Optimizer.__init__
-        optimizers = self
+        made, sets_back = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
+        optimizers, agent = self, self.agent
 
-        @functools.wraps(original)
+        @functools.wraps(made)
         def __init__(optimizer, *args, **kwargs):
-            original(optimizer, *args, **kwargs)
+            made(optimizer, *args, **kwargs)
             optimizers.made(optimizer)
-        self._init = (original, __init__)
-        torch.optim.Optimizer.__init__ = __init__
+
+        @functools.wraps(sets_back)
+        def zero_grad(optimizer, *args, **kwargs):
+            if regions.is_compiling():
+                return sets_back(optimizer, *args, **kwargs)
+            return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
+        self._replaced = [("__init__", made, __init__), ("zero_grad", sets_back, zero_grad)]
+        for name, _, wrapper in self._replaced:
+            setattr(torch.optim.Optimizer, name, wrapper)
         if register_optimizer_step_post_hook is not None:
             self._handles = [register_optimizer_step_pre_hook(self._before),
                              register_optimizer_step_post_hook(self._after)]
@@ -75,8 +83,9 @@ class Optimizers:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        if self._init is not None and torch.optim.Optimizer.__init__ is self._init[1]:
-            torch.optim.Optimizer.__init__ = self._init[0]
+        for name, original, wrapper in self._replaced:
+            if getattr(torch.optim.Optimizer, name) is wrapper:
+                setattr(torch.optim.Optimizer, name, original)
         for kind, original, wrapper in self._wrapped:
             if kind.step is wrapper:
                 kind.step = original
@@ -178,10 +187,23 @@ class Optimizers:
 
     def _tell(self, optimizer, name, parameter, frames):
         telling = self.agent.telling
+        known = self._told.get(id(parameter))
+        if known is not None and known.is_of(optimizer, parameter):
+            node = known.node
+        else:
+            node = self._node(optimizer, name, parameter, frames)
+        if node is not None:
+            telling.ran(node, (parameter,))
+            if self.agent.overflow is not None:
+                self.agent.overflow.optimizer_ran(node, parameter)
+
+    def _node(self, optimizer, name, parameter, frames):
+        """The node of what an optimizer does to a parameter, made with those of its state where they are new."""
+        telling = self.agent.telling
         graph = telling.graph
         weight = self._weight(parameter)
         if weight is None:
-            return
+            return None
         full = "optimizer/%s/%s" % (name, weight.name)
         states = self._states(optimizer, parameter, full)
         node = graph.nodes.get(full)
@@ -192,9 +214,8 @@ class Optimizers:
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:
-            telling.ran(node, (parameter,))
-            if self.agent.overflow is not None:
-                self.agent.overflow.optimizer_ran(node, parameter)
+            self._told[id(parameter)] = _Told(optimizer, parameter, node)
+        return node
 
     def _weight(self, parameter):
         """The node of a parameter, also of one that no known module has."""
@@ -223,6 +244,27 @@ class Optimizers:
                     self.agent.live.lasts(node.id, _state(weakref.ref(optimizer), weakref.ref(parameter), key))
                     found.append(node)
         return found
+
+
+class _Told:
+    """The node of a parameter under an optimizer, as long as the state that it keeps has the same form."""
+    __slots__ = ("optimizer", "parameter", "node", "_state")
+
+    def __init__(self, optimizer, parameter, node):
+        self.optimizer = weakref.ref(optimizer)
+        self.parameter = weakref.ref(parameter)
+        self.node = node
+        self._state = _form_of_state(optimizer, parameter)
+
+    def is_of(self, optimizer, parameter):
+        """Whether it is that of these, and there is nothing to be added."""
+        return (self.parameter() is parameter and self.optimizer() is optimizer
+                and self._state == _form_of_state(optimizer, parameter))
+
+
+def _form_of_state(optimizer, parameter):
+    state = optimizer.state.get(parameter)
+    return (*state, *map(type, state.values())) if isinstance(state, dict) else ()
 
 
 def _state(optimizer, parameter, key):

@@ -102,6 +102,7 @@ class Telling:
 
     # ---- operators ----
 
+    @guarded
     def before_write(self):
         """An operator is about to write in place: what is held of the values before is told first."""
         if self._pending:
@@ -424,31 +425,32 @@ class Telling:
     def _backward_node_ran(self, own, grad_inputs):
         graph = self.graph
         if own.name is not None:
-            node = graph.next_pass_of(own.name, own.scope, own.operator)
+            node = graph.next_pass_of(own.name, own)
         else:
             node = graph.next_of(own.scope, own.operator)
-        tensors = [tensor if isinstance(tensor, torch.Tensor) else None for tensor in grad_inputs]
         if node.id == 0:
             mark = own.mark
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
-            attrs += values.notes(tensors, self.agent.live.scale)
+            attrs += values.notes(grad_inputs, self.agent.live.scale)
             graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
                          stack=mark.stack if mark is not None else (),
-                         outputs=[tensor is not None and values.shape_of(tensor) for tensor in tensors])
+                         outputs=[tensor is not None and values.shape_of(tensor) for tensor in grad_inputs])
             node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
         if node.id == 0:
             return
         own.node = node
         if self.agent.detail is not None:
             self._tell_detail(node)
-        records = [None] * len(tensors)
-        for slot, tensor in enumerate(tensors):
-            if tensor is not None:
-                records[slot] = graph.produced(tensor, node, slot)
-                if tensor.requires_grad:
-                    backward.mark(tensor, node)
-        if tensors:
-            self._ran(node, tensors, records)
+        records = []
+        for slot, tensor in enumerate(grad_inputs):
+            if tensor is None:
+                records.append(None)
+                continue
+            records.append(graph.produced(tensor, node, slot))
+            if tensor.requires_grad:
+                backward.mark(tensor, node)
+        if records:
+            self._ran(node, grad_inputs, records)
 
     def _gradient_ran(self, own):
         gradient = own.variable.grad

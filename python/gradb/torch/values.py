@@ -265,13 +265,13 @@ class Places:
         self.count = count
         self._structs = [self.array[slot] for slot in range(count)]  # they lie in the array
         self._held = [None] * count  # what holds the shapes and strides
-        self._forms = [None] * count  # (shape, strides, dtype, reach, bytes of an element); None: look anew
+        self._forms = [None] * count  # (shape, strides, dtype, reach, bytes of an element, type); None: look
 
     def fill(self, tensors):
         """The addresses of this run's outputs: a tensor or None per slot."""
         for slot, tensor in enumerate(tensors):
             form = self._forms[slot]
-            if (form is None or type(tensor) not in PLAIN or tensor.shape != form[0] or tensor.stride() != form[1]
+            if (form is None or type(tensor) is not form[5] or tensor.shape != form[0] or tensor.stride() != form[1]
                     or tensor.dtype is not form[2] or not tensor.is_cpu or tensor.is_neg()):
                 self._look(slot, tensor)
                 continue
@@ -291,7 +291,7 @@ class Places:
         self._put(slot, struct)
         if struct.data and not tensor.is_complex():  # those may be lazily conjugated
             self._forms[slot] = (tensor.shape, tensor.stride(), tensor.dtype, geometry(tensor)[4],
-                                 tensor.element_size())
+                                 tensor.element_size(), type(tensor))
 
     def _put(self, slot, struct):
         self._forms[slot] = None
