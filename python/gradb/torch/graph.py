@@ -3,8 +3,9 @@
 
 A name is a scope path, an operator and, from the second one on, an ordinal. It belongs to a call of the program:
 what the same place in the user's code (stack.site) runs for the k-th time in a step is the same node in each step,
-wherever in the program a step begins. Ordinals are given in order of appearance. A tensor's producer is found by the identity of the tensor; of a
-tensor that was written in place, or through a view, by that of the last writer of its base.
+wherever in the program a step begins. Ordinals are given in order of appearance. A tensor's producer is found by the
+identity of the tensor; of a tensor that was written in place, or through a view, by that of the last writer of its
+base.
 """
 import ctypes
 import weakref
