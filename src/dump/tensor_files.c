@@ -297,28 +297,50 @@ static int add_node(struct gd_graph *graph, const struct gd_archive *archive,
     return gd_graph_add(graph, &desc, ret, err);
 }
 
+/* The node that a file calls so, exactly. */
+static gd_node_id find_wire(const struct gd_graph *graph, const char *wire)
+{
+    gd_node_id node = gd_graph_lookup_wire(graph, wire, strlen(wire));
+    struct gd_node_info info;
+
+    return node != GD_NO_NODE && gd_graph_node(graph, node, &info) &&
+                   strcmp(info.wire_name, wire) == 0
+               ? node
+               : GD_NO_NODE;
+}
+
+/* "a.b" and "a/b" would be one node: the later one keeps its own spelling, or gets a number. */
+static int free_name(const struct gd_graph *graph, const char *wire, struct gd_buf *name,
+                     struct gd_err *err)
+{
+    gd_node_name_of(wire, name);
+    for (int i = 1; !name->failed && i < 1000; i++) {
+        if (gd_graph_lookup(graph, gd_buf_text(name), name->len) == GD_NO_NODE) {
+            return GD_OK;
+        }
+        gd_buf_clear(name);
+        if (i == 1) {
+            gd_buf_puts(name, wire);
+        } else {
+            gd_buf_printf(name, "%s#%d", wire, i);
+        }
+    }
+    return gd_fail(err, GD_ELIMIT, "too many tensors are named like %.100s", wire);
+}
+
 /* The node of a tensor's name, made when it is the first of that name in any step. */
 static int node_of(struct gd_graph *graph, const struct gd_archive *archive,
                    const struct gd_archive_entry *entry, const struct gd_source_info *info,
                    const char *wire, gd_node_id *ret, struct gd_err *err)
 {
     struct gd_buf name = GD_BUF_INIT(MAX_NAME);
-    int rc;
+    int rc = GD_OK;
 
-    gd_node_name_of(wire[0] ? wire : "tensor", &name);
-    *ret =
-        gd_graph_lookup_wire(graph, wire[0] ? wire : "tensor", strlen(wire[0] ? wire : "tensor"));
-    if (*ret != GD_NO_NODE) {
-        gd_buf_deinit(&name);
-        return GD_OK;
-    }
-    /* "a.b" and "a/b" would be one: the later one keeps its own spelling. */
-    if (gd_graph_lookup(graph, name.data, name.len) != GD_NO_NODE) {
-        rc = add_node(graph, archive, entry, info, wire, wire, ret, err);
-    } else {
-        rc = name.failed ? gd_fail(err, GD_ENOMEM, "out of memory")
-                         : add_node(graph, archive, entry, info, gd_buf_text(&name),
-                                    wire[0] ? wire : NULL, ret, err);
+    wire = wire[0] ? wire : "tensor";
+    *ret = find_wire(graph, wire);
+    if (*ret == GD_NO_NODE) {
+        rc = free_name(graph, wire, &name, err);
+        rc = rc ? rc : add_node(graph, archive, entry, info, gd_buf_text(&name), wire, ret, err);
     }
     gd_buf_deinit(&name);
     return rc;
@@ -438,10 +460,13 @@ static int read_file(struct reading *in, const struct file *file)
 
     rc = rc ? rc : open_file(in, path, &archive, &why);
     if (rc) {
+        size_t len = strlen(path);
+        bool repeats = strncmp(why.text, path, len) == 0 && strncmp(why.text + len, ": ", 2) == 0;
+
         /* Alone, it is what was asked for. */
         return rc == GD_ENOMEM || in->count == 1
                    ? gd_fail(in->err, rc, "%s", why.text)
-                   : gd_dump_left_out(in->dump, path, why.text, in->err);
+                   : gd_dump_left_out(in->dump, path, why.text + (repeats ? len + 2 : 0), in->err);
     }
     place.archive = archive;
     place.path = path;

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Directories of tensor files as sessions: trees of parameters, steps and ranks of names; save writes them back."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import dumpvenv
+import harness
+import numpy as np
+
+rng = np.random.default_rng(3)
+
+
+def gradb(path, *commands, json_mode=False):
+    """What gradb prints after opening it; one line each, or records."""
+    args = ["-q", "-batch"] + (["-i=json"] if json_mode else []) + ["-ex", f"open {path}"]
+    for command in commands:
+        args += ["-ex", command]
+    done = harness.run_gradb(*args)
+    return done.stdout + done.stderr
+
+
+def records(path, *commands):
+    return [json.loads(line) for line in gradb(path, *commands, json_mode=True).splitlines()]
+
+
+class Opening(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-open-")
+        cls.dir = pathlib.Path(cls.home.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+
+    def put(self, name, array):
+        path = self.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, array)
+
+    def test_steps_and_ranks_of_a_tree(self):
+        for rank in (0, 1):
+            for step in (3, 10):
+                self.put(f"tree/rank_{rank}/step_{step}/net.conv1.npy", np.full((2, 3), rank * 100 + step, "f4"))
+                self.put(f"tree/rank_{rank}/step_{step}/loss.npy", np.float64(step))
+        (self.dir / "tree" / "rank_0" / "notes.txt").write_text("no tensor")
+        (self.dir / "tree" / "rank_0" / "cut.npy").write_bytes(b"\x93NUMPY\1\0")
+        text = gradb(self.dir / "tree", "print net.conv1", "step", "print net/conv1[0]", "rank 1", "print loss",
+                     "info formats")
+        self.assertRegex(text, r"2 ranks, 2 nodes, 2 steps from 3 to 10")
+        self.assertRegex(text, r"(?s)\[\[3\. 3\. 3\.\].*\[10\. 10\. 10\.\].*rank 1 of 2.*float64 \(\)\n10\.0")
+        self.assertRegex(text, r"tensor-files +9 .*whose names end as those of tensors")
+        self.assertRegex(text, r"cut\.npy.*no \.npy header")
+
+    def test_checkpoints_with_steps_in_their_names(self):
+        for step in (100, 200):
+            np.savez(self.dir / f"model_step_{step}.npz", **{"layer.0.weight": np.full((2, 2), step, "f4"),
+                                                             "a.b": np.ones(1), "a/b": np.zeros(1)})
+        text = gradb(self.dir / "model_step_100.npz", "print layer.0.weight", "info node layer/0/weight")
+        self.assertRegex(text, r"3 nodes, step 100")
+        self.assertRegex(text, r"\[\[100\. +100\.\]")
+        only = self.dir / "only"
+        only.mkdir()
+        for path in self.dir.glob("model_step_*.npz"):
+            path.rename(only / path.name)
+        text = gradb(only, "tensors", "step", "print layer.0.weight[0]")
+        self.assertRegex(text, r"3 nodes, 2 steps from 100 to 200")
+        self.assertRegex(text, r"(?s)layer/0/weight:0.*a/b:0.*a/b#2:0.*\[200\. 200\.\]")
+
+    def test_save_is_what_was_opened(self):
+        arrays = {f"block.{i}.weight": rng.standard_normal((40, 30)).astype(dtype)
+                  for i, dtype in enumerate(["f2", "f4", "f8", "i8", "u1", "?"])}
+        arrays["scalar"] = np.float32(2.5)
+        arrays["empty"] = np.zeros((0, 4), "i4")
+        arrays["names/of äny \"kind\""] = np.arange(3)
+        np.savez(self.dir / "in.npz", **arrays)
+        one, many, safe = (self.dir / name for name in ("one.npy", "many.npz", "many.safetensors"))
+        text = gradb(self.dir / "in.npz", f"save all {many}", f"save all {safe}", f"save block.1.weight[3, ::2] {one}")
+        self.assertRegex(text, rf"Saved 9 tensors, [0-9.]+ KiB, to {many}")
+        self.assertEqual(np.load(one).tolist(), arrays["block.1.weight"][3, ::2].tolist())
+        saved = np.load(many)
+        self.assertEqual(set(saved.files), set(arrays))
+        for name, array in arrays.items():
+            self.assertEqual((saved[name].dtype, saved[name].shape), (array.dtype, array.shape), name)
+            self.assertEqual(saved[name].tobytes(), array.tobytes(), name)
+        head = safe.read_bytes()
+        size = int.from_bytes(head[:8], "little")
+        header = json.loads(head[8:8 + size])
+        self.assertEqual(set(header), set(arrays))
+        for name, array in arrays.items():
+            begin, end = header[name]["data_offsets"]
+            self.assertEqual(head[8 + size + begin:8 + size + end], array.tobytes(), name)
+            self.assertEqual((8 + size + begin) % max(array.itemsize, 1), 0, name)
+
+    def test_their_libraries_read_what_is_saved(self):
+        why = dumpvenv.missing("numpy", "safetensors", "ml_dtypes")
+        if why:
+            self.skipTest(why)
+        dumpvenv.write("write_tensors.py", self.dir)
+        out = self.dir / "again.safetensors"
+        text = gradb(self.dir / "all.safetensors", f"save all {out}", f"save all {self.dir / 'again.npz'}")
+        self.assertRegex(text, r"(?s)Saved 43 tensors.*Saved 43 tensors.*bfloat16 as its bits")
+        dumpvenv.write("compare_tensors.py", self.dir / "all.safetensors", out)
+
+    def test_refusals_leave_what_was_there(self):
+        np.savez(self.dir / "complex.npz", a=np.ones(2, "c16"), b=np.ones(2))
+        target = self.dir / "kept.safetensors"
+        target.write_text("before")
+        for command, pattern in [(f"save all {target}", "a is complex128, which safetensors"),
+                                 (f"save all {self.dir / 'x.npy'}", "2 tensors do not fit into one .npy"),
+                                 (f"save nothing {target}", "no node is named 'nothing'"),
+                                 (f"save a b diff {target}", "only the current values")]:
+            self.assertRegex(gradb(self.dir / "complex.npz", command), pattern)
+        self.assertEqual(target.read_text(), "before")
+        self.assertFalse((self.dir / "x.npy").exists())
+
+
+if __name__ == "__main__":
+    harness.main()
