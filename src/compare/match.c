@@ -147,7 +147,11 @@ static const char *const prefixes[] = {
 
 static bool is_state(const struct gd_table *table, uint32_t unit)
 {
-    return table->item[table->unit[unit].first].kind == GD_ENTRY_OPTIMIZER ||
+    const char *parameter;
+    int64_t number;
+
+    return gd_name_state(table->unit[unit].name, &number, &parameter) ||
+           table->item[table->unit[unit].first].kind == GD_ENTRY_OPTIMIZER ||
            strncmp(table->unit[unit].name, "optimizer", 9) == 0;
 }
 
@@ -261,42 +265,61 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
     return rc;
 }
 
+/* Cuts that can be made behind what is cut already; 0 among them. */
+static size_t cuts_of(const struct gd_table *table, size_t cut, size_t ret[PREFIXES + 1])
+{
+    size_t count = 1;
+
+    ret[0] = cut;
+    for (size_t i = 0; i < PREFIXES; i++) {
+        size_t more = common_prefix(table, cut, prefixes[i]);
+
+        if (more) {
+            ret[count++] = cut + more;
+        }
+    }
+    return count;
+}
+
+/* One more prefix on either side, or on both, where that finds more. */
+static int cut_more(struct gd_matcher *m, size_t cut[2], size_t *best, bool *better,
+                    struct gd_err *err)
+{
+    size_t a[PREFIXES + 1], b[PREFIXES + 1], from[2] = {cut[0], cut[1]}, count;
+    size_t many_a = cuts_of(m->a, cut[0], a), many_b = cuts_of(m->b, cut[1], b);
+    int rc = GD_OK;
+
+    *better = false;
+    for (size_t i = 0; rc == GD_OK && i < many_a; i++) {
+        for (size_t j = 0; rc == GD_OK && j < many_b; j++) {
+            if (a[i] == from[0] && b[j] == from[1]) {
+                continue;
+            }
+            rc = match_cut(m, a[i], b[j], false, &count, err);
+            if (rc == GD_OK && count > *best) {
+                *best = count;
+                cut[0] = a[i];
+                cut[1] = b[j];
+                *better = true;
+            }
+        }
+    }
+    return rc;
+}
+
 /* Prefixes of wrappers go where that finds more. */
 static int by_rules(struct gd_matcher *m, struct gd_err *err)
 {
-    size_t cut_a = 0, cut_b = 0, best, count;
+    size_t cut[2] = {0, 0}, best, count;
     bool better = true;
     int rc = number_trainable(m->a, err);
 
     rc = rc == GD_OK ? number_trainable(m->b, err) : rc;
     rc = rc == GD_OK ? match_cut(m, 0, 0, false, &best, err) : rc;
-
     while (rc == GD_OK && better) {
-        better = false;
-        for (size_t i = 0; rc == GD_OK && i < PREFIXES; i++) {
-            size_t a = common_prefix(m->a, cut_a, prefixes[i]);
-            size_t b = common_prefix(m->b, cut_b, prefixes[i]);
-
-            if (a) {
-                rc = match_cut(m, cut_a + a, cut_b, false, &count, err);
-                if (rc == GD_OK && count > best) {
-                    best = count;
-                    cut_a += a;
-                    better = true;
-                    continue;
-                }
-            }
-            if (rc == GD_OK && b) {
-                rc = match_cut(m, cut_a, cut_b + b, false, &count, err);
-                if (rc == GD_OK && count > best) {
-                    best = count;
-                    cut_b += b;
-                    better = true;
-                }
-            }
-        }
+        rc = cut_more(m, cut, &best, &better, err);
     }
-    return rc == GD_OK ? match_cut(m, cut_a, cut_b, true, &count, err) : rc;
+    return rc == GD_OK ? match_cut(m, cut[0], cut[1], true, &count, err) : rc;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

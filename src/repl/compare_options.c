@@ -201,6 +201,14 @@ bool compare_tolerance(const struct compare_options *options, const char *a, con
     return options->has_rtol || options->has_atol;
 }
 
+/* The options of files: their values are no names. */
+static bool takes_value(const char *word)
+{
+    return strncmp(word, "--", 2) == 0 && !strchr(word, '=') &&
+           strcmp(word, "--only-differing") != 0 && strcmp(word, "--shape") != 0 &&
+           strcmp(word, "--equal-nan") != 0;
+}
+
 bool compare_is_of_files(struct command_call *call)
 {
     int files = 0, words = 0;
@@ -209,10 +217,10 @@ bool compare_is_of_files(struct command_call *call)
         const char *word = call->argv[i];
 
         if (strncmp(word, "--", 2) == 0) {
-            bool alone = strchr(word, '=') || strcmp(word, "--only-differing") == 0 ||
-                         strcmp(word, "--shape") == 0 || strcmp(word, "--equal-nan") == 0;
-            i += !alone;
-        } else if (word[0] != '-' && !strchr(word, '=')) {
+            files++; /* of tensors the options have one dash */
+            i += takes_value(word);
+        } else if (word[0] != '-' && strncmp(word, "rtol=", 5) != 0 &&
+                   strncmp(word, "atol=", 5) != 0) {
             words++;
             files += side_is_meant(call, word);
         }

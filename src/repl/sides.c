@@ -47,6 +47,22 @@ static const char *entry_of(const char *word)
     return NULL;
 }
 
+/* Where there is none, the error should speak of a file. */
+static bool looks_like_file(const char *word)
+{
+    static const char *const ends[] = {"/", ".npy", ".npz", ".safetensors", ".pt", ".pth", ".ckpt"};
+    size_t len = strlen(word);
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t end = strlen(ends[i]);
+
+        if (len > end && strcmp(word + len - end, ends[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool side_is_meant(struct command_call *call, const char *word)
 {
     struct tensor_arg arg;
@@ -66,7 +82,7 @@ bool side_is_meant(struct command_call *call, const char *word)
     if (call->session && arg_tensor(call, word, &arg, &err) == GD_OK) {
         return false;
     }
-    return exists(path) || entry_of(path) != NULL;
+    return exists(path) || entry_of(path) != NULL || looks_like_file(word);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -22,6 +22,11 @@ FAIL_HERE = {
     "open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist": "not_found",
     "convert dump/rank_0/net/1/0 npy": "not_found",
     "convert dump/20260102030405/0 npy --format NCHW": "not_found",
+    **dict.fromkeys(("compare torch.pth mindspore.ckpt", "compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv",
+                     "compare @1 reference.safetensors --on fc1 --profile strict",
+                     "compare loss gpu.log npu.log rtol=1e-2", "first-divergence torch_dump/ mindspore_dump/",
+                     "first-divergence @1 @2 --profile strict", "first-nonfinite dump/ --step 12",
+                     "check params start.ckpt", "check params torch.pth mindspore.ckpt"), "not_found"),
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* first-divergence over a graph: whether inputs agree, what was not dumped, in which order to dump
+ * it; levels of the kernels against each other; alignment by order. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compare/divergence.h"
+#include "compare/kernel.h"
+
+#define NODES 5
+#define SIZE  8
+
+static const char *const names[NODES] = {"x", "conv", "norm", "relu", "fc"};
+
+/* A chain of nodes. */
+static struct gd_graph *chain(gd_node_id id[NODES])
+{
+    struct gd_graph *graph;
+    struct gd_output output = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {SIZE}}};
+    struct gd_err err;
+
+    assert_int_equal(gd_graph_create(0, &graph, &err), GD_OK);
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct gd_node_desc desc = {.name = names[i],
+                                    .type = i == 3 ? "AllReduce" : names[i],
+                                    .outputs = &output,
+                                    .output_count = 1,
+                                    .order = i};
+        struct gd_edge edge = {.node = i ? id[i - 1] : GD_NO_NODE};
+
+        assert_int_equal(gd_graph_add(graph, &desc, &id[i], &err), GD_OK);
+        if (i > 0) {
+            assert_int_equal(gd_graph_connect(graph, id[i], &edge, 1, &err), GD_OK);
+        }
+    }
+    assert_int_equal(gd_graph_commit(graph, &err), GD_OK);
+    return graph;
+}
+
+static struct gd_source *values(float first)
+{
+    struct gd_shape shape = {.rank = 1, .dim = {SIZE}};
+    struct gd_tensor *tensor;
+    struct gd_source *source;
+    struct gd_err err;
+    float *at;
+
+    assert_int_equal(gd_tensor_create(GD_FLOAT32, &shape, 0, &tensor, &err), GD_OK);
+    at = (float *)(void *)gd_tensor_bytes_mut(tensor);
+    for (int i = 0; i < SIZE; i++) {
+        at[i] = first + (float)i;
+    }
+    assert_int_equal(gd_source_of_tensor(tensor, &source, &err), GD_OK);
+    gd_tensor_unref(tensor);
+    return source;
+}
+
+/* A dump of the nodes whose letter is not '-'; '!' has other values. */
+static void dump(struct gd_table *table, const struct gd_graph *graph, const gd_node_id id[NODES],
+                 const char *what)
+{
+    struct gd_err err;
+
+    gd_table_init(table);
+    table->graph = graph;
+    for (int i = 0; i < NODES; i++) {
+        struct gd_item item = {.name = names[i]};
+
+        if (what[i] == '-') {
+            continue;
+        }
+        item.source = values((float)i + (what[i] == '!' ? 0.5F : 0));
+        assert_int_equal(gd_table_unit(table, names[i], i == 3 ? "AllReduce" : "", &err), GD_OK);
+        table->unit[table->unit_count - 1].node = id[i];
+        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+        gd_source_unref(item.source);
+    }
+}
+
+static void find(const char *a, const char *b, struct gd_divergence *ret, const char **at)
+{
+    struct gd_divergence_options options = {.profile = GD_PROFILE_CROSS};
+    struct gd_match_options match = {.last = GD_HOW_NAME};
+    struct gd_matching matching;
+    struct gd_table left, right;
+    gd_node_id id[NODES];
+    struct gd_graph *graph = chain(id);
+    struct gd_err err;
+
+    dump(&left, graph, id, a);
+    dump(&right, graph, id, b);
+    assert_int_equal(gd_match_tables(&left, &right, &match, &matching, &err), GD_OK);
+    assert_int_equal(gd_divergence_find(&left, &right, &matching, &options, ret, &err), GD_OK);
+    *at = "";
+    for (int i = 0; i < NODES && ret->at.b != UINT32_MAX; i++) {
+        if (strcmp(right.unit[ret->at.b].name, names[i]) == 0) {
+            *at = names[i];
+        }
+    }
+    /* names of the table are not ours: those of the graph are compared by the caller before */
+    for (size_t i = 0; i < ret->between_count; i++) {
+        for (int j = 0; j < NODES; j++) {
+            if (strcmp(ret->between[i], names[j]) == 0) {
+                ret->between[i] = names[j];
+                break;
+            }
+        }
+    }
+    gd_matching_free(&matching);
+    gd_table_deinit(&left);
+    gd_table_deinit(&right);
+    gd_graph_destroy(graph);
+}
+
+static void test_labels(void **state)
+{
+    struct gd_divergence d;
+    const char *at;
+
+    (void)state;
+    find("xcnrf", "xcnrf", &d, &at);
+    assert_int_equal(d.origin, GD_ORIGIN_NONE);
+    assert_int_equal(d.checked, NODES);
+    gd_divergence_free(&d);
+
+    find("xc!!!", "xcnrf", &d, &at);
+    assert_string_equal(at, "norm");
+    assert_int_equal(d.origin, GD_ORIGIN_HERE);
+    assert_int_equal(d.inputs_agree, 1);
+    assert_int_equal(d.between_count, 0);
+    gd_divergence_free(&d);
+
+    find("x--!!", "x--rf", &d, &at); /* what made its input was not dumped */
+    assert_string_equal(at, "relu");
+    assert_int_equal(d.origin, GD_ORIGIN_UNKNOWN);
+    assert_true(d.collective);
+    assert_int_equal(d.between_count, 2);
+    assert_string_equal(d.between[0], "conv");
+    assert_string_equal(d.between[1], "norm");
+    gd_divergence_free(&d);
+
+    find("xcnr!", "xcnrf", &d, &at);
+    assert_int_equal(d.layer, 1);
+    gd_divergence_free(&d);
+}
+
+static void test_middle_first(void **state)
+{
+    for (size_t count = 1; count < 20; count++) {
+        size_t order[20], seen[20] = {0};
+
+        gd_middle_first(count, order);
+        for (size_t i = 0; i < count; i++) {
+            assert_in_range(order[i], 0, count - 1);
+            assert_int_equal(seen[order[i]]++, 0);
+        }
+        if (count == 7) {
+            assert_int_equal(order[0], 3);
+        }
+    }
+    (void)state;
+}
+
+static void compare_levels(const struct gd_pair_level *level, const float *a, const float *b,
+                           size_t n)
+{
+    struct gd_pair_rule rule = {1e-4, 1e-4, 0x1p-20};
+    struct gd_pair_sums x, y;
+    uint64_t ulp_x[GD_ULP_BUCKETS] = {0}, ulp_y[GD_ULP_BUCKETS] = {0};
+    uint32_t key_a[64], key_b[64];
+
+    level->float32(a, b, n, &rule, &x);
+    gd_pair_portable.float32(a, b, n, &rule, &y);
+    assert_true(x.equal == y.equal && x.close == y.close && x.r1k == y.r1k && x.r5k == y.r5k);
+    assert_true(x.max_abs == y.max_abs && x.max_rel == y.max_rel && x.max_score == y.max_score);
+    assert_true(fabs(x.sq - y.sq) <= 1e-12 * y.sq && fabs(x.abs - y.abs) <= 1e-12 * y.abs);
+    memcpy(key_a, a, n * sizeof(*a));
+    memcpy(key_b, b, n * sizeof(*b));
+    level->ulp32(key_a, key_b, n, ulp_x);
+    gd_pair_portable.ulp32(key_a, key_b, n, ulp_y);
+    assert_memory_equal(ulp_x, ulp_y, sizeof(ulp_x));
+}
+
+static void test_levels_agree(void **state)
+{
+    float a[64], b[64];
+
+    (void)state;
+    for (int i = 0; i < 64; i++) {
+        a[i] = (float)(i - 20) * 1.37F;
+        b[i] = i % 3 ? a[i] * (1 + 1e-4F * (float)(i % 7)) : i % 2 ? 0 : a[i];
+    }
+    for (int i = 0; gd_pair_levels[i]; i++) {
+        if (gd_pair_levels[i]->runs_here()) {
+            compare_levels(gd_pair_levels[i], a, b, 64);
+        }
+    }
+}
+
+static void check_common(const char *name, const char *want)
+{
+    char common[256];
+
+    gd_name_common(name, common, sizeof(common));
+    assert_string_equal(common, want);
+}
+
+static void test_common_names(void **state)
+{
+    (void)state;
+    check_common("bn1.gamma", "bn1.weight");
+    check_common("block.bn2d.moving_variance", "block.running_var");
+    check_common("gamma", "gamma"); /* alone it is no parameter of a layer */
+    check_common("Cell.fc1.Dense.forward.0", "Module.fc1.Linear.forward.0");
+    check_common("NN_Dense_0", "NN_Linear_0");
+    check_common("Default/network-Net/conv1-Conv2d/Conv2D-op12", "network.conv1.conv2d");
+    check_common("17_conv1", "conv1");
+    check_common("conv1_float32_17", "conv1");
+    check_common("layer_2_1", "layer_2_1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_middle_first),
+        cmocka_unit_test(test_levels_agree),
+        cmocka_unit_test(test_common_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands for what in two checkpoints or dumps, where they part first, and what is said of parameters and
+losses."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import numpy as np
+from test_compare import bfloat16, ckpt, gradb, safetensors
+
+# A state dict with an optimizer, by PyTorch where there is one; the values are read from raw files.
+SAVE = """
+import pathlib, sys
+import torch
+folder = pathlib.Path(sys.argv[1])
+state = {}
+for line in (folder / "names").read_text().splitlines():
+    name, *shape = line.split()
+    data = bytearray((folder / (name + ".raw")).read_bytes())
+    state[name] = torch.frombuffer(data, dtype=torch.float32).reshape([int(n) for n in shape])
+state["bn1.num_batches_tracked"] = torch.tensor(3)
+torch.save({"module." + name: value for name, value in state.items()}, folder / "torch.pth")
+trained = [name for name in state if "running" not in name and "num_batches" not in name]
+torch.save({"model": state, "optimizer": {"state": {
+    i: {"step": 1, "exp_avg": state[name] * 2, "exp_avg_sq": state[name] ** 2} for i, name in enumerate(trained)},
+    "param_groups": [{"lr": 0.1, "params": list(range(len(trained)))}]}}, folder / "training.pth")
+"""
+MINDSPORE = {"bn1.weight": "bn1.gamma", "bn1.bias": "bn1.beta", "bn1.running_mean": "bn1.moving_mean",
+             "bn1.running_var": "bn1.moving_variance", "embed.weight": "embed.embedding_table"}
+
+
+def forward(x, weights, wrong=None):
+    """Outputs of a little network by name, in order; `wrong`: a layer that computes something else."""
+    outs = [("input", x)]
+    for i, weight in enumerate(weights):
+        x = x @ weight
+        if wrong == f"dense{i}":
+            x = x * np.float32(1.01)
+        outs.append((f"dense{i}", x))
+        x = np.maximum(x, 0)
+        outs.append((f"relu{i}", x))
+    return outs
+
+
+class Pairs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="gradb-pairs-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        rng = np.random.default_rng(11)
+        shapes = {"conv1.weight": (4, 3, 3), "bn1.weight": (4,), "bn1.bias": (4,), "bn1.running_mean": (4,),
+                  "bn1.running_var": (4,), "embed.weight": (12, 4), "fc.weight": (10, 4), "fc.bias": (10,)}
+        cls.state = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+        other = {name: value.copy() for name, value in cls.state.items()}
+        other["bn1.running_var"] += np.float32(0.25)
+        other["conv1.weight"] = other["conv1.weight"][:, :, None]  # MindSpore's Conv1d has an axis more
+        ckpt(cls.folder / "mindspore.ckpt", [("network." + MINDSPORE.get(n, n), v) for n, v in other.items()] +
+             [("moment1.network." + MINDSPORE.get(n, n), v * 2) for n, v in other.items() if "running" not in n])
+        (cls.folder / "names").write_text("".join(f"{n} {' '.join(map(str, v.shape))}\n" for n, v in cls.state.items()))
+        for name, value in cls.state.items():
+            (cls.folder / f"{name}.raw").write_bytes(value.tobytes())
+        python = os.environ.get("GRADB_TORCH_PYTHON", "python3")
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        done = subprocess.run([python, "-c", SAVE, cls.folder], env=environment, capture_output=True, text=True)
+        cls.torch = None if done.returncode == 0 else done.stderr.strip().splitlines()[-1:] or ["no torch"]
+        cls.weights = [rng.normal(size=(16, 16)).astype(np.float32) / 4 for _ in range(6)]
+        cls.x = rng.normal(size=(8, 16)).astype(np.float32)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def run_one(self, line):
+        (record,), done = gradb(line, cwd=self.folder)
+        return record, done.returncode
+
+    def verdicts(self, line):
+        record, status = self.run_one(line)
+        return {(row.get("a"), row.get("b")): (row["verdict"], row.get("how")) for row in record["pairs"]}, status
+
+    def write(self, folder, outs, name="{i}_{name}"):
+        (self.folder / folder).mkdir(exist_ok=True)
+        for i, (layer, value) in enumerate(outs):
+            np.save(self.folder / folder / (name.format(i=i, name=layer) + ".npy"), value)
+
+    def test_pytorch_and_mindspore_checkpoints(self):
+        if self.torch:
+            self.skipTest(f"no PyTorch: {self.torch[0]}")
+        found, status = self.verdicts("compare torch.pth mindspore.ckpt --match rules")
+        self.assertEqual(status, 6)
+        for name in self.state:
+            want = "FAIL" if name == "bn1.running_var" else "SAME"
+            self.assertEqual((name, found["module." + name, "network." + MINDSPORE.get(name, name)]),
+                             (name, (want, "rules")))
+        self.assertNotIn(("module.bn1.num_batches_tracked", None), found)
+        # the state of Adam, by the number of its parameter
+        found, _ = self.verdicts("compare training.pth mindspore.ckpt --match rules --on moment1")
+        self.assertEqual({how for verdict, how in found.values() if verdict == "SAME"}, {"rules"})
+        self.assertEqual(sum(verdict == "SAME" for verdict, _ in found.values()), 6)
+        record, status = self.run_one("check params torch.pth mindspore.ckpt --match rules")
+        self.assertEqual((record["totals_a"]["parameters"], record["totals_a"]["buffers"]), (6, 3))
+        self.assertEqual(record["totals_a"]["elements"], sum(v.size for n, v in self.state.items() if "running" not in n))
+        self.assertEqual(record["never_updated"], 6)
+
+    def test_maps(self):
+        a = [("left", "F32", self.x), ("twin", "F32", self.x + 1)]
+        b = [("right", "F32", self.x), ("other", "F32", self.x + 1)]
+        safetensors(self.folder / "a.safetensors", a)
+        safetensors(self.folder / "b.safetensors", b)
+        found, _ = self.verdicts("compare a.safetensors b.safetensors --match rules")
+        self.assertEqual(found, {("left", None): ("MISSING-B", None), ("twin", None): ("MISSING-B", None),
+                                 (None, "right"): ("MISSING-A", None), (None, "other"): ("MISSING-A", None)})
+        want = {("left", "right"): ("SAME", "map"), ("twin", "other"): ("SAME", "map")}
+        for text in ('{"left": "right", "twin": "other"}', '[{"left": "right", "twin": "other"}, {}]',
+                     "# names\nleft: right\n'twin': other\n", "right: left\nother: twin\n", "Cell:\n  left: right\n  twin: other\n"):
+            (self.folder / "map").write_text(text)
+            found, status = self.verdicts("compare a.safetensors b.safetensors --match name --map map")
+            self.assertEqual((text, found, status), (text, want, 0))
+        found, _ = self.verdicts("compare a.safetensors b.safetensors")
+        self.assertEqual(found, {pair: ("SAME", "values") for pair in want})
+        for text, said in (('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
+                           ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names")):
+            (self.folder / "map").write_text(text)
+            record, status = self.run_one("compare a.safetensors b.safetensors --map map")
+            self.assertEqual((record["type"], status), ("error", 1))
+            self.assertIn(said, record["message"])
+
+    def test_first_divergence_finds_the_wrong_layer(self):
+        self.write("pt", forward(self.x, self.weights))
+        self.write("ms", forward(self.x, self.weights, "dense3"), "{name}_float32_{i}")
+        record, status = self.run_one("first-divergence ms pt")
+        self.assertEqual(status, 6)
+        self.assertEqual((record["node"], record["last_good"], record["label"]), ("7_dense3", "6_relu2", "UNKNOWN-IN"))
+        self.assertEqual(record["how"], "rules")
+        # without a layer's file the interval is wider, and the layer is what to dump
+        (self.folder / "ms" / "dense3_float32_7.npy").unlink()
+        record, _ = self.run_one("first-divergence ms pt")
+        self.assertEqual((record["node"], record["dump_next"]), ("8_relu3", ["7_dense3"]))
+        record, _ = self.run_one("first-divergence ms pt --bisect")
+        self.assertEqual(record["node"], "8_relu3")
+
+    def test_bfloat16_is_quiet_under_the_right_profile(self):
+        outs = forward(self.x, self.weights[:2])
+        safetensors(self.folder / "f32.safetensors", [(name, "F32", value) for name, value in outs])
+        safetensors(self.folder / "bf16.safetensors", [(name, "BF16", value) for name, value in outs])
+        record, status = self.run_one("first-divergence bf16.safetensors f32.safetensors")
+        self.assertEqual((record["found"], status), (False, 0))
+        record, status = self.run_one("first-divergence bf16.safetensors f32.safetensors --profile numpy")
+        self.assertEqual((record["node"], status), ("input", 6))
+        row = self.run_one("compare bf16.safetensors:input f32.safetensors:input")[0]["pairs"][0]
+        self.assertEqual((row["type_a"], row["verdict"], row["ulp99"]), ("bfloat16", "PASS", 0))
+        self.assertEqual(row["max_abs"], float(np.abs(bfloat16(self.x).astype(float) - self.x).max()))
+
+    def test_first_nonfinite(self):
+        outs = forward(self.x, self.weights[:2])
+        mask = np.where(self.x > 0, np.float32(0), np.float32(-np.inf))
+        broken = outs[2][1].copy()
+        broken[1, 1] = np.nan
+        self.write("nan", [outs[0], ("masked_fill", mask), ("new_empty", mask + np.float32(np.nan)), ("log", broken)])
+        record, status = self.run_one("first-nonfinite nan")
+        self.assertEqual((record["node"], record["nan"], record["kind"], status), ("3_log", 1, "unknown-in", 6))
+        self.write("good", outs)
+        record, status = self.run_one("first-nonfinite good")
+        self.assertEqual((record["found"], status), (False, 0))
+
+    def test_losses(self):
+        (self.folder / "a.log").write_text("begin\nstep: 1, loss: 2.5, overflow:False, scale:1024\n"
+                                           "step: 2, loss: 2.25, overflow:True, scale:1\nstep: 3, loss: nan\n")
+        (self.folder / "b.log").write_text("step: 2, loss: 2.0\nstep: 1, no number\nstep: 3, loss: nan\n")
+        record, status = self.run_one("compare loss a.log b.log")
+        self.assertEqual((record["by_step"], record["pairs"], record["first_step"], status), (True, 2, 2, 6))
+        self.assertEqual((record["max_abs"], record["max_rel"]), (0.25, 0.25 / 2.25))
+        row = record["loss"][0]
+        self.assertEqual((row["losses"], row["nonfinite"], row["overflows"], row["longest_run"], row["least_scale"]),
+                         (3, 1, 1, 1, 1))
+        self.assertEqual(self.run_one("compare loss a.log b.log rtol=0.2")[1], 0)
+        self.assertIn("--tag", self.run_one("compare loss a.log b.log --tag psnr")[0]["message"])
+
+    def test_text_and_errors(self):
+        self.write("one", [("a", self.x)])
+        self.write("two", [("a", self.x)])
+        text, done = gradb("compare one two", cwd=self.folder, text=True)
+        self.assertRegex(text, r"SAME +0_a +float32 +\(8, 16\) +100.00%")
+        self.assertIn("1 pair: 1 SAME", text)
+        for line, said in (("compare one missing.npy", "no such file"), ("compare one two --as excel", "msprobe"),
+                           ("compare one two --tol x", "PATTERN"), ("compare @7 one", "no session 7"),
+                           ("first-divergence one", "which two"), ("check params names", "names")):
+            record, status = self.run_one(line)
+            self.assertEqual((line, record["type"], status), (line, "error", 1))
+            self.assertIn(said, record["message"])
+
+
+if __name__ == "__main__":
+    harness.main()
