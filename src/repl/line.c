@@ -693,7 +693,6 @@ static void start_terminal(struct line *line)
     rl_readline_name = "gradb";
     rl_catch_signals = 0;
     rl_outstream = tty_out_file();
-    rl_redisplay_function = redisplay;
     rl_prep_term_function = prepare_terminal;
     rl_deprep_term_function = restore_terminal;
     tty_out_when_empty(on_empty, line);
@@ -703,6 +702,7 @@ static void start_terminal(struct line *line)
     rl_basic_word_break_characters = " \t\n";
     rl_completer_quote_characters = "";
     line_keys_take();
+    rl_redisplay_function = redisplay; /* not before: readline would take no bracketed paste */
     rl_bind_keyseq("\\C-xa", panes_key);
     rl_bind_keyseq("\\C-x\\C-a", panes_key);
     line_history_load(repl);

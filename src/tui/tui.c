@@ -509,6 +509,7 @@ static void go_plain(struct tui *tui)
         return;
     }
     tui_guard_arm(draw_restore_text(tui->draw));
+    tty_flow_take(STDIN_FILENO); /* curses gives it back when the panes end */
     repl_out_wait(tui->repl, 0);
     draw_enter(tui->draw);
     repl_take(tui);
