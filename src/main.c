@@ -36,7 +36,8 @@ static void print_help(void)
     }
     puts("\nExit status: 0 good; in batch mode 1 a command failed, 3 no training process was "
          "reached,\n"
-         "4 a watchpoint fired, 5 the training failed; 2 wrong usage; 130 interrupted.");
+         "4 a watchpoint fired, 5 the training failed, 6 what was compared differs;\n"
+         "2 wrong usage; 130 interrupted.");
 }
 
 enum option_code {
