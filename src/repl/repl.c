@@ -348,7 +348,7 @@ void repl_set_failed(struct repl *repl, int rc)
         repl->exit_status = 130;
     } else if (repl->fail_status != 0) {
         repl->exit_status = repl->fail_status;
-    } else if (repl->exit_status == 0 || repl->exit_status == 4) {
+    } else if (repl->exit_status == 0 || repl->exit_status == 4 || repl->exit_status == 6) {
         repl->exit_status = 1;
     }
     repl->fail_status = 0;
