@@ -307,6 +307,63 @@ static int cut_more(struct gd_matcher *m, size_t cut[2], size_t *best, bool *bet
     return rc;
 }
 
+/* The unit whose whole name is the end of this one's, two components of it at least: scopes of a
+ * graph stand before what a checkpoint calls a parameter. */
+static uint32_t by_tail(struct gd_keys *keys, const char *key, const uint32_t *taken)
+{
+    bool several;
+
+    for (const char *dot = strchr(key, '.'); dot; dot = strchr(dot + 1, '.')) {
+        uint32_t to = strchr(dot + 1, '.') ? keys_find(keys, dot + 1, taken, &several) : UINT32_MAX;
+
+        if (to != UINT32_MAX) {
+            return several ? UINT32_MAX : to;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Ends of `from`'s names that are names of `to`, where only one claims it. */
+static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
+{
+    struct gd_table *from = back ? m->b : m->a, *to = back ? m->a : m->b;
+    const uint32_t *from_of = back ? m->of_b : m->of_a, *to_of = back ? m->of_a : m->of_b;
+    uint32_t *claim = malloc((to->unit_count + 1) * sizeof(*claim));
+    struct gd_keys keys;
+    char key[MAX_NAME];
+    int rc = keys_init(&keys, to->unit_count, err);
+
+    if (rc == GD_OK && !claim) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory for names");
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < to->unit_count; i++) {
+        claim[i] = UINT32_MAX;
+        if (to_of[i] == UINT32_MAX) {
+            common_key(to, i, 0, key, sizeof(key));
+            rc = keys_add(&keys, i, key, err);
+        }
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < from->unit_count; i++) {
+        uint32_t found = UINT32_MAX;
+
+        if (from_of[i] == UINT32_MAX) {
+            common_key(from, i, 0, key, sizeof(key));
+            found = by_tail(&keys, key, to_of);
+        }
+        if (found != UINT32_MAX && from->unit[i].phase == to->unit[found].phase) {
+            claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* several: none */
+        }
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < to->unit_count; i++) {
+        if (claim[i] < UINT32_MAX - 1) {
+            join(m, back ? i : claim[i], back ? claim[i] : i, GD_HOW_RULES);
+        }
+    }
+    keys_free(&keys);
+    free(claim);
+    return rc;
+}
+
 /* Prefixes of wrappers go where that finds more. */
 static int by_rules(struct gd_matcher *m, struct gd_err *err)
 {
@@ -319,7 +376,9 @@ static int by_rules(struct gd_matcher *m, struct gd_err *err)
     while (rc == GD_OK && better) {
         rc = cut_more(m, cut, &best, &better, err);
     }
-    return rc == GD_OK ? match_cut(m, cut[0], cut[1], true, &count, err) : rc;
+    rc = rc == GD_OK ? match_cut(m, cut[0], cut[1], true, &count, err) : rc;
+    rc = rc == GD_OK ? match_tails(m, false, err) : rc;
+    return rc == GD_OK ? match_tails(m, true, err) : rc;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
