@@ -64,7 +64,7 @@ const char *gd_view_number(double value, char *out, size_t size)
     do {
         snprintf(digits, sizeof(digits), "%.*e", precision, value);
     } while (strtod(digits, NULL) != value && ++precision < 17);
-    exp = atoi(strchr(digits, 'e') + 1);
+    exp = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exp < -4 || exp >= 16) {
         snprintf(out, size, "%.*e", precision, value);
     } else {

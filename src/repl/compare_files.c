@@ -274,7 +274,7 @@ static int match(struct comparing *c, struct repl_work *work, struct gd_matching
             return gd_fail(err, GD_ENOMEM, "out of memory for a pair");
         }
         ret->match[0] = (struct gd_match){
-            0, 0, strcmp(c->a->unit[0].name, c->b->unit[0].name) ? GD_HOW_ORDER : GD_HOW_NAME};
+            0, 0, strcmp(c->a->unit[0].name, c->b->unit[0].name) ? GD_HOW_NONE : GD_HOW_NAME};
         ret->count = 1;
         return GD_OK;
     }

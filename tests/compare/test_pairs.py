@@ -143,6 +143,40 @@ class Pairs(unittest.TestCase):
         record, _ = self.run_one("first-divergence ms pt --bisect")
         self.assertEqual(record["node"], "8_relu3")
 
+    def write_dump(self, root, wrong):
+        """Two steps of four operators, with inputs, as MindSpore's synchronous dump lays them out."""
+        for step in (1, 2):
+            folder = self.folder / root / "rank_0" / "Net" / "0" / str(step)
+            folder.mkdir(parents=True)
+            x = self.x * np.float32(step)
+            for i, (kind, name) in enumerate((("MatMul", "fc1-Dense_MatMul-op1"), ("ReLU", "relu-ReLU_ReLU-op2"),
+                                              ("MatMul", "fc2-Dense_MatMul-op3"), ("Log", "Log-op4"))):
+                y = x * np.float32(1.5) + np.float32(wrong and step == 2 and i == 2)
+                with np.errstate(all="ignore"):
+                    y = np.log(x) if kind == "Log" and step == 2 else y
+                for side, value in (("input", x), ("output", y)):
+                    at = 1700000000000000 + 1000 * step + i
+                    np.save(folder / f"{kind}.Default_{name}.0.0.{at}.{side}.0.DefaultFormat.npy", value)
+                x = y
+
+    def test_dumps_with_inputs(self):
+        self.write_dump("dump_a", True)
+        self.write_dump("dump_b", False)
+        record, status = self.run_one("first-divergence dump_a dump_b")
+        self.assertEqual((record["step"], record["node"], record["op"], record["label"], status),
+                         (2, "Default_fc2-Dense_MatMul-op3", "MatMul", "ORIGIN", 6))
+        self.assertEqual((record["inputs"], record["inputs_agree"], record["last_good"]),
+                         (1, 1, "Default_relu-ReLU_ReLU-op2"))
+        (_, record), _ = gradb("open dump_a", "first-divergence @1 dump_b --step 1", cwd=self.folder)
+        self.assertEqual((record["found"], record["checked"]), (False, 4))
+        record, _ = self.run_one("compare dump_a dump_b --step 2")
+        self.assertEqual({row["b"]: row["verdict"] for row in record["pairs"] if row["verdict"] != "SAME"},
+                         {"Default_fc2-Dense_MatMul-op3:0": "FAIL", "Default_Log-op4:in0": "FAIL",
+                          "Default_Log-op4:0": "NONFINITE"})
+        record, _ = self.run_one("first-nonfinite dump_b")
+        self.assertEqual((record["step"], record["node"], record["kind"]), (2, "Default_Log-op4", "throw-point"))
+        self.assertIn("logarithm", record["hint"])
+
     def test_bfloat16_is_quiet_under_the_right_profile(self):
         outs = forward(self.x, self.weights[:2])
         safetensors(self.folder / "f32.safetensors", [(name, "F32", value) for name, value in outs])
