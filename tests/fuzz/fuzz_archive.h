@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Tensor files for fuzz targets: bytes become a file, the file an archive, and of the archive all
+ * is looked at and a little of each tensor read.
+ */
+#ifndef TESTS_FUZZ_FUZZ_ARCHIVE_H
+#define TESTS_FUZZ_FUZZ_ARCHIVE_H
+
+#include "fuzz.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dump/archive.h"
+
+#define FUZZ_READ_BYTES   ((size_t)1 << 16)
+#define FUZZ_READ_ENTRIES 64
+
+static inline void fuzz_read_source(struct gd_source *source)
+{
+    struct gd_source_info info;
+    struct gd_tensor *tensor;
+    struct gd_err err = {.text = ""};
+
+    if (gd_source_info(source, &info, &err) != GD_OK) {
+        FUZZ_CHECK(err.text[0]);
+        return;
+    }
+    FUZZ_CHECK(gd_shape_count(&info.shape) >= 0 && info.note);
+    if (gd_source_read(source, NULL, FUZZ_READ_BYTES, &tensor, &err) == GD_OK) {
+        FUZZ_CHECK(gd_tensor_bytes(tensor) <= FUZZ_READ_BYTES);
+        FUZZ_CHECK(gd_shape_equal(&tensor->shape, &info.shape) && tensor->dtype == info.dtype);
+        gd_tensor_unref(tensor);
+    } else {
+        FUZZ_CHECK(err.text[0]);
+    }
+}
+
+static inline void fuzz_look_at(const struct gd_archive *archive)
+{
+    for (size_t i = 0; i < gd_archive_count(archive); i++) {
+        const struct gd_archive_entry *entry = gd_archive_entry(archive, i);
+
+        FUZZ_CHECK(entry->name && (entry->source || entry->text || entry->problem));
+        FUZZ_CHECK(gd_archive_find(archive, entry->name));
+        FUZZ_CHECK(!entry->same_as || gd_archive_find(archive, entry->same_as));
+        if (entry->source && i < FUZZ_READ_ENTRIES) {
+            fuzz_read_source(entry->source);
+        }
+    }
+    for (size_t i = 0; i < gd_archive_note_count(archive); i++) {
+        FUZZ_CHECK(gd_archive_note(archive, i)[0]);
+    }
+}
+
+/* `format` NULL: whatever the bytes are. */
+static inline void fuzz_archive(const void *data, size_t size, const char *format, bool partial)
+{
+    struct gd_archive_options options = {.format = format, .partial = partial};
+    struct gd_err err = {.text = ""};
+    struct gd_archive *archive;
+    struct gd_disk *disk;
+    char path[64];
+    int fd = memfd_create("archive", MFD_CLOEXEC);
+
+    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    FUZZ_CHECK(gd_disk_open(-1, path, true, &disk, &err) == GD_OK);
+    if (gd_archive_open_disk(disk, &options, &archive, &err) == GD_OK) {
+        fuzz_look_at(archive);
+        gd_archive_close(archive);
+    } else {
+        FUZZ_CHECK(err.text[0]);
+    }
+    gd_disk_unref(disk);
+    close(fd);
+}
+
+#endif
