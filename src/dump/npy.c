@@ -210,10 +210,17 @@ static int read_descr(struct reader *in)
     if (rc) {
         return rc;
     }
-    if (isalpha((unsigned char)p[0]) && isalpha((unsigned char)p[1])) { /* some write a name: 'bfloat16' */
+    if (isalpha((unsigned char)p[0]) &&
+        isalpha((unsigned char)p[1])) { /* some write a name: 'bfloat16' */
         npy->stored = gd_stored_from_name(p);
         npy->item = gd_stored_bits(npy->stored) / 8;
         return npy->item ? GD_OK : refuse(in, "no such type");
+    }
+    if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
+        npy->stored = GD_STORED_BFLOAT16; /* as MindSpore writes it, which NumPy cannot read */
+        npy->item = 2;
+        npy->swap = big;
+        return GD_OK;
     }
     order = strchr("<>|=", *p) && *p ? *p++ : '=';
     kind = *p ? *p++ : '\0';
@@ -337,7 +344,8 @@ static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struc
     return GD_OK;
 }
 
-int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret, struct gd_err *err)
+int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret,
+                       struct gd_err *err)
 {
     struct gd_npy npy = {.stored = GD_STORED_NONE};
     struct reader in = {.npy = &npy, .dtype = dtype, .err = err};

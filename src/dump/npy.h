@@ -25,7 +25,7 @@ bool gd_npy_is(const unsigned char *start, size_t size);
 /* The header of bytes that begin with it. `dtype`: what "<V1" and the like are, NULL: unknown.
  * GD_EPROTO: broken, says how; GD_EUNSUPPORTED: objects, structures, long doubles. */
 int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret,
-                  struct gd_err *err);
+                       struct gd_err *err);
 
 /* The tensor that has such a header. `name` is for errors. `partial`: of bytes that are cut short,
  * the rows of the first axis that are whole. *trailing gets the bytes behind the elements; may be

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Stored types, strided sources, bytes that are loaded, files that are opened again. */
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "dump/source.h"
+
+/* ---- stored types ---------------------------------------------------------------------------- */
+
+static float widen_byte(enum gd_stored stored, unsigned char byte)
+{
+    float value;
+
+    gd_stored_widen(stored, false, &byte, 0, 1, &value);
+    return value;
+}
+
+static void test_hifloat8(void **state)
+{
+    static const struct {
+        unsigned char byte;
+        double value;
+    } known[] = {{0x00, 0},       {0x01, 0x1p-22},   {0x07, 0x1p-16},  {0x08, 1},
+                 {0x0c, 1.5},     {0x88, -1},        {0x10, 2},        {0x18, 0.5},
+                 {0x20, 4},       {0x30, 0.25},      {0x40, 16},       {0x60, 256},
+                 {0x6e, 0x1p15},  {0x7f, 0x1.8p-15}, {0x6f, INFINITY}, {0xef, -INFINITY},
+                 {0x87, -0x1p-16}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        assert_true((double)widen_byte(GD_STORED_HIFLOAT8, known[i].byte) == known[i].value);
+    }
+    assert_true(isnan(widen_byte(GD_STORED_HIFLOAT8, 0x80)));
+}
+
+static void test_less_than_a_byte(void **state)
+{
+    const unsigned char bytes[] = {0x8f, 0xb1};
+    unsigned char u[16];
+    signed char s[8];
+    float f[2];
+
+    (void)state;
+    gd_stored_widen(GD_STORED_INT4, false, bytes, 0, 4, s);
+    assert_true(s[0] == -1 && s[1] == -8 && s[2] == 1 && s[3] == -5);
+    gd_stored_widen(GD_STORED_UINT4, false, bytes, 1, 2, u);
+    assert_true(u[0] == 8 && u[1] == 1);
+    gd_stored_widen(GD_STORED_INT2, false, bytes, 4, 4, s);
+    assert_true(s[0] == 1 && s[1] == 0 && s[2] == -1 && s[3] == -2);
+    gd_stored_widen(GD_STORED_UINT1, false, bytes, 0, 16, u);
+    assert_memory_equal(u, "\1\0\0\0\1\1\1\1\1\0\1\1\0\0\0\1", 16);
+    gd_stored_widen(GD_STORED_FLOAT4_E2M1, false, bytes, 0, 2, f);
+    assert_true((double)f[0] == -6 && (double)f[1] == 0 && signbit(f[1]));
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (int i = GD_STORED_BOOL; i < GD_STORED_OPAQUE; i++) {
+        assert_int_equal(gd_stored_from_name(gd_stored_name((enum gd_stored)i)), i);
+        assert_true(gd_stored_bits((enum gd_stored)i) > 0);
+        assert_true(gd_dtype_size(gd_stored_dtype((enum gd_stored)i)) > 0);
+    }
+    assert_int_equal(gd_stored_from_name("torch.BFloat16"), GD_STORED_BFLOAT16);
+    assert_int_equal(gd_stored_from_name("BF16"), GD_STORED_BFLOAT16);
+    assert_int_equal(gd_stored_from_name("DT_FLOAT"), GD_STORED_FLOAT32);
+    assert_int_equal(gd_stored_from_name("Int64"), GD_STORED_INT64);
+    assert_int_equal(gd_stored_from_name("u8"), GD_STORED_UINT64);
+    assert_int_equal(gd_stored_from_name("opaque"), GD_STORED_NONE);
+    assert_int_equal(gd_stored_from_name(""), GD_STORED_NONE);
+    assert_int_equal(gd_stored_of_dtype(GD_BFLOAT16), GD_STORED_BFLOAT16);
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+#define ELEMENTS 5000
+
+/* The bytes of 0, 1, 2, ... */
+static struct gd_bytes *counted(void)
+{
+    static int32_t numbers[ELEMENTS];
+    struct gd_bytes *bytes;
+
+    for (int32_t i = 0; i < ELEMENTS; i++) {
+        numbers[i] = i;
+    }
+    assert_int_equal(gd_bytes_of_memory(numbers, sizeof(numbers), NULL, NULL, &bytes, NULL), GD_OK);
+    return bytes;
+}
+
+static void check_layout(const struct gd_source_desc *desc)
+{
+    const struct gd_shape *shape = &desc->shape;
+    struct gd_source *source;
+    struct gd_tensor *whole;
+    struct gd_stats stats, want;
+    int32_t out[7];
+
+    assert_int_equal(gd_source_create(desc, &source, NULL), GD_OK);
+    assert_int_equal(gd_source_read(source, NULL, 0, &whole, NULL), GD_OK);
+    for (int64_t i = 0; i < gd_tensor_count(whole); i++) {
+        int64_t at = desc->offset, rest = i;
+
+        for (int k = shape->rank - 1; k >= 0; k--) {
+            at += rest % shape->dim[k] * desc->stride[k];
+            rest /= shape->dim[k];
+        }
+        assert_int_equal(((const int32_t *)(const void *)whole->data)[i], at);
+    }
+    for (int64_t i = 0; i + 7 <= gd_tensor_count(whole); i += 5) {
+        assert_int_equal(gd_source_read_run(source, i, 7, out, NULL), GD_OK);
+        assert_memory_equal(out, whole->data + i * 4, sizeof(out));
+    }
+    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
+    assert_int_equal(gd_stats_compute(whole, NULL, NULL, &want, NULL), GD_OK);
+    assert_true(stats.min == want.min && stats.max == want.max && stats.count == want.count);
+    gd_tensor_unref(whole);
+    gd_source_unref(source);
+}
+
+static void test_layouts(void **state)
+{
+    struct gd_bytes *bytes = counted();
+    struct gd_source_desc desc = {.bytes = bytes, .stored = GD_STORED_INT32, .has_stride = true};
+
+    (void)state;
+    desc.shape = (struct gd_shape){3, {4, 5, 6}};
+    memcpy(desc.stride, (int64_t[]){1, 4, 20}, 3 * sizeof(int64_t)); /* Fortran's */
+    check_layout(&desc);
+    memcpy(desc.stride, (int64_t[]){-30, 6, -1}, 3 * sizeof(int64_t));
+    desc.offset = 95;
+    check_layout(&desc);
+    memcpy(desc.stride, (int64_t[]){0, 900, 3}, 3 * sizeof(int64_t)); /* repeated; far apart */
+    desc.offset = 7;
+    check_layout(&desc);
+    desc.shape = (struct gd_shape){2, {50, 60}};
+    memcpy(desc.stride, (int64_t[]){3, 70}, 2 * sizeof(int64_t));
+    check_layout(&desc);
+    desc.shape = (struct gd_shape){0, {0}};
+    desc.offset = ELEMENTS - 1;
+    check_layout(&desc);
+    gd_bytes_unref(bytes);
+}
+
+static void test_reach(void **state)
+{
+    struct gd_bytes *bytes = counted();
+    struct gd_source_desc desc = {.bytes = bytes,
+                                  .stored = GD_STORED_INT32,
+                                  .has_stride = true,
+                                  .shape = {2, {10, 10}},
+                                  .stride = {10, 1}};
+    struct gd_source *source;
+
+    (void)state;
+    desc.offset = ELEMENTS - 99;
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_EPROTO);
+    desc.offset = 8;
+    desc.stride[1] = -1;
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_EPROTO);
+    desc.stride[1] = INT64_MAX / 4;
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_EPROTO);
+    desc.offset = INT64_MAX;
+    desc.stride[1] = 1;
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_EPROTO);
+    gd_bytes_unref(bytes);
+}
+
+static void test_signs(void **state)
+{
+    static const float parts[] = {1, 2, -3, 0};
+    struct gd_source_desc desc = {
+        .stored = GD_STORED_COMPLEX64, .conjugate = true, .shape = {1, {2}}};
+    struct gd_source *source;
+    float out[4];
+
+    (void)state;
+    assert_int_equal(gd_bytes_of_memory(parts, sizeof(parts), NULL, NULL, &desc.bytes, NULL),
+                     GD_OK);
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    assert_int_equal(gd_source_read_run(source, 0, 2, out, NULL), GD_OK);
+    assert_memory_equal(out, ((float[]){1, -2, -3, -0.0F}), sizeof(out));
+    gd_source_unref(source);
+    desc = (struct gd_source_desc){
+        .bytes = desc.bytes, .stored = GD_STORED_FLOAT32, .negate = true, .shape = {1, {4}}};
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    assert_int_equal(gd_source_read_run(source, 0, 4, out, NULL), GD_OK);
+    assert_memory_equal(out, ((float[]){-1, -2, 3, -0.0F}), sizeof(out));
+    gd_source_unref(source);
+    gd_bytes_unref(desc.bytes);
+}
+
+/* ---- bytes that are made ----------------------------------------------------------------------
+ */
+
+static int loads;
+
+static int load(void *ctx, void *ret, size_t size, struct gd_err *err)
+{
+    if (loads++ == 0) {
+        return gd_fail(err, GD_EPROTO, "not yet");
+    }
+    memset(ret, *(const int *)ctx, size);
+    return GD_OK;
+}
+
+static void count_free(void *ctx)
+{
+    *(int *)ctx = -1;
+}
+
+static void test_loaded_bytes(void **state)
+{
+    int value = 5;
+    struct gd_bytes *bytes;
+    unsigned char out[2];
+    struct gd_err err;
+
+    (void)state;
+    assert_int_equal(gd_bytes_of_load(load, count_free, &value, 100, &bytes, NULL), GD_OK);
+    assert_int_equal(gd_bytes_read(bytes, 0, out, 2, &err), GD_EPROTO);
+    assert_string_equal(err.text, "not yet");
+    assert_int_equal(gd_bytes_read(bytes, 98, out, 2, NULL), GD_OK);
+    assert_int_equal(gd_bytes_read(bytes, 0, out, 2, NULL), GD_OK);
+    assert_true(out[1] == 5 && loads == 2);
+    assert_int_equal(gd_bytes_read(bytes, 99, out, 2, NULL), GD_EPROTO);
+    assert_int_equal(gd_bytes_read(bytes, UINT64_MAX, out, 2, NULL), GD_EPROTO);
+    gd_bytes_unref(bytes);
+    assert_int_equal(value, -1);
+}
+
+/* ---- more files than may be open --------------------------------------------------------------
+ */
+
+#define FILES 90 /* of which a process with 64 descriptors has not half open */
+
+static char home[64];
+
+static void name_of(int i, char *out, size_t size)
+{
+    snprintf(out, size, "%s/%d", home, i);
+}
+
+static void write_number(const char *path, int number)
+{
+    FILE *file = fopen(path, "we");
+
+    assert_non_null(file);
+    assert_true(fprintf(file, "%04d", number) == 4);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_number(struct gd_disk *disk, int number)
+{
+    char text[5] = "", want[16];
+
+    assert_int_equal(gd_disk_read(disk, 0, text, 4, NULL), GD_OK);
+    snprintf(want, sizeof(want), "%04d", number);
+    assert_string_equal(text, want);
+}
+
+static void test_files_are_opened_again(void **state)
+{
+    struct gd_disk *disk[FILES];
+    char path[128], other[128];
+    struct gd_err err;
+    char byte;
+
+    (void)state;
+    for (int i = 0; i < FILES; i++) {
+        name_of(i, path, sizeof(path));
+        write_number(path, i);
+        assert_int_equal(gd_disk_open(AT_FDCWD, path, false, &disk[i], NULL), GD_OK);
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < FILES; i++) {
+            check_number(disk[i], i);
+        }
+    }
+    name_of(0, path, sizeof(path));
+    name_of(FILES, other, sizeof(other));
+    write_number(other, 7);
+    assert_int_equal(rename(other, path), 0);
+    assert_true(gd_disk_is_changed(disk[0]) && !gd_disk_is_changed(disk[1]));
+    assert_int_equal(gd_disk_read(disk[0], 0, &byte, 1, &err), GD_EIO);
+    assert_non_null(strstr(err.text, "was replaced by another file"));
+    name_of(FILES - 1, path, sizeof(path));
+    assert_int_equal(truncate(path, 2), 0);
+    assert_int_equal(gd_disk_read(disk[FILES - 1], 0, other, 4, &err), GD_EPROTO);
+    assert_non_null(strstr(err.text, "was cut short while it was read"));
+    for (int i = 0; i < FILES; i++) {
+        gd_disk_unref(disk[i]);
+        name_of(i, path, sizeof(path));
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static int make_home(void **state)
+{
+    struct rlimit limit = {64, 64};
+
+    (void)state;
+    snprintf(home, sizeof(home), "/tmp/gradb-source-XXXXXX");
+    return mkdtemp(home) && setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : -1;
+}
+
+static int remove_home(void **state)
+{
+    (void)state;
+    return rmdir(home);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hifloat8),     cmocka_unit_test(test_less_than_a_byte),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_reach),        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_loaded_bytes), cmocka_unit_test(test_files_are_opened_again),
+    };
+
+    return cmocka_run_group_tests(tests, make_home, remove_home);
+}
