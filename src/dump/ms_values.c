@@ -289,6 +289,7 @@ static int npy_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     struct gd_disk *disk;
     struct gd_bytes *bytes = NULL;
     struct gd_npy npy;
+    struct gd_err why;
     int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
 
     if (rc) {
@@ -296,7 +297,8 @@ static int npy_open(void *ctx, struct gd_source **ret, struct gd_err *err)
     }
     rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
     if (!rc) {
-        rc = gd_npy_read_header(bytes, file->dtype, &npy, err);
+        rc = gd_npy_read_header(bytes, file->dtype, &npy, &why);
+        rc = rc ? gd_fail(err, rc, "%.250s: %.250s", file->path, why.text) : GD_OK;
     }
     if (!rc) {
         rc = gd_npy_source(bytes, &npy, file->path, true, ret, NULL, err);
