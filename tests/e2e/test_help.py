@@ -27,6 +27,8 @@ FAIL_HERE = {
                      "compare loss gpu.log npu.log rtol=1e-2", "first-divergence torch_dump/ mindspore_dump/",
                      "first-divergence @1 @2 --profile strict", "first-nonfinite dump/ --step 12",
                      "check params start.ckpt", "check params torch.pth mindspore.ckpt"), "not_found"),
+    "open dump/rank_0": "not_found",
+    **dict.fromkeys(("info steps", "info events", "reverse-step 2", "goto 100"), "unsupported"),  # no dump
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""MindSpore's synchronous dumps: one that MindSpore itself makes while it trains, and those of its older
+releases as an independent writer lays them out. Values bit for bit as numpy has them, statistics to the printed
+digit, and the commands of a training on a dump."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import ms_writer as writer
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+rng = np.random.default_rng(7)
+
+
+def gradb(path, lines, *options):
+    """What gradb prints when the commands are typed; fails with it when one of them does."""
+    with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
+        script = pathlib.Path(folder) / "commands"
+        script.write_text("\n".join(lines) + "\n")
+        done = harness.run_gradb("--batch", "--nx", *options, "-x", script, "open", path)
+    if done.returncode not in (0, 4):
+        raise AssertionError(done.stdout[-3000:] + done.stderr[-3000:])
+    return done.stdout
+
+
+def records(path, lines, *wanted):
+    """The records of those types."""
+    found = [json.loads(line) for line in gradb(path, lines, "--json").splitlines()]
+    return [record for record in found if record["type"] in wanted]
+
+
+def saved(path, tensors):
+    """The values of (step, tensor): all of them in one run of gradb."""
+    with tempfile.TemporaryDirectory(prefix="gradb-saved-") as folder:
+        lines, here = [], None
+        for i, (step, tensor) in enumerate(tensors):
+            if step is not None and step != here:
+                lines.append(f"goto {step}")
+                here = step
+            lines.append(f"save {tensor} {folder}/{i}.npy")
+        gradb(path, lines)
+        return [np.load(f"{folder}/{i}.npy") for i in range(len(tensors))]
+
+
+def same_bits(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def mindspore_python():
+    """The Python that has MindSpore: GRADB_MINDSPORE_PYTHON, or build/mindspore-venv of ./dev."""
+    given = os.environ.get("GRADB_MINDSPORE_PYTHON")
+    venv = harness.BUILD.resolve().parent / "mindspore-venv" / "bin" / "python"
+    return given or (str(venv) if venv.exists() else None)
+
+
+@unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+class MindSporeItself(unittest.TestCase):
+    """A LeNet that MindSpore trained and dumped."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-ms-")
+        cls.root = pathlib.Path(cls.folder.name).resolve()
+        config = cls.root / "data_dump.json"
+        config.write_text(json.dumps({
+            "common_dump_settings": {"dump_mode": 0, "path": str(cls.root / "dump"), "net_name": "lenet",
+                                     "iteration": "all", "saved_data": "tensor", "input_output": 0, "kernels": [],
+                                     "support_device": list(range(8))},
+            "e2e_dump_settings": {"enable": True, "trans_flag": True}}))
+        env = dict(os.environ, MINDSPORE_DUMP_CONFIG=str(config), OMP_NUM_THREADS="1", GLOG_v="3")
+        done = subprocess.run([mindspore_python(), HERE / "ms_lenet.py", "3"], env=env, cwd=cls.root, text=True,
+                              capture_output=True, timeout=4 * harness.DEADLINE, check=False)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr[-3000:])
+        cls.losses = [float(line) for line in done.stdout.split()]
+        cls.rank = cls.root / "dump" / "rank_0"
+        order = cls.rank / "execution_order" / "ms_execution_order_graph_0.csv"
+        cls.order = order.read_text().split("\n")[1:]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def files(self):
+        """(step, tensor as gradb calls it, file), by the execution order and the rules of the names alone."""
+        names = {writer.escape(line): line for line in self.order if line}
+        for layer in ("conv1", "fc1", "fc2"):
+            for name in (f"{layer}.weight", f"{layer}.bias"):
+                names.update({writer.escape(n): n for n in (name, "moments." + name)})
+        for path in sorted(self.rank.glob("lenet/0/*/*.npy")):
+            match = re.fullmatch(r"([^.]+)\.(.+)\.0\.0\.\d+\.(input|output)\.(\d+)\.DefaultFormat\.\w+\.npy", path.name)
+            kind, name, io, slot = match.groups()
+            name = names.get(name, name)
+            slot = "in" + slot if io == "input" else slot
+            yield int(path.parent.name), f"{name}:{slot}", path
+
+    def test_values_are_numpys(self):
+        found = list(self.files())
+        self.assertGreater(len(found), 300)
+        self.assertEqual(len({step for step, _, _ in found}), 3)
+        values = saved(self.rank.parent, [(step, tensor) for step, tensor, _ in found])
+        for (step, tensor, path), value in zip(found, values, strict=True):
+            with self.subTest(step=step, tensor=tensor):
+                self.assertTrue(same_bits(value, np.load(path)))
+
+    def test_graph_order_and_facts(self):
+        [opened, target, nodes] = records(self.rank.parent, ["info target", "info nodes -a"], "open", "target", "nodes")
+        self.assertEqual((opened["formats"], opened["ranks"], opened["steps"], opened["left_out"]),
+                         (["mindspore-sync"], 1, 3, 0))
+        self.assertEqual((target["framework"], target["device"]), ("MindSpore", "CPU"))
+        ran = [row["node"] for row in nodes["nodes"] if row.get("order") is not None]
+        self.assertEqual(ran[:len(self.order) - 1], [line for line in self.order if line])
+        [conv] = records(self.rank.parent, [f"info node {self.order[1]}"], "node")
+        self.assertEqual(conv["node_type"], "BiasAdd")
+        self.assertEqual(conv["inputs"][0]["node"], self.order[0])
+        self.assertEqual([slot.get("slot") for slot in conv["outputs"]], [None, "in0", "in1", "in2"])
+
+    def test_the_loss_is_what_was_printed(self):
+        [loss] = [line for line in self.order if "/_loss_fn-" in line and not line.startswith("Gradients")]
+        for step, value in enumerate(saved(self.rank.parent, [(s, f"{loss}:0") for s in range(3)])):
+            self.assertEqual(float(value), self.losses[step])
+
+    def test_watching_goes_from_step_to_step(self):
+        bias = np.stack([np.load(next(self.rank.glob(f"lenet/0/{s}/Parameter.fc2_bias.*"))) for s in range(3)])
+        means = np.abs(bias.astype(np.float64)).mean(1)
+        limit = sorted(means)[1] + 1e-9  # one step has more than that
+        text = gradb(self.rank.parent, [f"watch abs_mean > {limit!r} on fc2.bias", "goto 0", "recheck"])
+        expected = int(np.argmax(means))
+        if expected > 0:
+            text = gradb(self.rank.parent, [f"watch abs_mean > {limit!r} on fc2.bias", "continue"])
+            self.assertIn(f"Watchpoint 1, at the end of step {expected}.", text)
+        [track] = records(self.rank.parent, ["info history fc2.bias:0 abs_mean -a"], "history")
+        self.assertEqual([round(float(row["abs_mean"]), 12) for row in track["history"]], [round(m, 12) for m in means])
+
+
+class OlderReleases(unittest.TestCase):
+    """Every generation of the layout, from the layouts themselves."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-old-")
+        cls.root = pathlib.Path(cls.folder.name).resolve()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_bin_of_1_0_to_1_2(self):
+        root, expected = self.root / "bin", {}
+        for device in (0, 3):
+            for step in (1, 2):
+                folder = root / "net" / f"device_{device}" / f"iteration_{step}"
+                folder.mkdir(parents=True)
+                for name, io, slot, dtype, label in (
+                        ("Default--a_input_0--Add-op1", "input", 0, "float32", "kNumberTypeFloat32"),
+                        ("Default--a_input_0--Add-op1", "output", 0, "float16", "Float16"),
+                        ("conv1.weight", "output", 0, "int64", "kNumberTypeInt64"),
+                        ("cst1", "output", 0, "bool", "Bool")):
+                    shape = () if name == "cst1" else (2, 3)
+                    value = np.array(rng.integers(-9, 9, shape)).astype(dtype)
+                    dims = "_".join(map(str, shape)) or "0"
+                    (folder / f"{name}_{io}_{slot}_shape_{dims}_{label}_DefaultFormat.bin").write_bytes(value.tobytes())
+                    tensor = f"{name.replace('--', '/')}:{'in' if io == 'input' else ''}{slot}"
+                    expected[device, step, tensor] = value
+        fractal = root / "net/device_0/iteration_1/Default--Conv-op2_output_0_shape_1_1_2_2_16_Float16_NC1HWC0.bin"
+        fractal.write_bytes(np.arange(64, dtype="<f2").tobytes())
+        expected[0, 1, "Default/Conv-op2:0"] = np.arange(64, dtype="<f2").reshape(1, 1, 2, 2, 16)
+        (root / "net/device_0/iteration_2/Default--Cut-op3_output_0_shape_4_Float32_DefaultFormat.bin").write_bytes(b"12")
+        for rank, device in enumerate((0, 3)):
+            wanted = [(step, tensor) for d, step, tensor in expected if d == device]
+            part = root / "net" / f"device_{device}"
+            for (step, tensor), value in zip(wanted, saved(part, wanted), strict=True):
+                self.assertTrue(same_bits(value, expected[device, step, tensor]), (rank, step, tensor))
+        text = gradb(root, ["info ranks", "info formats", "goto 2"])
+        self.assertIn("2 ranks", text)
+        self.assertEqual(text.count("mindspore-bin "), 2)
+        done = harness.run_gradb("--batch", "--nx", "-ex", "goto 2", "-ex", "print Default/Cut-op3", "open", root)
+        self.assertIn("has 2 bytes, which its name's shape and type do not have", done.stderr)
+
+    def tree(self, name, rank=0):
+        return self.root / name / f"rank_{rank}"
+
+    def test_npy_of_1_3_with_short_names(self):
+        rank = self.tree("short")
+        conv, add = "Default/network-Net/conv1-Conv2d/Conv2D-op12", "Default/network-Net/Add-op13"
+        graph = writer.model(writer.graph("kernel_graph_0", [
+            writer.node(1, ["x", "backbone.conv1.weight"], "Conv2D", conv, (2, 3), "      # In file /net/lenet.py(42)\n"),
+            writer.node(2, ["1", "1"], "Add", add, (2, 3))], [("x", (2, 3)), ("backbone.conv1.weight", (3,))]))
+        (rank / "graphs").mkdir(parents=True)
+        (rank / "graphs" / "ms_output_trace_code_graph_0.pb").write_bytes(graph)
+        (rank / "execution_order").mkdir()
+        (rank / "execution_order" / "ms_execution_order_graph_0.csv").write_text(
+            f"NodeExecutionOrder-FullNameWithScope\n{conv}\n{add}\n")
+        expected = {}
+        for step in (0, 7, 8):
+            for file, tensor, shape in (
+                    ("Conv2D.Conv2D-op12.0.0.{t}.output.0.DefaultFormat", f"{conv}:0", (2, 3)),
+                    ("Conv2D.Conv2D-op12.0.0.{t}.input.1.DefaultFormat", f"{conv}:in1", (3,)),
+                    ("Parameter.backbone.conv1.weight.0.0.{t}.output.0.DefaultFormat", "backbone.conv1.weight:0", (3,)),
+                    ("Add.Add-op13.0.3.{t}.output.0.DefaultFormat", f"{add}:0", (2, 3))):
+                value = rng.standard_normal(shape).astype("<f4")
+                writer.npy(rank / "net/0" / str(step) / (file.format(t=1623124369613540 + step) + ".npy"), value)
+                expected[step, tensor] = value
+        values = saved(self.root / "short", list(expected))
+        for value, (place, wanted) in zip(values, expected.items(), strict=True):
+            self.assertTrue(same_bits(value, wanted), place)
+        text = gradb(self.root / "short", ["info steps", f"bt {conv}", "step", f"print {add} prev", "reverse-step",
+                                           f"info node {add}"])
+        self.assertRegex(text, r"\* +0 +4\n +7 +4\n +8 +4\n")
+        self.assertIn("lenet.py:42", text)
+        self.assertIn("Stopped at the end of step 7.", text)
+        self.assertIn("previous value (step 0)", text)
+        self.assertIn(f"{conv}:0 (Conv2D)", text.replace(f"{conv} (Conv2D)", f"{conv}:0 (Conv2D)"))
+
+    def test_newer_names_types_and_long_names(self):
+        rank = self.tree("newer")
+        name = "Default/network-Net/a b.c/MatMul-op3"
+        head = f"MatMul.{writer.escape(name)}.0.3.1700000000000000"
+        bf16 = np.array([0x3F80, 0xC000, 0x7F80, 0x7FC0], "<u2")
+        step = rank / "net/0/0"
+        writer.npy(step / f"{head}.output.0.DefaultFormat.bfloat16.npy", bf16, "<E2")
+        writer.npy(step / f"{head}.input.0.NC1HWC0.float16.npy", np.arange(6, dtype="<f2").reshape(2, 3))
+        writer.npy(step / f"{head}.input.1.DefaultFormat.npy", np.arange(2, dtype="<c16"))
+        writer.npy(step / "12345678901234567890.npy", np.arange(3, dtype="<i4"))
+        (step / "mapping.csv").write_text(
+            "12345678901234567890.npy,Long.Default_net-Net_Long-op9.0.0.1700000000000001.output.0.DefaultFormat.Int32.npy\n")
+        writer.npy(step / "999.npy", np.arange(3, dtype="<i4"))
+        writer.npy(rank / "net/0/constants/Parameter.data-1.0.0.1700000000000000.output.0.DefaultFormat.float32.npy",
+                   np.full((2, 2), 0.5, "<f4"))
+        (rank / "execution_order").mkdir(parents=True)
+        (rank / "execution_order" / "ms_execution_order_graph_0.csv").write_text(
+            f"NodeExecutionOrder-FullNameWithScope\n{name}\n")
+        tensors = ["MatMul-op3:in0", "MatMul-op3:in1", "Default_net-Net_Long-op9:0", "data-1:0"]
+        got = saved(self.root / "newer", [(None, tensor if " " not in tensor else f'"{tensor}"') for tensor in tensors])
+        wanted = [np.arange(6, dtype="<f2").reshape(2, 3), np.arange(2, dtype="<c16"), np.arange(3, dtype="<i4"),
+                  np.full((2, 2), 0.5, "<f4")]
+        for tensor, a, b in zip(tensors, got, wanted, strict=True):
+            self.assertTrue(same_bits(a, b), tensor)
+        [stats] = records(self.root / "newer", ["stats MatMul-op3:0"], "tensor")
+        self.assertEqual((stats["dtype"], stats["stats"]["pos_inf"], stats["stats"]["nan"], stats["stats"]["min"]),
+                         ("bfloat16", 1, 1, -2))
+        text = gradb(self.root / "newer", ["info formats"])
+        self.assertIn("999.npy", text)
+        self.assertIn("no mapping.csv that tells it", text)
+
+    def statistics(self, name, columns, comma):
+        """A dump of statistics alone, and what numpy says of it."""
+        rank, arrays = self.tree(name), {}
+        with np.errstate(invalid="ignore"):
+            values = [rng.standard_normal((2, 3)).astype("f4"), np.zeros((3,), "f4"),
+                      np.array([np.nan, np.inf, -np.inf, 1, -2, 0], "f4"), np.array([np.nan, np.inf], "f4"),
+                      rng.integers(-5, 5, (4,)).astype("i4")]
+        for step in (0, 1):
+            table = writer.Statistic(columns, comma)
+            for slot, value in enumerate(values):
+                value = value + np.array(step).astype(value.dtype)
+                table.add("Add", "Add-op1", 1700000000000000 + slot, "output", slot, value)
+                arrays[step, slot] = value
+            table.rows.append("Add,Add-op1,0,0,17,sideways,0,4,float32,\"(1)\"")
+            table.write(rank / "net/0" / str(step))
+        return arrays
+
+    def test_statistics_are_those_of_the_table(self):
+        for name, columns, comma in (("all", writer.ALL, False), ("some", ["L2Norm Value", "Max Value", "Min Value"], True)):
+            arrays = self.statistics(name, columns, comma)
+            lines = [line for step, slot in arrays for line in (f"goto {step}", f"stats Add-op1:{slot}")]
+            found = records(self.root / name, lines, "tensor")
+            self.assertEqual(len(found), len(arrays))
+            keys = {"Max Value": "max", "Min Value": "min", "Avg Value": "mean", "NaN Count": "nan",
+                    "Negative Inf Count": "neg_inf", "Positive Inf Count": "pos_inf", "Zero Count": "zero",
+                    "Negative Zero Count": "negative", "Positive Zero Count": "positive", "L2Norm Value": "l2"}
+            for ((step, slot), array), record in zip(arrays.items(), found, strict=True):
+                figures = writer.figures(array)
+                for column, key in keys.items():
+                    value = record["stats"][key]
+                    with self.subTest(table=name, step=step, slot=slot, figure=key):
+                        nothing = key in ("max", "min", "mean", "l2") and not np.isfinite(array).any()
+                        if column not in columns or nothing:
+                            self.assertIsNone(value)
+                        elif isinstance(value, str):
+                            self.assertEqual(value, figures[column])
+                        else:
+                            self.assertEqual(writer.number(value), writer.number(float(figures[column])))
+            self.assertEqual(records(self.root / name, [], "open")[0]["left_out"], 2)
+
+    def test_statistics_alone(self):
+        self.statistics("alone", writer.ALL, False)
+        text = gradb(self.root / "alone", ["print Add-op1:0", "watch tensor_overflow on Add-op1", "continue",
+                                           "info history Add-op1:4 max mean"])
+        self.assertIn("no values: the values of Add-op1:0 were not dumped: the dump holds its statistics", text)
+        self.assertIn("Watchpoint 1, at the end of step 1.", text)
+        done = harness.run_gradb("--batch", "--nx", "-ex", "x/4 Add-op1:0", "open", self.root / "alone")
+        self.assertIn("the values of Add-op1:0 were not dumped", done.stderr)
+
+    def test_ranks_go_together(self):
+        for rank in (0, 1):
+            for step in (0, 10, 20):
+                name = f"Add.Add-op1.0.0.{1700000000000000 + step}.output.0.DefaultFormat.npy"
+                value = np.full((3,), rank * 100 + step, "<f4")
+                if not (rank == 1 and step == 10):
+                    writer.npy(self.tree("ranks", rank) / "net/0" / str(step) / name, value)
+        text = gradb(self.root / "ranks", ["goto 20", "rank 1", "print Add-op1", "goto 0", "rank 0", "print Add-op1",
+                                           "watch max > 105 on Add-op1", "continue", "info ranks"])
+        self.assertRegex(text, r"\[120. 120. 120.\]")
+        self.assertRegex(text, r"\[0. 0. 0.\]")
+        self.assertRegex(text, r"\[rank 1\] Watchpoint 1, at the end of step 20\.")
+        done = harness.run_gradb("--batch", "--nx", "-ex", "goto 5", "open", self.root / "ranks")
+        self.assertIn("step 5 is not in the dump: next to it are 0 and 10 (info steps)", done.stderr)
+
+    def test_broken_files_are_told(self):
+        rank = self.tree("broken")
+        step = rank / "net/0/0"
+        writer.npy(step / "Add.Add-op1.0.0.17.output.0.DefaultFormat.npy", np.arange(4, dtype="<f4"))
+        (step / "Add.Add-op2.0.0.17.output.0.DefaultFormat.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
+        (step / "notes.npy").write_bytes(b"")
+        (step / "statistic.csv").write_text(writer.HEADER + ",Max Value\nAdd,Add-op1,0,\"0")
+        (rank / "graphs").mkdir(parents=True)
+        (rank / "graphs" / "ms_output_trace_code_graph_0.pb").write_bytes(b"\x22\xff\xff\xff\xff\x0f")
+        (rank / ".dump_metadata").mkdir()
+        (rank / ".dump_metadata" / "config.json").write_text("{\"ms_version\": ")
+        text = gradb(self.root / "broken", ["print Add-op1", "info formats"])
+        self.assertIn("[0. 1. 2. 3.]", text)
+        for what in ("notes.npy", "a quote is not closed", "is no ModelProto or GraphProto", "config.json"):
+            self.assertIn(what, text)
+        done = harness.run_gradb("--batch", "--nx", "-ex", "print Add-op2", "open", self.root / "broken")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Add-op2", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
