@@ -14,7 +14,7 @@
 
 #include "dump/source.h"
 
-enum gd_verdict {
+enum gd_agreement {
     GD_V_SAME, /* every value equal (NaN equals NaN) */
     GD_V_PASS, /* all close */
     GD_V_WARN, /* 99.9 % close and rel_l2 <= 10 rtol */
@@ -28,8 +28,8 @@ enum gd_verdict {
     GD_V_DIFF,    /* only checksums on a side, and they differ */
     GD_V_COUNT
 };
-const char *gd_verdict_name(enum gd_verdict verdict); /* "SAME", "STAT-OK", ... */
-bool gd_verdict_is_bad(enum gd_verdict verdict);      /* FAIL, NONFINITE, SHAPE, UNREADABLE, DIFF */
+const char *gd_verdict_name(enum gd_agreement verdict); /* "SAME", "STAT-OK", ... */
+bool gd_verdict_is_bad(enum gd_agreement verdict);      /* FAIL, NONFINITE, SHAPE, UNREADABLE, DIFF */
 
 struct gd_tolerance {
     double rtol, atol; /* |a - b| <= atol + rtol |b| is close */
@@ -70,7 +70,7 @@ struct gd_metrics {
 };
 
 struct gd_difference {
-    enum gd_verdict verdict;
+    enum gd_agreement verdict;
     bool has_metrics;
     struct gd_metrics metrics;
     struct gd_tolerance tolerance; /* that judged */
@@ -100,7 +100,7 @@ int gd_compare_sources(struct gd_source *a, struct gd_source *b,
 /* Of statistics alone, of those figures that both know (gd_stats.unknown): l2, max and min relative
  * to B's, mean to the larger of B's ends. STAT_OK, WARN (within 5 %), FAIL, NONFINITE, SHAPE;
  * UNREADABLE: they have no figure in common. */
-enum gd_verdict gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
+enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
                                  struct gd_tolerance tolerance);
 
 #endif

@@ -39,7 +39,7 @@ struct search {
     size_t count;
     struct known { /* by item of B */
         bool asked, has;
-        enum gd_verdict verdict;
+        enum gd_agreement verdict;
         double rel_l2;
     } * known;
     uint32_t *unit_of;  /* by node of B's graph: its unit; UINT32_MAX none */
@@ -84,7 +84,7 @@ static int compare_values(struct search *s, struct gd_item *a, struct gd_item *b
 }
 
 /* A bad one that is UNREADABLE tells nothing. */
-static bool is_bad(enum gd_verdict verdict)
+static bool is_bad(enum gd_agreement verdict)
 {
     return gd_verdict_is_bad(verdict) && verdict != GD_V_UNREADABLE;
 }

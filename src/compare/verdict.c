@@ -20,12 +20,12 @@ static const char *const verdict_names[GD_V_COUNT] = {
     [GD_V_DIFF] = "DIFF",
 };
 
-const char *gd_verdict_name(enum gd_verdict verdict)
+const char *gd_verdict_name(enum gd_agreement verdict)
 {
     return verdict_names[verdict];
 }
 
-bool gd_verdict_is_bad(enum gd_verdict verdict)
+bool gd_verdict_is_bad(enum gd_agreement verdict)
 {
     return verdict == GD_V_FAIL || verdict == GD_V_NONFINITE || verdict == GD_V_SHAPE ||
            verdict == GD_V_UNREADABLE || verdict == GD_V_DIFF;
@@ -102,7 +102,7 @@ static void worse(double *worst, bool known, double a, double b, double scale)
     *worst = by > *worst ? by : *worst;
 }
 
-enum gd_verdict gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
+enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
                                  struct gd_tolerance tolerance)
 {
     unsigned unknown = a->unknown | b->unknown;

@@ -166,7 +166,7 @@ static int check_one(struct checking *c, struct gd_err *err)
 /* ---- two files ------------------------------------------------------------------------------- */
 
 static int compare_pair(struct checking *c, struct gd_item *a, struct gd_item *b,
-                        enum gd_verdict *ret, struct gd_err *err)
+                        enum gd_agreement *ret, struct gd_err *err)
 {
     struct gd_compare_options options = {.threads = gd_run_threads()};
     struct gd_difference difference;
@@ -191,7 +191,7 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
         match->b == UINT32_MAX ? NULL : &c->table[1].item[c->table[1].unit[match->b].first];
     const struct gd_item *one = a ? a : b;
     bool alone = gd_name_is_alone(one->name);
-    enum gd_verdict verdict;
+    enum gd_agreement verdict;
     const char *types;
     int rc = compare_pair(c, a, b, &verdict, err);
 

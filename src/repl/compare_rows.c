@@ -34,7 +34,7 @@ void compare_rows_free(struct compare_rows *rows)
     *rows = (struct compare_rows){.row = NULL};
 }
 
-static bool is_missing(enum gd_verdict verdict)
+static bool is_missing(enum gd_agreement verdict)
 {
     return verdict == GD_V_MISSING_A || verdict == GD_V_MISSING_B;
 }
@@ -43,7 +43,7 @@ bool compare_rows_differ(const struct compare_rows *rows)
 {
     for (int i = 0; i < GD_V_COUNT; i++) {
         if (rows->verdicts[i] > 0 &&
-            (gd_verdict_is_bad((enum gd_verdict)i) || is_missing((enum gd_verdict)i))) {
+            (gd_verdict_is_bad((enum gd_agreement)i) || is_missing((enum gd_agreement)i))) {
             return true;
         }
     }
@@ -57,7 +57,7 @@ const char *compare_rows_summary(struct command_call *call, const struct compare
     for (int i = 0; i < GD_V_COUNT; i++) {
         const char *name = i == GD_V_MISSING_A   ? "only in B"
                            : i == GD_V_MISSING_B ? "only in A"
-                                                 : gd_verdict_name((enum gd_verdict)i);
+                                                 : gd_verdict_name((enum gd_agreement)i);
 
         if (rows->verdicts[i] > 0) {
             text = inspect_printf(call, "%s%s%zu %s", text, text[0] ? ", " : "", rows->verdicts[i],
@@ -596,7 +596,7 @@ static void record(struct command_call *call, const struct compare_rows *rows,
     summary = cJSON_AddObjectToObject(object, "summary");
     for (int i = 0; i < GD_V_COUNT; i++) {
         if (rows->verdicts[i]) {
-            inspect_add_count(summary, gd_verdict_name((enum gd_verdict)i), rows->verdicts[i]);
+            inspect_add_count(summary, gd_verdict_name((enum gd_agreement)i), rows->verdicts[i]);
         }
     }
     list = cJSON_AddArrayToObject(object, "pairs");

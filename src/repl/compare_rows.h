@@ -18,7 +18,7 @@ struct compare_row {
     enum gd_stored type_a, type_b;
     bool has_shape_a, has_shape_b;
     struct gd_shape shape_a, shape_b;
-    enum gd_verdict verdict;
+    enum gd_agreement verdict;
     bool has_metrics;
     uint64_t count, same_nonfinite, mismatch;
     double close, max_abs, mean_abs, rel_l2, max_rel, r1k, r5k, cosine, ulp99;
