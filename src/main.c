@@ -14,14 +14,14 @@
 
 static void print_help(void)
 {
-    puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | open FILE |\n"
+    puts("Usage: gradb [OPTION]... [run -- PROGRAM [ARGUMENT]... | listen [ADDRESS] | open PATH |\n"
          "             demo | sessions | attach [NAME]]\n"
          "Debug the training of a neural network: stop it at a step or an operator and look "
          "inside.\n"
          "\n"
          "  run -- PROGRAM    start a training program and stop it before its first step\n"
          "  listen [ADDRESS]  wait for training processes that connect by themselves\n"
-         "  open FILE         look at a training that is over: at what gradb recorded of it\n"
+         "  open PATH         look at what a training left on the disk: dump, checkpoint, record\n"
          "  demo              debug the little transformer that comes with gradb\n"
          "  sessions          list the gradbs that have a terminal or outlived it\n"
          "  attach [NAME]     take one of them over to this terminal\n");
@@ -173,7 +173,7 @@ static int take_mode(struct app_options *options, int argc, char **argv)
         }
     } else if (strcmp(mode, "open") == 0) {
         if (at >= argc) {
-            return usage("open: the file is missing: gradb open FILE", "");
+            return usage("open: the path is missing: gradb open PATH", "");
         }
         options->mode = APP_OPEN;
         options->file = argv[at++];

@@ -162,6 +162,9 @@ static int nothing_read(const struct looking *look, const char *path, struct gd_
         return gd_fail(err, GD_EPROTO, "%.200s is a %s dump with nothing in it", path,
                        look->findings.item[0].format->name);
     }
+    if (strcmp(path, left[0].name) == 0 && strstr(left[0].value, path)) {
+        return gd_fail(err, GD_EPROTO, "%.450s", left[0].value); /* it says it all */
+    }
     return gd_fail(err, GD_EPROTO, "nothing of %.100s can be read: %.120s: %.220s", path,
                    left[0].name, left[0].value);
 }

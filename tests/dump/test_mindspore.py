@@ -281,8 +281,10 @@ class OlderReleases(unittest.TestCase):
                     value = record["stats"][key]
                     with self.subTest(table=name, step=step, slot=slot, figure=key):
                         nothing = key in ("max", "min", "mean", "l2") and not np.isfinite(array).any()
-                        if column not in columns or nothing:
+                        if column not in columns:
                             self.assertIsNone(value)
+                        elif nothing:  # what MindSpore prints then depends on its release
+                            self.assertIn(value, (None, figures[column]))
                         elif isinstance(value, str):
                             self.assertEqual(value, figures[column])
                         else:

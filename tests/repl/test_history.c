@@ -234,7 +234,9 @@ static void wrong_questions_are_told(void **state)
     net_expect_part(net, "info history fc1.weight luck", "\"luck\" is no figure of the history");
     net_expect_part(net, "info history fc1.weight -n 0", "error: ");
     net_expect_part(net, "info history -q", "error: ");
-    net_expect_rc(net, "open", GD_EUSAGE, "error: open: which file? (usage: open FILE)\n");
+    net_expect_rc(net, "open", GD_EUSAGE,
+                  "error: open: which file or directory? (usage: open PATH... [--format NAME] "
+                  "[--key NAME] [--dtype NAME])\n");
     net_expect_rc(net, "open x", GD_EUNSUPPORTED, "error: this gradb opens no files\n");
 }
 
