@@ -391,14 +391,13 @@ static int by_dim(const void *a, const void *b)
 }
 
 /* What does not depend on the order of the axes. */
-static int print_of(struct gd_table *table, uint32_t unit, struct gd_print *ret, struct gd_err *err)
+static int print_of_item(struct gd_table *table, struct gd_item *item, struct gd_print *ret,
+                         struct gd_err *err)
 {
-    struct gd_item *item = &table->item[table->unit[unit].first];
     struct gd_err why;
     int rc;
 
-    *ret = (struct gd_print){.unit = unit};
-    if (table->unit[unit].count == 0 || !item->source) {
+    if (!item->source) {
         return GD_OK;
     }
     rc = gd_table_look(table, item, err);
@@ -415,6 +414,14 @@ static int print_of(struct gd_table *table, uint32_t unit, struct gd_print *ret,
     ret->good = rc == GD_OK && ret->stats.min < ret->stats.max;
     ret->coarse = item->dtype == GD_BFLOAT16 || item->dtype == GD_FLOAT16;
     return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
+}
+
+static int print_of(struct gd_table *table, uint32_t unit, struct gd_print *ret, struct gd_err *err)
+{
+    *ret = (struct gd_print){.unit = unit};
+    return table->unit[unit].count
+               ? print_of_item(table, &table->item[table->unit[unit].first], ret, err)
+               : GD_OK;
 }
 
 static bool near(double a, double b, double scale, double tolerance)
@@ -434,6 +441,19 @@ static bool same_print(const struct gd_print *x, const struct gd_print *y)
            near(x->stats.mean, y->stats.mean, scale, tolerance) &&
            near(x->stats.abs_mean, y->stats.abs_mean, y->stats.abs_mean, tolerance) &&
            near(sqrt(x->stats.sum_sq), sqrt(y->stats.sum_sq), sqrt(y->stats.sum_sq), tolerance);
+}
+
+int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_table *b,
+                       struct gd_item *item_b, bool *ret, struct gd_err *err)
+{
+    struct gd_print x = {.unit = 0}, y = {.unit = 0};
+    int rc = print_of_item(a, item_a, &x, err);
+
+    if (rc == GD_OK) {
+        rc = print_of_item(b, item_b, &y, err);
+    }
+    *ret = rc == GD_OK && same_print(&x, &y);
+    return rc;
 }
 
 static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_t *taken,

@@ -61,6 +61,9 @@ struct gd_matching {
 int gd_match_tables(struct gd_table *a, struct gd_table *b, const struct gd_match_options *options,
                     struct gd_matching *ret, struct gd_err *err);
 void gd_matching_free(struct gd_matching *matching);
+/* The elements of both seem to be the same in another order of the axes: transposed. */
+int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_table *b,
+                       struct gd_item *item_b, bool *ret, struct gd_err *err);
 
 /* Items of two units that stand for each other: both by their place among inputs and outputs. NULL:
  * there is none. */

@@ -659,7 +659,8 @@ const struct command cmd_compare_table[] = {
             "default: frameworks and devices may differ), strict or numpy; rtol= and atol= say\n"
             "otherwise, --tol PATTERN=RTOL,ATOL for names alike. --as troubleshooter, msprobe or\n"
             "allclose shows their columns, computed as they do. Further: --only-differing,\n"
-            "--limit N, --sort worst|name|order, --on PATTERN, --step N, --rank N, --csv FILE.\n"
+            "--limit N, --sort worst|name|order, --on PATTERN, --step N, --steps OF-A,OF-B,\n"
+            "--rank N, --csv FILE.\n"
             "When something differs, gradb --batch ends with status 6.\n"
             "\n"
             "`compare loss LOG [LOG]` compares what trainings printed: lines with a number behind\n"
@@ -669,7 +670,7 @@ const struct command cmd_compare_table[] = {
             "  compare loss gpu.log npu.log rtol=1e-2\n"
             "  compare gpu_dump/ npu_dump/ --as msprobe --csv result.csv\n"
             "  compare @1 reference.safetensors --on fc1 --profile strict\n",
-        .args = {ARG_TENSOR},
+        .args = {ARG_SIDE},
         .flags = 0,
         .run = run_compare,
     },

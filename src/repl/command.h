@@ -22,6 +22,7 @@ enum command_arg {
     ARG_SCOPE,
     ARG_SELECTOR,
     ARG_TENSOR, /* NODE[:SLOT][SLICE] */
+    ARG_SIDE,   /* that, or a file */
     ARG_FILE,
     ARG_SETTING,
     ARG_COMMAND,

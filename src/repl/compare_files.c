@@ -122,7 +122,7 @@ static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
 }
 
 /* Of a pair without elements on both sides. */
-static enum gd_verdict judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
+static enum gd_agreement judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
                                   const struct compare_options *options, struct compare_row *row)
 {
     const struct gd_item *a = pair->a, *b = pair->b;
@@ -203,6 +203,19 @@ static void fill_metrics(struct command_call *call, const struct gd_difference *
     row->stats_b = m->b;
 }
 
+/* Never turned by itself: a hint. */
+static int hint_turned(struct comparing *c, struct item_pair *pair, struct compare_row *row,
+                       struct gd_err *err)
+{
+    bool turned;
+    int rc = gd_match_is_turned(c->a, pair->a, c->b, pair->b, &turned, err);
+
+    if (rc == GD_OK && turned) {
+        row->note = "the same values in another order of the axes: transposed?";
+    }
+    return rc;
+}
+
 /* Values of a live session are let go as soon as they have been looked at. */
 static void drop(const struct side *side, struct gd_item *item)
 {
@@ -228,6 +241,9 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     fill_items(pair, &row);
     if (result->a && result->b) {
         fill_metrics(c->call, &result->difference, &row);
+        if (row.verdict == GD_V_SHAPE && hint_turned(c, pair, &row, err) != GD_OK) {
+            return GD_ENOMEM;
+        }
     } else {
         row.verdict = judge_rest(pair, result, c->options, &row);
         row.note = gd_arena_strdup(arena, row.note);
@@ -388,6 +404,10 @@ int compare_steps(struct command_call *call, const struct side *a, const struct 
     (void)call;
     *ret = NULL;
     *count = 0;
+    if (options->step_b != INT64_MIN) { /* --steps: one of each */
+        return add_step(ret, count, (struct compare_step){0, 0, options->step, options->step_b},
+                        err);
+    }
     for (size_t i = 0; rc == GD_OK && i < ranks_a; i++) {
         for (size_t j = 0; rc == GD_OK && j < ranks_b; j++) {
             bool same = ranks_a == 1 || ranks_b == 1 ||

@@ -26,6 +26,7 @@ struct compare_options {
     const char *csv;
     const char *on; /* only names like it; NULL all */
     int64_t step;   /* INT64_MIN: not given */
+    int64_t step_b; /* of B, where it is another one; INT64_MIN: not given */
     int64_t rank;   /* -1: not given */
     struct rows_shown shown;
 };

@@ -87,6 +87,18 @@ static int take_sort(struct compare_options *options, const char *text, struct g
     return gd_fail(err, GD_EUSAGE, "--sort %.80s: order, name or worst", text);
 }
 
+/* "12,11": that of A, that of B */
+static int take_steps(struct command_call *call, struct compare_options *options, const char *text,
+                      struct gd_err *err)
+{
+    const char *comma = strchr(text, ',');
+    int rc = comma ? arg_count(inspect_printf(call, "%.*s", (int)(comma - text), text), 0,
+                               INT64_MAX - 1, &options->step, err)
+                   : gd_fail(err, GD_EUSAGE, "--steps %.80s: write STEP-OF-A,STEP-OF-B", text);
+
+    return rc == GD_OK ? arg_count(comma + 1, 0, INT64_MAX - 1, &options->step_b, err) : rc;
+}
+
 static int take_value(struct command_call *call, struct compare_options *options,
                       const char *option, const char *value, struct gd_err *err)
 {
@@ -116,6 +128,9 @@ static int take_value(struct command_call *call, struct compare_options *options
     if (strcmp(option, "--step") == 0) {
         return arg_count(value, 0, INT64_MAX - 1, &options->step, err);
     }
+    if (strcmp(option, "--steps") == 0) {
+        return take_steps(call, options, value, err);
+    }
     if (strcmp(option, "--rank") == 0) {
         return arg_count(value, 0, INT32_MAX, &options->rank, err);
     }
@@ -143,13 +158,16 @@ static bool take_flag(const char *word, struct compare_options *options)
 
 int compare_options_take(struct command_call *call, struct compare_options *ret, struct gd_err *err)
 {
-    static const char *const with_value[] = {"--map", "--as",    "--profile", "--csv",
-                                             "--on",  "--step",  "--rank",    "--limit",
-                                             "--tol", "--match", "--sort"};
+    static const char *const with_value[] = {"--map",   "--as",   "--profile", "--csv",
+                                             "--on",    "--step", "--rank",    "--limit",
+                                             "--steps", "--tol",  "--match",   "--sort"};
     int kept = 0, rc = GD_OK;
 
-    *ret = (struct compare_options){
-        .last = GD_HOW_ORDER, .step = INT64_MIN, .rank = -1, .shown = {.limit = -1}};
+    *ret = (struct compare_options){.last = GD_HOW_ORDER,
+                                    .step = INT64_MIN,
+                                    .step_b = INT64_MIN,
+                                    .rank = -1,
+                                    .shown = {.limit = -1}};
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
         const char *word = call->argv[i], *value = NULL;
         int used = 0;

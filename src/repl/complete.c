@@ -563,11 +563,15 @@ static void complete_argument(struct completion *c, const struct command *comman
     switch (kind_of(command, index)) {
     case ARG_NODE:
     case ARG_TENSOR:
+    case ARG_SIDE:
         if (c->word[0] == '-') { /* no name begins so */
             add_choices(c, command);
         } else {
             add_nodes(c);
             add_slots(c);
+        }
+        if (kind_of(command, index) == ARG_SIDE && c->word[0] != '-') {
+            add_files(c);
         }
         break;
     case ARG_SCOPE: {

@@ -122,6 +122,11 @@ class Pairs(unittest.TestCase):
             self.assertEqual((text, found, status), (text, want, 0))
         found, _ = self.verdicts("compare a.safetensors b.safetensors")
         self.assertEqual(found, {pair: ("SAME", "values") for pair in want})
+        np.save(self.folder / "turned.npy", self.x.T)
+        np.save(self.folder / "straight.npy", self.x)
+        row = self.run_one("compare turned.npy straight.npy")[0]["pairs"][0]
+        self.assertEqual(row["verdict"], "SHAPE")
+        self.assertIn("transposed?", row["note"])
         for text, said in (('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
                            ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names")):
             (self.folder / "map").write_text(text)
@@ -173,6 +178,8 @@ class Pairs(unittest.TestCase):
         self.assertEqual({row["b"]: row["verdict"] for row in record["pairs"] if row["verdict"] != "SAME"},
                          {"Default_fc2-Dense_MatMul-op3:0": "FAIL", "Default_Log-op4:in0": "FAIL",
                           "Default_Log-op4:0": "NONFINITE"})
+        row = self.run_one("compare dump_a dump_b --steps 2,1 --on fc1")[0]["pairs"][1]
+        self.assertEqual((row["verdict"], row["b"]), ("FAIL", "Default_fc1-Dense_MatMul-op1:in0"))
         record, _ = self.run_one("first-nonfinite dump_b")
         self.assertEqual((record["step"], record["node"], record["kind"]), (2, "Default_Log-op4", "throw-point"))
         self.assertIn("logarithm", record["hint"])
