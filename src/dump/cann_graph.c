@@ -314,6 +314,9 @@ int cann_graph_find(struct cann_load *load)
     if (rc == GD_OK && load->model_count == 0) {
         load->model = calloc(1, sizeof(*load->model));
         load->model_count = load->model != NULL;
+        if (load->model) {
+            load->model->rank_dir = GD_NO_ENTRY;
+        }
         rc = load->model ? graph_alone(load, all, count) : cann_no_memory(load);
         if (load->model && load->model->ge) {
             load->model->name = load->model->ge->graph[0].name;

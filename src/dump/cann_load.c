@@ -29,11 +29,25 @@ void *cann_grow(void *list, size_t count, size_t *cap, size_t size)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A network is one model, whichever of its starts it was dumped in. */
-static int find_model(struct cann_load *load, const struct gd_cann_place *place, uint32_t *ret)
+/* The directory rank_R above one of an iteration. */
+static uint32_t rank_dir(const struct gd_listing *listing, const struct cann_dir *dir)
 {
-    char name[512];
+    uint32_t at = dir->entry;
+
+    for (int i = 0; i < 3 && at != 0; i++) {
+        at = listing->entry[at].parent;
+    }
+    return dir->place.is_mindspore && strncmp(listing->entry[at].name, "rank_", 5) == 0
+               ? at
+               : GD_NO_ENTRY;
+}
+
+/* A network is one model, whichever of its starts it was dumped in. */
+static int find_model(struct cann_load *load, const struct cann_dir *dir, uint32_t *ret)
+{
+    const struct gd_cann_place *place = &dir->place;
     struct cann_model *grown;
+    char name[512];
 
     snprintf(name, sizeof(name), "%.400s%s%.100s", place->model,
              place->is_mindspore && place->graph[0] ? "/" : "",
@@ -49,7 +63,9 @@ static int find_model(struct cann_load *load, const struct gd_cann_place *place,
         return cann_no_memory(load);
     }
     load->model = grown;
-    grown[load->model_count] = (struct cann_model){.name = gd_arena_strdup(&load->arena, name)};
+    grown[load->model_count] = (struct cann_model){.name = gd_arena_strdup(&load->arena, name),
+                                                   .rank_dir = rank_dir(load->listing, dir),
+                                                   .graph_id = place->graph};
     if (!grown[load->model_count].name) {
         return cann_no_memory(load);
     }
@@ -94,7 +110,7 @@ int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step)
     struct gd_mapping *mapping = NULL;
     struct gd_cann_name name;
     const char *text;
-    int rc = find_model(load, &in->place, &file.model);
+    int rc = find_model(load, in, &file.model);
 
     if (rc == GD_OK) {
         rc = gd_mapping_read(load->listing, in->entry, &mapping, load->err);

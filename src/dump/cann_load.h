@@ -56,6 +56,8 @@ struct cann_model { /* a network, or a graph of it */
     struct cann_known *known; /* all operators of its graphs, in the order of graph and operator */
     uint32_t known_count;
     const struct cann_known **by_escaped, **by_name; /* sorted; the latter by graph first */
+    uint32_t rank_dir;    /* of MindSpore, which keeps its graphs there; GD_NO_ENTRY none */
+    const char *graph_id; /* which of them */
 };
 
 struct cann_op { /* an operator of a model; every execution within a step that is not a repetition

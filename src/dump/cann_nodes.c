@@ -7,6 +7,7 @@
 
 #include "dump/cann_load.h"
 #include "dump/cann_types.h"
+#include "dump/ms_graph_file.h"
 
 #define MAX_NAME  4096
 #define MAX_SLOTS 65535
@@ -299,6 +300,66 @@ static int add_model(struct nodes *nodes, struct cann_model *model)
     return rc;
 }
 
+/* ---- MindSpore's own graphs ------------------------------------------------------------------ */
+
+/* A node of the graph gets the slots that were dumped of it. */
+static int take_node(struct nodes *nodes, struct cann_op *op, gd_node_id node)
+{
+    const struct cann_file *file = &nodes->load->file[op->first_file];
+    struct gd_node_info info;
+    int rc = gd_graph_set_slots(nodes->graph, node, op->outputs, op->inputs, nodes->load->err);
+
+    if (rc == GD_EINVAL) { /* another operator has it: this one gets a node of its own */
+        return GD_OK;
+    }
+    if (rc != GD_OK || !gd_graph_node(nodes->graph, node, &info)) {
+        return rc;
+    }
+    op->node = node;
+    op->node_outputs = info.output_count - info.input_slots;
+    for (uint32_t i = 0; i < file->value_count; i++) {
+        const struct cann_value *value = &file->value[i];
+        struct gd_output output = {.dtype = value->dtype};
+
+        if (value->shape) {
+            output.shape = *value->shape;
+            gd_graph_set_output(nodes->graph, node,
+                                value->io == GD_CANN_OUTPUT ? value->index
+                                                            : op->node_outputs + value->index,
+                                &output);
+        }
+    }
+    return GD_OK;
+}
+
+static int add_mindspore(struct nodes *nodes, uint32_t model)
+{
+    struct cann_load *load = nodes->load;
+    const struct cann_model *of = &load->model[model];
+    struct ms_nodes found;
+    int rc;
+
+    if (of->rank_dir == GD_NO_ENTRY ||
+        gd_listing_child(load->listing, of->rank_dir, "graphs") == GD_NO_ENTRY) {
+        return GD_OK;
+    }
+    rc = ms_graph_take(load->listing, of->rank_dir, of->graph_id, load->catalog, load->dump, &found,
+                       &nodes->order, load->err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    for (uint32_t i = 0; i < load->op_count && rc == GD_OK; i++) {
+        struct cann_op *op = &load->op[i];
+        gd_node_id node = op->model == model && op->occurrence == 0
+                              ? ms_nodes_find(&found, op->type, op->name)
+                              : GD_NO_NODE;
+
+        rc = node == GD_NO_NODE ? GD_OK : take_node(nodes, op, node);
+    }
+    ms_nodes_end(&found);
+    return rc;
+}
+
 /* ---- operators that no graph knows ----------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
@@ -359,7 +420,7 @@ int cann_add_nodes(struct cann_load *load)
         }
     }
     for (uint32_t i = 0; i < load->model_count && rc == GD_OK; i++) {
-        rc = load->model[i].ge ? add_model(&nodes, &load->model[i]) : GD_OK;
+        rc = load->model[i].ge ? add_model(&nodes, &load->model[i]) : add_mindspore(&nodes, i);
     }
     rc = rc ? rc : add_others(&nodes);
     free(nodes.output);

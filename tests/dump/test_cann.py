@@ -349,6 +349,26 @@ class Trees(Dump):
             line = next(line for line in lines if text in line)
             self.assertIn(node, line)
 
+    def test_mindspores_graph(self):
+        """An asynchronous dump beside MindSpore's own graph: files are of its nodes, which have edges."""
+        def node(number, full, kind, *inputs):
+            return writer.message(1, b"".join(writer.message(1, writer.message(1, i)) for i in inputs)
+                                  + writer.message(2, number) + writer.message(3, kind) + writer.message(8, full))
+        graph = (node("1", "Default/net/conv1/Conv2D-op1", "Conv2D") + node("2", "Default/net/ReLU-op2", "ReLU", "1")
+                 + writer.message(2, "0"))
+        self.write("d/rank_0/graphs/ms_output_trace_code_graph_0.pb", writer.message(4, graph))
+        for step in range(2):
+            x = np.full((3,), step, "<f4")
+            tensor = Tensor(x, "FLOAT", "ND", (3,), (3,))
+            self.write(f"d/rank_0/net/0/{step}/Conv2D.Default_net_conv1_Conv2D-op1.5.1.{STAMP + step}",
+                       writer.container([tensor], [tensor]))
+        self.ask("Default/net/conv1/Conv2D-op1:0", x, "by its full name")
+        self.ask("conv1/Conv2D-op1:in0", x, "an input")
+        self.check("d", "goto 1")
+        out = self.gradb(f'open "{self.dir / "d"}"', "inputs ReLU-op2", "info graph")
+        self.assertIn("Default/net/conv1/Conv2D-op1", out)
+        self.assertIn("2 nodes, 1 edge", out)
+
     def test_exceptions(self):
         tensor = Tensor(np.arange(3, dtype="<f4"), "FLOAT", "ND", None)
         self.write(f"d/extra-info/data-dump/2/exception_info.5.1.{STAMP}",
