@@ -292,29 +292,41 @@ static int go_back(struct dump_target *target, int64_t count, struct gd_err *err
 
 /* ---- what is watched ------------------------------------------------------------------------- */
 
-static void free_plan(struct dump_plan *plan)
+void dump_free_plan(struct dump_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         free(plan->item[i].scalar);
+        free(plan->item[i].trigger);
     }
     free(plan->item);
 }
 
-static int copy_items(const struct gd_watch_plan *plan, struct dump_plan *ret, struct gd_err *err)
+/* false: out of memory. */
+static bool copy_item(const struct gd_watch_item *from, struct dump_item *item)
+{
+    item->node = from->node;
+    item->slot = from->slot;
+    item->dead = from->dead_steps > 0;
+    item->against = from->against_previous;
+    item->options = *from->options;
+    item->scalar = from->scalar ? strdup(from->scalar) : NULL;
+    if (from->trigger_count > 0) {
+        item->trigger = malloc(from->trigger_count * sizeof(*item->trigger));
+    }
+    if (item->trigger) {
+        memcpy(item->trigger, from->triggers, from->trigger_count * sizeof(*item->trigger));
+        item->trigger_count = from->trigger_count;
+    }
+    return (!from->scalar || item->scalar) && item->trigger_count == from->trigger_count;
+}
+
+static int copy_plan(const struct gd_watch_plan *plan, struct dump_plan *ret, struct gd_err *err)
 {
     *ret = (struct dump_plan){.id = plan->id};
     ret->item = calloc(plan->item_count + 1, sizeof(*ret->item));
     for (size_t i = 0; ret->item && i < plan->item_count; i++) {
-        const struct gd_watch_item *from = &plan->items[i];
-        struct dump_item *item = &ret->item[ret->count++];
-
-        item->node = from->node;
-        item->slot = from->slot;
-        item->dead = from->dead_steps > 0;
-        item->options = *from->options;
-        item->scalar = from->scalar ? strdup(from->scalar) : NULL;
-        if (from->scalar && !item->scalar) {
-            free_plan(ret);
+        if (!copy_item(&plan->items[i], &ret->item[ret->count++])) {
+            dump_free_plan(ret);
             ret->item = NULL;
         }
     }
@@ -333,25 +345,25 @@ int dump_watch_plan(struct gd_target *base, const struct gd_watch_plan *plan, st
     }
     if (plan->item_count == 0) {
         if (at < target->plan_count) {
-            free_plan(&target->plans[at]);
+            dump_free_plan(&target->plans[at]);
             target->plans[at] = target->plans[--target->plan_count];
         }
         return GD_OK;
     }
-    rc = copy_items(plan, &made, err);
+    rc = copy_plan(plan, &made, err);
     if (rc) {
         return rc;
     }
     if (at == target->plan_count) {
         grown = realloc(target->plans, (at + 1) * sizeof(*grown));
         if (!grown) {
-            free_plan(&made);
+            dump_free_plan(&made);
             return gd_fail(err, GD_ENOMEM, "out of memory for what is watched");
         }
         target->plans = grown;
         target->plan_count++;
     } else {
-        free_plan(&target->plans[at]);
+        dump_free_plan(&target->plans[at]);
     }
     target->plans[at] = made;
     return GD_OK;
@@ -662,7 +674,7 @@ void dump_run_forget(struct dump_target *target)
         group->run = (struct dump_run){.lead = NULL};
     }
     for (size_t i = 0; i < target->plan_count; i++) {
-        free_plan(&target->plans[i]);
+        dump_free_plan(&target->plans[i]);
     }
     free(target->plans);
     free(target->breaks);

@@ -140,9 +140,8 @@ static int threads(void)
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int)count;
 }
 
-/* The value of the step before that can be compared with it; NULL: there is none. */
-static struct gd_source *before(const struct dump_target *target,
-                                const struct gd_catalog_value *value, size_t at)
+struct gd_source *dump_before(const struct dump_target *target,
+                              const struct gd_catalog_value *value, size_t at)
 {
     int64_t step = at > 0 ? dump_step_at(target, at - 1) : GD_EVERY_STEP;
     const struct gd_catalog_value *found =
@@ -183,7 +182,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
     ret->dtype = info.dtype;
     ret->shape = info.shape;
     mine.threads = threads();
-    return gd_source_stats(value->source, before(target, value, at), &mine, &ret->stats, err);
+    return gd_source_stats(value->source, dump_before(target, value, at), &mine, &ret->stats, err);
 }
 
 static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -330,23 +329,23 @@ static const struct gd_target_ops dump_ops = {
     .destroy = destroy,
 };
 
-static const struct dump_target *target_of(const struct gd_session *session)
+struct dump_target *dump_target_of(const struct gd_session *session)
 {
     return session && session->target && session->target->ops == &dump_ops
-               ? (const struct dump_target *)session->target
+               ? (struct dump_target *)session->target
                : NULL;
 }
 
 struct gd_dump *gd_dump_of(const struct gd_session *session)
 {
-    const struct dump_target *target = target_of(session);
+    const struct dump_target *target = dump_target_of(session);
 
     return target ? target->group->dump : NULL;
 }
 
 struct gd_catalog *gd_catalog_of(const struct gd_session *session)
 {
-    const struct dump_target *target = target_of(session);
+    const struct dump_target *target = dump_target_of(session);
 
     return target ? target->catalog : NULL;
 }
@@ -407,8 +406,7 @@ static int make_session(struct gd_debugger *debugger, struct dump_group *group, 
     gd_catalog_steps(catalog, &steps);
     target->base.ops = &dump_ops;
     target->base.capabilities = GD_CAN_STEP | GD_CAN_NEXT | GD_CAN_INTERRUPT | GD_CAN_FETCH |
-                                GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_WATCH |
-                                GD_CAN_WATCH_SCALAR | GD_CAN_GOTO;
+                                GD_CAN_STATS | GD_CAN_PREVIOUS | GD_CAN_WATCH | GD_CAN_GOTO;
     target->group = group;
     target->catalog = catalog;
     target->node = GD_NO_NODE;

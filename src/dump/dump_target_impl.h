@@ -15,7 +15,10 @@ struct dump_item { /* of a plan */
     uint32_t slot;
     char *scalar; /* instead of node; else NULL */
     bool dead;    /* it asks for dead units */
+    bool against; /* the value of the step before */
     struct gd_stats_options options;
+    struct gd_watch_trigger *trigger; /* worth judging when any holds */
+    size_t trigger_count;             /* 0: always */
 };
 struct dump_plan {
     uint32_t id;
@@ -67,10 +70,16 @@ struct dump_target {
 
 /* GD_EVERY_STEP: there is no such step. */
 int64_t dump_step_at(const struct dump_target *target, size_t at);
+/* The target of a session that is a dump; else NULL. */
+struct dump_target *dump_target_of(const struct gd_session *session);
 /* Statistics of a value as of the step number `at`, against the step before where that can be. */
 int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value, size_t at,
                const struct gd_stats_options *options, struct dump_figures *ret,
                struct gd_err *err);
+
+/* The value of the step before that can be compared with it; NULL: there is none. */
+struct gd_source *dump_before(const struct dump_target *target,
+                              const struct gd_catalog_value *value, size_t at);
 
 /* ---- dump_run.c ---- */
 
@@ -79,6 +88,7 @@ int dump_interrupt(struct gd_target *target, struct gd_err *err);
 int dump_set_breakpoints(struct gd_target *target, const gd_node_id *nodes, size_t count,
                          struct gd_err *err);
 int dump_watch_plan(struct gd_target *target, const struct gd_watch_plan *plan, struct gd_err *err);
+void dump_free_plan(struct dump_plan *plan); /* what it points to */
 void dump_work(struct gd_target *target, double seconds);
 /* The named numbers of the step that it stands at, and of the one before. */
 void dump_tell_scalars(struct dump_target *target);

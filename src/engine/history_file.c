@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/history_impl.h"
+#include "engine/state_dir.h"
 
 #define KEPT_FILES  8
 #define NAME_PREFIX "history-"
@@ -41,32 +42,6 @@ int history_plan(uint64_t bytes, struct history_layout *ret, struct gd_err *err)
 }
 
 /* ---- the directory --------------------------------------------------------------------------- */
-
-/* $XDG_STATE_HOME/gradb or ~/.local/state/gradb, made when it is not there. */
-static int state_directory(char *out, size_t size, struct gd_err *err)
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int len = -1;
-
-    if (state && state[0] == '/') {
-        len = snprintf(out, size, "%s/gradb", state);
-    } else if (home && home[0] == '/') {
-        len = snprintf(out, size, "%s/.local/state/gradb", home);
-    }
-    if (len < 0 || (size_t)len >= size) {
-        return gd_fail(err, GD_EIO, "there is no place for a history: set HOME or XDG_STATE_HOME");
-    }
-    for (char *slash = strchr(out + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(out, 0700);
-        *slash = '/';
-    }
-    if (mkdir(out, 0700) != 0 && errno != EEXIST) {
-        return gd_fail_errno(err, GD_EIO, "%.400s cannot be made", out);
-    }
-    return GD_OK;
-}
 
 /* When the history was begun, by its own header; < 0: it is none, or is being written. */
 static double age_of(int directory, const char *name)
@@ -181,7 +156,7 @@ static int open_in_state(struct gd_history *history, char *path, size_t size, st
     char name[64], when[32];
     time_t started = (time_t)history->started;
     struct tm tm;
-    int rc = state_directory(path, size, err), fd;
+    int rc = gd_state_directory(path, size, err), fd;
     size_t len = strlen(path);
 
     if (rc) {

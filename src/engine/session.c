@@ -100,6 +100,7 @@ void session_destroy(struct gd_session *session)
         free(session->impl->pushed);
         free(session->impl->kept);
         gd_watching_free(session);
+        gd_hit_index_free(&session->impl->hit_index);
         free(session->impl);
     }
     gd_graph_destroy(session->graph);
@@ -483,31 +484,46 @@ static const struct gd_condition *kind_of(const struct gd_session *session,
     return hit->kind;
 }
 
+/* What a hit's place is in this session. */
+static void complete_hit(struct gd_session *session, struct gd_hit *hit)
+{
+    hit->node_name[sizeof(hit->node_name) - 1] = '\0';
+    hit->kind = kind_of(session, hit);
+    if (hit->param_count < 0 || hit->param_count > GD_MAX_HIT_PARAMS) {
+        hit->param_count = 0;
+    }
+    if (hit->is_scalar) {
+        hit->node = GD_NO_NODE; /* a node may have the name of a number */
+    } else if (hit->node == GD_NO_NODE && hit->node_name[0]) {
+        hit->node = gd_graph_lookup_wire(session->graph, hit->node_name, strlen(hit->node_name));
+    } else if (!hit->node_name[0]) {
+        copy_text(hit->node_name, sizeof(hit->node_name), gd_graph_name(session->graph, hit->node));
+    }
+    gd_graph_slot_name(session->graph, hit->node, hit->slot, hit->slot_name);
+    if (hit->stop_sequence == 0) { /* hits are reported before the stop that they cause */
+        hit->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
+    }
+}
+
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
 {
-    struct gd_hit *kept = hit_slot(session);
+    bool goes_back = session->target && (session->target->capabilities & GD_CAN_GOTO) != 0;
+    struct gd_hit made = *hit, *kept;
 
-    if (!kept) {
-        session->hits_dropped++;
-        return;
-    }
-    *kept = *hit;
-    kept->node_name[sizeof(kept->node_name) - 1] = '\0';
-    kept->kind = kind_of(session, kept);
-    if (kept->param_count < 0 || kept->param_count > GD_MAX_HIT_PARAMS) {
-        kept->param_count = 0;
-    }
-    if (kept->is_scalar) {
-        kept->node = GD_NO_NODE; /* a node may have the name of a number */
-    } else if (kept->node == GD_NO_NODE && kept->node_name[0]) {
-        kept->node = gd_graph_lookup_wire(session->graph, kept->node_name, strlen(kept->node_name));
-    } else if (!kept->node_name[0]) {
-        copy_text(kept->node_name, sizeof(kept->node_name),
-                  gd_graph_name(session->graph, kept->node));
-    }
-    gd_graph_slot_name(session->graph, kept->node, kept->slot, kept->slot_name);
-    if (kept->stop_sequence == 0) { /* hits are reported before the stop that they cause */
-        kept->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
+    complete_hit(session, &made);
+    kept = goes_back ? gd_hit_index_find(&session->impl->hit_index, session, &made) : NULL;
+    if (kept) {
+        *kept = made;
+    } else {
+        kept = hit_slot(session);
+        if (!kept) {
+            session->hits_dropped++;
+            return;
+        }
+        *kept = made;
+        if (goes_back) {
+            gd_hit_index_add(&session->impl->hit_index, session, kept);
+        }
     }
     emit(session, GD_EV_HIT, NULL, kept);
 }

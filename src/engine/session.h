@@ -201,6 +201,8 @@ void gd_session_on_graph(struct gd_session *session); /* nodes were added and co
 void gd_session_on_running(struct gd_session *session);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
+/* In a record that can go back, a hit of the same watchpoint, step and tensor replaces what was
+ * found there before. */
 void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit);
 /* Something worth knowing: "skipped-step", "loss-scale", "graph-changed", "warning". Observers hear
  * of it, and a `catch` of that kind stops the run. */

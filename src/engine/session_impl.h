@@ -7,6 +7,7 @@
 #define GD_ENGINE_SESSION_IMPL_H
 
 #include "engine/debugger.h"
+#include "engine/hit_index.h"
 
 struct gd_ranks;        /* engine/ranks.h */
 struct session_request; /* a fetch or statistics request that waits for the target */
@@ -42,6 +43,7 @@ struct gd_session_impl {
     bool has_deferred;
     struct gd_stop deferred;
     size_t hit_cap;
+    struct gd_hit_index hit_index; /* of a record that can go back */
     /* what the target was told */
     struct session_site *sites;
     size_t site_count;

@@ -328,6 +328,22 @@ void watching_sums_end(struct watch_judging *judging)
     watching_sums_begin(judging->w);
 }
 
+void gd_watch_forget(struct gd_session *session)
+{
+    struct gd_watching *w = session->watching;
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->memory_count; i++)
+        w->memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
+    for (size_t i = 0; i < w->series_count; i++)
+        w->series[i] = (struct gd_series){.seen = 0};
+    for (size_t i = 0; i < w->cover_count; i++) {
+        w->covers[i].memory = (struct watch_memory){.hit_step = INT64_MIN};
+        w->covers[i].sum.series = (struct gd_series){.seen = 0};
+        restart_sum(&w->covers[i].sum, INT64_MIN);
+    }
+}
+
 /* Those that wait for values that do not come. */
 static void judge_open_sums(struct watch_judging *judging)
 {

@@ -153,6 +153,10 @@ int gd_watch_recheck(struct gd_session *session,
  * come: a run now would take the values away. */
 bool gd_watch_is_busy(const struct gd_session *session);
 
+/* What was learned of the values so far (their past, what was told of them) is forgotten: of a
+ * record that is gone through from its beginning. */
+void gd_watch_forget(struct gd_session *session);
+
 /* ---- recommended --------------------------------------------------------------------------- */
 
 /* MindInsight's starter set that fits the session's graph and device, one by one. */

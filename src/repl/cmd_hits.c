@@ -450,6 +450,17 @@ static void show_hit(struct command_call *call, const struct gd_hit *hit)
     }
 }
 
+/* What can go back goes to the step of the hit. */
+static void go_to_step(struct command_call *call, const struct gd_hit *hit)
+{
+    const struct gd_run run = {.kind = GD_RUN_GOTO, .count = hit->step, .node = GD_NO_NODE};
+    struct gd_target *target = call->session->target;
+    if (target && (target->capabilities & GD_CAN_GOTO) != 0 && call->session->state == GD_STOPPED &&
+        hit->step != call->session->stop.step) {
+        gd_target_resume(target, &run, NULL); /* where it cannot, the hit is told all the same */
+    }
+}
+
 static int go(struct command_call *call, const struct gd_hit *hit, struct gd_err *err)
 {
     struct hit_state *state = hit_state(call->repl);
@@ -458,6 +469,11 @@ static int go(struct command_call *call, const struct gd_hit *hit, struct gd_err
     }
     state->session = call->session->number;
     state->number = hits_number(call->session, hit);
+    go_to_step(call, hit);
+    int rc = hits_find(call->session, state->number, &hit, err); /* the list may have grown */
+    if (rc != GD_OK) {
+        return rc;
+    }
     state->stop = call->session->stop.sequence;
     show_hit(call, hit);
     return GD_OK;
@@ -508,7 +524,8 @@ const struct command cmd_hits_table[] = {
      .summary = "Go to a hit: its node becomes the current one, with advice",
      .help =
          "Without an argument: the one selected before, else the first of this stop. Hits are in\n"
-         "order of step and execution; \"info hits\" gives their numbers.\n"
+         "order of step and execution; \"info hits\" gives their numbers. In a dump\n"
+         "it goes to the step of the hit, too.\n"
          "Examples:\n"
          "  hit\n"
          "  hit next",
