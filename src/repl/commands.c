@@ -12,5 +12,6 @@ const struct command *const command_tables[] = {
     cmd_display_table,    cmd_graph_table,     cmd_stack_table,
     cmd_why_table,        cmd_settings_table,  cmd_support_table,
     cmd_shell_table,      cmd_screen_table,    cmd_agent_table,
-    cmd_catch_table,      cmd_overflow_table,  NULL,
+    cmd_catch_table,      cmd_overflow_table,  cmd_scan_table,
+    NULL,
 };
