@@ -199,13 +199,16 @@ static int look_at_file(struct cann_tree *tree, const struct gd_listing *listing
     struct gd_cann_name name;
     const char *text;
     enum cann_file_kind kind;
+    struct gd_mapping *mapping = NULL;
 
     if (root_count > 1) {
         gd_cann_place(root + 1, root_count - 1, 0, &dir.place);
     } else {
         gd_cann_place(root, 0, 0, &dir.place);
     }
-    kind = cann_file_kind(listing, 0, NULL, dir.place.exceptions, &name, &text);
+    gd_mapping_read(listing, 0, &mapping, NULL);
+    kind = cann_file_kind(listing, 0, mapping, dir.place.exceptions, &name, &text);
+    gd_mapping_free(mapping);
     if (kind == CANN_FILE_NONE || (kind == CANN_FILE_CONTAINER && !looks_right(listing, 0))) {
         return GD_OK;
     }

@@ -2,6 +2,7 @@
 #include "dump/mapping.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,21 +103,43 @@ int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_er
     return GD_OK;
 }
 
-int gd_mapping_read(const struct gd_listing *listing, uint32_t directory, struct gd_mapping **ret,
-                    struct gd_err *err)
+/* The path of the mapping.csv of a directory, or of the directory that a file is in. */
+static int find_path(const struct gd_listing *listing, uint32_t place, char *out, size_t size,
+                     struct gd_err *err)
 {
-    uint32_t entry = listing->entry[directory].is_directory
-                         ? gd_listing_child(listing, directory, "mapping.csv")
-                         : GD_NO_ENTRY;
-    char path[MAX_PATH];
+    const char *slash;
+    uint32_t entry;
     int rc;
 
+    if (listing->entry[place].is_directory) {
+        entry = gd_listing_child(listing, place, "mapping.csv");
+        return entry == GD_NO_ENTRY || listing->entry[entry].is_directory
+                   ? GD_ENOTFOUND
+                   : gd_listing_path(listing, entry, out, size, err);
+    }
+    rc = gd_listing_path(listing, place, out, size, err);
+    slash = rc == GD_OK ? strrchr(out, '/') : NULL;
+    if (rc == GD_OK) {
+        size_t at = slash ? (size_t)(slash + 1 - out) : 0;
+
+        snprintf(out + at, size - at, "mapping.csv");
+    }
+    return rc;
+}
+
+int gd_mapping_read(const struct gd_listing *listing, uint32_t place, struct gd_mapping **ret,
+                    struct gd_err *err)
+{
+    char path[MAX_PATH];
+    struct gd_err why = {0};
+    int rc = find_path(listing, place, path, sizeof(path), &why);
+
     *ret = NULL;
-    if (entry == GD_NO_ENTRY || listing->entry[entry].is_directory) {
+    rc = rc ? rc : gd_mapping_read_file(path, ret, &why);
+    if (rc == GD_OK || rc == GD_ENOTFOUND) {
         return GD_OK;
     }
-    rc = gd_listing_path(listing, entry, path, sizeof(path), err);
-    return rc ? rc : gd_mapping_read_file(path, ret, err);
+    return gd_fail(err, rc, "%s", why.text);
 }
 
 void gd_mapping_free(struct gd_mapping *mapping)

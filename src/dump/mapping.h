@@ -10,8 +10,8 @@
 
 struct gd_mapping;
 
-/* Of a directory; *ret is NULL when it has none. */
-int gd_mapping_read(const struct gd_listing *listing, uint32_t directory, struct gd_mapping **ret,
+/* Of a directory, or the one that a file is in; *ret is NULL when it has none. */
+int gd_mapping_read(const struct gd_listing *listing, uint32_t place, struct gd_mapping **ret,
                     struct gd_err *err);
 int gd_mapping_read_file(const char *path, struct gd_mapping **ret, struct gd_err *err);
 void gd_mapping_free(struct gd_mapping *mapping); /* NULL is fine */

@@ -424,6 +424,16 @@ int inspect_info_formats(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
+const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
+                              int64_t step)
+{
+    const struct gd_catalog *catalog = call->session ? gd_catalog_of(call->session) : NULL;
+    const struct gd_catalog_value *value =
+        catalog ? gd_catalog_find(catalog, ref->node, ref->slot, step) : NULL;
+
+    return value ? value->note : NULL;
+}
+
 /* ---- info events ----------------------------------------------------------------------------- */
 
 int inspect_info_events(struct command_call *call, struct gd_err *err)

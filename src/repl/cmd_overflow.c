@@ -4,6 +4,7 @@
  * overflow record, info overflows, rerun, save overflow. */
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "engine/buf.h"
 #include "repl/commands.h"
 #include "repl/everyone.h"
@@ -256,6 +257,9 @@ static void show(struct command_call *call, cJSON *reply, bool with_list)
 int inspect_info_overflows(struct command_call *call, struct gd_err *err)
 {
     cJSON *reply = NULL;
+    if (call->session && gd_catalog_of(call->session)) { /* the device wrote them down */
+        return inspect_info_events(call, err);
+    }
     int rc = ask(call, COMMAND, "", &reply, err);
     if (rc == GD_OK) {
         show(call, reply, true);

@@ -63,6 +63,8 @@ static int remember(struct command_call *call, const struct value *value)
 static int show_value(struct command_call *call, const struct print_job *job, struct value *value,
                       struct gd_err *err)
 {
+    const char *of_dump =
+        value->is_history ? NULL : inspect_dump_note(call, &value->arg.ref, value->step);
     int number = 0;
     if (value->tensor && !value->is_history) {
         number = remember(call, value);
@@ -70,6 +72,9 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     value_know_change(call, value);
     if (out_is_json(call->out)) {
         cJSON *record = next_record(call, job);
+        if (of_dump) {
+            inspect_add_text(call, record, "stored", of_dump);
+        }
         if (number > 0) {
             cJSON_AddNumberToObject(record, "history", number);
         }
@@ -86,6 +91,9 @@ static int show_value(struct command_call *call, const struct print_job *job, st
     }
     if (value->note) {
         out_printf(call->out, "(%s)\n", value->note);
+    }
+    if (of_dump) {
+        out_printf(call->out, "(%s)\n", out_safe(call, of_dump));
     }
     return value_print_elements(call, value, &job->format, err);
 }

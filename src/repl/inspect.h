@@ -116,6 +116,10 @@ int inspect_info_history(struct command_call *call, struct gd_err *err);
 int inspect_info_steps(struct command_call *call, struct gd_err *err);
 int inspect_info_formats(struct command_call *call, struct gd_err *err);
 int inspect_info_events(struct command_call *call, struct gd_err *err);
+/* What a dump has to say about a value (a layout that was undone, bytes that are missing); NULL:
+ * nothing, or no dump. */
+const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
+                              int64_t step);
 int inspect_info_overflows(struct command_call *call, struct gd_err *err);
 int inspect_info_timing(struct command_call *call, struct gd_err *err);
 int inspect_info_display(struct command_call *call, struct gd_err *err);

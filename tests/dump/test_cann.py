@@ -220,6 +220,9 @@ class Values(Dump):
         self.write(f"dump/0/Op.hinted.1.3.{STAMP}", writer.container([], [origin]))
         self.ask("hinted", x.transpose(2, 3, 1, 0), "the order that the file tells")
         self.check()
+        out = self.gradb(f'open "{self.dir / "dump"}"', "print lstm", "print n0:0")
+        self.assertIn("as the device stores it: FRACTAL_ZN_LSTM", out)
+        self.assertIn("stored as NC1HWC0 (2, 2, 3, 5, 16)", out)
 
     def test_what_is_missing(self):
         """Sizes that lie, empty addresses, cut files: what is there is shown, the rest is told."""
@@ -243,6 +246,7 @@ class Values(Dump):
         self.ask("strings", np.frombuffer(b"abcdef", "u1"), "of a type that is bytes here")
         self.check()
         self.assertIn("14 of the 24 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print cut:0", fails=True))
+        self.assertIn("lacks 10 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print cut:in0"))
         self.assertIn("0 of the 24 bytes", self.gradb(f'open "{self.dir / "dump"}"', "print null:0", fails=True))
 
     def test_statistics(self):
@@ -335,7 +339,7 @@ class Trees(Dump):
         self.write(f"d/rank_0/debug_files/1/Opdebug.Node_OpDebug.1.1.{STAMP + 5}", writer.record_file(new))
         self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.99.9.{STAMP + 6}.output.0.json",
                    json.dumps({"L2 Atomic Add": {"task_id": 99, "stream_id": 9, "status": 1 << 16}}))
-        out = self.gradb(f'open "{self.dir / "d"}"', "info events")
+        out = self.gradb(f'open "{self.dir / "d"}"', "info overflows")
         lines = [line for line in out.splitlines() if line.split()[1:2] == ["overflow"]]
         self.assertEqual(len(lines), 4, out)
         texts = {
@@ -536,6 +540,8 @@ class Convert(Dump):
         raw = self.files("bin")[f"{self.base}.output.0.2_2_3_4_16.float16.NC1HWC0.bin"]
         self.assertEqual(raw.read_bytes(), np.ascontiguousarray(self.stored).tobytes())
         self.assertIn(f"{self.base}.input.0.3.float32.ND.bin", self.files("bin"))
+        self.gradb(f'convert "{self.dir / "d" / "1" / "1234567890"}" "{self.dir / "one"}"')
+        self.assertIn("mapping.csv", self.files("one"))  # of a file that mapping.csv names
 
     def test_links_are_not_followed(self):
         """A directory of the target that is a link to elsewhere takes nothing; a file that is one is replaced."""
