@@ -347,18 +347,40 @@ static bool tensor_click(struct tui *tui, int row, int col)
 
 /* ---- the command ---- */
 
+/* "0", "in0" up to *end, which is `text` when there is none. */
+static uint32_t read_slot(const struct gd_graph *graph, gd_node_id node, const char *text,
+                          const char **end)
+{
+    size_t input = strncmp(text, "in", 2) == 0 ? 2 : 0;
+    size_t len = input + strspn(text + input, "0123456789");
+    uint32_t slot = 0;
+    char name[16];
+
+    *end = len > input && len < sizeof(name) ? text + len : text;
+    snprintf(name, sizeof(name), "%.*s", (int)(*end - text), text);
+    if (input == 0) {
+        slot = (uint32_t)strtoul(name, NULL, 10);
+    } else if (!gd_graph_slot_find(graph, node, name, &slot)) {
+        *end = text;
+    }
+    return slot;
+}
+
 /* "NODE:SLOT[SLICE]": the first colon with a node in front and nothing else behind. */
 static int take_target(struct tensor_pane *pane, const struct gd_session *session, const char *text,
                        struct gd_err *err)
 {
     for (const char *colon = strchr(text, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
         size_t len = (size_t)(colon - text);
-        char *end;
-        unsigned long slot = strtoul(colon + 1, &end, 10);
+        gd_node_id node = gd_graph_lookup(session->graph, text, len);
         struct gd_slice slice = {.count = 0};
         size_t used = 0;
-        if (end == colon + 1 || (*end != '\0' && *end != '[') ||
-            gd_graph_lookup(session->graph, text, len) == GD_NO_NODE) {
+        const char *end = text;
+        if (node == GD_NO_NODE) {
+            continue;
+        }
+        uint32_t slot = read_slot(session->graph, node, colon + 1, &end);
+        if (end == colon + 1 || (*end != '\0' && *end != '[')) {
             continue;
         }
         if (*end == '[' && gd_slice_parse(end, strlen(end), &used, &slice, err) != GD_OK) {
@@ -370,7 +392,7 @@ static int take_target(struct tensor_pane *pane, const struct gd_session *sessio
         }
         free(pane->name);
         pane->name = name;
-        pane->slot = (uint32_t)slot;
+        pane->slot = slot;
         pane->slice = slice;
         return GD_OK;
     }
