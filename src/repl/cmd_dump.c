@@ -188,9 +188,6 @@ static int run_open(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    if (!call->debugger->open_file) {
-        return gd_fail(err, GD_EUNSUPPORTED, "this gradb opens no files");
-    }
     if (!take_option(call, "--format", &options.format) ||
         !take_option(call, "--key", &options.key) ||
         !take_option(call, "--dtype", &options.dtype)) {
@@ -199,6 +196,9 @@ static int run_open(struct command_call *call, struct gd_err *err)
     rc = inspect_no_options(call, err);
     if (rc == GD_OK && call->argc == 0) {
         rc = gd_fail(err, GD_EUSAGE, "open: which file or directory?");
+    }
+    if (rc == GD_OK && !call->debugger->open_file) {
+        rc = gd_fail(err, GD_EUNSUPPORTED, "this gradb opens no files");
     }
     for (int i = 0; rc == GD_OK && i < call->argc; i++) {
         rc = open_one(call, call->argv[i], &options, err);
