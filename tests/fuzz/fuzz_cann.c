@@ -112,7 +112,7 @@ static void record(const uint8_t *data, size_t size)
 
 static void name(const uint8_t *data, size_t size)
 {
-    char text[600], *part[8];
+    char text[600], *part[8], *rest;
     struct gd_cann_place place;
     struct gd_cann_name got;
     int count = 0;
@@ -126,7 +126,7 @@ static void name(const uint8_t *data, size_t size)
                        got.name + got.name_len <= text + strlen(text));
         }
     }
-    for (char *at = strtok(text, "/"); at && count < 8; at = strtok(NULL, "/")) {
+    for (char *at = strtok_r(text, "/", &rest); at && count < 8; at = strtok_r(NULL, "/", &rest)) {
         part[count++] = at;
     }
     gd_cann_place((const char *const *)part, count, count / 2, &place);
