@@ -195,10 +195,10 @@ static int write_tensor(struct saving *s, const struct saved *item, struct gd_te
 static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
 {
     struct gd_err why = {.text = ""};
-    int rc = value_fetch(s->call, &item->value, VALUE_ELEMENTS, &why);
+    int rc = item->value.tensor ? GD_OK : value_fetch(s->call, &item->value, VALUE_ELEMENTS, &why);
     if (rc == GD_OK) {
         rc = write_tensor(s, item, item->value.tensor, err);
-    } else if (rc == GD_EINTR || rc == GD_ENOMEM || s->count == 1) {
+    } else if (rc == GD_EINTR || rc == GD_ENOMEM) {
         rc = gd_fail(err, rc, "%s", why.text);
     } else {
         if (s->missing++ == 0) {
@@ -257,12 +257,14 @@ static int make_writer(struct saving *s, struct gd_err *err)
 static int write_file(struct saving *s, const char *path, struct gd_err *err)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        bytes += s->item[i].bytes;
-    }
-    int rc = newfile_open(&s->file, path, err);
+    /* One alone is fetched before a file is made; many are fetched one by one. */
+    int rc = s->count == 1 ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err) : GD_OK;
+    rc = rc ? rc : newfile_open(&s->file, path, err);
     if (rc != GD_OK) {
         return rc;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        bytes += s->item[i].bytes;
     }
     repl_work_begin(&s->work, s->call,
                     s->count == 1 ? inspect_printf(s->call, "saving %.100s", s->item[0].value.label)
