@@ -304,6 +304,50 @@ static void test_files_are_opened_again(void **state)
     }
 }
 
+#define LARGE ((int64_t)3 << 20) /* elements: several pieces */
+
+static bool never(void *ctx, uint64_t done)
+{
+    *(uint64_t *)ctx = done;
+    return false;
+}
+
+/* A file that is cut short under the hand, on several threads; and somebody who does not wait. */
+static void test_statistics_that_end_early(void **state)
+{
+    uint64_t done = 0;
+    struct gd_stats_options options = {.threads = 2, .go_on = never, .go_on_ctx = &done};
+    struct gd_source_desc desc = {.stored = GD_STORED_FLOAT32, .shape = {1, {LARGE}}};
+    struct gd_source *source;
+    struct gd_disk *disk;
+    struct gd_stats stats;
+    struct gd_err err;
+    char path[128];
+
+    (void)state;
+    name_of(0, path, sizeof(path));
+    write_number(path, 0);
+    assert_int_equal(truncate(path, LARGE * 4), 0);
+    assert_int_equal(gd_disk_open(AT_FDCWD, path, true, &disk, NULL), GD_OK);
+    assert_int_equal(gd_bytes_of_disk(disk, 0, (uint64_t)LARGE * 4, &desc.bytes, NULL), GD_OK);
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    options.threads = 1;
+    assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_EINTR);
+    assert_true(done > 0 && done < (uint64_t)LARGE);
+    options = (struct gd_stats_options){.threads = 2};
+    assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_OK);
+    assert_true(stats.count == (uint64_t)LARGE && stats.zero == (uint64_t)LARGE - 1);
+    assert_int_equal(truncate(path, 1 << 20), 0);
+    for (options.threads = 1; options.threads <= 2; options.threads++) {
+        assert_int_equal(gd_source_stats(source, NULL, &options, &stats, &err), GD_EPROTO);
+        assert_non_null(strstr(err.text, "cut short while it was read: it ends at 1048576"));
+    }
+    gd_source_unref(source);
+    gd_bytes_unref(desc.bytes);
+    gd_disk_unref(disk);
+    assert_int_equal(unlink(path), 0);
+}
+
 static int make_home(void **state)
 {
     struct rlimit limit = {64, 64};
@@ -322,10 +366,15 @@ static int remove_home(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hifloat8),     cmocka_unit_test(test_less_than_a_byte),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_reach),        cmocka_unit_test(test_signs),
-        cmocka_unit_test(test_loaded_bytes), cmocka_unit_test(test_files_are_opened_again),
+        cmocka_unit_test(test_hifloat8),
+        cmocka_unit_test(test_less_than_a_byte),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_loaded_bytes),
+        cmocka_unit_test(test_files_are_opened_again),
+        cmocka_unit_test(test_statistics_that_end_early),
     };
 
     return cmocka_run_group_tests(tests, make_home, remove_home);
