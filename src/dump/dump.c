@@ -12,20 +12,23 @@
 #define RECORD_FORMAT "history"
 #define RECORD_MAGIC  "GRADBHR\n"
 
-/* What gradb itself recorded is no directory and no catalog: a session that is over. */
+/* What gradb itself recorded is no directory and no catalog: a session that is over. One that is
+ * damaged has its name at least. */
 static bool is_record(const char *path)
 {
     char start[sizeof(RECORD_MAGIC) - 1] = "";
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    size_t len = strlen(path);
     bool is = false;
 
     if (fd < 0) {
         return false;
     }
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        is = read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
-             memcmp(start, RECORD_MAGIC, sizeof(start)) == 0;
+        is = (len > 7 && strcmp(path + len - 7, ".gdhist") == 0) ||
+             (read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+              memcmp(start, RECORD_MAGIC, sizeof(start)) == 0);
     }
     close(fd);
     return is;
