@@ -36,6 +36,7 @@ extern const struct command cmd_dump_table[];       /* open */
 extern const struct command cmd_scan_table[];       /* scan, merge */
 extern const struct command cmd_compare_table[];    /* compare */
 extern const struct command cmd_divergence_table[]; /* first-divergence */
+extern const struct command cmd_lockstep_table[];   /* lockstep */
 extern const struct command cmd_nonfinite_table[];  /* first-nonfinite */
 extern const struct command cmd_check_table[];      /* check */
 

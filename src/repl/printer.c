@@ -496,6 +496,9 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (repl->ending || (repl->muted && over && !repl->options.json)) {
         return;
     }
+    if (repl->drives && (event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING)) {
+        return;
+    }
     if (event->type == GD_EV_STOPPED) {
         repl_note_stop(repl, event->session);
         repl_hits_over(repl);
