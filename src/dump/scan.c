@@ -42,7 +42,7 @@ struct scan {
     int threads;
     pthread_t main;
     atomic_bool stopped;
-    atomic_uint_fast64_t done;
+    atomic_uint_fast64_t read, bytes, sized; /* bytes read, bytes of how many values */
     /* the window */
     struct opened *open;
     size_t open_count;
@@ -58,15 +58,35 @@ static int no_memory(struct gd_err *err)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+/* Bytes that will have been read: of the values that are not known yet as much as of the others. */
+static uint64_t expected(const struct scan *scan)
+{
+    uint64_t values = scan->summary->values - scan->summary->remembered;
+    uint64_t sized = atomic_load(&scan->sized), read = atomic_load(&scan->read);
+    double each = sized ? (double)atomic_load(&scan->bytes) / (double)sized : 0;
+    uint64_t all = (uint64_t)(each * (double)values);
+
+    return all > read ? all : read;
+}
+
+static void size_known(void *ctx, uint64_t bytes)
+{
+    struct scan *scan = ctx;
+
+    atomic_fetch_add(&scan->bytes, bytes);
+    atomic_fetch_add(&scan->sized, 1);
+}
+
 /* Asked by all threads; only the one that began may let the loop run. */
-static bool go_on(void *ctx)
+static bool go_on(void *ctx, uint64_t more)
 {
     struct scan *scan = ctx;
     const struct gd_scan_options *options = scan->options;
 
+    atomic_fetch_add_explicit(&scan->read, more, memory_order_relaxed);
     if (!atomic_load_explicit(&scan->stopped, memory_order_relaxed) && options->go_on &&
         pthread_equal(pthread_self(), scan->main) &&
-        !options->go_on(options->ctx, atomic_load(&scan->done), scan->summary->values)) {
+        !options->go_on(options->ctx, atomic_load(&scan->read), expected(scan))) {
         atomic_store(&scan->stopped, true);
     }
     return !atomic_load_explicit(&scan->stopped, memory_order_relaxed);
@@ -80,13 +100,11 @@ static void look(struct scan *scan, const struct todo *todo, int threads)
                             .buffers = &scan->buffers,
                             .threads = threads,
                             .go_on = go_on,
+                            .size = size_known,
                             .ctx = scan};
     struct scan_found *found = &open->found[todo->index];
 
     scan_look(&how, &open->work[todo->index], found);
-    if (found->done) {
-        atomic_fetch_add(&scan->done, 1);
-    }
 }
 
 static void look_alone(void *ctx, size_t part)
@@ -366,7 +384,6 @@ static int add_todo(struct scan *scan, struct opened *open, uint32_t index, stru
     }
     if (known(scan, open, index, &figures)) {
         scan->summary->remembered++;
-        atomic_fetch_add(&scan->done, 1);
         return GD_OK;
     }
     if (scan->todo_count == scan->todo_cap) {
@@ -419,7 +436,7 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
     }
     for (size_t i = 0; !rc && i < count && (scan->head.shards == 1 || scan->part); i++) {
         rc = judge(scan, &scan->open[i], err);
-        if (!rc && !go_on(scan)) {
+        if (!rc && !go_on(scan, 0)) {
             rc = gd_fail(err, GD_EINTR, "interrupted");
         }
     }
@@ -481,7 +498,9 @@ static int run(struct scan *scan, struct gd_err *err)
         scan->threads = count < 1 ? 1 : count > GD_MAX_WORKERS ? GD_MAX_WORKERS : (int)count;
     }
     atomic_init(&scan->stopped, false);
-    atomic_init(&scan->done, 0);
+    atomic_init(&scan->read, 0);
+    atomic_init(&scan->bytes, 0);
+    atomic_init(&scan->sized, 0);
     scan_buffers_init(&scan->buffers);
     forget_all(scan);
     for (size_t at = 0; !rc && at < scan->list.count;) {

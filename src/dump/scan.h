@@ -21,7 +21,7 @@ struct gd_scan_options {
     const char *out;
     bool remember; /* false: nowhere, when there is no `out` */
     int threads;   /* 0: as there are processors */
-    /* Asked now and then with the number of values that are done, of how many; false: GD_EINTR. */
+    /* Asked now and then with the bytes that were read, of about how many; false: GD_EINTR. */
     bool (*go_on)(void *ctx, uint64_t done, uint64_t total);
     void *ctx;
 };

@@ -39,8 +39,9 @@ struct scan_look {
     const struct dump_target *target;
     size_t at; /* of its steps */
     struct scan_buffers *buffers;
-    int threads; /* 1: a big value is left */
-    bool (*go_on)(void *ctx);
+    int threads;                             /* 1: a big value is left */
+    bool (*go_on)(void *ctx, uint64_t more); /* so many bytes were read since it was asked */
+    void (*size)(void *ctx, uint64_t bytes); /* so many there are of a value */
     void *ctx;
 };
 /* not done: it was stopped, or memory is short (rc). May be called from any thread. */

@@ -123,7 +123,7 @@ static void look_at_piece(void *ctx, size_t part)
     void *buffer = atomic_load(&f->over) ? NULL : take_buffer(f->look->buffers);
 
     piece.data = buffer;
-    if (!buffer || !f->look->go_on(f->look->ctx) ||
+    if (!buffer || !f->look->go_on(f->look->ctx, (uint64_t)count * f->item) ||
         gd_source_read_run(f->source, first, count, buffer, NULL) != GD_OK ||
         !gd_stats_all_finite(&piece)) {
         atomic_store(&f->over, true);
@@ -159,48 +159,77 @@ static void failed(struct scan_found *ret, int rc, const struct gd_err *why)
     ret->done = rc != GD_EINTR && rc != GD_ENOMEM;
 }
 
+struct amount { /* of a value */
+    const struct scan_look *look;
+    uint64_t told, bytes, elements;
+};
+
+/* Bytes and not elements: they may be stored as something smaller. */
 static bool stats_go_on(void *ctx, uint64_t done)
 {
-    const struct scan_look *look = ctx;
+    struct amount *amount = ctx;
+    double share = amount->elements ? (double)done / (double)amount->elements : 1;
+    uint64_t now = (uint64_t)(share * (double)amount->bytes), more = 0;
 
-    (void)done;
-    return look->go_on(look->ctx);
+    if (now > amount->told) {
+        more = now - amount->told;
+        amount->told = now;
+    }
+    return amount->look->go_on(amount->look->ctx, more);
+}
+
+/* GD_OK without statistics in *figures (ret->done): none are needed. */
+static int compute_stats(const struct scan_look *look, const struct scan_work *work,
+                         const struct gd_source_info *info, struct gd_scan_figures *figures,
+                         struct scan_found *ret, struct gd_err *err)
+{
+    const struct dump_item *item = work->item;
+    struct gd_stats_options options = item->options;
+    struct gd_source *source = work->value->source;
+    struct amount amount = {
+        .look = look, .bytes = info->bytes, .elements = (uint64_t)gd_shape_count(&info->shape)};
+    int rc;
+
+    figures->dtype = info->dtype;
+    figures->shape = info->shape;
+    ret->bytes = info->bytes;
+    look->size(look->ctx, info->bytes);
+    if (asks_not_finite(item)) {
+        ret->done = is_all_finite(look, source, info);
+        amount.told = info->bytes;
+    }
+    if (ret->done) {
+        return GD_OK;
+    }
+    options.threads = look->threads;
+    options.go_on = stats_go_on;
+    options.go_on_ctx = &amount;
+    rc = gd_source_stats(source,
+                         item->against ? dump_before(look->target, work->value, look->at) : NULL,
+                         &options, &figures->stats, err);
+    stats_go_on(&amount, amount.elements);
+    return rc;
 }
 
 /* Figures of what lies on the disk; false: there are none, or none are needed. */
 static bool compute(const struct scan_look *look, const struct scan_work *work,
                     struct gd_scan_figures *figures, struct scan_found *ret)
 {
-    const struct dump_item *item = work->item;
-    struct gd_stats_options options = item->options;
-    struct gd_source *source = work->value->source, *before = NULL;
     struct gd_source_info info;
     struct gd_err err = {.text = ""};
-    int rc = gd_source_info(source, &info, &err);
+    int rc = gd_source_info(work->value->source, &info, &err);
 
     if (rc == GD_OK && info.bytes >= BIG && look->threads <= 1) {
         ret->big = true;
         return false;
     }
-    if (rc == GD_OK) {
-        figures->dtype = info.dtype;
-        figures->shape = info.shape;
-        ret->bytes = info.bytes;
-        if (asks_not_finite(item) && is_all_finite(look, source, &info)) {
-            ret->done = true;
-            return false;
-        }
-        options.threads = look->threads;
-        options.go_on = stats_go_on;
-        options.go_on_ctx = (void *)look;
-        before = item->against ? dump_before(look->target, work->value, look->at) : NULL;
-        rc = gd_source_stats(source, before, &options, &figures->stats, &err);
-    }
+    rc = rc ? rc : compute_stats(look, work, &info, figures, ret, &err);
     if (rc) {
         failed(ret, rc, &err);
         figures->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
+        return ret->done;
     }
-    return !rc || ret->done;
+    return !ret->done;
 }
 
 void scan_look(const struct scan_look *look, const struct scan_work *work, struct scan_found *ret)
@@ -209,7 +238,7 @@ void scan_look(const struct scan_look *look, const struct scan_work *work, struc
     struct gd_scan_figures figures = {.dtype = value->dtype};
 
     *ret = (struct scan_found){.done = false};
-    if (!look->go_on(look->ctx)) {
+    if (!look->go_on(look->ctx, 0)) {
         return;
     }
     if (value->source) {

@@ -12,17 +12,14 @@
 struct scanning {
     struct command_call *call;
     struct repl_work work;
-    bool begun;
 };
 
 static bool go_on(void *ctx, uint64_t done, uint64_t total)
 {
     struct scanning *s = ctx;
 
-    if (!s->begun) {
-        repl_work_begin_count(&s->work, s->call, s->call->command->name, "values", total);
-        s->begun = true;
-    }
+    gd_progress_of(s->work.progress, total); /* it is better known with each file */
+    s->work.total = total;
     return repl_work_at(&s->work, done);
 }
 
@@ -243,23 +240,23 @@ static void tell_text(struct command_call *call, const struct gd_scan_options *o
     }
 }
 
+/* From here on Ctrl-C is for us. */
+static void begin(struct scanning *s, struct command_call *call)
+{
+    *s = (struct scanning){.call = call};
+    repl_work_begin_count(&s->work, call, call->command->name, "B", 0);
+}
+
 static int finish(struct scanning *s, int rc, struct gd_err *err)
 {
-    struct gd_err why = {.code = rc, .text = ""};
-
-    if (s->begun) {
-        rc = repl_work_end(&s->work, rc, &why);
-        if (rc == GD_EINTR) {
-            gd_fail(err, rc, "%s", why.text);
-        }
-    }
+    rc = repl_work_end(&s->work, rc, err);
     repl_hits_over(s->call->repl);
     return rc;
 }
 
 static int run_scan(struct command_call *call, struct gd_err *err)
 {
-    struct scanning s = {.call = call};
+    struct scanning s;
     struct gd_scan_options options = {.go_on = go_on, .ctx = &s};
     struct gd_scan_summary sum;
     struct gd_err why;
@@ -273,6 +270,7 @@ static int run_scan(struct command_call *call, struct gd_err *err)
         return rc;
     }
     double since = repl_now(call->repl);
+    begin(&s, call);
     rc = finish(&s, gd_scan(call->session, &options, &sum, err), err);
     if (sum.warning[0] != '\0') {
         gd_session_on_warning(call->session, sum.warning);
@@ -290,7 +288,7 @@ static int run_scan(struct command_call *call, struct gd_err *err)
 
 static int run_merge(struct command_call *call, struct gd_err *err)
 {
-    struct scanning s = {.call = call};
+    struct scanning s;
     struct gd_scan_options options = {.go_on = go_on, .ctx = &s};
     struct gd_scan_summary sum;
     int rc = repl_check_seal(call->repl, err);
@@ -306,6 +304,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
         call->argv[i] = (char *)home_path(call, call->argv[i]);
     }
     double since = repl_now(call->repl);
+    begin(&s, call);
     rc = finish(&s,
                 gd_scan_merge(call->session, (const char *const *)call->argv, (size_t)call->argc,
                               &options, &sum, err),

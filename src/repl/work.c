@@ -42,7 +42,7 @@ void repl_work_begin_count(struct repl_work *work, struct command_call *call, co
 {
     struct repl *repl = call->repl;
 
-    *work = (struct repl_work){.call = call, .total = total};
+    *work = (struct repl_work){.call = call, .unit = unit, .total = total};
     work->progress = gd_progress_begin(call->debugger, what, unit, total);
     work->pumped_at = repl_now(repl);
     work->was_waiting = repl->waiting;
@@ -76,7 +76,8 @@ bool repl_work_at(struct repl_work *work, uint64_t bytes)
     work->pumped_at = repl_now(repl);
     if (repl->debugger->interrupted || repl->quit || repl->left) {
         work->stopped = true;
-        work->at = (struct gd_progress_info){.unit = "B", .done = bytes, .total = work->total};
+        work->at = (struct gd_progress_info){.done = bytes, .total = work->total};
+        snprintf(work->at.unit, sizeof(work->at.unit), "%s", work->unit);
     }
     return !work->stopped;
 }
