@@ -11,6 +11,7 @@
 
 /* In the order in which they are asked; a format that leaves files to another stands behind it. */
 const struct gd_dump_format *const gd_dump_formats[] = {
+    &gd_msprobe_format,
     &gd_ms_sync_format,
     &gd_ms_bin_format,
     &gd_cann_format,
