@@ -1,0 +1,2 @@
+# A training cannot be run beside itself.
+lockstep @1 @1
