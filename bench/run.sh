@@ -34,6 +34,7 @@ for figure in "$@"; do
     dump)
         python3 "$(dirname "$0")/bench_open.py" "$build/bench/bench_open" || printf 'open did not finish\n' >&2
         python3 "$(dirname "$0")/bench_compare.py" "$build/src/gradb" || printf 'compare did not finish\n' >&2
+        python3 "$(dirname "$0")/bench_scan.py" "$build/src/gradb" || printf 'scan did not finish\n' >&2
         ;;
     stats) "$build/bench/bench_stats" "$(dirname "$0")/stats_numpy.py" ;;
     *)
