@@ -542,7 +542,9 @@ static int start(struct scan *scan, struct gd_session *session,
     memset(summary, 0, sizeof(*summary));
     *scan = (struct scan){.session = session, .options = options, .summary = summary};
     if (!target) {
-        return gd_fail(err, GD_EINVAL, "only a dump can be scanned: open one");
+        return gd_fail(
+            err, GD_EUNSUPPORTED,
+            "only a dump can be scanned: open one (a live training is watched as it runs)");
     }
     if (target->group->run.lead) {
         return gd_fail(err, GD_ESTATE, "the dump is being looked through: interrupt it first");
