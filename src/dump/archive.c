@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/lookup.h"
 #include "engine/arena.h"
 
-#define MAX_ENTRIES ((size_t)1000000)
-#define MAX_NOTES   1000
-#define START_BYTES 4096
+#define MAX_ENTRIES    ((size_t)1000000)
+#define MAX_NOTES      1000
+/* Containers of a pickle may hold each other, so that a small file has very many names: what they
+ * take is bounded by its size. */
+#define FREE_ENTRIES   ((size_t)1000)
+#define ENTRY_BYTES    4 /* of the file, for each entry beyond those */
+#define FREE_TEXTS     ((uint64_t)16 << 20)
+#define TEXTS_PER_BYTE 16
 
 struct gd_archive {
     const struct gd_archive_format *format;
@@ -18,8 +24,7 @@ struct gd_archive {
     struct gd_arena texts;
     struct gd_archive_entry *entry;
     size_t count, room;
-    uint32_t *table; /* of names: index + 1, open addressing; 0: free */
-    size_t slots;
+    struct gd_lookup names;
     const char **note;
     size_t notes;
 };
@@ -34,44 +39,16 @@ const struct gd_archive_format *const gd_archive_formats[] = {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static size_t hash(const char *name)
+/* The number of the entry that has the name; false: none has. */
+static bool find_name(const struct gd_archive *archive, const char *name, uint64_t hash,
+                      uint32_t *ret)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; *name; name++) {
-        h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211);
+    for (size_t at = 0; gd_lookup_next(&archive->names, hash, &at, ret);) {
+        if (strcmp(archive->entry[*ret].name, name) == 0) {
+            return true;
+        }
     }
-    return (size_t)(h ^ h >> 32);
-}
-
-/* The slot of the name: where it is, or where it would be. */
-static uint32_t *slot_of(const struct gd_archive *archive, const char *name)
-{
-    size_t at = hash(name) & (archive->slots - 1);
-
-    while (archive->table[at] && strcmp(archive->entry[archive->table[at] - 1].name, name) != 0) {
-        at = (at + 1) & (archive->slots - 1);
-    }
-    return &archive->table[at];
-}
-
-static int grow_table(struct gd_archive *archive, struct gd_err *err)
-{
-    size_t slots = archive->slots ? archive->slots * 2 : 64;
-    uint32_t *table = calloc(slots, sizeof(*table));
-
-    if (!table) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
-    }
-    free(archive->table);
-    archive->table = table;
-    archive->slots = slots;
-    for (size_t i = 0; i < archive->count; i++) {
-        uint32_t *slot = slot_of(archive, archive->entry[i].name);
-
-        *slot = *slot ? *slot : (uint32_t)(i + 1);
-    }
-    return GD_OK;
+    return false;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -111,12 +88,26 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
                    gd_disk_path(disk), all);
 }
 
+static size_t texts_max(struct gd_disk *disk)
+{
+    uint64_t size = gd_disk_size(disk);
+
+    return size < UINT32_MAX ? (size_t)(FREE_TEXTS + size * TEXTS_PER_BYTE) : 0;
+}
+
+static size_t entries_max(struct gd_disk *disk)
+{
+    uint64_t most = FREE_ENTRIES + gd_disk_size(disk) / ENTRY_BYTES;
+
+    return most < MAX_ENTRIES ? (size_t)most : MAX_ENTRIES;
+}
+
 int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *options,
                          struct gd_archive **ret, struct gd_err *err)
 {
     static const struct gd_archive_options none;
     const struct gd_archive_format *format;
-    unsigned char start[START_BYTES];
+    unsigned char start[GD_ARCHIVE_START];
     size_t size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
     struct gd_archive *archive;
     int rc = gd_disk_read(disk, 0, start, size, err);
@@ -133,7 +124,7 @@ int gd_archive_open_disk(struct gd_disk *disk, const struct gd_archive_options *
     if (!archive) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    gd_arena_init(&archive->texts, 0);
+    gd_arena_init(&archive->texts, texts_max(disk));
     archive->format = format;
     archive->disk = gd_disk_ref(disk);
     rc = format->read(archive, disk, options, err);
@@ -173,7 +164,7 @@ void gd_archive_close(struct gd_archive *archive)
     gd_disk_unref(archive->disk);
     gd_arena_deinit(&archive->texts);
     free(archive->entry);
-    free(archive->table);
+    gd_lookup_deinit(&archive->names);
     free(archive->note);
     free(archive);
 }
@@ -202,10 +193,11 @@ const struct gd_archive_entry *gd_archive_entry(const struct gd_archive *archive
 
 const struct gd_archive_entry *gd_archive_find(const struct gd_archive *archive, const char *name)
 {
-    uint32_t found = archive->slots ? *slot_of(archive, name) : 0;
+    struct gd_lookup seeded = archive->names;
+    uint32_t found;
 
-    if (found) {
-        return &archive->entry[found - 1];
+    if (find_name(archive, name, gd_lookup_hash(&seeded, name, strlen(name)), &found)) {
+        return &archive->entry[found];
     }
     return name[0] == '\0' && archive->count == 1 ? &archive->entry[0] : NULL;
 }
@@ -237,9 +229,11 @@ static int make_room(struct gd_archive *archive, struct gd_err *err)
     struct gd_archive_entry *grown;
     size_t room = archive->room ? archive->room * 2 : 16;
 
-    if (archive->count == MAX_ENTRIES) {
-        return gd_fail(err, GD_ELIMIT, "%.300s has more than %zu tensors",
-                       gd_disk_path(archive->disk), MAX_ENTRIES);
+    if (archive->count >= entries_max(archive->disk)) {
+        return gd_fail(err, GD_ELIMIT,
+                       "%.300s has more than %zu tensors and values, which is more than a file of "
+                       "its size can have",
+                       gd_disk_path(archive->disk), archive->count);
     }
     if (archive->count == archive->room) {
         grown = realloc(archive->entry, room * sizeof(*grown));
@@ -249,33 +243,48 @@ static int make_room(struct gd_archive *archive, struct gd_err *err)
         archive->entry = grown;
         archive->room = room;
     }
-    if ((archive->count + 1) * 2 > archive->slots) {
-        return grow_table(archive, err);
-    }
     return GD_OK;
+}
+
+/* Of two with one name, the first is found. */
+static int index_name(struct gd_archive *archive, const char *name, struct gd_err *err)
+{
+    uint64_t hash = gd_lookup_hash(&archive->names, name, strlen(name));
+    uint32_t known;
+
+    return find_name(archive, name, hash, &known)
+               ? GD_OK
+               : gd_lookup_add(&archive->names, hash, (uint32_t)archive->count, err);
 }
 
 int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *entry,
                    struct gd_err *err)
 {
     struct gd_archive_entry copy = *entry;
-    uint32_t *slot;
+    struct gd_err line;
     int rc = make_room(archive, err);
 
     if (rc) {
         return rc;
     }
+    if (copy.problem) { /* one line, whatever came from the file */
+        gd_fail(&line, GD_OK, "%s", copy.problem);
+        copy.problem = line.text;
+    }
     if (!copy_text(archive, &copy.name) || !copy_text(archive, &copy.text) ||
         !copy_text(archive, &copy.problem) || !copy_text(archive, &copy.same_as)) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+        return gd_fail(err, GD_ELIMIT,
+                       "%.300s: the names in it take more memory than its size allows",
+                       gd_disk_path(archive->disk));
+    }
+    rc = index_name(archive, copy.name, err);
+    if (rc) {
+        return rc;
     }
     if (copy.source) {
         gd_source_ref(copy.source);
     }
     archive->entry[archive->count++] = copy;
-    slot = slot_of(archive, copy.name);
-    /* Of two with one name, the first is found. */
-    *slot = *slot ? *slot : (uint32_t)archive->count;
     return GD_OK;
 }
 

@@ -62,10 +62,12 @@ const char *gd_archive_note(const struct gd_archive *archive, size_t index);
 
 /* ---- for the readers of formats -------------------------------------------------------------- */
 
+#define GD_ARCHIVE_START 4096
+
 struct gd_archive_format {
     const char *name; /* "npz" */
     const char *what; /* "NumPy archive (.npz)": for `info formats` */
-    /* Whether the beginning of the file (size bytes, at most 4096) says so. */
+    /* Whether the beginning of the file (size bytes, at most GD_ARCHIVE_START) says so. */
     bool (*is)(const unsigned char *start, size_t size, struct gd_disk *disk);
     int (*read)(struct gd_archive *archive, struct gd_disk *disk,
                 const struct gd_archive_options *options, struct gd_err *err);
@@ -76,7 +78,8 @@ extern const struct gd_archive_format gd_npy_format, gd_npz_format, gd_safetenso
     gd_sharded_format, gd_torch_format, gd_torch_legacy_format, gd_torch_tar_format,
     gd_pickle_format, gd_ms_ckpt_format;
 
-/* Copies all texts, takes a reference on the source. GD_ELIMIT: more than a million entries. */
+/* Copies all texts, takes a reference on the source. GD_ELIMIT: more than a million entries, or
+ * than the size of the file allows. */
 int gd_archive_add(struct gd_archive *archive, const struct gd_archive_entry *entry,
                    struct gd_err *err);
 void gd_archive_add_note(struct gd_archive *archive, const char *format, ...)

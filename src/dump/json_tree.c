@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dump/json.h"
+#include "dump/lookup.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_NODES ((size_t)8000000)
@@ -21,6 +22,7 @@ struct building {
     struct gd_err *err;
     cJSON *open[GD_JSON_MAX_DEPTH];
     struct keys keys[GD_JSON_MAX_DEPTH];
+    struct gd_lookup seeded; /* holds nothing: its hash cannot be foreseen */
     int depth;
     cJSON *root;
     char *key; /* of the value that comes next */
@@ -29,19 +31,10 @@ struct building {
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static size_t hash(const char *text)
+/* One seed serves all objects of a text. */
+static cJSON **slot_of(struct building *b, const struct keys *keys, const char *key)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; *text; text++) {
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    }
-    return (size_t)(h ^ h >> 32);
-}
-
-static cJSON **slot_of(const struct keys *keys, const char *key)
-{
-    size_t at = hash(key) & (keys->slots - 1);
+    size_t at = (size_t)gd_lookup_hash(&b->seeded, key, strlen(key)) & (keys->slots - 1);
 
     while (keys->slot[at] && strcmp(keys->slot[at]->string, key) != 0) {
         at = (at + 1) & (keys->slots - 1);
@@ -49,7 +42,7 @@ static cJSON **slot_of(const struct keys *keys, const char *key)
     return &keys->slot[at];
 }
 
-static bool grow_keys(struct keys *keys)
+static bool grow_keys(struct building *b, struct keys *keys)
 {
     struct keys grown = {.slots = keys->slots ? keys->slots * 2 : 16, .count = keys->count};
 
@@ -59,7 +52,7 @@ static bool grow_keys(struct keys *keys)
     }
     for (size_t i = 0; i < keys->slots; i++) {
         if (keys->slot[i]) {
-            *slot_of(&grown, keys->slot[i]->string) = keys->slot[i];
+            *slot_of(b, &grown, keys->slot[i]->string) = keys->slot[i];
         }
     }
     free(keys->slot);
@@ -87,11 +80,11 @@ static int add_member(struct building *b, cJSON *parent, cJSON *node, size_t at)
 
     node->string = b->key;
     b->key = NULL;
-    if ((keys->count + 1) * 2 > keys->slots && !grow_keys(keys)) {
+    if ((keys->count + 1) * 2 > keys->slots && !grow_keys(b, keys)) {
         cJSON_Delete(node);
         return no_memory(b->err);
     }
-    slot = slot_of(keys, node->string);
+    slot = slot_of(b, keys, node->string);
     if (*slot && b->options->unique) {
         gd_json_fail(&b->json, at, GD_EPROTO, b->err, "the key \"%.80s\" comes twice",
                      node->string);

@@ -12,6 +12,7 @@
 
 #include "dump/archive.h"
 #include "dump/json.h"
+#include "dump/lookup.h"
 
 #define MAX_INDEX  ((size_t)100 << 20)
 #define DEPTH      8
@@ -30,6 +31,7 @@ struct shards {
     int dir;
     struct shard *shard;
     size_t count, room;
+    struct gd_lookup by_name;
 };
 
 /* The first of the text, blanks aside, is what begins an object. */
@@ -90,7 +92,7 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
                         struct gd_err *err)
 {
     struct gd_archive_options options = *shards->options;
-    unsigned char start[64];
+    unsigned char start[GD_ARCHIVE_START];
     struct gd_disk *disk;
     size_t size;
     int rc;
@@ -106,6 +108,7 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
     }
     size = gd_disk_size(disk) < sizeof(start) ? (size_t)gd_disk_size(disk) : sizeof(start);
     rc = gd_disk_read(disk, 0, start, size, err);
+    /* All that the format itself would look at: an index in an index would go on for ever. */
     if (rc == GD_OK && begins_object(start, size)) {
         rc = gd_fail(err, GD_EPROTO, "%.200s is no tensor file but JSON", name);
     }
@@ -117,12 +120,13 @@ static int open_checked(struct shards *shards, const char *name, struct gd_archi
     return rc;
 }
 
-/* Tensors of one file come in runs: the last one is looked at first. */
-static struct shard *find_shard(struct shards *shards, const char *name)
+static struct shard *find_shard(struct shards *shards, const char *name, uint64_t hash)
 {
-    for (size_t i = shards->count; i-- > 0;) {
-        if (strcmp(shards->shard[i].name, name) == 0) {
-            return &shards->shard[i];
+    uint32_t number;
+
+    for (size_t at = 0; gd_lookup_next(&shards->by_name, hash, &at, &number);) {
+        if (strcmp(shards->shard[number].name, name) == 0) {
+            return &shards->shard[number];
         }
     }
     return NULL;
@@ -131,7 +135,8 @@ static struct shard *find_shard(struct shards *shards, const char *name)
 static int add_shard(struct shards *shards, const char *name, struct shard **ret,
                      struct gd_err *err)
 {
-    struct shard *shard = find_shard(shards, name);
+    uint64_t hash = gd_lookup_hash(&shards->by_name, name, strlen(name));
+    struct shard *shard = find_shard(shards, name, hash);
     struct gd_err why;
     int rc;
 
@@ -152,6 +157,10 @@ static int add_shard(struct shards *shards, const char *name, struct shard **ret
         }
         shards->shard = grown;
         shards->room = room;
+    }
+    rc = gd_lookup_add(&shards->by_name, hash, (uint32_t)shards->count, err);
+    if (rc) {
+        return rc;
     }
     shard = &shards->shard[shards->count++];
     *shard = (struct shard){.name = name};
@@ -275,6 +284,7 @@ static int read_sharded(struct gd_archive *archive, struct gd_disk *disk,
         close(shards.dir);
     }
     free(shards.shard);
+    gd_lookup_deinit(&shards.by_name);
     cJSON_Delete(root);
     return rc;
 }

@@ -260,11 +260,13 @@ class Attacks(unittest.TestCase):
         os.symlink(outside / "secret.safetensors", self.dir / "link.safetensors")
         os.mkfifo(self.dir / "pipe.safetensors")
         (self.dir / "broken.safetensors").write_bytes(good[:-1])
-        (self.dir / "nested.json").write_text('{"weight_map": {"a": "nested.json"}}')
+        for name, blanks in (("nested.json", 0), ("deep.json", 100)):
+            (self.dir / name).write_text(" " * blanks + json.dumps({"weight_map": {"a": name}}))
         shards = {"../x/a.safetensors": "directories are refused", str(outside / "secret.safetensors"): "directories",
                   "..": "directories", "link.safetensors": "a link, which is not followed",
                   "pipe.safetensors": "a pipe, not a regular file", "broken.safetensors": "cut short",
-                  "nested.json": "no tensor file but JSON", "gone.safetensors": "No such file"}
+                  "nested.json": "no tensor file but JSON", "deep.json": "no tensor file but JSON",
+                  "gone.safetensors": "No such file"}
         index = {"weight_map": {f"t{i}": name for i, name in enumerate(shards)}}
         path = self.put(json.dumps(index).encode(), "model.safetensors.index.json")
         problems = [entry["problem"] for entry in self.tool.open(path)["entries"]]
