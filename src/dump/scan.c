@@ -22,6 +22,7 @@ struct opened { /* a unit of which the values are looked at */
     struct scan_found *found; /* by value */
     uint32_t *there;          /* its number in what was remembered, or in each part */
     uint32_t number;          /* in the file that is written; UINT32_MAX: not there yet */
+    size_t todo_end;          /* its last one of the window's todo is before this */
 };
 struct todo {
     struct opened *unit;
@@ -45,7 +46,7 @@ struct scan {
     atomic_uint_fast64_t read, bytes, sized; /* bytes read, bytes of how many values */
     /* the window */
     struct opened *open;
-    size_t open_count;
+    size_t open_count, judged; /* so many of them are judged */
     struct todo *todo;
     size_t todo_count, todo_cap;
     size_t slice; /* of todo: the first that is looked at now */
@@ -127,7 +128,7 @@ static bool is_mine(const struct scan *scan, const struct opened *open, uint32_t
 static uint32_t unit_in(const struct gd_scan_file *file, const struct gd_scan_unit *about,
                         bool same_files)
 {
-    uint32_t number = file ? gd_scan_file_find(file, about->rank, about->step) : UINT32_MAX;
+    uint32_t number = file ? gd_scan_file_find(file, about->member, about->step) : UINT32_MAX;
     const struct gd_scan_unit *there = file ? gd_scan_file_unit(file, number) : NULL;
 
     return there && there->items == about->items && there->names == about->names &&
@@ -228,55 +229,6 @@ static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *er
     return rc;
 }
 
-/* ---- working --------------------------------------------------------------------------------- */
-
-static struct scan_found *found_of(const struct todo *todo)
-{
-    return &todo->unit->found[todo->index];
-}
-
-/* Small values beside each other. Big ones are left; they are told by `big`. */
-static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)
-{
-    int rc;
-
-    scan->slice = from;
-    gd_workers_run(scan->threads, to - from, look_alone, scan);
-    rc = remember(scan, from, to, err);
-    for (size_t i = from; !rc && i < to; i++) {
-        rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
-                 ? no_memory(err)
-                 : GD_OK;
-    }
-    return rc;
-}
-
-static int stopped(const struct scan *scan, struct gd_err *err)
-{
-    return atomic_load(&scan->stopped) ? gd_fail(err, GD_EINTR, "interrupted") : GD_OK;
-}
-
-static int look_at_all(struct scan *scan, struct gd_err *err)
-{
-    int rc = GD_OK;
-
-    for (size_t at = 0; !rc && at < scan->todo_count; at += SLICE_ITEMS) {
-        size_t end = scan->todo_count - at > SLICE_ITEMS ? at + SLICE_ITEMS : scan->todo_count;
-
-        rc = look_at_small(scan, at, end, err);
-        for (size_t i = at; !rc && !stopped(scan, err) && i < end; i++) {
-            struct scan_found *found = found_of(&scan->todo[i]);
-
-            if (found->big) { /* of one thread two are said to be there: it is not left again */
-                look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
-                rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
-            }
-        }
-        rc = rc ? rc : stopped(scan, err);
-    }
-    return rc;
-}
-
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /* The named numbers of the step, and of those before it in which nothing was dumped. */
@@ -353,6 +305,72 @@ static int judge(struct scan *scan, const struct opened *open, struct gd_err *er
     return rc;
 }
 
+/* Those of the window of which everything before todo[end] is known, as soon as it is. */
+static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    while (!rc && (scan->head.shards == 1 || scan->part) && scan->judged < scan->open_count &&
+           scan->open[scan->judged].todo_end <= end) {
+        rc = judge(scan, &scan->open[scan->judged++], err);
+        if (!rc && !go_on(scan, 0)) {
+            rc = gd_fail(err, GD_EINTR, "interrupted");
+        }
+    }
+    return rc;
+}
+
+/* ---- working --------------------------------------------------------------------------------- */
+
+static struct scan_found *found_of(const struct todo *todo)
+{
+    return &todo->unit->found[todo->index];
+}
+
+/* Small values beside each other. Big ones are left; they are told by `big`. */
+static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)
+{
+    int rc;
+
+    scan->slice = from;
+    gd_workers_run(scan->threads, to - from, look_alone, scan);
+    rc = remember(scan, from, to, err);
+    for (size_t i = from; !rc && i < to; i++) {
+        rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
+                 ? no_memory(err)
+                 : GD_OK;
+    }
+    return rc;
+}
+
+static int stopped(const struct scan *scan, struct gd_err *err)
+{
+    return atomic_load(&scan->stopped) ? gd_fail(err, GD_EINTR, "interrupted") : GD_OK;
+}
+
+static int look_at_all(struct scan *scan, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t at = 0; !rc && at < scan->todo_count; at += SLICE_ITEMS) {
+        size_t end = scan->todo_count - at > SLICE_ITEMS ? at + SLICE_ITEMS : scan->todo_count;
+
+        rc = look_at_small(scan, at, end, err);
+        for (size_t i = at; !rc && !stopped(scan, err) && i < end; i++) {
+            struct scan_found *found = found_of(&scan->todo[i]);
+
+            if (found->big) { /* of one thread two are said to be there: it is not left again */
+                look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
+                rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
+                rc = rc || !found->done ? rc : judge_until(scan, i + 1, err);
+            }
+        }
+        rc = rc ? rc : stopped(scan, err);
+        rc = rc ? rc : judge_until(scan, end, err);
+    }
+    return rc ? rc : judge_until(scan, scan->todo_count, err);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static void close_units(struct scan *scan)
@@ -372,7 +390,7 @@ static void close_units(struct scan *scan)
     free(scan->todo);
     scan->open = NULL;
     scan->todo = NULL;
-    scan->open_count = scan->todo_count = scan->todo_cap = 0;
+    scan->open_count = scan->judged = scan->todo_count = scan->todo_cap = 0;
 }
 
 static int add_todo(struct scan *scan, struct opened *open, uint32_t index, struct gd_err *err)
@@ -413,6 +431,7 @@ static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_
     for (uint32_t i = 0; !rc && !scan->part && i < unit->items; i++) {
         rc = add_todo(scan, open, i, err);
     }
+    open->todo_end = scan->todo_count;
     return rc;
 }
 
@@ -431,15 +450,7 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
     for (size_t i = 0; !rc && i < count; i++) {
         rc = open_unit(scan, &scan->list.unit[*at + i], err);
     }
-    if (!rc) {
-        rc = look_at_all(scan, err);
-    }
-    for (size_t i = 0; !rc && i < count && (scan->head.shards == 1 || scan->part); i++) {
-        rc = judge(scan, &scan->open[i], err);
-        if (!rc && !go_on(scan, 0)) {
-            rc = gd_fail(err, GD_EINTR, "interrupted");
-        }
-    }
+    rc = rc ? rc : look_at_all(scan, err);
     close_units(scan);
     *at += count;
     return rc;
@@ -460,6 +471,37 @@ static struct tally tally_of(const struct gd_debugger *debugger)
         tally.unclear += w->unclear;
     }
     return tally;
+}
+
+/* The numbers of the step where a session stands, which those of other steps take the place of. */
+static int keep_numbers(struct scan *scan, struct gd_err *err)
+{
+    size_t size = sizeof(scan->list.plan[0].target->base.session->scalar);
+
+    for (size_t i = 0; i < scan->list.plan_count; i++) {
+        struct scan_plan *plan = &scan->list.plan[i];
+
+        plan->numbers = malloc(size);
+        if (!plan->numbers) {
+            return no_memory(err);
+        }
+        memcpy(plan->numbers, plan->target->base.session->scalar, size);
+        plan->number_count = plan->target->base.session->scalar_count;
+    }
+    return GD_OK;
+}
+
+static void give_numbers_back(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->list.plan_count; i++) {
+        struct scan_plan *plan = &scan->list.plan[i];
+        struct gd_session *session = plan->target->base.session;
+
+        if (plan->numbers) {
+            memcpy(session->scalar, plan->numbers, sizeof(session->scalar));
+            session->scalar_count = plan->number_count;
+        }
+    }
 }
 
 static void forget_all(const struct scan *scan)
@@ -503,12 +545,14 @@ static int run(struct scan *scan, struct gd_err *err)
     atomic_init(&scan->sized, 0);
     scan_buffers_init(&scan->buffers);
     forget_all(scan);
+    rc = keep_numbers(scan, err);
     for (size_t at = 0; !rc && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }
     after = tally_of(debugger);
     scan->summary->hits = after.hits - before.hits;
     scan->summary->unclear = after.unclear - before.unclear;
+    give_numbers_back(scan);
     forget_all(scan);
     scan_buffers_free(&scan->buffers);
     return rc;

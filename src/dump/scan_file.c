@@ -117,6 +117,7 @@ void gd_scan_put_unit(struct gd_buf *out, uint32_t number, const struct gd_scan_
     size_t at = begin(out);
 
     put32(out, number);
+    put32(out, unit->member);
     put32(out, (uint32_t)unit->rank);
     put64(out, (uint64_t)unit->step);
     put32(out, unit->items);
@@ -207,7 +208,7 @@ struct gd_scan_file {
     struct gd_scan_head head;
     struct unit *unit;
     uint32_t unit_count, unit_cap;
-    uint32_t *order; /* unit numbers by rank, step and number */
+    uint32_t *order; /* unit numbers by member, step and number */
     struct gd_scan_figures *figures;
     size_t figures_count, figures_cap;
     size_t good;
@@ -297,6 +298,7 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
     if (take(in, 4) != file->unit_count) {
         return GD_EPROTO;
     }
+    about.member = (uint32_t)take(in, 4);
     about.rank = (int32_t)take(in, 4);
     about.step = (int64_t)take(in, 8);
     about.items = (uint32_t)take(in, 4);
@@ -486,10 +488,10 @@ static int by_index(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static int compare_units(const struct gd_scan_unit *x, int32_t rank, int64_t step)
+static int compare_units(const struct gd_scan_unit *x, uint32_t member, int64_t step)
 {
-    if (x->rank != rank) {
-        return x->rank < rank ? -1 : 1;
+    if (x->member != member) {
+        return x->member < member ? -1 : 1;
     }
     return (x->step > step) - (x->step < step);
 }
@@ -499,7 +501,7 @@ static int by_unit(const void *a, const void *b, void *ctx)
     const struct gd_scan_file *file = ctx;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const struct gd_scan_unit *second = &file->unit[y].about;
-    int order = compare_units(&file->unit[x].about, second->rank, second->step);
+    int order = compare_units(&file->unit[x].about, second->member, second->step);
 
     return order ? order : (x > y) - (x < y);
 }
@@ -625,20 +627,20 @@ const struct gd_scan_unit *gd_scan_file_unit(const struct gd_scan_file *file, ui
     return number < file->unit_count ? &file->unit[number].about : NULL;
 }
 
-uint32_t gd_scan_file_find(const struct gd_scan_file *file, int32_t rank, int64_t step)
+uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int64_t step)
 {
     uint32_t low = 0, high = file->unit_count;
 
     while (low < high) { /* the first that is behind */
         uint32_t middle = low + (high - low) / 2;
 
-        if (compare_units(&file->unit[file->order[middle]].about, rank, step) <= 0) {
+        if (compare_units(&file->unit[file->order[middle]].about, member, step) <= 0) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    if (low == 0 || compare_units(&file->unit[file->order[low - 1]].about, rank, step) != 0) {
+    if (low == 0 || compare_units(&file->unit[file->order[low - 1]].about, member, step) != 0) {
         return UINT32_MAX;
     }
     return file->order[low - 1];

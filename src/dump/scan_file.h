@@ -34,6 +34,7 @@ struct gd_scan_head {
 bool gd_scan_head_equal(const struct gd_scan_head *a, const struct gd_scan_head *b);
 
 struct gd_scan_unit { /* one step of one rank */
+    uint32_t member;  /* which of the dump: two roots may have the same rank */
     int32_t rank;
     int64_t step;    /* INT64_MIN: values that hold in every step */
     uint32_t items;  /* values to look at in it */
@@ -77,12 +78,12 @@ const struct gd_scan_head *gd_scan_file_head(const struct gd_scan_file *file);
 size_t gd_scan_file_good(const struct gd_scan_file *file); /* bytes that could be read */
 /* Nothing was left out, and its end is there. */
 bool gd_scan_file_is_complete(const struct gd_scan_file *file);
-/* Units by the number that they have in the file; those of a rank and step that come later replace
- * what was there before. */
+/* Units by the number that they have in the file; those of a member and step that come later
+ * replace what was there before. */
 uint32_t gd_scan_file_units(const struct gd_scan_file *file);
 const struct gd_scan_unit *gd_scan_file_unit(const struct gd_scan_file *file, uint32_t number);
-/* The last one of that rank and step; UINT32_MAX: none. */
-uint32_t gd_scan_file_find(const struct gd_scan_file *file, int32_t rank, int64_t step);
+/* The last one of that member and step; UINT32_MAX: none. */
+uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int64_t step);
 /* Whether the value was looked at; *ret as in gd_scan_result. */
 bool gd_scan_file_result(const struct gd_scan_file *file, uint32_t number, uint32_t index,
                          const struct gd_scan_figures **ret);

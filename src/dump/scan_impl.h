@@ -78,6 +78,8 @@ struct scan_plan { /* of one rank, as the watchpoints were when the scan began *
     const struct dump_target *target;
     struct dump_plan *plans;
     size_t count;
+    struct gd_scalar *numbers; /* of the session before the scan; NULL: not kept yet */
+    int number_count;
 };
 struct scan_list {
     struct scan_unit *unit; /* by step, then rank */

@@ -222,6 +222,7 @@ void scan_list_free(struct scan_list *list)
             dump_free_plan(&list->plan[i].plans[k]);
         }
         free(list->plan[i].plans);
+        free(list->plan[i].numbers);
     }
     free(list->plan);
     free(list->unit);
@@ -277,11 +278,19 @@ static void identify(const struct scan_unit *unit, const struct scan_work *work,
 {
     const struct gd_graph *graph = unit->target->base.session->graph;
 
-    *ret = (struct gd_scan_unit){.rank = gd_catalog_rank(unit->target->catalog),
+    const struct dump_group *group = unit->target->group;
+    uint32_t member = 0;
+
+    while (member < group->count && group->member[member] != unit->target) {
+        member++;
+    }
+    *ret = (struct gd_scan_unit){.member = member,
+                                 .rank = gd_catalog_rank(unit->target->catalog),
                                  .step = unit->step,
                                  .items = (uint32_t)count,
                                  .names = HASH_START,
                                  .stamps = HASH_START};
+    ret->names = hash_number(ret->names, (uint64_t)ret->rank);
     for (size_t i = 0; i < count; i++) {
         const char *name = gd_graph_name(graph, work[i].item->node);
         double time = work[i].value->time;

@@ -342,7 +342,7 @@ const struct command cmd_scan_table[] = {
             "  scan\n"
             "  scan steps 100..200 ranks 0\n"
             "  scan --shard 3/8 --out parts/3.gdscan",
-        .args = {ARG_WORD, ARG_FILE},
+        .args = {ARG_CHOICE},
         .flags = CMD_NEEDS_SESSION,
         .run = run_scan,
     },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The reader of what scans remember. The first byte says whether the checksums of records are mended
- * first, so that what lies behind them is reached.
+ * The reader of what scans remember. The first byte says whether the checksums of records are
+ * mended first, so that what lies behind them is reached.
  */
 #include "fuzz.h"
 
@@ -44,7 +44,7 @@ static void mend(uint8_t *bytes, size_t size)
 static void check_unit(const struct gd_scan_file *file, uint32_t number, uint64_t *seen)
 {
     const struct gd_scan_unit *unit = gd_scan_file_unit(file, number);
-    uint32_t last = gd_scan_file_find(file, unit->rank, unit->step);
+    uint32_t last = gd_scan_file_find(file, unit->member, unit->step);
     const struct gd_scan_figures *figures;
 
     FUZZ_CHECK(last != UINT32_MAX && last >= number);
@@ -52,8 +52,9 @@ static void check_unit(const struct gd_scan_file *file, uint32_t number, uint64_
         if (gd_scan_file_result(file, number, i, &figures)) {
             ++*seen;
             FUZZ_CHECK(!figures || figures->error || figures->stats.nan <= figures->stats.count);
-            FUZZ_CHECK(!figures || (figures->shape.rank >= 0 && figures->shape.rank <= GD_MAX_RANK &&
-                                    gd_shape_count(&figures->shape) >= 0));
+            FUZZ_CHECK(!figures ||
+                       (figures->shape.rank >= 0 && figures->shape.rank <= GD_MAX_RANK &&
+                        gd_shape_count(&figures->shape) >= 0));
         }
     }
     FUZZ_CHECK(!gd_scan_file_result(file, number, unit->items, &figures));
