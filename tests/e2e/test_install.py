@@ -125,6 +125,15 @@ class Installed(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^ *100 +\d")
 
+    def test_what_a_run_left(self):
+        self.build_trainer()
+        lines = [line for block in blocks("sh") for line in block if "before.npz" in line]
+        save, look, compare = (self.shell(line) for line in lines)
+        self.assertEqual((save.returncode, look.returncode), (0, 0), save.stdout + save.stderr + look.stderr)
+        self.assertRegex(look.stdout, r"float32 +\(4,\) +net/weight")
+        self.assertEqual(compare.returncode, 6, compare.stdout + compare.stderr)
+        self.assertRegex(compare.stdout, r"(?m)^FAIL +net/weight")
+
     def test_mindspore_run(self):
         done = self.shell("gradb run -- python3 train.py", input="info target\nstep\nkill\nquit\n")
         self.assertIn("MindSpore", done.stdout)
