@@ -57,6 +57,17 @@ static int check_reach(const struct gd_source_desc *desc, const struct gd_layout
     return GD_OK;
 }
 
+/* A step that is never taken may be anything in the file, and is nothing here. */
+static void settle_steps(struct gd_layout *layout, bool is_empty)
+{
+    for (int i = 0; i < layout->shape.rank; i++) {
+        if (is_empty || layout->shape.dim[i] == 1) {
+            layout->stride[i] = 0;
+        }
+    }
+    layout->offset = is_empty ? 0 : layout->offset;
+}
+
 static int make_layout(const struct gd_source_desc *desc, struct gd_layout *ret, struct gd_err *err)
 {
     size_t bytes;
@@ -71,10 +82,8 @@ static int make_layout(const struct gd_source_desc *desc, struct gd_layout *ret,
     } else {
         gd_shape_strides(&ret->shape, 1, ret->stride);
     }
-    if (bytes == 0) {
-        return GD_OK;
-    }
-    return check_reach(desc, ret, err);
+    settle_steps(ret, bytes == 0);
+    return bytes == 0 ? GD_OK : check_reach(desc, ret, err);
 }
 
 int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, struct gd_err *err)

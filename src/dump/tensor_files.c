@@ -226,8 +226,12 @@ static void settle(struct reading *in)
     for (size_t i = 0; i < in->count; i++) {
         struct gd_path_facts *facts = &in->file[i].facts;
 
-        if (facts->has_epoch && facts->epoch > 0) {
-            facts->step += (facts->epoch - 1) * in->epoch;
+        int64_t step;
+
+        if (facts->has_epoch && facts->epoch > 0 &&
+            !__builtin_mul_overflow(facts->epoch - 1, in->epoch, &step) &&
+            !__builtin_add_overflow(facts->step, step, &step)) {
+            facts->step = step;
         }
     }
 }

@@ -9,6 +9,7 @@
 #include "dump/torch_impl.h"
 
 #define MAX_WRAPS 8
+#define MAX_FLAGS 64 /* that are looked through: many tensors may share a dict of them */
 
 struct job {
     struct torch_file *file;
@@ -122,7 +123,7 @@ static bool set_storage(struct job *job, const struct gd_pickle_value *value,
 /* What torch keeps as a flag until somebody reads the values: {'conj': True, 'neg': True}. */
 static void set_flags(struct job *job, const struct gd_pickle_value *flags)
 {
-    if (flags && flags->kind == GD_PICKLE_DICT) {
+    if (flags && flags->kind == GD_PICKLE_DICT && flags->count <= MAX_FLAGS) {
         job->ret->view.conjugate = is_true(gd_pickle_get(flags, "conj"));
         job->ret->view.negate = is_true(gd_pickle_get(flags, "neg"));
     }

@@ -314,7 +314,7 @@ static int read_tensor(struct old *old, struct part *part, struct gd_err *err)
     uint64_t begin = part->at;
     struct gd_pickle *pickle;
     struct named named;
-    int64_t key, own = 0, rank, first;
+    int64_t key, own = 0, rank = 0, first;
     int rc = read_pickle(old, part, &pickle, err);
 
     if (rc) {

@@ -50,6 +50,15 @@ struct walk {
     struct gd_arena arena; /* of the views that were seen */
 };
 
+static void set_name_len(struct walk *walk, size_t len)
+{
+    walk->name.len = len;
+    walk->name.failed = false;
+    if (walk->name.data) {
+        walk->name.data[len] = '\0';
+    }
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 static int add_entry(struct walk *walk, const struct gd_archive_entry *entry)
@@ -199,8 +208,7 @@ static int add_parts(struct walk *walk, const struct torch_tensor *tensor, unsig
             entry.text = gd_buf_text(&walk->text);
             rc = add_entry(walk, &entry);
         }
-        walk->name.len = len;
-        walk->name.data[len] = '\0';
+        set_name_len(walk, len);
     }
     return rc;
 }
@@ -352,7 +360,11 @@ static bool is_state_dict(const struct walk *walk, const struct gd_pickle_value 
 static int visit_dict(struct walk *walk, const struct gd_pickle_value *value,
                       struct gd_pickle_value *dict, unsigned flags)
 {
-    walk->visits += dict->count;
+    const struct gd_pickle_value *state =
+        value->kind == GD_PICKLE_OBJECT ? gd_pickle_dict(value->object->state) : NULL;
+
+    /* What is searched counts: many objects may share one state. */
+    walk->visits += (uint64_t)dict->count + (state ? state->count : 0);
     if (gd_pickle_get(dict, "param_groups") && gd_pickle_get(dict, "state")) {
         flags |= IN_OPTIMIZER;
     }
@@ -464,15 +476,6 @@ static void name_key(struct walk *walk, const struct gd_pickle_value *key, uint3
         gd_buf_putc(&walk->name, ']');
     } else {
         gd_buf_printf(&walk->name, "[#%u]", index);
-    }
-}
-
-static void set_name_len(struct walk *walk, size_t len)
-{
-    walk->name.len = len;
-    walk->name.failed = false;
-    if (walk->name.data) {
-        walk->name.data[len] = '\0';
     }
 }
 

@@ -151,6 +151,46 @@ static void test_layouts(void **state)
     gd_bytes_unref(bytes);
 }
 
+/* Steps that are never taken may be anything. */
+static void test_absurd_steps(void **state)
+{
+    struct gd_bytes *bytes = counted();
+    struct gd_source_desc desc = {.bytes = bytes,
+                                  .stored = GD_STORED_INT32,
+                                  .has_stride = true,
+                                  .shape = {3, {1, 4, 1}},
+                                  .stride = {INT64_MIN, -1, INT64_MAX},
+                                  .offset = 3};
+    static const char text[] = "[::-1,1:,0]";
+    struct gd_source *source;
+    struct gd_tensor *tensor;
+    struct gd_stats stats;
+    struct gd_slice slice;
+
+    (void)state;
+    assert_int_equal(gd_slice_parse(text, sizeof(text) - 1, NULL, &slice, NULL), GD_OK);
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
+    assert_true(stats.min == 0 && stats.max == 3 && stats.count == 4);
+    assert_int_equal(gd_source_read(source, &slice, 0, &tensor, NULL), GD_OK);
+    assert_int_equal(gd_tensor_count(tensor), 3);
+    assert_memory_equal(tensor->data, ((int32_t[]){2, 1, 0}), 12);
+    gd_tensor_unref(tensor);
+    gd_source_unref(source);
+    desc.shape = (struct gd_shape){3, {5, 0, 5}};
+    memcpy(desc.stride, (int64_t[]){INT64_MAX, 1, INT64_MIN}, 3 * sizeof(int64_t));
+    desc.offset = INT64_MAX;
+    assert_int_equal(gd_source_create(&desc, &source, NULL), GD_OK);
+    assert_int_equal(gd_source_stats(source, NULL, NULL, &stats, NULL), GD_OK);
+    assert_true(stats.count == 0);
+    assert_int_equal(gd_slice_parse("[4,:,4]", 7, NULL, &slice, NULL), GD_OK);
+    assert_int_equal(gd_source_read(source, &slice, 0, &tensor, NULL), GD_OK);
+    assert_int_equal(gd_tensor_count(tensor), 0);
+    gd_tensor_unref(tensor);
+    gd_source_unref(source);
+    gd_bytes_unref(bytes);
+}
+
 static void test_reach(void **state)
 {
     struct gd_bytes *bytes = counted();
@@ -370,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_less_than_a_byte),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_absurd_steps),
         cmocka_unit_test(test_reach),
         cmocka_unit_test(test_signs),
         cmocka_unit_test(test_loaded_bytes),

@@ -223,6 +223,11 @@ class Attacks(unittest.TestCase):
             for i in range(60):
                 lists += b"0](h" + bytes([i, ord("h"), i]) + b"eq" + bytes([i + 1])
             self.refused(torch_zip(single(lists)), pattern)
+        # Objects by the thousand that share one state are searched in it once each: that counts, too.
+        ordered = named("collections", "OrderedDict") + b")R"
+        state = ordered + b"K\x01K\x02s" * 20000 + b"q\x040"
+        objects = b"(" + (ordered + b"K\x01K\x02sh\x04b") * 1000 + b"l"
+        self.refused(torch_zip(single(state + objects)), "hold each other so often")
         deep = PROTO + b"(" * 900 + tensor() + b"l" * 900 + b"."
         answer = self.tool.open(self.put(torch_zip(deep)))
         self.assertEqual(answer["entries"], [])
