@@ -454,16 +454,19 @@ static bool judge(struct dump_target *target)
 {
     struct gd_watch_moment moment = {
         .step = dump_step_at(target, target->at), .node = GD_NO_NODE, .complete = true};
+    bool *interrupted = &target->group->run.interrupted, by_user = *interrupted, stop;
     char why[200];
-    bool stop;
 
     for (size_t i = 0; i < target->value_count; i++) { /* they moved while the list grew */
         target->values[i].shape = &target->figures[i].shape;
         target->values[i].stats = target->values[i].error ? NULL : &target->figures[i].stats;
     }
-    dump_tell_scalars(target);
+    dump_tell_scalars(target); /* a watchpoint on one of them interrupts the run */
+    stop = *interrupted && !by_user;
+    *interrupted = by_user;
     stop = gd_session_on_watch_values(target->base.session, &moment, target->values,
-                                      target->value_count, why, sizeof(why));
+                                      target->value_count, why, sizeof(why)) ||
+           stop;
     target->value_count = 0;
     return stop;
 }

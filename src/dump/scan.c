@@ -558,12 +558,24 @@ static int run(struct scan *scan, struct gd_err *err)
     return rc;
 }
 
+/* Numbers of the training (a loss) are judged as they are told, without looking at a file. */
+static bool watches_numbers(const struct gd_debugger *debugger)
+{
+    const struct gd_watchpoint *w = debugger->watchpoints;
+
+    while (w && (!w->enabled || w->selector)) {
+        w = w->next;
+    }
+    return w != NULL;
+}
+
 /* What there is to look at, by the head. */
 static int prepare(struct scan *scan, struct gd_err *err)
 {
     int rc = scan_list_make(scan->group, &scan->head, &scan->list, err);
 
-    if (!rc && scan->list.items == 0) {
+    if (!rc && scan->list.items == 0 &&
+        (scan->list.count == 0 || !watches_numbers(scan->session->debugger))) {
         rc = gd_fail(err, GD_ESTATE,
                      "there is nothing to look at: no watchpoint covers a value of these steps and "
                      "ranks (info watchpoints, info steps)");
