@@ -203,6 +203,29 @@ int gd_folder_put(struct gd_folder *folder, const char *name, const void *data, 
     return rc ? rc : end;
 }
 
+int gd_folder_append(struct gd_folder *folder, const char *name, const void *data, size_t size,
+                     struct gd_err *err)
+{
+    int fd = -1, rc = GD_OK;
+
+    if (!gd_folder_name_is_fine(name)) {
+        return gd_fail(err, GD_EINVAL, "\"%.100s\" is no name for a file", name);
+    }
+    fd = openat(folder->fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot write %.300s/%.200s", folder->path, name);
+    }
+    ssize_t written = write(fd, data, size);
+    if (written < 0) {
+        rc = gd_fail_errno(err, GD_EIO, "cannot write %.300s/%.200s", folder->path, name);
+    } else if ((size_t)written != size) {
+        rc = gd_fail(err, GD_EIO, "cannot write %.300s/%.200s: no space left on the device",
+                     folder->path, name);
+    }
+    close(fd);
+    return rc;
+}
+
 int gd_folder_get(struct gd_folder *folder, const char *name, size_t max, struct gd_buf *ret,
                   struct gd_err *err)
 {

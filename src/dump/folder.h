@@ -35,6 +35,9 @@ int gd_folder_end(struct gd_folder_file *file, bool keep, struct gd_err *err);
 /* All of it at once. */
 int gd_folder_put(struct gd_folder *folder, const char *name, const void *data, size_t size,
                   struct gd_err *err);
+/* At the end of a file, in one write; made when it is new. */
+int gd_folder_append(struct gd_folder *folder, const char *name, const void *data, size_t size,
+                     struct gd_err *err);
 /* What is in a file, at most max bytes; *ret is empty where there is none. */
 int gd_folder_get(struct gd_folder *folder, const char *name, size_t max, struct gd_buf *ret,
                   struct gd_err *err);

@@ -589,6 +589,13 @@ static const struct command info_subs[] = {
         .run = inspect_info_timing,
     },
     {
+        .name = "dump",
+        .usage = "info dump",
+        .summary = "Which steps are dumped as the training passes them, and what was written",
+        .help = "  info dump\n",
+        .run = inspect_info_dump,
+    },
+    {
         .name = "overflows",
         .usage = "info overflows",
         .summary = "Operators with finite inputs whose output was infinite or NaN",

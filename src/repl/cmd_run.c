@@ -4,6 +4,7 @@
 #include "engine/ranks.h"
 #include "engine/watchpoint.h"
 #include "repl/commands.h"
+#include "repl/dump_live.h"
 #include "repl/launch.h"
 #include "repl/repl_impl.h"
 
@@ -53,7 +54,9 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     const struct gd_ranks *ranks =
         gd_ranks_move_together(call->session, run->kind) ? gd_ranks_of(call->session) : NULL;
     uint64_t settled = ranks != NULL ? gd_ranks_settled(ranks) : 0;
-    int rc = gd_ranks_resume(call->session, run, err);
+    struct gd_run aimed = *run;
+    repl_dump_aim(call->repl, call->session, &aimed);
+    int rc = gd_ranks_resume(call->session, &aimed, err);
 
     if (rc == GD_OK) {
         rc =

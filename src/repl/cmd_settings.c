@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* set, show, info settings. */
 #include "repl/commands.h"
+#include "repl/dump_live.h"
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
 
@@ -30,6 +31,12 @@ static int apply(struct command_call *call, const struct gd_settings *before, st
     if (now->evaluate != before->evaluate || now->watch_when != before->watch_when ||
         now->stop_on_hit != before->stop_on_hit || now->history_bytes != before->history_bytes) {
         gd_watchpoints_apply(call->debugger);
+    }
+    if (strcmp(now->dump_config, before->dump_config) != 0) {
+        int rc = repl_dump_set_config(call, now->dump_config, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
     }
     return gd_debugger_apply_keep_previous(call->debugger, err);
 }
@@ -82,8 +89,8 @@ static int run_set(struct command_call *call, struct gd_err *err)
     struct gd_settings before = call->debugger->settings;
     call->debugger->settings = changed;
     rc = apply(call, &before, err);
-    if (rc == GD_EINVAL) {
-        call->debugger->settings = before;
+    if (rc == GD_EINVAL || strcmp(before.dump_config, changed.dump_config) != 0) {
+        call->debugger->settings = rc == GD_OK ? changed : before;
     }
     if (rc != GD_OK) {
         return rc;

@@ -13,6 +13,7 @@ const struct command *const command_tables[] = {
     cmd_recommend_table,
     cmd_info_table,
     cmd_dump_table,
+    cmd_dump_live_table,
     cmd_convert_table,
     cmd_scan_table,
     cmd_print_table,

@@ -33,6 +33,7 @@ extern const struct command cmd_why_table[];        /* why, tensor-graph */
 extern const struct command cmd_info_table[];       /* info and its subjects */
 extern const struct command cmd_convert_table[];    /* convert */
 extern const struct command cmd_dump_table[];       /* open */
+extern const struct command cmd_dump_live_table[];  /* dump, check-config */
 extern const struct command cmd_scan_table[];       /* scan, merge */
 extern const struct command cmd_compare_table[];    /* compare */
 extern const struct command cmd_divergence_table[]; /* first-divergence */

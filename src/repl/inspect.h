@@ -14,6 +14,8 @@
 
 /* Takes the word out of call->argv; false when it is not there. */
 bool inspect_take_flag(struct command_call *call, const char *flag);
+/* Takes "--by W" out of call->argv, and gives the W; NULL when it is not there. */
+const char *inspect_take_word(struct command_call *call, const char *option);
 /* Takes "-d 3" (or "-d3") out of call->argv. *ret keeps its value when the option is not there. */
 int inspect_take_count(struct command_call *call, const char *flag, int64_t min, int64_t max,
                        int64_t *ret, struct gd_err *err);
@@ -120,6 +122,7 @@ int inspect_info_events(struct command_call *call, struct gd_err *err);
  * nothing, or no dump. */
 const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
                               int64_t step);
+int inspect_info_dump(struct command_call *call, struct gd_err *err);
 int inspect_info_overflows(struct command_call *call, struct gd_err *err);
 int inspect_info_timing(struct command_call *call, struct gd_err *err);
 int inspect_info_display(struct command_call *call, struct gd_err *err);

@@ -2,6 +2,7 @@
 /* What happens by itself, as text or as JSON events. */
 #include "engine/ranks.h"
 #include "repl/commands.h"
+#include "repl/dump_live.h"
 #include "repl/repl_impl.h"
 #include "repl/srcfile.h"
 
@@ -502,7 +503,7 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (event->type == GD_EV_STOPPED) {
         repl_note_stop(repl, event->session);
         repl_hits_over(repl);
-        if (!repl_stop_is_silent(repl)) {
+        if (!repl_stop_is_silent(repl) && !repl_dump_is_passing(repl, event->session)) {
             repl_report_stop(repl, event->session);
         }
     } else if (repl->options.json) {

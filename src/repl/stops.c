@@ -3,6 +3,7 @@
 #include "engine/progress.h"
 #include "engine/ranks.h"
 #include "engine/watchpoint.h"
+#include "repl/dump_live.h"
 #include "repl/repl_impl.h"
 
 #include <string.h>
@@ -171,6 +172,14 @@ static bool follow(struct repl *repl, bool waited)
         return false;
     }
     repl->depth++;
+    if (repl_dump_at_stop(repl, session)) { /* it stood for that alone, and runs again */
+        repl->depth--;
+        return true;
+    }
+    if (session->state != GD_STOPPED) {
+        repl->depth--;
+        return false;
+    }
     if (!silent) {
         run_stop_hook(repl, session);
     }
@@ -234,6 +243,7 @@ static int on_interrupt(struct command_call *call, struct stop_wait *wait, struc
         return gd_fail(err, GD_EINTR, "interrupted");
     }
     bool again = wait->interrupted;
+    repl_dump_interrupted(repl);
     wait->interrupted = true;
     int rc = GD_OK;
     if (!again) { /* it runs, so it lives */
