@@ -39,7 +39,8 @@ struct gd_scan_summary {
 };
 
 /* Looks at the ranks of the dump that the session is one of; hits are reported by their sessions.
- * GD_EUNSUPPORTED: it is no dump; GD_ESTATE: nothing is watched in it, or `out` holds another scan. */
+ * GD_EUNSUPPORTED: it is no dump; GD_ESTATE: nothing is watched in it, or `out` holds another scan.
+ */
 int gd_scan(struct gd_session *session, const struct gd_scan_options *options,
             struct gd_scan_summary *ret, struct gd_err *err);
 
