@@ -505,16 +505,17 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
 int api_load_finish(struct api_load *load, struct gd_err *err)
 {
     struct gd_buf name = GD_BUF_INIT(3 * API_MAX_NAME);
-    uint32_t subgraph;
+    uint32_t subgraph, order = 0;
     int rc = GD_OK;
 
     if (load->count) {
         rc = gd_graph_subgraph(gd_catalog_graph(load->catalog), "", false, &subgraph, err);
     }
     for (size_t i = 0; !rc && i < load->count; i++) {
+        bool runs = load->call[i].kind != GD_NODE_WEIGHT; /* a parameter is there before */
         gd_node_id node = GD_NO_NODE;
 
-        rc = add_node(load, &load->call[i], (uint32_t)i, &name, &node, err);
+        rc = add_node(load, &load->call[i], runs ? order++ : GD_NO_ORDER, &name, &node, err);
         rc = rc ? rc : add_values(load, &load->call[i], node, err);
     }
     gd_buf_deinit(&name);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,13 @@ int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *w
         return why->code;
     }
     if (strncmp(text, path, len) == 0 && text[len] == ':') {
+        char line[GD_ERR_TEXT_MAX + 8];
+
         text += len + 1 + (text[len + 1] == ' ');
+        if (*text >= '0' && *text <= '9') {
+            snprintf(line, sizeof(line), "line %s", text);
+            return gd_dump_left_out(dump, path, line, err);
+        }
     }
     return gd_dump_left_out(dump, path, text, err);
 }

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dumps of msprobe: one that mindstudio-probe itself makes of a training on the CPU, values bit for bit; and older
+layouts, MindSpore's flavour and broken files as an independent writer lays them out."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def probe_python():
+    """The Python that has msprobe and PyTorch: GRADB_MSPROBE_PYTHON, or build/msprobe-venv of ./dev."""
+    given = os.environ.get("GRADB_MSPROBE_PYTHON")
+    venv = harness.BUILD.resolve().parent / "msprobe-venv" / "bin" / "python"
+    return given or (str(venv) if venv.exists() else None)
+
+
+def gradb(path, *commands):
+    """What gradb prints after opening it."""
+    args = ["-q", "-batch", "-ex", f"open {path}"]
+    for command in commands:
+        args += ["-ex", command]
+    done = harness.run_gradb(*args)
+    return done.stdout + done.stderr
+
+
+@unittest.skipUnless(probe_python(), "no build/msprobe-venv: ./dev makes it where pip can install packages")
+class Real(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-msprobe-")
+        cls.dir = pathlib.Path(cls.home.name)
+        env = dict(os.environ, OMP_NUM_THREADS="1")
+        runs = [subprocess.Popen([probe_python(), HERE / "write_msprobe.py", cls.dir / task, task], env=env,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                for task in ("tensor", "statistics")]
+        told = [run.communicate(timeout=20 * harness.DEADLINE)[0] for run in runs]
+        if any(run.returncode for run in runs):
+            cls.home.cleanup()
+            raise AssertionError("\n".join(told)[-3000:])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+
+    def test_values_and_order(self):
+        wanted = {"x": "fc1/Functional.linear.0.forward:in0", "weight": "fc1/weight",
+                  "out": "Module.fc2.Linear.forward.0", "grad": "fc1/weight.grad"}
+        kept = np.load(self.dir / "tensor" / "kept.npz")
+        lines = [f"save {name} {self.dir}/0.{key}.npy" for key, name in wanted.items()]
+        lines += ["backtrace Functional.linear.0.forward", "info node Torch.relu.0.forward", "step"]
+        lines += [f"save {name} {self.dir}/1.{key}.npy" for key, name in wanted.items()]
+        text = gradb(self.dir / "tensor" / "dump", *lines, "stats Tensor.__truediv__.0.forward", "info target")
+        for step in (0, 1):
+            for key in wanted:
+                read = np.load(self.dir / f"{step}.{key}.npy")
+                self.assertEqual((read.dtype, read.shape, read.tobytes()),
+                                 (kept[f"{step}.{key}"].dtype, kept[f"{step}.{key}"].shape,
+                                  kept[f"{step}.{key}"].tobytes()), (step, key))
+        self.assertRegex(text, r"write_msprobe\.py:\d+ in forward")
+        self.assertRegex(text, r"Torch\.relu\.0\.forward\n  type +relu, activation, order 2")
+        self.assertRegex(text, r"(?s)elements +6 \(24 B\)\n.*\+Inf +[1-6]\b.*msprobe level +mix")
+
+    def test_figures(self):
+        """Equal to what the JSON says, digests too; infinite extremes are told."""
+        found = sorted((self.dir / "statistics").glob("dump/step0/*/dump.json"))
+        data = json.loads(found[0].read_text())["data"]
+        weight = data["Module.fc1.Linear.forward.0"]["parameters"]["weight"]
+        text = gradb(self.dir / "statistics" / "dump", "stats fc1/weight", "step",
+                     "stats Tensor.__truediv__.0.forward:0")
+        figures = dict(re.findall(r" (min|max|mean|L2 norm) +(\S+)", text.split("Stopped")[0]))
+        for key, name in (("max", "Max"), ("min", "Min"), ("mean", "Mean"), ("L2 norm", "Norm")):
+            self.assertAlmostEqual(float(figures[key]), weight[name], delta=abs(weight[name]) * 1e-5, msg=key)
+        self.assertRegex(text.split("Stopped")[1], r"(?s)\+Inf +1\b")
+
+
+class Written(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-msprobe-")
+        cls.dir = pathlib.Path(cls.home.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+
+    def put(self, name, dump, stack=None, construct=None, tensors=None):
+        folder = self.dir / name
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "dump_tensor_data").mkdir(parents=True)
+        (folder / "dump.json").write_text(dump if isinstance(dump, str) else json.dumps(dump))
+        if stack is not None:
+            (folder / "stack.json").write_text(json.dumps(stack))
+        if construct is not None:
+            (folder / "construct.json").write_text(json.dumps(construct))
+        for tensor, values in (tensors or {}).items():
+            np.save(folder / "dump_tensor_data" / tensor, values)
+        return folder
+
+    @staticmethod
+    def tensor(values=None, name=None, **more):
+        element = {"type": "mindspore.Tensor", "dtype": "Float32", "shape": [2]}
+        if values is not None:
+            element.update(Max=float(np.max(values)), Min=float(np.min(values)), Mean=float(np.mean(values)),
+                           Norm=float(np.linalg.norm(values)))
+        return {**element, **({"data_name": name} if name else {}), **more}
+
+    def test_mindspore_and_old_stacks(self):
+        values = np.array([1.5, -2.0], "f4")
+        data = {"Cell.net.fc.Dense.forward.0": {"input_args": [[self.tensor(values, "a.npy"), None]],
+                                                "input_kwargs": {"mask": self.tensor(values)},
+                                                "output": [self.tensor(values)]},
+                "Mint.add.0.forward": {"input_args": [], "output": [self.tensor(
+                    Max=float("nan"), Min=float("nan"), Mean=float("nan"), Norm=float("nan"))]}}
+        for rank in (0, 3):
+            self.put(f"ms/step7/rank{rank}", {"task": "tensor", "level": "mix", "framework": "mindspore",
+                                              "dump_data_dir": "/gone", "data": data},
+                     {"Mint.add.0.forward": ["File /a, b/net.py, line 12, in construct, \n return x + 1"]},
+                     {"Mint.add.0.forward": "Cell.net.fc.Dense.forward.0"}, {"a.npy": values})
+        text = gradb(self.dir / "ms", "print net/fc/Dense.forward.0:in0", "info node net/fc/Dense.forward.0",
+                     "backtrace Mint.add.0.forward", "stats Mint.add.0.forward")
+        self.assertRegex(text, r"2 ranks, 2 nodes, step 7")
+        self.assertRegex(text, r"\[ ?1\.5 +-2\. ?\]")
+        self.assertRegex(text, r"slot in\d += ?kwargs\.mask|slot in\d +kwargs\.mask")
+        self.assertRegex(text, r"/a, b/net\.py:12 in construct\n +return x \+ 1")
+        self.assertRegex(text, r"(?s)net/fc/Mint\.add\.0\.forward:0\n +type +float32 \(2,\)\n.*NaN +1\b")
+
+    def test_broken(self):
+        """What stands before a fault is read, the fault is told; nothing outside the directory is opened."""
+        good = {"A.b.0.forward": {"output": [self.tensor([1, 2], "../../secret.npy")]},
+                "A.c.0.forward": {"output": [{"type": "torch.Tensor", "dtype": 7, "shape": [-1, "x", 1e99]}]},
+                "A.d.0.forward": {"output": [{"type": "torch.Tensor", "dtype": "torch.float32",
+                                              "shape": [1 << 40, 1 << 40], "Max": "inf", "Min": [], "Mean": {}}]},
+                "A.e.0.forward": 3, "A.f.0.forward": None,
+                "A.g.0.forward": {"output": "nothing", "input_args": {"type": 5}}}
+        whole = json.dumps({"task": "statistics", "data": good})
+        self.put("cut", whole[:whole.rindex('"A.f')])
+        text = gradb(self.dir / "cut", "stats A.b.0.forward", "stats A.d.0.forward", "info formats")
+        self.assertRegex(text, r"4 nodes, step 0")
+        self.assertRegex(text, r"(?s)A\.b\.0\.forward:0\n +type +float32 \(2,\)\n +elements +2 .*max +2\n")
+        self.assertRegex(text, r"secret\.npy.*no name of a file beside it")
+        self.assertRegex(text, r"dump\.json.*ends too early")
+        deep = '{"task": "tensor", "data": {"A.x.0.forward": {"output": ' + "[" * 5000 + "]" * 5000 + "}}}"
+        self.put("deep", deep)
+        self.assertRegex(gradb(self.dir / "deep"), r"nothing of .* can be read: .*(deep|nest)")
+        self.put("config", {"dump": {"dump_path": "/x"}})
+        self.assertRegex(gradb(self.dir / "config"), r"nothing that is known")
+
+
+if __name__ == "__main__":
+    harness.main()
