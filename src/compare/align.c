@@ -84,7 +84,8 @@ static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, c
     }
 }
 
-static void fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+/* false: interrupted. */
+static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
                  size_t count_b, uint32_t *row, unsigned char *moves)
 {
     for (size_t j = 0; j <= count_b; j++) {
@@ -108,7 +109,11 @@ static void fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
             diagonal = row[j];
             row[j] = best;
         }
+        if (m->options->go_on && !m->options->go_on(m->options->go_on_ctx, i)) {
+            return false;
+        }
     }
+    return true;
 }
 
 /* Too much for a table of all beginnings: in turn, the next that fits. */
@@ -136,6 +141,7 @@ static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
 {
     unsigned char *moves;
     uint32_t *row;
+    int rc = GD_OK;
 
     if (count_a == 0 || count_b == 0) {
         return GD_OK;
@@ -146,17 +152,16 @@ static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
     }
     moves = malloc(count_a * count_b);
     row = malloc((count_b + 1) * sizeof(*row));
-    if (moves && row) {
-        fill(m, a, count_a, b, count_b, row, moves);
+    if (!moves || !row) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
+    } else if (!fill(m, a, count_a, b, count_b, row, moves)) {
+        rc = gd_fail(err, GD_EINTR, "interrupted");
+    } else {
         walk_back(m, a, count_a, b, count_b, moves);
     }
     free(row);
-    if (!moves || !row) {
-        free(moves);
-        return gd_fail(err, GD_ENOMEM, "out of memory to align two dumps");
-    }
     free(moves);
-    return GD_OK;
+    return rc;
 }
 
 static int look_at(struct gd_table *table, const uint32_t *taken, struct gd_err *err)

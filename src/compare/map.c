@@ -120,7 +120,7 @@ static int add_pair(struct gd_map *map, const char *a, size_t len_a, const char 
     }
     map->pair[map->count] = pair;
     rc = gd_lookup_add(&map->by_a, gd_lookup_hash(&map->by_a, a, len_a), (uint32_t)map->count, err);
-    if (rc == GD_OK) {
+    if (rc == GD_OK && !find(map, b, len_b, true)) { /* of several the first */
         rc = gd_lookup_add(&map->by_b, gd_lookup_hash(&map->by_b, b, len_b), (uint32_t)map->count,
                            err);
     }

@@ -36,44 +36,81 @@ double gd_how_confidence(enum gd_how how)
 static void keys_free(struct gd_keys *keys)
 {
     gd_lookup_deinit(&keys->lookup);
-    free(keys->key);
+    free(keys->unit);
     gd_arena_deinit(&keys->arena);
 }
 
+/* The first unit of that key; UINT32_MAX: none. */
+static uint32_t keys_first(const struct gd_keys *keys, uint64_t hash, const char *key)
+{
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(&keys->lookup, hash, &at, &number)) {
+        if (strcmp(keys->unit[number].key, key) == 0) {
+            return number;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Units come in their order. */
 static int keys_add(struct gd_keys *keys, uint32_t unit, const char *key, struct gd_err *err)
 {
-    keys->key[unit] = gd_arena_strdup(&keys->arena, key);
-    if (!keys->key[unit]) {
+    uint64_t hash = gd_lookup_hash(&keys->lookup, key, strlen(key));
+    uint32_t first = keys_first(keys, hash, key);
+    struct gd_keyed *to = &keys->unit[unit];
+
+    *to = (struct gd_keyed){.next = UINT32_MAX, .last = unit, .free = unit};
+    if (first != UINT32_MAX) {
+        to->key = keys->unit[first].key;
+        keys->unit[keys->unit[first].last].next = unit;
+        keys->unit[first].last = unit;
+        return GD_OK;
+    }
+    to->key = gd_arena_strdup(&keys->arena, key);
+    if (!to->key) {
         return gd_fail(err, GD_ENOMEM, "out of memory for names");
     }
-    return gd_lookup_add(&keys->lookup, gd_lookup_hash(&keys->lookup, key, strlen(key)), unit, err);
+    return gd_lookup_add(&keys->lookup, hash, unit, err);
 }
 
 static int keys_init(struct gd_keys *keys, size_t count, struct gd_err *err)
 {
-    *keys = (struct gd_keys){.count = count};
+    *keys = (struct gd_keys){.unit = calloc(count + 1, sizeof(*keys->unit))};
     gd_arena_init(&keys->arena, 0);
-    keys->key = calloc(count + 1, sizeof(*keys->key));
-    return keys->key ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for names");
+    return keys->unit ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for names");
 }
 
-/* The next free unit of that key; UINT32_MAX: none. several: there are more. */
+/* From `unit` on, the first of its chain that has no partner. */
+static uint32_t next_free(const struct gd_keys *keys, uint32_t unit, const uint32_t *taken)
+{
+    while (unit != UINT32_MAX && taken[unit] != UINT32_MAX) {
+        unit = keys->unit[unit].next;
+    }
+    return unit;
+}
+
+/* The next free unit of that key; UINT32_MAX: none. several (or NULL): there are more. Who has a
+ * partner keeps it. */
 static uint32_t keys_find(struct gd_keys *keys, const char *key, const uint32_t *taken,
                           bool *several)
 {
-    uint64_t hash = gd_lookup_hash(&keys->lookup, key, strlen(key));
-    uint32_t number, least = UINT32_MAX;
-    size_t at = 0, found = 0;
+    uint32_t first = keys_first(keys, gd_lookup_hash(&keys->lookup, key, strlen(key)), key);
+    uint32_t found;
 
-    while (gd_lookup_next(&keys->lookup, hash, &at, &number)) {
-        if (taken[number] == UINT32_MAX && keys->key[number] &&
-            strcmp(keys->key[number], key) == 0) {
-            least = number < least ? number : least;
-            found++;
-        }
+    if (several) {
+        *several = false;
     }
-    *several = found > 1;
-    return least;
+    if (first == UINT32_MAX) {
+        return UINT32_MAX;
+    }
+    found = next_free(keys, keys->unit[first].free, taken);
+    keys->unit[first].free = found;
+    if (several && found != UINT32_MAX) {
+        *several = next_free(keys, keys->unit[found].next, taken) != UINT32_MAX;
+    }
+    return found;
 }
 
 /* ---- the state of a matching ----------------------------------------------------------------- */
@@ -90,7 +127,6 @@ static int by_map(struct gd_matcher *m, struct gd_err *err)
     struct gd_keys keys;
     char name[MAX_NAME];
     int rc = keys_init(&keys, m->b->unit_count, err);
-    bool several;
 
     for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
         rc = keys_add(&keys, i, m->b->unit[i].name, err);
@@ -100,7 +136,7 @@ static int by_map(struct gd_matcher *m, struct gd_err *err)
             uint32_t to =
                 m->of_a[i] == UINT32_MAX && gd_map_name(m->options->map, m->a->unit[i].name,
                                                         back != 0, name, sizeof(name))
-                    ? keys_find(&keys, name, m->of_b, &several)
+                    ? keys_find(&keys, name, m->of_b, NULL)
                     : UINT32_MAX;
 
             if (to != UINT32_MAX) {
@@ -116,7 +152,6 @@ static int by_name(struct gd_matcher *m, struct gd_err *err)
 {
     struct gd_keys keys;
     int rc = keys_init(&keys, m->b->unit_count, err);
-    bool several;
 
     for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
         if (m->of_b[i] == UINT32_MAX) {
@@ -124,9 +159,8 @@ static int by_name(struct gd_matcher *m, struct gd_err *err)
         }
     }
     for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
-        uint32_t to = m->of_a[i] == UINT32_MAX
-                          ? keys_find(&keys, m->a->unit[i].name, m->of_b, &several)
-                          : UINT32_MAX;
+        uint32_t to = m->of_a[i] == UINT32_MAX ? keys_find(&keys, m->a->unit[i].name, m->of_b, NULL)
+                                               : UINT32_MAX;
 
         if (to != UINT32_MAX) {
             join(m, i, to, GD_HOW_NAME);
@@ -237,7 +271,6 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
     struct gd_keys keys;
     char key[MAX_NAME];
     int rc = keys_init(&keys, m->b->unit_count, err);
-    bool several;
 
     *count = 0;
     for (uint32_t i = 0; rc == GD_OK && i < m->b->unit_count; i++) {
@@ -253,7 +286,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
             continue;
         }
         common_key(m->a, i, cut_a, key, sizeof(key));
-        to = keys_find(&keys, key, m->of_b, &several);
+        to = keys_find(&keys, key, m->of_b, NULL);
         if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
             *count += 1;
             if (apply) {
@@ -599,12 +632,29 @@ void gd_matching_free(struct gd_matching *matching)
     *matching = (struct gd_matching){0};
 }
 
+/* Outputs, then inputs, each by their place. */
+static int compare_places(const struct gd_item *a, const struct gd_item *b)
+{
+    return a->input != b->input ? (a->input ? 1 : -1)
+                                : (a->position > b->position) - (a->position < b->position);
+}
+
 struct gd_item *gd_match_item(struct gd_table *other, const struct gd_unit *unit,
                               const struct gd_item *item)
 {
-    for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
-        if (other->item[i].input == item->input && other->item[i].position == item->position) {
-            return &other->item[i];
+    uint32_t low = unit->first, high = unit->first + unit->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = compare_places(&other->item[middle], item);
+
+        if (order == 0) {
+            return &other->item[middle];
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
     return NULL;

@@ -6,10 +6,13 @@
 #include "compare/match.h"
 #include "dump/lookup.h"
 
-struct gd_keys { /* units by a text */
-    struct gd_lookup lookup;
-    const char **key; /* NULL: it has none */
-    size_t count;
+struct gd_keys { /* units by a text; those of the same one are in a chain, in their order */
+    struct gd_lookup lookup; /* the first of each chain */
+    struct gd_keyed {
+        const char *key;           /* NULL: it has none */
+        uint32_t next, last, free; /* UINT32_MAX: none; last and free (all before it have partners)
+                                      of the first of a chain alone */
+    } * unit;
     struct gd_arena arena;
 };
 

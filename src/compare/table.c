@@ -345,6 +345,23 @@ struct filling {
     struct gd_err *err;
 };
 
+static int replace_value(struct gd_table *table, struct gd_item *item,
+                         const struct gd_catalog_value *value, struct gd_err *err)
+{
+    gd_source_unref(item->source);
+    item->source = value->source ? gd_source_ref(value->source) : NULL;
+    item->stats = value->stats;
+    item->digest = value->digest;
+    item->dtype = value->dtype;
+    item->has_shape = value->shape != NULL;
+    if (value->shape) {
+        item->shape = *value->shape;
+    }
+    return copy_text(&table->arena, &item->digest)
+               ? GD_OK
+               : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+}
+
 /* Values come in execution order, those of a node together. */
 static int add_value(void *ctx, const struct gd_catalog_value *value)
 {
@@ -368,13 +385,9 @@ static int add_value(void *ctx, const struct gd_catalog_value *value)
         unit->ordered = info.order != GD_NO_ORDER;
     }
     if (unit->count && table->item[table->item_count - 1].slot == value->slot) {
-        struct gd_item *last =
-            &table->item[table->item_count - 1]; /* a loop: the last one counts */
+        struct gd_item *last = &table->item[table->item_count - 1];
 
-        gd_source_unref(last->source);
-        last->source = value->source ? gd_source_ref(value->source) : NULL;
-        last->stats = value->stats;
-        return GD_OK;
+        return replace_value(table, last, value, f->err); /* a loop: the last one counts */
     }
     bool input = info.input_slots > 0 && value->slot + info.input_slots >= info.output_count;
     uint32_t outputs = info.output_count - info.input_slots;

@@ -36,7 +36,7 @@ struct gd_unit {
     enum gd_phase phase;
     bool ordered;          /* by execution; else as they stood in the file */
     gd_node_id node;       /* GD_NO_NODE: no dump */
-    uint32_t first, count; /* items: outputs first, then inputs */
+    uint32_t first, count; /* items: outputs, then inputs, in order of position */
 };
 
 struct gd_table {

@@ -362,6 +362,7 @@ static int look_everywhere(struct looking *l, struct gd_err *err)
         }
         rc = look_in_step(l, &steps[i], &f, err);
         if (rc != GD_OK) {
+            gd_divergence_free(&f.d);
             break;
         }
         if (is_earlier(&f, &first)) {

@@ -393,6 +393,41 @@ static bool rank_is_wanted(const struct side *side, size_t rank,
            gd_catalog_rank(side->catalog[rank]) == options->rank;
 }
 
+static int need_step(const struct side *side, size_t rank, int64_t step, struct gd_err *err)
+{
+    size_t count;
+    const struct gd_catalog_step *steps = side_steps(side, rank, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].step == step) {
+            return GD_OK;
+        }
+    }
+    return count == 0 ? GD_OK
+                      : gd_fail(err, GD_ENOTFOUND, "%.200s has no step %lld: it has %lld to %lld",
+                                side->label, (long long)step, (long long)steps[0].step,
+                                (long long)steps[count - 1].step);
+}
+
+/* --steps: one of each, of the first rank that is wanted. */
+static int steps_of_each(const struct side *a, const struct side *b,
+                         const struct compare_options *options, struct compare_step **ret,
+                         size_t *count, struct gd_err *err)
+{
+    struct compare_step step = {0, 0, options->step, options->step_b};
+    int rc;
+
+    while (step.rank_a + 1 < a->catalog_count && !rank_is_wanted(a, step.rank_a, options)) {
+        step.rank_a++;
+    }
+    while (step.rank_b + 1 < b->catalog_count && !rank_is_wanted(b, step.rank_b, options)) {
+        step.rank_b++;
+    }
+    rc = need_step(a, step.rank_a, step.a, err);
+    rc = rc == GD_OK ? need_step(b, step.rank_b, step.b, err) : rc;
+    return rc == GD_OK ? add_step(ret, count, step, err) : rc;
+}
+
 int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
                   const struct compare_options *options, struct compare_step **ret, size_t *count,
                   struct gd_err *err)
@@ -404,9 +439,8 @@ int compare_steps(struct command_call *call, const struct side *a, const struct 
     (void)call;
     *ret = NULL;
     *count = 0;
-    if (options->step_b != INT64_MIN) { /* --steps: one of each */
-        return add_step(ret, count, (struct compare_step){0, 0, options->step, options->step_b},
-                        err);
+    if (options->step_b != INT64_MIN) {
+        return steps_of_each(a, b, options, ret, count, err);
     }
     for (size_t i = 0; rc == GD_OK && i < ranks_a; i++) {
         for (size_t j = 0; rc == GD_OK && j < ranks_b; j++) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* first-divergence over a graph: whether inputs agree, what was not dumped, in which order to dump
- * it; levels of the kernels against each other; alignment by order. */
+ * it; levels of the kernels against each other; alignment by order; many of the same name. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,13 +226,54 @@ static void test_common_names(void **state)
     check_common("layer_2_1", "layer_2_1");
 }
 
+/* ---- matching -------------------------------------------------------------------------------- */
+
+#define MANY 20000
+
+static void many(struct gd_table *table, int first)
+{
+    struct gd_item item = {.name = "0"};
+    struct gd_err err;
+    char name[64];
+
+    gd_table_init(table);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "Default/net/Add-op%d", first + i);
+        assert_int_equal(gd_table_unit(table, name, "Add", &err), GD_OK);
+        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+    }
+}
+
+/* Very many operators of one scope, which the rules give the same name: each has its partner, in
+ * their order. */
+static void test_same_names(void **state)
+{
+    struct gd_match_options options = {.last = GD_HOW_RULES};
+    struct gd_matching matching;
+    struct gd_table a, b;
+    struct gd_err err;
+
+    (void)state;
+    many(&a, 1);
+    many(&b, MANY + 1);
+    assert_int_equal(gd_match_tables(&a, &b, &options, &matching, &err), GD_OK);
+    assert_int_equal(matching.count, MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(matching.match[i].a, i);
+        assert_int_equal(matching.match[i].b, i);
+        assert_int_equal(matching.match[i].how, GD_HOW_RULES);
+    }
+    gd_matching_free(&matching);
+    gd_table_deinit(&a);
+    gd_table_deinit(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_middle_first),
-        cmocka_unit_test(test_levels_agree),
-        cmocka_unit_test(test_common_names),
+        cmocka_unit_test(test_labels),       cmocka_unit_test(test_middle_first),
+        cmocka_unit_test(test_levels_agree), cmocka_unit_test(test_common_names),
+        cmocka_unit_test(test_same_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

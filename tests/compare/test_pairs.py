@@ -180,9 +180,22 @@ class Pairs(unittest.TestCase):
                           "Default_Log-op4:0": "NONFINITE"})
         row = self.run_one("compare dump_a dump_b --steps 2,1 --on fc1")[0]["pairs"][1]
         self.assertEqual((row["verdict"], row["b"]), ("FAIL", "Default_fc1-Dense_MatMul-op1:in0"))
+        (record,), _ = gradb("compare dump_a dump_b --steps 2,99", cwd=self.folder)
+        self.assertIn("dump_b has no step 99: it has 1 to 2", record["message"])
         record, _ = self.run_one("first-nonfinite dump_b")
         self.assertEqual((record["step"], record["node"], record["kind"]), (2, "Default_Log-op4", "throw-point"))
         self.assertIn("logarithm", record["hint"])
+
+    def test_of_a_loop_the_last_time_counts(self):
+        for name, digests in (("loop_a", "xz"), ("loop_b", "yz")):
+            step = self.folder / name / "rank_0/net/0/1"
+            step.mkdir(parents=True)
+            step.joinpath("statistic.csv").write_text(
+                "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,MD5\n" + "".join(
+                    f'Add,Add-op1,0,0,{time},output,0,8,float32,"(2,)",{digest}\n'
+                    for time, digest in enumerate(digests, 1)))
+        row = self.run_one("compare loop_a loop_b")[0]["pairs"][0]
+        self.assertEqual((row["b"], row["verdict"], row["note"]), ("Add-op1:0", "SAME", "by checksum"))
 
     def test_bfloat16_is_quiet_under_the_right_profile(self):
         outs = forward(self.x, self.weights[:2])
