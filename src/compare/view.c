@@ -263,7 +263,7 @@ static void trouble_add(struct pair *pair, void *ctx, double x, double y, double
 /* Cut off, not rounded. */
 static double cut(double x, double factor)
 {
-    return isfinite(x) ? trunc(x * factor) / factor : x;
+    return fabs(x) < 0x1p52 ? trunc(x * factor) / factor : x; /* larger ones have no fraction */
 }
 
 static void trouble_cells(struct gd_view_row *ret, const char *result, double ratio, double cosine,
@@ -275,8 +275,10 @@ static void trouble_cells(struct gd_view_row *ret, const char *result, double ra
     if (isnan(mean) && isnan(max)) {
         snprintf(ret->cell[3], sizeof(ret->cell[3]), "nan, nan");
     } else {
-        snprintf(ret->cell[3], sizeof(ret->cell[3]), max < 1e8 ? "%.5f, %.5f" : "%.5e, %.5e",
-                 cut(mean, 1e5), cut(max, 1e5)); /* as much as a cell takes */
+        /* written out, as long as a cell takes it: of two numbers up to that of float32 */
+        snprintf(ret->cell[3], sizeof(ret->cell[3]),
+                 max <= (double)FLT_MAX ? "%.5f, %.5f" : "%.5e, %.5e", cut(mean, 1e5),
+                 cut(max, 1e5));
     }
 }
 
@@ -346,9 +348,9 @@ static double twelve(double value)
     return isfinite(value) ? strtod(text, NULL) : value;
 }
 
-static void probe_number(char cell[32], double value)
+static void probe_number(char cell[GD_VIEW_CELL], double value)
 {
-    gd_view_number(value, cell, 32);
+    gd_view_number(value, cell, GD_VIEW_CELL);
 }
 
 static void probe_fill(struct gd_view_row *ret, const char *cell, const char *message)

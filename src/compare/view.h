@@ -24,8 +24,9 @@ struct gd_view_options {
 struct gd_view_options gd_view_defaults(enum gd_view view);
 
 #define GD_VIEW_CELLS 6
+#define GD_VIEW_CELL  96 /* two float32 of any size, written out */
 struct gd_view_row {
-    char cell[GD_VIEW_CELLS][32]; /* of gd_view_columns */
+    char cell[GD_VIEW_CELLS][GD_VIEW_CELL]; /* of gd_view_columns */
     char message[160];            /* msprobe's Err_message */
     bool passed;
 };

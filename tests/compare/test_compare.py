@@ -191,6 +191,7 @@ class Figures(unittest.TestCase):
             "i64": (np.array([2**62 + 1, -5]), np.array([2**62, -5])), "bool": (x > 0, x > 0.1),
             "mixed": (np.arange(9), np.arange(9) * 1.00001), "complex": ((x + 1j * x).astype(np.complex64),
                                                                         (x + 1.001j * x).astype(np.complex64)),
+            "large": (np.arange(1, 9) * 2.0**50 + 2.0**30, np.arange(1, 9) * 2.0**50),
             "empty": (x[:0], x[:0]), "scalar": (np.float32(3), np.float32(3.5)), "shape": (x, x[:5]),
             "long": (rng.normal(size=2_200_000).astype(np.float32), None),
         }
