@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/lookup.h"
 #include "repl/commands.h"
 #include "repl/compare_files.h"
 #include "repl/inspect.h"
@@ -18,6 +19,8 @@ struct checking {
     struct command_call *call;
     struct side side[2];
     struct gd_table table[2];
+    struct gd_lookup trained[2]; /* items of a table that are states, by the name of what they are
+                                    the state of: one for each name */
     int sides;
     struct totals totals[2];
     struct out_table *out;
@@ -55,27 +58,51 @@ static enum kind kind_of(const struct gd_item *item)
     return item->kind == GD_ENTRY_BUFFER ? KIND_BUFFER : KIND_PARAMETER;
 }
 
-/* A state of an optimizer that a parameter has is proof; so is what the file says. */
-static bool is_trained(const struct gd_table *table, const struct gd_item *item)
+static bool has_state(struct gd_lookup *trained, const struct gd_table *table, const char *name)
 {
-    if (item->trainable != GD_TRAINABLE_UNKNOWN) {
-        return item->trainable == GD_TRAINABLE_YES;
-    }
-    for (size_t i = 0; i < table->item_count; i++) {
-        const char *parameter;
-        int64_t number;
+    uint64_t hash = gd_lookup_hash(trained, name, strlen(name));
+    const char *parameter;
+    uint32_t item;
+    int64_t number;
+    size_t at = 0;
 
-        if (gd_name_state(table->item[i].name, &number, &parameter) && parameter &&
-            strcmp(parameter, item->name) == 0) {
+    while (gd_lookup_next(trained, hash, &at, &item)) {
+        if (gd_name_state(table->item[item].name, &number, &parameter) && parameter &&
+            strcmp(parameter, name) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static void count_item(const struct gd_table *table, const struct gd_item *item,
-                       struct totals *totals)
+static int find_trained(struct gd_lookup *trained, const struct gd_table *table, struct gd_err *err)
 {
+    int rc = GD_OK;
+
+    for (size_t i = 0; rc == GD_OK && i < table->item_count; i++) {
+        const char *parameter;
+        int64_t number;
+
+        if (gd_name_state(table->item[i].name, &number, &parameter) && parameter &&
+            !has_state(trained, table, parameter)) {
+            rc = gd_lookup_add(trained, gd_lookup_hash(trained, parameter, strlen(parameter)),
+                               (uint32_t)i, err);
+        }
+    }
+    return rc;
+}
+
+/* A state of an optimizer that a parameter has is proof; so is what the file says. */
+static bool is_trained(struct checking *c, int side, const struct gd_item *item)
+{
+    return item->trainable == GD_TRAINABLE_UNKNOWN
+               ? has_state(&c->trained[side], &c->table[side], item->name)
+               : item->trainable == GD_TRAINABLE_YES;
+}
+
+static void count_item(struct checking *c, int side, const struct gd_item *item)
+{
+    struct totals *totals = &c->totals[side];
     enum kind kind = kind_of(item);
     int64_t count = item->has_shape ? gd_shape_count(&item->shape) : 0;
 
@@ -84,7 +111,7 @@ static void count_item(const struct gd_table *table, const struct gd_item *item,
     totals->states += kind == KIND_STATE;
     if (kind == KIND_PARAMETER && item->trainable != GD_TRAINABLE_NO) {
         totals->trainable++;
-        totals->assumed += !is_trained(table, item);
+        totals->assumed += !is_trained(c, side, item);
     }
     if (kind == KIND_PARAMETER && count > 0) {
         totals->elements += (uint64_t)count;
@@ -128,7 +155,7 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
     } else if (known && stats.count > 1 && stats.min == stats.max) {
         note = stats.max == 0 ? "all 0" : stats.max == 1 ? "all 1" : "all the same";
     }
-    count_item(&c->table[0], item, &c->totals[0]);
+    count_item(c, 0, item);
     const char *cells[] = {inspect_printf(call, "%zu", ++c->number),
                            inspect_name(call, item->name),
                            shape_of(call, item),
@@ -199,10 +226,10 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
         return rc;
     }
     if (a) {
-        count_item(&c->table[0], a, &c->totals[0]);
+        count_item(c, 0, a);
     }
     if (b) {
-        count_item(&c->table[1], b, &c->totals[1]);
+        count_item(c, 1, b);
     }
     c->unmatched[0] += !b && !alone;
     c->unmatched[1] += !a && !alone;
@@ -342,6 +369,9 @@ static int check_params(struct command_call *call, struct gd_err *err)
             break;
         }
     }
+    for (int i = 0; rc == GD_OK && i < c.sides; i++) {
+        rc = find_trained(&c.trained[i], &c.table[i], err);
+    }
     if (rc == GD_OK) {
         repl_work_begin_count(&c.work, call, "checking", "parameters", c.table[0].item_count);
         rc = c.sides == 2 ? check_two(&c, &options, err) : check_one(&c, err);
@@ -352,6 +382,7 @@ static int check_params(struct command_call *call, struct gd_err *err)
     }
     while (loaded > 0) {
         gd_table_deinit(&c.table[--loaded]);
+        gd_lookup_deinit(&c.trained[loaded]);
     }
     for (int i = 0; i < c.sides && i < 2; i++) {
         side_close(&c.side[i]);
