@@ -133,8 +133,7 @@ static unsigned figure_bit(enum column column)
 {
     static const unsigned bits[] = {
         [COL_MAX] = GD_UNKNOWN_MAX,     [COL_MIN] = GD_UNKNOWN_MIN, [COL_AVG] = GD_UNKNOWN_MEAN,
-        [COL_COUNT] = GD_UNKNOWN_COUNT, [COL_NAN] = GD_UNKNOWN_NAN, [COL_POS_INF] = GD_UNKNOWN_INF,
-        [COL_NORM] = GD_UNKNOWN_SUM_SQ};
+        [COL_COUNT] = GD_UNKNOWN_COUNT, [COL_NAN] = GD_UNKNOWN_NAN, [COL_NORM] = GD_UNKNOWN_SUM_SQ};
 
     return (size_t)column < sizeof(bits) / sizeof(bits[0]) ? bits[column] : 0;
 }
@@ -167,9 +166,18 @@ static bool take_field(enum column column, const char *field, struct gd_cann_sta
     }
 }
 
+/* Of infinities both counts are known, or nothing is. */
+static bool is_infinite(enum column column)
+{
+    return column == COL_NEG_INF || column == COL_POS_INF;
+}
+
 static int read_row(const struct table *table, char *line, struct gd_cann_stats_row *row,
                     struct gd_err *err)
 {
+    unsigned infinities = 0;
+    double ignored;
+
     *row = (struct gd_cann_stats_row){.stats = {.unknown = GD_UNKNOWN_ALL}};
     for (int i = 0; i < table->count; i++) {
         char *field = next_field(&line);
@@ -182,6 +190,12 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
             return gd_fail(err, GD_EPROTO, "%.300s:%u: \"%.40s\" is no %s", table->path,
                            table->line, field, titles[table->column[i]]);
         }
+        if (is_infinite(table->column[i]) && number(field, &ignored)) {
+            infinities |= 1U << table->column[i];
+        }
+    }
+    if (infinities == (1U << COL_NEG_INF | 1U << COL_POS_INF)) {
+        row->stats.unknown &= ~(unsigned)GD_UNKNOWN_INF;
     }
     return GD_OK;
 }

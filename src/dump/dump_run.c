@@ -29,17 +29,36 @@ static size_t step_count(const struct dump_target *target)
 
 /* ---- standing somewhere ---------------------------------------------------------------------- */
 
+/* The first that is of the step before the one that it stands at, or of a later one; they are in
+ * the order of steps. */
+static size_t first_scalar(const struct dump_target *target,
+                           const struct gd_catalog_scalar *scalars, size_t count)
+{
+    int64_t from = target->at > 0 ? dump_step_at(target, target->at - 1) : INT64_MIN;
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (scalars[middle].step < from) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 void dump_tell_scalars(struct dump_target *target)
 {
     size_t count;
     const struct gd_catalog_scalar *scalars = gd_catalog_scalars(target->catalog, &count);
     int64_t step = dump_step_at(target, target->at);
 
-    for (size_t i = 0; i < count && scalars[i].step <= step; i++) {
-        if (target->at == 0 || scalars[i].step >= dump_step_at(target, target->at - 1)) {
-            gd_session_on_scalar(target->base.session, scalars[i].name, scalars[i].value,
-                                 scalars[i].step);
-        }
+    for (size_t i = first_scalar(target, scalars, count); i < count && scalars[i].step <= step;
+         i++) {
+        gd_session_on_scalar(target->base.session, scalars[i].name, scalars[i].value,
+                             scalars[i].step);
     }
 }
 
@@ -145,9 +164,12 @@ static bool has_value(const struct dump_target *target, gd_node_id node, size_t 
     return false;
 }
 
-/* Of the execution order, where it goes on behind the node it stands at. */
-static uint32_t place_behind(const gd_node_id *order, uint32_t count, gd_node_id node)
+/* In the execution order, where it goes on behind the node; at its start behind none. */
+static uint32_t place_behind(const struct dump_target *target, gd_node_id node)
 {
+    uint32_t count;
+    const gd_node_id *order = gd_graph_execution(target->base.session->graph, &count);
+
     for (uint32_t i = 0; node != GD_NO_NODE && i < count; i++) {
         if (order[i] == node) {
             return i + 1;
@@ -172,9 +194,9 @@ static bool is_break(const struct dump_target *target, gd_node_id node)
     return low < target->break_count && target->breaks[low] == node;
 }
 
-/* The first node behind `behind` that runs in the step number `at` and is `wanted`, or any
- * (GD_NO_NODE), or has a breakpoint; GD_NO_NODE: there is none. */
-static gd_node_id next_node(const struct dump_target *target, size_t at, gd_node_id behind,
+/* The first node from *place on that runs in the step number `at` and is `wanted`, or any
+ * (GD_NO_NODE), or has a breakpoint; *place is behind it then. GD_NO_NODE: there is none. */
+static gd_node_id next_node(const struct dump_target *target, size_t at, uint32_t *place,
                             gd_node_id wanted, bool breaks)
 {
     uint32_t count;
@@ -183,7 +205,7 @@ static gd_node_id next_node(const struct dump_target *target, size_t at, gd_node
     if (breaks && target->break_count == 0) {
         return GD_NO_NODE;
     }
-    for (uint32_t i = place_behind(order, count, behind); i < count; i++) {
+    for (uint32_t i = *place; i < count; i++) {
         struct gd_node_info info;
         bool fits =
             breaks ? is_break(target, order[i]) : wanted == GD_NO_NODE || order[i] == wanted;
@@ -191,6 +213,7 @@ static gd_node_id next_node(const struct dump_target *target, size_t at, gd_node
         if (fits && gd_graph_node(target->base.session->graph, order[i], &info) &&
             (info.order != GD_NO_ORDER || wanted != GD_NO_NODE || breaks) &&
             has_value(target, order[i], at)) {
+            *place = i + 1;
             return order[i];
         }
     }
@@ -212,25 +235,22 @@ static int go_to_node(struct dump_target *target, gd_node_id wanted, int64_t cou
                       struct gd_err *err)
 {
     size_t at = target->at;
-    gd_node_id node = target->node;
-    bool at_end = node == GD_NO_NODE;
+    uint32_t place = place_behind(target, target->node);
+    bool at_end = target->node == GD_NO_NODE;
 
     if (wanted != GD_NO_NODE || count > 0) {
         at += at_end;
     }
     while (at < step_count(target)) {
-        gd_node_id next = next_node(target, at, node, wanted, false);
+        gd_node_id next = next_node(target, at, &place, wanted, false);
 
-        if (next != GD_NO_NODE) {
-            node = next;
-            if (--count <= 0) {
-                stand(target, at, node);
-                return GD_OK;
-            }
-            continue;
+        if (next == GD_NO_NODE) {
+            at++;
+            place = 0;
+        } else if (--count <= 0) {
+            stand(target, at, next);
+            return GD_OK;
         }
-        at++;
-        node = GD_NO_NODE;
     }
     if (wanted == GD_NO_NODE) {
         return end_of_dump(target, err);
@@ -512,6 +532,7 @@ static bool advance(struct dump_group *group)
     struct dump_target *lead = run->lead;
     bool inside = lead->node != GD_NO_NODE;
     size_t at = lead->at + (inside ? 0 : 1);
+    uint32_t place;
     gd_node_id stop;
 
     if (run->interrupted || gd_progress_is_stopped(run->progress)) {
@@ -526,7 +547,8 @@ static bool advance(struct dump_group *group)
         finish(group, GD_STOP_END, "");
         return false;
     }
-    stop = next_node(lead, at, lead->node, GD_NO_NODE, true);
+    place = place_behind(lead, lead->node);
+    stop = next_node(lead, at, &place, GD_NO_NODE, true);
     stand(lead, at, stop);
     bring_others(lead, run->alone);
     if (stop != GD_NO_NODE) {

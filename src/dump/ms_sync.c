@@ -135,6 +135,14 @@ static bool ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+/* TYPE.NAME.json, of save_kernel_args. */
+static bool is_arguments(const char *name)
+{
+    const char *dot = strchr(name, '.'), *end = dot ? strchr(dot + 1, '.') : NULL;
+
+    return end && dot > name && end > dot + 1 && strcmp(end, ".json") == 0;
+}
+
 static int take_file(struct reading *reading, uint32_t entry, const struct gd_mapping *mapping,
                      struct gd_err *err)
 {
@@ -154,6 +162,8 @@ static int take_file(struct reading *reading, uint32_t entry, const struct gd_ma
                            ms_is_renamed(original)
                                ? "a name that was too long, and no mapping.csv that tells it"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
+    } else if (!rc && is_arguments(original)) {
+        rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
     }
     return rc ? leave_out(reading, rc == GD_ELIMIT && !path[0] ? name : path, &why, err) : GD_OK;
 }

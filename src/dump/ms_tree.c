@@ -215,12 +215,16 @@ static int add_dir(struct ms_tree *tree, const struct ms_dir *dir, struct gd_err
     return GD_OK;
 }
 
-static bool is_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
+/* What comes behind an entry of those below `root`, parents before children; GD_NO_ENTRY: none. */
+static uint32_t next_below(const struct gd_listing *listing, uint32_t entry, uint32_t root)
 {
-    while (entry != root && entry != 0) {
+    if (listing->entry[entry].first_child != GD_NO_ENTRY) {
+        return listing->entry[entry].first_child;
+    }
+    while (entry != root && listing->entry[entry].next == GD_NO_ENTRY) {
         entry = listing->entry[entry].parent;
     }
-    return entry == root;
+    return entry == root ? GD_NO_ENTRY : listing->entry[entry].next;
 }
 
 static int compare_dirs(const void *a, const void *b)
@@ -245,10 +249,10 @@ int ms_tree_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
     *ret = (struct ms_tree){.dir = NULL};
     gd_arena_init(&ret->arena, 0);
     rc = parts_above(listing, ret, &above, err);
-    for (uint32_t i = root; !rc && i < listing->count; i++) {
+    for (uint32_t i = root; !rc && i != GD_NO_ENTRY; i = next_below(listing, i, root)) {
         struct ms_dir dir = {.entry = i};
 
-        if (!listing->entry[i].is_directory || !is_below(listing, i, root)) {
+        if (!listing->entry[i].is_directory) {
             continue;
         }
         dir.files = count_files(listing, i, bin);

@@ -321,6 +321,7 @@ class OlderReleases(unittest.TestCase):
         writer.npy(step / "Add.Add-op1.0.0.17.output.0.DefaultFormat.npy", np.arange(4, dtype="<f4"))
         (step / "Add.Add-op2.0.0.17.output.0.DefaultFormat.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
         (step / "notes.npy").write_bytes(b"")
+        (step / "Add.Default_net-Net_Add-op1.json").write_text("{}")
         (step / "statistic.csv").write_text(writer.HEADER + ",Max Value\nAdd,Add-op1,0,\"0")
         (rank / "graphs").mkdir(parents=True)
         (rank / "graphs" / "ms_output_trace_code_graph_0.pb").write_bytes(b"\x22\xff\xff\xff\xff\x0f")
@@ -328,7 +329,8 @@ class OlderReleases(unittest.TestCase):
         (rank / ".dump_metadata" / "config.json").write_text("{\"ms_version\": ")
         text = gradb(self.root / "broken", ["print Add-op1", "info formats"])
         self.assertIn("[0. 1. 2. 3.]", text)
-        for what in ("notes.npy", "a quote is not closed", "is no ModelProto or GraphProto", "config.json"):
+        for what in ("notes.npy", "a quote is not closed", "is no ModelProto or GraphProto", "config.json",
+                     "arguments of a kernel"):
             self.assertIn(what, text)
         done = harness.run_gradb("--batch", "--nx", "-ex", "print Add-op2", "open", self.root / "broken")
         self.assertEqual(done.returncode, 1)
