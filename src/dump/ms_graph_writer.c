@@ -125,6 +125,13 @@ static void put_inputs(struct gd_buf *out, const struct gd_graph *graph,
     gd_buf_deinit(&input);
 }
 
+const char *gd_ms_dumped_type(const struct gd_node_info *info)
+{
+    bool computed = info->order != GD_NO_ORDER || info->input_count > 0;
+
+    return computed || strcmp(info->type, "Const") == 0 ? info->type : "Parameter";
+}
+
 static void put_node(struct gd_buf *out, const struct gd_graph *graph, gd_node_id node,
                      const struct gd_node_info *info)
 {
@@ -134,7 +141,7 @@ static void put_node(struct gd_buf *out, const struct gd_graph *graph, gd_node_i
     snprintf(name, sizeof(name), "%lu", (unsigned long)node + 1);
     put_inputs(out, graph, info);
     put_text(out, 2, name);
-    put_text(out, 3, info->type);
+    put_text(out, 3, gd_ms_dumped_type(info));
     put_bytes(out, 4, info->name, slash ? (size_t)(slash - info->name) : 0);
     put_output_type(out, graph, node, info->output_count - info->input_slots);
     put_text(out, 8, info->name);

@@ -10,6 +10,10 @@
 #include "engine/buf.h"
 #include "engine/graph.h"
 
+/* What the dump calls a node's type: what nothing computes, weights and data, is "Parameter", as
+ * MindSpore has it; "Const" stays. */
+const char *gd_ms_dumped_type(const struct gd_node_info *info);
+
 /* Appends. out->failed: out of memory. */
 void gd_ms_graph_write(const struct gd_graph *graph, uint32_t subgraph, struct gd_buf *out);
 

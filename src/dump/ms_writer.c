@@ -274,7 +274,7 @@ static void spell(const char *text, const char *otherwise, char *out, size_t siz
 
 static const char *type_of(const struct gd_node_info *node)
 {
-    return is_constant(node) ? "Parameter" : node->type;
+    return is_constant(node) ? "Parameter" : gd_ms_dumped_type(node);
 }
 
 /* The name of a file; a number where it is too long, which mapping.csv tells. */

@@ -29,6 +29,7 @@ FAIL_HERE = {
                      "first-divergence @1 @2 --profile strict", "first-nonfinite dump/ --step 12",
                      "check params start.ckpt", "check params torch.pth mindspore.ckpt"), "not_found"),
     "open dump/rank_0": "not_found",
+    "check-config data_dump.json": "not_found",
     **dict.fromkeys(("info steps", "info events", "reverse-step 2", "goto 100"), "unsupported"),  # no dump
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What `dump` remembers from one command to the next. Shared by dump_live.c, which writes, and
+ * cmd_dump_live.c, which is told what.
+ */
+#ifndef GD_REPL_DUMP_LIVE_IMPL_H
+#define GD_REPL_DUMP_LIVE_IMPL_H
+
+#include "dump/dump_config.h"
+#include "dump/ms_writer.h"
+#include "repl/dump_live.h"
+
+struct dump_plan {
+    char *dir, *selector, *net; /* selector NULL: all, or what `config` chooses */
+    enum gd_dump_io io;
+    enum gd_dump_data data;
+};
+
+struct rank_writer { /* of one training process */
+    int session;     /* its number */
+    uint64_t generation;
+    struct gd_ms_writer *writer;
+    uint64_t counted; /* bytes that it wrote and that are in the total */
+};
+
+struct live_dump {
+    struct gd_dump_config *config; /* NULL none */
+    bool armed;
+    struct dump_plan plan;
+    struct gd_steps steps;
+    struct rank_writer *rank;
+    size_t ranks;
+    uint64_t bytes, tensors, rows; /* since gradb began */
+    uint64_t steps_done;
+    int64_t last_step;
+    uint64_t done_sequence; /* the stop that was dumped last, of the session */
+    int done_session;
+    /* the run that goes on */
+    int session; /* its number */
+    int64_t cut; /* the step at whose end it was made to end; 0: none */
+    struct gd_run asked;
+    int64_t asked_end; /* STEP: the step at whose end the user's run ends */
+    bool interrupted;
+};
+
+struct live_dump *dump_live_find(struct repl *repl); /* NULL: none was made yet */
+struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err); /* NULL: no memory */
+/* Nothing is armed any more; what was written counts on. */
+void dump_live_clear(struct live_dump *d);
+/* Writes what the selected process holds now, with all that stand where it does, and tells it. */
+int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err *err);
+
+#endif
