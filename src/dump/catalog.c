@@ -7,6 +7,7 @@
 #include "dump/detect.h"
 #include "engine/arena.h"
 
+#define MAX_FACTS    10000
 #define MAX_VALUES   (UINT32_C(1) << 26)
 #define MAX_STEPS    (UINT32_C(1) << 24)
 #define MAX_CATALOGS 65536
@@ -28,7 +29,7 @@ struct gd_catalog {
     int rank;
     char *where;
     struct gd_graph *graph;
-    bool owns_graph;
+    bool owns_graph, keep;
     struct gd_peer peer;
     struct gd_arena arena;
     struct value *values;
@@ -349,8 +350,11 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
 {
     int rc;
 
+    if (catalog->fact_count == MAX_FACTS) {
+        return GD_OK;
+    }
     catalog->facts = grow(catalog->facts, catalog->fact_count, &catalog->fact_cap,
-                          sizeof(*catalog->facts), 10000, &rc, err);
+                          sizeof(*catalog->facts), MAX_FACTS, &rc, err);
     if (rc) {
         return rc;
     }
@@ -359,6 +363,23 @@ int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char
     }
     catalog->facts[catalog->fact_count++] = (struct gd_catalog_fact){.name = name, .value = value};
     return GD_OK;
+}
+
+void gd_catalog_keep(struct gd_catalog *catalog)
+{
+    catalog->keep = true;
+}
+
+bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact)
+{
+    static const char *const words[] = {"SUSPICIOUS: ", "CORRUPT: "};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strncmp(fact->value, words[i], strlen(words[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err)
@@ -518,7 +539,7 @@ static int finish(struct gd_catalog *catalog, struct gd_err *err)
 static bool is_empty(const struct gd_catalog *catalog)
 {
     return gd_graph_node_limit(catalog->graph) == 0 && catalog->step_count == 0 &&
-           catalog->event_count == 0 && catalog->scalar_count == 0;
+           catalog->event_count == 0 && catalog->scalar_count == 0 && !catalog->keep;
 }
 
 int gd_dump_finish(struct gd_dump *dump, struct gd_err *err)

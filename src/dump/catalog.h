@@ -58,9 +58,12 @@ int gd_catalog_add_scalar(struct gd_catalog *catalog, int64_t step, const char *
 /* An overflow that the device reported, a line of a log of ERROR or worse: `info events`. */
 int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id node,
                          const char *kind, const char *text, struct gd_err *err);
-/* Facts for `info target`: "MindSpore version" "2.4.0". */
+/* Facts for `info target`: "MindSpore version" "2.4.0". One that begins with "SUSPICIOUS: " or
+ * "CORRUPT: " is told by `open`, too. Those beyond ten thousand are not kept. */
 int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char *value,
                         struct gd_err *err);
+/* What it has is in its facts: it is not dropped though it has nothing else. */
+void gd_catalog_keep(struct gd_catalog *catalog);
 /* What was seen and left out, and why: for `info formats`. Thousands of a kind are counted and not
  * kept. */
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err);
@@ -102,6 +105,7 @@ struct gd_catalog_fact {
     const char *name, *value;
 };
 const struct gd_catalog_fact *gd_catalog_facts(const struct gd_catalog *catalog, size_t *count);
+bool gd_catalog_fact_is_alarm(const struct gd_catalog_fact *fact); /* to be told by `open` */
 
 size_t gd_dump_count(const struct gd_dump *dump);
 struct gd_catalog *gd_dump_at(const struct gd_dump *dump, size_t index); /* by rank, then where */
@@ -115,8 +119,8 @@ const struct gd_catalog_fact *gd_dump_left(const struct gd_dump *dump, size_t *c
 /* max_bytes bounds each graph (0 none). */
 int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err);
 void gd_dump_destroy(struct gd_dump *dump);
-/* Everything was added: graphs are committed, values sorted. Catalogs without a node, a step or an
- * event are dropped. */
+/* Everything was added: graphs are committed, values sorted. Catalogs without a node, a step, an
+ * event or a scalar are dropped, unless gd_catalog_keep was called. */
 int gd_dump_finish(struct gd_dump *dump, struct gd_err *err);
 /* The graph belongs to the caller from now on, and must live as long as the dump is read. */
 struct gd_graph *gd_catalog_give_graph(struct gd_catalog *catalog);

@@ -13,7 +13,8 @@
 #include "dump/detect.h"
 #include "dump/tensor_names.h"
 
-#define MAX_NAME ((size_t)1 << 20)
+#define MAX_NAME  ((size_t)1 << 20)
+#define MAX_TEXTS 1000 /* of all files, which are told */
 
 /* Files whose names end so are looked into; ".index.json" stands for its shards. */
 static const char *const extensions[] = {
@@ -35,6 +36,7 @@ struct reading {
     void *ctx;
     bool drop_prefix; /* all checkpoints have the same: it tells nothing */
     int64_t epoch;    /* steps of an epoch */
+    uint64_t texts;   /* that were seen in the files, and are no tensors */
     struct gd_err *err;
 };
 
@@ -375,18 +377,21 @@ static int add_value(struct reading *in, const struct place *place, gd_node_id n
     return gd_catalog_add(place->catalog, &value, in->err);
 }
 
-/* "3", "0.001": what a checkpoint holds besides tensors is a scalar of its step, if a number. */
-static int add_number(struct reading *in, const struct place *place,
-                      const struct gd_archive_entry *entry)
+/* What a checkpoint holds besides tensors: a number is a scalar of its step, where it has one;
+ * "'Adam'" and "(0.9, 0.999)" are told as they are. */
+static int add_text(struct reading *in, const struct place *place,
+                    const struct gd_archive_entry *entry)
 {
     char *end;
     double number = strtod(entry->text, &end);
+    const char *name = *entry->name ? entry->name : "value";
 
-    if (!*entry->text || *end || strlen(entry->name) > 60) {
-        return GD_OK;
+    gd_catalog_keep(place->catalog);
+    if (place->step != GD_EVERY_STEP && *entry->text && !*end && strlen(name) <= 60) {
+        return gd_catalog_add_scalar(place->catalog, place->step, name, number, in->err);
     }
-    return gd_catalog_add_scalar(place->catalog, place->step == GD_EVERY_STEP ? 0 : place->step,
-                                 entry->name, number, in->err);
+    return in->texts++ < MAX_TEXTS ? gd_catalog_add_fact(place->catalog, name, entry->text, in->err)
+                                   : GD_OK;
 }
 
 static int add_entry(struct reading *in, const struct place *place,
@@ -400,7 +405,7 @@ static int add_entry(struct reading *in, const struct place *place,
     int rc;
 
     if (entry->kind == GD_ENTRY_VALUE && entry->text) {
-        return add_number(in, place, entry);
+        return add_text(in, place, entry);
     }
     rc = entry->source ? gd_source_info(entry->source, &info, &why) : GD_ENODATA;
     if (rc == GD_ENOMEM || rc == GD_EINTR) {
@@ -446,7 +451,8 @@ static int open_file(struct reading *in, const char *path, struct gd_archive **r
                      struct gd_err *err)
 {
     const struct gd_open_options *asked = gd_dump_options(in->dump);
-    struct gd_archive_options options = {.key = asked->key, .dtype = asked->dtype};
+    struct gd_archive_options options = {
+        .key = asked->key, .dtype = asked->dtype, .partial = asked->partial};
 
     return gd_archive_open(path, &options, ret, err);
 }
@@ -482,10 +488,10 @@ static int read_file(struct reading *in, const struct file *file)
     if (rc == GD_OK && file->facts.has_step) {
         rc = gd_catalog_add_step(place.catalog, place.step, in->err);
     }
+    rc = rc ? rc : tell_about(in, &place);
     for (size_t i = 0; rc == GD_OK && i < gd_archive_count(archive); i++) {
         rc = add_entry(in, &place, gd_archive_entry(archive, i));
     }
-    rc = rc ? rc : tell_about(in, &place);
     gd_archive_close(archive);
     return rc;
 }

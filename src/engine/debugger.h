@@ -61,6 +61,7 @@ struct gd_open_options {
     const char *format; /* this one and no other; NULL: what is found */
     const char *key;   /* of a checkpoint: the dictionary inside that holds the weights; NULL all */
     const char *dtype; /* what an ambiguous element type is; NULL: it is refused */
+    bool partial;      /* of a file that was cut short: what there is */
     bool (*go_on)(void *ctx, uint64_t done); /* asked now and then; NULL: nobody */
     void *ctx;
 };

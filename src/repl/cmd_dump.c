@@ -14,6 +14,7 @@
 #define STEP_ROWS  40
 #define LEFT_ROWS  20
 #define EVENT_ROWS 40
+#define ALARM_ROWS 10
 
 /* ---- looking through the disk ---------------------------------------------------------------- */
 
@@ -90,6 +91,33 @@ static const char *steps_text(struct command_call *call, const struct gd_catalog
                           (long long)steps[count - 1].step);
 }
 
+/* The alarms of all ranks, printed or as texts. */
+static void tell_alarms(struct command_call *call, const struct gd_dump *dump, cJSON *texts)
+{
+    size_t seen = 0;
+
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        size_t count;
+        const struct gd_catalog_fact *facts = gd_catalog_facts(gd_dump_at(dump, i), &count);
+
+        for (size_t k = 0; k < count; k++) {
+            if (!gd_catalog_fact_is_alarm(&facts[k]) || (++seen > ALARM_ROWS && !texts)) {
+                continue;
+            }
+            const char *text = inspect_printf(call, "%s: %s", out_safe(call, facts[k].name),
+                                              out_safe(call, facts[k].value));
+            if (texts) {
+                cJSON_AddItemToArray(texts, cJSON_CreateString(text));
+            } else {
+                out_printf(call->out, "%s\n", text);
+            }
+        }
+    }
+    if (!texts && seen > ALARM_ROWS) {
+        out_printf(call->out, "(%zu more of the kind: info target)\n", seen - ALARM_ROWS);
+    }
+}
+
 static void tell_dump(struct command_call *call, const struct gd_session *session,
                       const struct gd_dump *dump, const struct gd_graph_counts *counts)
 {
@@ -108,13 +136,14 @@ static void tell_dump(struct command_call *call, const struct gd_session *sessio
         out_printf(call->out, "%s left out: \"info formats\" says why.\n",
                    inspect_plural(call, left + more, "file"));
     }
+    tell_alarms(call, dump, NULL);
 }
 
 static void add_dump(struct command_call *call, cJSON *record, const struct gd_dump *dump,
                      const struct gd_catalog *catalog)
 {
     const struct gd_findings *findings = gd_dump_findings(dump);
-    cJSON *formats = cJSON_AddArrayToObject(record, "formats");
+    cJSON *formats = cJSON_AddArrayToObject(record, "formats"), *alarms = cJSON_CreateArray();
     size_t count;
     uint64_t more;
 
@@ -129,6 +158,12 @@ static void add_dump(struct command_call *call, cJSON *record, const struct gd_d
     inspect_add_count(record, "steps", count);
     gd_dump_left(dump, &count, &more);
     inspect_add_count(record, "left_out", count + more);
+    tell_alarms(call, dump, alarms);
+    if (cJSON_GetArraySize(alarms) > 0) {
+        cJSON_AddItemToObject(record, "alarms", alarms);
+    } else {
+        cJSON_Delete(alarms);
+    }
 }
 
 static void tell(struct command_call *call, const struct gd_session *session)
@@ -188,6 +223,7 @@ static int run_open(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    options.partial = inspect_take_flag(call, "--partial");
     if (!take_option(call, "--format", &options.format) ||
         !take_option(call, "--key", &options.key) ||
         !take_option(call, "--dtype", &options.dtype)) {
@@ -481,7 +517,7 @@ const struct command cmd_dump_table[] = {
     {
         .name = "open",
         .group = "files",
-        .usage = "open PATH... [--format NAME] [--key NAME] [--dtype NAME]",
+        .usage = "open PATH... [--format NAME] [--key NAME] [--dtype NAME] [--partial]",
         .summary = "Look at what a training left on the disk: a dump, a checkpoint, a record",
         .help =
             "A directory is looked through for all formats that are known (\"info formats\"), a "
@@ -494,7 +530,7 @@ const struct command cmd_dump_table[] = {
             "one in which a watchpoint fires. --format takes one format and no other; --key names\n"
             "the dictionary of a checkpoint that holds the weights, --dtype the element type where "
             "a\n"
-            "file leaves it open.\n"
+            "file leaves it open. --partial reads what there is of a file that was cut short.\n"
             "\n"
             "  open ~/.local/state/gradb/history-train.py-4711-20260102-030405.gdhist\n"
             "  open dump/rank_0\n",

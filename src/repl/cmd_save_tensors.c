@@ -40,6 +40,7 @@ struct saving {
     size_t missing;  /* without a value now */
     const char *why; /* what the first of those said */
     bool as_bits;    /* a bfloat16 in a file of numpy's */
+    bool stood;      /* the values are those of a training that stood */
 };
 
 /* ---- what is saved --------------------------------------------------------------------------- */
@@ -62,14 +63,18 @@ static int add(struct saving *s, struct saved **ret, struct gd_err *err)
     return GD_OK;
 }
 
-/* A checkpoint's own spelling, "layer1.0.weight"; the slot where a node has several. */
+/* A checkpoint's own spelling, "layer1.0.weight", unless another node is called so, too; the slot
+ * where a node has several. */
 static const char *key_of(struct command_call *call, gd_node_id node, uint32_t slot)
 {
     struct gd_node_info info;
     if (!gd_graph_node(call->session->graph, node, &info)) {
         return "tensor";
     }
-    const char *name = gd_catalog_of(call->session) ? info.wire_name : info.name;
+    size_t len = strlen(info.wire_name);
+    bool own = gd_catalog_of(call->session) &&
+               gd_graph_lookup_wire(call->session->graph, info.wire_name, len) == node;
+    const char *name = own ? info.wire_name : info.name;
     return info.output_count == 1
                ? name
                : inspect_printf(call, "%s:%s", name, inspect_slot(call, node, slot));
@@ -198,8 +203,10 @@ static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
     int rc = item->value.tensor ? GD_OK : value_fetch(s->call, &item->value, VALUE_ELEMENTS, &why);
     if (rc == GD_OK) {
         rc = write_tensor(s, item, item->value.tensor, err);
-    } else if (rc == GD_EINTR || rc == GD_ENOMEM) {
+    } else if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
         rc = gd_fail(err, rc, "%s", why.text);
+    } else if (s->stood && s->call->session->state != GD_STOPPED) { /* nor have those behind it */
+        rc = gd_fail(err, GD_ELOST, "the training ended before all was saved: %s", why.text);
     } else {
         if (s->missing++ == 0) {
             s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
@@ -266,6 +273,7 @@ static int write_file(struct saving *s, const char *path, struct gd_err *err)
     for (size_t i = 0; i < s->count; i++) {
         bytes += s->item[i].bytes;
     }
+    s->stood = s->call->session != NULL && s->call->session->state == GD_STOPPED;
     repl_work_begin(&s->work, s->call,
                     s->count == 1 ? inspect_printf(s->call, "saving %.100s", s->item[0].value.label)
                                   : inspect_printf(s->call, "saving %zu tensors", s->count),

@@ -2,6 +2,7 @@
 """Directories of tensor files as sessions: trees of parameters, steps and ranks of names; save writes them back."""
 import json
 import pathlib
+import pickle
 import tempfile
 import unittest
 
@@ -14,7 +15,7 @@ rng = np.random.default_rng(3)
 
 def gradb(path, *commands, json_mode=False):
     """What gradb prints after opening it; one line each, or records."""
-    args = ["-q", "-batch"] + (["-i=json"] if json_mode else []) + ["-ex", f"open {path}"]
+    args = ["-q", "-batch"] + (["--json"] if json_mode else []) + ["-ex", f"open {path}"]
     for command in commands:
         args += ["-ex", command]
     done = harness.run_gradb(*args)
@@ -68,6 +69,25 @@ class Opening(unittest.TestCase):
         text = gradb(only, "tensors", "step", "print layer.0.weight[0]")
         self.assertRegex(text, r"3 nodes, 2 steps from 100 to 200")
         self.assertRegex(text, r"(?s)layer/0/weight:0.*a/b:0.*a/b#2:0.*\[200\. 200\.\]")
+
+    def test_what_was_cut_short(self):
+        self.put("short.npy", np.arange(12, dtype="f4").reshape(4, 3))
+        path = self.dir / "short.npy"
+        path.write_bytes(path.read_bytes()[:-16])
+        self.assertRegex(gradb(path), "cut short: of 48 bytes of elements there are 32")
+        self.assertRegex(gradb(f"{path} --partial", "print short"), r"float32 \(2, 3\)(?s:.*)the file was cut short")
+
+    def test_pickles_without_tensors(self):
+        """Their values are told; what an attack would need is told at once."""
+        (self.dir / "values.pkl").write_bytes(pickle.dumps({"lr": 0.125, "opt": {"name": "Adam", "betas": (0.9, 0.5)}}))
+        text = gradb(self.dir / "values.pkl", "info target")
+        self.assertRegex(text, r"(?s)0 nodes.*lr +0\.125\n.*opt\.name +'Adam'.*opt\.betas +\(0\.9, 0\.5\)")
+        self.assertNotIn("SUSPICIOUS", text)
+        evil = self.dir / "evil.pkl"
+        evil.write_bytes(b"\x80\x02cos\nsystem\nX\x02\0\0\0ls\x85R.")
+        self.assertRegex(gradb(evil), rf"(?m)^{evil}: SUSPICIOUS: os\.system at byte 2 of the pickle: .* not run$")
+        alarm, = records(evil)[0]["alarms"]
+        self.assertIn("SUSPICIOUS: os.system", alarm)
 
     def test_save_is_what_was_opened(self):
         arrays = {f"block.{i}.weight": rng.standard_normal((40, 30)).astype(dtype)

@@ -236,7 +236,7 @@ static void wrong_questions_are_told(void **state)
     net_expect_part(net, "info history -q", "error: ");
     net_expect_rc(net, "open", GD_EUSAGE,
                   "error: open: which file or directory? (usage: open PATH... [--format NAME] "
-                  "[--key NAME] [--dtype NAME])\n");
+                  "[--key NAME] [--dtype NAME] [--partial])\n");
     net_expect_rc(net, "open x", GD_EUNSUPPORTED, "error: this gradb opens no files\n");
 }
 
