@@ -13,6 +13,7 @@
 #include "repl/work.h"
 
 #define CONNECT_SECONDS   60.0 /* that a session which is named may take to come */
+#define INITIAL_SECONDS   10.0 /* that the check of initial weights may hold it up */
 #define INTERRUPT_SECONDS 10.0
 
 enum ended { /* why it is over */
@@ -38,6 +39,7 @@ struct lockstep {
     const char *label_a, *label_b;
     struct compare_options options;
     struct gd_selector *selector; /* NULL: what is watched, else all */
+    bool narrow;                  /* not all are chosen */
     bool by_node;
     int64_t steps; /* 0: until one is over */
     int64_t step;  /* by node: the one that they are in */
@@ -83,21 +85,21 @@ static int mark(struct lockstep *l, const struct gd_selector *selector, struct g
 /* What was asked for; else what is watched; else all. */
 static int choose(struct lockstep *l, struct gd_err *err)
 {
-    bool any = false;
     int rc = GD_OK;
 
+    l->narrow = l->selector != NULL;
     if (l->selector != NULL) {
         return mark(l, l->selector, err);
     }
     for (const struct gd_watchpoint *w = l->call->debugger->watchpoints; rc == GD_OK && w != NULL;
          w = w->next) {
         if (w->selector != NULL && w->enabled && w->event == NULL) {
-            any = true;
+            l->narrow = true;
             rc = mark(l, w->selector, NULL) == GD_ENOMEM ? gd_fail(err, GD_ENOMEM, "out of memory")
                                                          : GD_OK;
         }
     }
-    if (!any) {
+    if (!l->narrow) {
         memset(l->partners.chosen, true, l->partners.limit_b);
     }
     return rc;
@@ -145,18 +147,10 @@ static int match_graphs(struct lockstep *l, struct gd_err *err)
     return rc;
 }
 
-/* Graphs may have grown since the last step. */
-static int update_partners(struct lockstep *l, struct gd_err *err)
+static int begin_partners(struct lockstep *l, struct gd_err *err)
 {
     struct partners *p = &l->partners;
-    int rc;
 
-    if (p->of_b != NULL && p->generation_a == l->a->graph_generation &&
-        p->generation_b == l->b->graph_generation) {
-        memset(l->seen, false, p->limit_b);
-        return GD_OK;
-    }
-    partners_free(l);
     p->limit_a = gd_graph_node_limit(l->a->graph);
     p->limit_b = gd_graph_node_limit(l->b->graph);
     p->generation_a = l->a->graph_generation;
@@ -171,7 +165,29 @@ static int update_partners(struct lockstep *l, struct gd_err *err)
     for (uint32_t i = 0; i <= p->limit_b; i++) {
         p->of_b[i] = GD_NO_NODE;
     }
-    rc = choose(l, err);
+    return GD_OK;
+}
+
+/* Graphs may have grown since the last look: what is new has no partner yet, and is not chosen. */
+static int update_partners(struct lockstep *l, bool new_step, struct gd_err *err)
+{
+    const struct partners *p = &l->partners;
+    uint32_t had = new_step ? 0 : p->limit_b;
+
+    if (p->of_b != NULL && p->generation_a == l->a->graph_generation &&
+        p->generation_b == l->b->graph_generation) {
+        memset(l->seen, false, new_step ? p->limit_b : 0);
+        return GD_OK;
+    }
+    bool *seen = l->seen;
+    l->seen = NULL;
+    partners_free(l);
+    int rc = begin_partners(l, err);
+    if (rc == GD_OK && seen != NULL) {
+        memcpy(l->seen, seen, had < p->limit_b ? had : p->limit_b);
+    }
+    free(seen);
+    rc = rc == GD_OK ? choose(l, err) : rc;
     return rc == GD_OK ? match_graphs(l, err) : rc;
 }
 
@@ -186,7 +202,7 @@ static gd_node_id partner_of(const struct lockstep *l, gd_node_id node)
 
 static bool is_chosen(const struct lockstep *l, gd_node_id node)
 {
-    return node < l->partners.limit_b ? l->partners.chosen[node] : l->selector == NULL;
+    return node < l->partners.limit_b ? l->partners.chosen[node] : !l->narrow;
 }
 
 /* ---- their values ---------------------------------------------------------------------------- */
@@ -279,12 +295,12 @@ static int compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *er
 /* What no operator of this step made, or everything. */
 static int compare_rest(struct lockstep *l, struct gd_err *err)
 {
-    uint32_t count;
-    const gd_node_id *order = gd_graph_execution(l->b->graph, &count);
-    int rc = GD_OK;
+    int rc = update_partners(l, false, err);
 
-    for (uint32_t i = 0; rc == GD_OK && l->ended == ENDED_NOT && i < count; i++) {
-        if (order[i] >= l->partners.limit_b || !l->seen[order[i]]) {
+    for (uint32_t i = 0, count = 1; rc == GD_OK && l->ended == ENDED_NOT && i < count; i++) {
+        /* anew each time: the loop runs while a value is waited for */
+        const gd_node_id *order = gd_graph_execution(l->b->graph, &count);
+        if (i < count && (order[i] >= l->partners.limit_b || !l->seen[order[i]])) {
             rc = compare_node(l, order[i], err);
         }
     }
@@ -374,6 +390,9 @@ static int next_node(struct lockstep *l, bool a, bool b, struct gd_err *err)
 
     while (rc == GD_OK && l->ended == ENDED_NOT && (a || b)) {
         rc = move(l, &run, a, b, err);
+        if (rc == GD_OK && l->ended == ENDED_NOT && l->narrow) { /* else a name is enough */
+            rc = update_partners(l, false, err);
+        }
         a = a && !counts(l, l->a);
         b = b && !counts(l, l->b);
     }
@@ -431,19 +450,47 @@ static int step_by_node(struct lockstep *l, struct gd_err *err)
     return rc;
 }
 
+/* A dump may lack the step. */
+static int need_same_step(const struct lockstep *l, struct gd_err *err)
+{
+    const struct gd_stop *a = &l->a->stop, *b = &l->b->stop;
+
+    if (a->step != b->step || !a->at_step_end != !b->at_step_end) {
+        return gd_fail(err, GD_ESTATE,
+                       "%s stands in step %lld and %s in step %lld: bring them to the end of the "
+                       "same step first",
+                       l->label_a, (long long)a->step, l->label_b, (long long)b->step);
+    }
+    return GD_OK;
+}
+
 static int step_whole(struct lockstep *l, struct gd_err *err)
 {
     struct gd_run run = {.kind = GD_RUN_STEP, .count = 1, .node = GD_NO_NODE};
     int rc = move(l, &run, true, true, err);
 
-    return rc == GD_OK && l->ended == ENDED_NOT ? compare_rest(l, err) : rc;
+    if (rc != GD_OK || l->ended != ENDED_NOT) {
+        return rc;
+    }
+    rc = need_same_step(l, err);
+    return rc == GD_OK ? compare_rest(l, err) : rc;
+}
+
+static bool is_checked(void *ctx)
+{
+    const struct lockstep *l = ctx;
+
+    return !gd_watch_is_busy(l->a) && !gd_watch_is_busy(l->b);
 }
 
 static int drive(struct lockstep *l, struct gd_err *err)
 {
     struct repl_work work;
-    int rc = update_partners(l, err);
+    int rc = update_partners(l, true, err);
 
+    if (rc == GD_OK && repl_wait(l->call->repl, is_checked, l, INITIAL_SECONDS) == GD_EINTR) {
+        return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
+    }
     repl_work_begin_count(&work, l->call, "lockstep", "steps", (uint64_t)l->steps);
     if (rc == GD_OK) {
         rc = compare_rest(l, err); /* they may differ before they begin */
@@ -451,7 +498,7 @@ static int drive(struct lockstep *l, struct gd_err *err)
         l->reason_left_out = NULL;
     }
     while (rc == GD_OK && l->ended == ENDED_NOT) {
-        rc = update_partners(l, err);
+        rc = update_partners(l, true, err);
         if (rc == GD_OK) {
             rc = l->by_node ? step_by_node(l, err) : step_whole(l, err);
         }
@@ -617,9 +664,8 @@ static int find_session(struct lockstep *l, const char *word, struct gd_session 
     }
     if (rc != GD_OK) {
         return gd_fail(err, GD_ENOTFOUND,
-                       "session %d does not stand, or has not connected within "
-                       "%g s",
-                       e.number, CONNECT_SECONDS);
+                       "session %d does not stand, or has not connected within %g s", e.number,
+                       CONNECT_SECONDS);
     }
     *ret = gd_debugger_session(l->call->debugger, e.number);
     if (!gd_session_is_live(*ret)) {
@@ -635,9 +681,7 @@ static int find_both(struct lockstep *l, struct gd_err *err)
 {
     int rc = find_session(l, l->label_a, &l->a, err);
 
-    if (rc == GD_OK) {
-        rc = find_session(l, l->label_b, &l->b, err);
-    }
+    rc = rc == GD_OK ? find_session(l, l->label_b, &l->b, err) : rc;
     if (rc != GD_OK) {
         return rc;
     }
@@ -649,14 +693,7 @@ static int find_both(struct lockstep *l, struct gd_err *err)
                        "@%d and @%d are ranks of one job, which move together: `catch divergence`",
                        l->a->number, l->b->number);
     }
-    if (l->a->stop.step != l->b->stop.step || !l->a->stop.at_step_end != !l->b->stop.at_step_end) {
-        return gd_fail(err, GD_ESTATE,
-                       "%s stands in step %lld and %s in step %lld: bring them to the end of the "
-                       "same step first",
-                       l->label_a, (long long)l->a->stop.step, l->label_b,
-                       (long long)l->b->stop.step);
-    }
-    return GD_OK;
+    return need_same_step(l, err);
 }
 
 /* Ranks of a job move by steps. */
@@ -687,27 +724,10 @@ static int take_by(struct lockstep *l, const char *by, struct gd_err *err)
     return GD_OK;
 }
 
-/* "--by W" out of the words; NULL: not there. */
-static const char *take_word(struct command_call *call, const char *option)
-{
-    const char *value = NULL;
-    int kept = 0;
-
-    for (int i = 0; i < call->argc; i++) {
-        if (strcmp(call->argv[i], option) == 0 && i + 1 < call->argc) {
-            value = call->argv[++i];
-        } else {
-            call->argv[kept++] = call->argv[i];
-        }
-    }
-    call->argc = kept;
-    return value;
-}
-
 static int parse(struct lockstep *l, struct gd_err *err)
 {
     struct command_call *call = l->call;
-    const char *by = take_word(call, "--by"), *steps = take_word(call, "--steps");
+    const char *by = inspect_take_word(call, "--by"), *steps = inspect_take_word(call, "--steps");
     int rc = steps != NULL ? arg_count(steps, 1, INT64_MAX, &l->steps, err) : GD_OK;
 
     if (rc == GD_OK) {
@@ -736,9 +756,10 @@ static int run_lockstep(struct command_call *call, struct gd_err *err)
 
     if (rc == GD_OK) {
         out_flush(call->out);
-        call->repl->drives = true;
+        call->repl->drives[0] = l.a->number;
+        call->repl->drives[1] = l.b->number;
         rc = drive(&l, err);
-        call->repl->drives = false;
+        call->repl->drives[0] = call->repl->drives[1] = 0;
     }
     if (rc == GD_OK && l.ended != ENDED_NOT) {
         show(&l);
@@ -763,9 +784,8 @@ const struct command cmd_lockstep_table[] = {
             "compared there: after every node where both can stop at nodes, else, or with --by\n"
             "step, after every step. Both stop where a tensor differs beyond its tolerance first,\n"
             "and there they can be looked at. B is the reference; the options are those of\n"
-            "`compare`. Without \"on SELECTOR\" the nodes that watchpoints cover are compared, "
-            "and\n"
-            "all nodes where there is no watchpoint. Nodes are matched by name, by the rules\n"
+            "`compare`. Without \"on SELECTOR\" the nodes that watchpoints cover are compared,\n"
+            "and all nodes where there is no watchpoint. Nodes are matched by name, by the rules\n"
             "between frameworks, or by --map. A stop of another kind ends it, too.\n"
             "gradb --batch ends with status 6 when they part.\n"
             "\n"

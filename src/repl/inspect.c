@@ -31,6 +31,19 @@ bool inspect_take_flag(struct command_call *call, const char *flag)
     return false;
 }
 
+const char *inspect_take_word(struct command_call *call, const char *option)
+{
+    for (int i = 0; i + 1 < call->argc; i++) {
+        if (strcmp(call->argv[i], option) == 0) {
+            const char *value = call->argv[i + 1];
+            take_word(call, i);
+            take_word(call, i);
+            return value;
+        }
+    }
+    return NULL;
+}
+
 int inspect_take_count(struct command_call *call, const char *flag, int64_t min, int64_t max,
                        int64_t *ret, struct gd_err *err)
 {

@@ -475,6 +475,21 @@ static void event_text(struct repl *repl, const struct gd_event *event)
     gd_arena_deinit(&arena);
 }
 
+/* By a command, alone or with its job. */
+static bool is_driven(const struct repl *repl, const struct gd_session *session)
+{
+    for (size_t i = 0; i < sizeof(repl->drives) / sizeof(repl->drives[0]); i++) {
+        const struct gd_session *driven =
+            repl->drives[i] > 0 ? gd_debugger_session(repl->debugger, repl->drives[i]) : NULL;
+        if (driven != NULL &&
+            (driven == session ||
+             (gd_ranks_of(driven) != NULL && gd_ranks_of(driven) == gd_ranks_of(session)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void repl_on_event(void *ctx, const struct gd_event *event)
 {
     struct repl *repl = ctx;
@@ -497,7 +512,8 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (repl->ending || (repl->muted && over && !repl->options.json)) {
         return;
     }
-    if (repl->drives && (event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING)) {
+    if ((event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING) &&
+        is_driven(repl, event->session)) {
         return;
     }
     if (event->type == GD_EV_STOPPED) {

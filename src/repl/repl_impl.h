@@ -104,7 +104,7 @@ struct repl {
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */
     bool muted;          /* what ends now was ended by us: no word about it */
-    bool drives;         /* a command moves trainings by itself, and tells their stops itself */
+    int drives[2];       /* sessions that a command moves, whose stops it tells itself; 0: none */
     int depth;           /* commands within commands */
     bool pumping;        /* the loop runs inside a command */
     bool waiting;        /* a foreground command waits */
