@@ -346,7 +346,7 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
 /* ---- the end
  * -------------------------------------------------------------------------------------------- */
 
-static void end(struct gd_session *session, enum gd_state state, const char *why)
+static void end(struct gd_session *session, enum gd_state state, bool failed, const char *why)
 {
     double now = debugger_now(session->debugger);
     struct gd_target *target = session->target;
@@ -364,6 +364,7 @@ static void end(struct gd_session *session, enum gd_state state, const char *why
     }
     session->impl->since = now;
     session->state = state;
+    session->failed = failed;
     session->target = NULL;
     session->interrupt_asked = false;
     snprintf(session->end_text, sizeof(session->end_text), "%s", why ? why : "");
@@ -382,17 +383,15 @@ static void end(struct gd_session *session, enum gd_state state, const char *why
 
 void gd_session_on_finished(struct gd_session *session, const char *why)
 {
-    end(session, GD_FINISHED, why);
+    end(session, GD_FINISHED, false, why);
 }
 
 void gd_session_on_failed(struct gd_session *session, const char *why)
 {
-    session->failed = true;
-    end(session, GD_FINISHED, why);
+    end(session, GD_FINISHED, true, why);
 }
 
 void gd_session_on_lost(struct gd_session *session, const char *why)
 {
-    session->failed = true;
-    end(session, GD_LOST, why);
+    end(session, GD_LOST, true, why);
 }

@@ -36,6 +36,12 @@ static int open_part(struct newfile *new, const struct stat *there)
     return fd;
 }
 
+/* What keeps a new file from being made would keep the old one from being written again. */
+static bool is_full(int why)
+{
+    return why == ENOSPC || why == EDQUOT || why == EMFILE || why == ENFILE;
+}
+
 int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
 {
     struct stat there;
@@ -47,7 +53,9 @@ int newfile_open(struct newfile *ret, const char *path, struct gd_err *err)
     int fd = replaceable ? open_part(ret, exists ? &there : NULL) : -1;
     if (fd < 0) {
         ret->part[0] = '\0';
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        fd = replaceable && is_full(errno)
+                 ? -1
+                 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
     ret->file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (ret->file) {
