@@ -109,7 +109,9 @@ static int take_files(const struct api_walk_ops *ops, struct api_load *load,
         }
         rc = ops->take(load, file[i].path, &file[i].where, &why);
         rc = rc ? api_leave_out(load->dump, file[i].path, &why, err) : GD_OK;
-        rc = rc ? rc : gd_catalog_add_step(load->catalog, file[i].where.step, err);
+        if (!rc && load->count > 0) {
+            rc = gd_catalog_add_step(load->catalog, file[i].where.step, err);
+        }
     }
     return rc ? rc : api_load_finish(load, err);
 }
