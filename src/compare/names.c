@@ -2,7 +2,8 @@
 /*
  * Names in a common spelling. PyTorch's is taken: BatchNorm's gamma is "weight", a Cell is a
  * Module, Dense is Linear. Of a MindSpore scope ("Default/net-Net/conv1-Conv2d/Conv2D-op12") the
- * path of names stays and the operator ("net.conv1.conv2d"); of a dumped file what tells its type
+ * path of names stays and the operator ("net.conv1.conv2d"), also where dumps have flattened it to
+ * "Default_net-Net_conv1-Conv2d_Conv2D-op12"; of a dumped file what tells its type
  * and number goes ("17_", "_float32_17").
  */
 #include <ctype.h>
@@ -39,6 +40,7 @@ static const struct word state_words[] = {
     {"accum", "b"},    {"max_exp_avg_sq", "m3"}, {"vhat", "m3"},
 };
 
+#define MAX_FLAT     4200
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool is_word(const char *at, size_t len, const char *word)
@@ -225,14 +227,53 @@ static void put_operator(struct out *out, const char *at, size_t len)
     out->any = true;
 }
 
+/* "Default_conv1-Conv2d_Conv2D-op12", as dumps flatten scopes: the slashes come back behind the
+ * class of a cell and before the operator; other parts may have a _ of their own. False: it is no
+ * such name. */
+static bool unflatten(const char *name, char ret[MAX_FLAT])
+{
+    size_t len = strlen(name), head = strncmp(name, "Gradients_Default_", 18) == 0 ? 18 : 8, last;
+    bool class = false;
+
+    if (len >= MAX_FLAT || (head == 8 && strncmp(name, "Default_", 8) != 0)) {
+        return false;
+    }
+    memcpy(ret, name, len + 1);
+    last = dash_of(name, len);
+    if (last <= head || last == len || strncmp(name + last, "-op", 3) != 0 ||
+        !is_number(name + last + 3, len - last - 3)) {
+        return false;
+    }
+    ret[head - 1] = '/';
+    if (head == 18) {
+        ret[9] = '/';
+    }
+    for (size_t i = head; i < last; i++) {
+        if (class && name[i] == '_') {
+            ret[i] = '/';
+        }
+        class = name[i] == '-' || (class && isalnum((unsigned char)name[i]));
+    }
+    while (last > head && ret[last - 1] != '_' && ret[last - 1] != '/') {
+        last--;
+    }
+    ret[last - 1] = '/';
+    return true;
+}
+
 void gd_name_common(const char *name, char *ret, size_t size)
 {
     struct out out = {.at = ret, .end = ret + size};
-    const char *slash = strrchr(name, '/'), *at = name;
-    bool scope = strncmp(name, "Default/", 8) == 0 || strncmp(name, "Gradients/", 10) == 0;
+    char flat[MAX_FLAT];
+    const char *slash, *at;
+    bool scope;
     size_t len;
 
     ret[0] = '\0';
+    name = unflatten(name, flat) ? flat : name;
+    slash = strrchr(name, '/');
+    at = name;
+    scope = strncmp(name, "Default/", 8) == 0 || strncmp(name, "Gradients/", 10) == 0;
     if (!scope) {
         at = slash ? name : without_head(name);
     }

@@ -221,6 +221,13 @@ static void test_common_names(void **state)
     check_common("Cell.fc1.Dense.forward.0", "Module.fc1.Linear.forward.0");
     check_common("NN_Dense_0", "NN_Linear_0");
     check_common("Default/network-Net/conv1-Conv2d/Conv2D-op12", "network.conv1.conv2d");
+    check_common("Default_network-Net_conv1-Conv2d_Conv2D-op12", "network.conv1.conv2d");
+    check_common("Gradients/Default/n_1-Net/gradConv2D/Conv2DInput-op5",
+                 "Gradients.n_1.gradConv2D.conv2dinput");
+    check_common("Gradients_Default_n_1-Net_gradConv2D_Conv2DInput-op5",
+                 "Gradients.n_1.gradConv2D.conv2dinput");
+    check_common("Default_Add-op7", "add");
+    check_common("Default_weight", "Default_weight");
     check_common("17_conv1", "conv1");
     check_common("conv1_float32_17", "conv1");
     check_common("layer_2_1", "layer_2_1");
