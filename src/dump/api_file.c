@@ -210,6 +210,14 @@ void api_where_of(const char *path, struct api_where *ret)
     }
 }
 
+int api_rank_of(const char *path)
+{
+    const char *at = strstr(path, "rank_");
+    int64_t rank = at ? number_behind(at, 5 + strspn(at + 5, "0123456789"), "rank") : -1;
+
+    return rank < 0 ? 0 : (int)rank;
+}
+
 uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count)
 {
     while (count-- > 0 && listing->entry[entry].parent != GD_NO_ENTRY) {

@@ -123,6 +123,8 @@ struct api_where {
     uint32_t above;  /* directories between the file's and the root */
 };
 void api_where_of(const char *path, struct api_where *ret);
+/* The rank of MindSpore's "rank_N" in a path; 0: there is none. */
+int api_rank_of(const char *path);
 /* Skips the entry of the listing up so many directories. */
 uint32_t api_up(const struct gd_listing *listing, uint32_t entry, uint32_t count);
 /* One finding for each root. */

@@ -331,9 +331,8 @@ static int find(const struct gd_listing *listing, struct gd_findings *findings, 
 static int catalog_for(struct gd_dump *dump, const char *path, struct gd_catalog **ret,
                        struct gd_err *err)
 {
-    const char *at = strstr(path, "rank_");
     size_t found = 0, count = gd_dump_count(dump);
-    int rank = at ? atoi(at + 5) : 0;
+    int rank = api_rank_of(path);
 
     for (size_t i = 0; i < count; i++) {
         if (gd_catalog_rank(gd_dump_at(dump, i)) == rank) {

@@ -222,7 +222,6 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
     bool rdr = finding->format == &gd_rdr_format;
     struct gd_catalog *catalog;
     char path[PATH_MAX], fact[96];
-    const char *at;
     uint32_t count = 0, best = best_of(listing, finding->root, rdr, &count);
     int rank, rc;
 
@@ -230,8 +229,7 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
         return gd_fail(err, GD_EPROTO, "there is no graph in .ir files beside the other files");
     }
     rc = gd_listing_path(listing, best, path, sizeof(path), err);
-    at = rc ? NULL : strstr(path, "rank_");
-    rank = at ? atoi(at + 5) : 0;
+    rank = rc ? 0 : api_rank_of(path);
     if (!rc && has_rank(dump, rank)) {
         return gd_fail(err, GD_EINVAL,
                        "a dump of that rank has its own graph: open this one alone");
