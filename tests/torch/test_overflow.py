@@ -165,6 +165,7 @@ class Overflow(torches.Folder):
             (tensor, {"type": "tuple", "value": 5}, "a tuple among the arguments is none"),
             (tensor[:3], [{"type": "torch.dtype", "value": "torch.load"}], "torch.load is no torch.dtype"),
             (("overflow.json", "number"), "1", '"number" is not a whole number'),
+            (("overflow.json", "step"), 10 ** 400, '"step" is not a whole number'),
             (("overflow.json", "outputs"), [4], "without a type"),
             (("overflow.json", "autocast"), {"dtype": "torch.jit"}, '"autocast" names no type'),
             (("overflow.json", "function"), "torch.save", "has no operator torch.save"),

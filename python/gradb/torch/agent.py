@@ -202,8 +202,9 @@ class Agent:
         """Calls a function of torch that does much of what is no operator."""
         again = None
         if self._wanted and not self.dead:
-            self.telling.before_write()
             again = ops.off(self._mode)
+            if again is not None:  # else it is another thread, or nobody looks
+                self.telling.before_write()
         try:
             return function(*args, **kwargs)
         finally:

@@ -89,9 +89,9 @@ def dtype_of(text):
 
 
 def _expect(name, value, kind):
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    right = isinstance(value, str) if kind == _TEXT else is_number and (kind == _NUMBER or isinstance(value, int))
-    if not right:
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    is_number = is_whole or (isinstance(value, float) and math.isfinite(value))
+    if not {_TEXT: isinstance(value, str), _COUNT: is_whole, _NUMBER: is_number}[kind]:
         raise WrongCall("\"%s\" is not %s" % (name, kind))
 
 

@@ -8,6 +8,7 @@ import torch
 
 from .. import _lib
 
+_MAX_NAMES = 1000  # tried for a new file
 _functions = []  # the program's, the last one counts
 
 
@@ -61,8 +62,8 @@ def _save_all(agent):
 
 def _write(state, path):
     """The whole of it or nothing, and never over a file that is not its own until it is whole."""
-    part = "%s.%d.part" % (path, os.getpid())
-    with open(part, "xb") as file:
+    part, opened = _new_file(path)
+    with opened as file:
         try:
             torch.save(state, file)
             file.flush()
@@ -71,6 +72,18 @@ def _write(state, path):
         except BaseException:
             os.unlink(part)
             raise
+
+
+def _new_file(path):
+    """(name, file) of a new one beside it, under a name that nobody has: a process that was killed amid its
+    checkpoint has left one, and the next may have its number."""
+    for count in range(_MAX_NAMES):
+        part = "%s.%d-%d.part" % (path, os.getpid(), count)
+        try:
+            return part, open(part, "xb")
+        except FileExistsError:
+            pass
+    raise FileExistsError("%s: there are too many of that name" % part)
 
 
 def _random_states():

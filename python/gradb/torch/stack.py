@@ -70,7 +70,9 @@ def site(depth=1, outermost=None):
     key = tuple(places)
     number = _sites.get(key)
     if number is None:
-        number = _sites[key] = len(_sites) + 1 if places and len(_sites) < _MAX_CODES else 0
+        if not places or len(_sites) >= _MAX_CODES:
+            return 0
+        number = _sites[key] = len(_sites) + 1
     return number
 
 
