@@ -260,6 +260,19 @@ static int write_node(struct dumping *s, gd_node_id node, struct gd_err *err)
     return rc;
 }
 
+/* As MindSpore calls it, where it has a name for it. */
+static const char *device_of(struct command_call *call)
+{
+    const char *device = call->session->peer.device;
+
+    if (device[0] == '\0' || strncasecmp(device, "cpu", 3) == 0) {
+        return "CPU";
+    }
+    return strncasecmp(device, "cuda", 4) == 0 || strncasecmp(device, "gpu", 3) == 0
+               ? "GPU"
+               : out_safe(call, device);
+}
+
 static int open_writer(struct command_call *call, struct live_dump *d, struct gd_ms_writer **ret,
                        struct gd_err *err)
 {
@@ -270,7 +283,7 @@ static int open_writer(struct command_call *call, struct live_dump *d, struct gd
         .root = d->plan.dir,
         .rank = peer->rank,
         .net = d->plan.net,
-        .device = peer->device[0] ? out_safe(call, peer->device) : "CPU",
+        .device = device_of(call),
         .version = mindspore && peer->version[0] ? out_safe(call, peer->version) : LAYOUT_VERSION,
         .config = d->config && !d->config->is_acl ? d->config->text : none,
         .config_size = d->config && !d->config->is_acl ? d->config->size : sizeof(none) - 1,
