@@ -29,7 +29,7 @@ enum gd_agreement {
     GD_V_COUNT
 };
 const char *gd_verdict_name(enum gd_agreement verdict); /* "SAME", "STAT-OK", ... */
-bool gd_verdict_is_bad(enum gd_agreement verdict);      /* FAIL, NONFINITE, SHAPE, UNREADABLE, DIFF */
+bool gd_verdict_is_bad(enum gd_agreement verdict); /* FAIL, NONFINITE, SHAPE, UNREADABLE, DIFF */
 
 struct gd_tolerance {
     double rtol, atol; /* |a - b| <= atol + rtol |b| is close */
@@ -101,6 +101,6 @@ int gd_compare_sources(struct gd_source *a, struct gd_source *b,
  * to B's, mean to the larger of B's ends. STAT_OK, WARN (within 5 %), FAIL, NONFINITE, SHAPE;
  * UNREADABLE: they have no figure in common. */
 enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
-                                 struct gd_tolerance tolerance);
+                                   struct gd_tolerance tolerance);
 
 #endif

@@ -103,7 +103,7 @@ static void worse(double *worst, bool known, double a, double b, double scale)
 }
 
 enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
-                                 struct gd_tolerance tolerance)
+                                   struct gd_tolerance tolerance)
 {
     unsigned unknown = a->unknown | b->unknown;
     bool ends = !(unknown & (GD_UNKNOWN_MAX | GD_UNKNOWN_MIN));

@@ -27,7 +27,7 @@ struct gd_view_options gd_view_defaults(enum gd_view view);
 #define GD_VIEW_CELL  96 /* two float32 of any size, written out */
 struct gd_view_row {
     char cell[GD_VIEW_CELLS][GD_VIEW_CELL]; /* of gd_view_columns */
-    char message[160];            /* msprobe's Err_message */
+    char message[160];                      /* msprobe's Err_message */
     bool passed;
 };
 /* Titles of the cells, in order; *count of them. */

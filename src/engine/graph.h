@@ -127,8 +127,8 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
                      uint32_t count, struct gd_err *err);
 /* Says that a node has one more execution-order fact (learnt while running). */
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order);
-/* Gives a node more slots than it has: so many outputs at least, and inputs behind them. Of new ones
- * nothing is known. GD_EINVAL: it has input slots already. */
+/* Gives a node more slots than it has: so many outputs at least, and inputs behind them. Of new
+ * ones nothing is known. GD_EINVAL: it has input slots already. */
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
                        uint32_t input_slots, struct gd_err *err);
 /* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the

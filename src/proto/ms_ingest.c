@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "engine/progress.h"
-#include "proto/clock.h"
 #include "msgraph/ms_graph.h"
+#include "proto/clock.h"
 
 #define SLICE 0.02 /* seconds of work in one turn of the loop */
 #define NODES 256u /* between two looks at the clock */

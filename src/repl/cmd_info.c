@@ -568,10 +568,11 @@ static const struct command info_subs[] = {
         .name = "formats",
         .usage = "info formats [PATH | -a]",
         .summary = "What was recognised in a dump, where and by which rule, and what was left out",
-        .help = "Of the selected dump, or of PATH, which is not opened then. When neither is there,\n"
-                "the formats that are known. -a lists all that was left out.\n"
-                "\n"
-                "  info formats\n",
+        .help =
+            "Of the selected dump, or of PATH, which is not opened then. When neither is there,\n"
+            "the formats that are known. -a lists all that was left out.\n"
+            "\n"
+            "  info formats\n",
         .args = {ARG_FILE},
         .run = inspect_info_formats,
     },

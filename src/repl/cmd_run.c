@@ -353,10 +353,11 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "goto STEP",
      .summary = "Go to a step of a dump",
-     .help = "\"info steps\" lists them. All ranks of the dump go there, unless rank-locking is on;\n"
-             "one that lacks the step goes to the last that it has before it.\n"
-             "Example:\n"
-             "  goto 100",
+     .help =
+         "\"info steps\" lists them. All ranks of the dump go there, unless rank-locking is on;\n"
+         "one that lacks the step goes to the last that it has before it.\n"
+         "Example:\n"
+         "  goto 100",
      .args = {ARG_WORD},
      .flags = GO,
      .run = run_goto},

@@ -123,7 +123,7 @@ static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
 
 /* Of a pair without elements on both sides. */
 static enum gd_agreement judge_rest(const struct item_pair *pair, const struct gd_run_pair *result,
-                                  const struct compare_options *options, struct compare_row *row)
+                                    const struct compare_options *options, struct compare_row *row)
 {
     const struct gd_item *a = pair->a, *b = pair->b;
 

@@ -180,7 +180,8 @@ static int fetch_one(struct command_call *call, const struct value *value, enum 
     ref.iter = iter;
     int rc =
         repl_fetch(call, &ref, value->arg.slice.count ? &value->arg.slice : NULL, ret, step, err);
-    if (iter == GD_PREVIOUS && !gd_session_is_record(call->session) && (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
+    if (iter == GD_PREVIOUS && !gd_session_is_record(call->session) &&
+        (rc == GD_ENODATA || rc == GD_EUNSUPPORTED)) {
         return keep_previous(call, value, err);
     }
     return rc;

@@ -16,7 +16,7 @@
 struct repl_work {
     struct command_call *call;
     struct gd_progress *progress; /* NULL: too small to last */
-    const char *unit; /* as it was given: a constant */
+    const char *unit;             /* as it was given: a constant */
     uint64_t total;
     double pumped_at;
     bool was_waiting, stopped;

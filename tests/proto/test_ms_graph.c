@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "pb_write.h"
 #include "msgraph/ms_graph.h"
 #include "msgraph/ms_value.h"
+#include "pb_write.h"
 
 static struct gd_graph *graph;
 static struct gd_ms_graph_info info;
