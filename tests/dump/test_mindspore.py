@@ -112,7 +112,7 @@ class MindSporeItself(unittest.TestCase):
     def test_graph_order_and_facts(self):
         [opened, target, nodes] = records(self.rank.parent, ["info target", "info nodes -a"], "open", "target", "nodes")
         self.assertEqual((opened["formats"], opened["ranks"], opened["steps"], opened["left_out"]),
-                         (["mindspore-sync"], 1, 3, 0))
+                         (["mindspore-sync", "mindspore-ir"], 1, 3, 1))  # the graph as text stands beside its .pb
         self.assertEqual((target["framework"], target["device"]), ("MindSpore", "CPU"))
         ran = [row["node"] for row in nodes["nodes"] if row.get("order") is not None]
         self.assertEqual(ran[:len(self.order) - 1], [line for line in self.order if line])

@@ -142,7 +142,7 @@ static void sub_tables_are_searched_alone(void **state)
     (void)state;
     assert_int_equal(command_find(info->sub, "graph", 5, &sub, &err), GD_OK);
     assert_string_equal(sub->name, "graph");
-    assert_int_equal(command_find(info->sub, "step", 4, &sub, &err), GD_ENOTFOUND);
+    assert_int_equal(command_find(info->sub, "continue", 8, &sub, &err), GD_ENOTFOUND);
 }
 
 int main(void)
