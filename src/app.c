@@ -32,6 +32,7 @@ struct app {
     struct repl *repl;
     struct resident *resident; /* NULL: nobody types, or no place for its socket */
     bool terminal;             /* a person types */
+    bool panes;                /* were open */
     ev_signal interrupt, terminate, hangup;
 };
 
@@ -232,7 +233,7 @@ static void run_terminals(struct app *app, bool panes)
         }
         if (!repl_wants_quit(app->repl) && !repl_has_left(app->repl)) {
             struct gd_err err = {.code = GD_OK};
-            panes = true;
+            app->panes = panes = true;
             if (tui_run(app->loop, app->repl, &err) != GD_OK) {
                 complain("error", &err);
                 break;
@@ -326,7 +327,9 @@ int app_run(const struct app_options *options)
         }
         status = run_front_end(&app);
         repl_end(app.repl);
-        repl_out_wait(app.repl, 0);
+        if (!app.panes) { /* a terminal that did not even take their end back gets no more time */
+            repl_out_wait(app.repl, 0);
+        }
         tty_out_end(STUCK_MS);
         signals_block();
         stop_signal(&app, &app.interrupt);
