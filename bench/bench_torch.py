@@ -31,8 +31,8 @@ EXACT = "watch -exact TO on activations, gradients except type:masked_fill"
 GRADB_BLOCKS = (
     ("idle", "plain", (), "step %d"),
     ("watched", "plain", ("watch -step TO on weights, /[.]grad$/",), "step %d"),
-    ("exact", "plain", ("set history-bytes 0", EXACT), "step %d"),
-    ("recorded", "plain", ("set history-bytes 64M", EXACT), "step %d"),
+    ("exact", "plain", ("set history-bytes 64M", EXACT), "step %d"),
+    ("finite", "plain", ("set history-bytes 0", EXACT), "step %d"),
     ("stepping", "told", ("watch -step last_of_block > 0",), "next 100000000"),
 )
 BARE_BLOCKS = ("hooks", "anomaly")
