@@ -5,6 +5,7 @@ Programs that fail run once more, one at a time: whoever reads the log sees whet
 tools/count_tests.py counts both runs and names what failed in the first. The exit status is that of the last run.
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,7 +34,8 @@ def main():
     for base in ("testlog", "again"):
         for old in logs.glob(f"{base}.*"):
             old.unlink()
-    status = meson_test(directory, *arguments)
+    # One more than there are processors: a test waits for its programs about as long as it computes.
+    status = meson_test(directory, "--num-processes", str((os.cpu_count() or 1) + 1), *arguments)
     failed = failed_programs(logs / "testlog.json")
     if 0 < len(failed) <= FEW:
         print(f"run_tests: once more, by itself: {', '.join(failed)}", flush=True)
