@@ -256,7 +256,8 @@ static void take_block(const struct gd_stats_job *job, struct block *b, struct g
         return;
     b->n = n - whole;
     b->x += whole * item;
-    b->p += b->p ? whole * item : 0;
+    if (b->p)
+        b->p += whole * item;
     take_widened(job, b, part);
 }
 
