@@ -219,7 +219,8 @@ static void take_doubles(const struct gd_stats_job *job, const double *x, const 
         return;
     b.kernel = &gd_stats_portable.float64;
     b.x += whole * sizeof(*x);
-    b.p += p ? whole * sizeof(*p) : 0;
+    if (p)
+        b.p += whole * sizeof(*p);
     b.n = n - whole;
     take(job, &b, part);
 }
