@@ -81,21 +81,9 @@ static int hex4(struct gd_json *json, uint32_t *ret, struct gd_err *err)
 
 static void add_utf8(struct gd_buf *out, uint32_t code)
 {
-    if (code < 0x80) {
-        gd_buf_putc(out, (char)code);
-    } else if (code < 0x800) {
-        gd_buf_putc(out, (char)(0xc0 | code >> 6));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
-    } else if (code < 0x10000) {
-        gd_buf_putc(out, (char)(0xe0 | code >> 12));
-        gd_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
-    } else {
-        gd_buf_putc(out, (char)(0xf0 | code >> 18));
-        gd_buf_putc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
-    }
+    char bytes[4];
+
+    gd_buf_add(out, bytes, gd_utf8_encode(code, bytes));
 }
 
 /* Behind \u. Half of a pair, which Python may write, is the replacement character. */

@@ -13,6 +13,7 @@
 #include "dump/archive.h"
 #include "dump/lookup.h"
 #include "dump/ms_record.h"
+#include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */
 #define SUM_CHECKED ((uint64_t)64 << 20)
@@ -228,20 +229,10 @@ static void put_letter(struct gd_buf *out, uint32_t code)
         gd_buf_printf(out, "\\x%02x", code);
     } else if (code == '\'' || code == '\\') {
         gd_buf_printf(out, "\\%c", (char)code);
-    } else if (code < 0x80) {
-        gd_buf_putc(out, (char)code);
-    } else if (code < 0x800) {
-        gd_buf_putc(out, (char)(0xc0 | code >> 6));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
-    } else if (code < 0x10000) {
-        gd_buf_putc(out, (char)(0xe0 | code >> 12));
-        gd_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
     } else {
-        gd_buf_putc(out, (char)(0xf0 | code >> 18));
-        gd_buf_putc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-        gd_buf_putc(out, (char)(0x80 | (code & 0x3f)));
+        char bytes[4];
+
+        gd_buf_add(out, bytes, gd_utf8_encode(code, bytes));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dump/pickle_impl.h"
+#include "engine/utf8.h"
 
 #define MAX_NUMBER 64 /* digits of a float */
 
@@ -80,26 +81,6 @@ struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const
 
 /* ---- escapes --------------------------------------------------------------------------------- */
 
-static char *put_utf8(char *out, uint32_t code)
-{
-    if (code < 0x80) {
-        *out++ = (char)code;
-    } else if (code < 0x800) {
-        *out++ = (char)(0xc0 | code >> 6);
-        *out++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *out++ = (char)(0xe0 | code >> 12);
-        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | code >> 18);
-        *out++ = (char)(0x80 | (code >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (code & 0x3f));
-    }
-    return out;
-}
-
 /* A number of exactly so many digits. */
 static bool get_digits(const char *text, uint32_t len, unsigned count, unsigned base, uint32_t *ret)
 {
@@ -150,7 +131,7 @@ static uint32_t unescape(const char *text, uint32_t len, bool quoted, char **out
         if (!digits || !get_digits(text + 2, len - 2, digits, 16, &code) || code > 0x10ffff) {
             return 0;
         }
-        *out = put_utf8(*out, code);
+        *out += gd_utf8_encode(code, *out);
         return 2 + digits;
     }
     if (letter == 'x' && get_digits(text + 2, len - 2, 2, 16, &code)) {

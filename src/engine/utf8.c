@@ -24,6 +24,18 @@ size_t gd_utf8_decode(const char *text, uint32_t *ret)
     return len;
 }
 
+size_t gd_utf8_encode(uint32_t code, char *ret)
+{
+    size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+    for (size_t i = len; i > 1; i--, code >>= 6) {
+        ret[i - 1] = (char)(0x80 | (code & 0x3f));
+    }
+    ret[0] = (char)(lead[len] | code);
+    return len;
+}
+
 bool gd_utf8_reorders(uint32_t code)
 {
     return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
