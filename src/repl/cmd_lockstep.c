@@ -13,7 +13,6 @@
 #include "repl/work.h"
 
 #define CONNECT_SECONDS   60.0 /* that a session which is named may take to come */
-#define INITIAL_SECONDS   10.0 /* that the check of initial weights may hold it up */
 #define INTERRUPT_SECONDS 10.0
 
 enum ended { /* why it is over */
@@ -476,20 +475,19 @@ static int step_whole(struct lockstep *l, struct gd_err *err)
     return rc == GD_OK ? compare_rest(l, err) : rc;
 }
 
-static bool is_checked(void *ctx)
-{
-    const struct lockstep *l = ctx;
-
-    return !gd_watch_is_busy(l->a) && !gd_watch_is_busy(l->b);
-}
-
 static int drive(struct lockstep *l, struct gd_err *err)
 {
     struct repl_work work;
     int rc = update_partners(l, true, err);
 
-    if (rc == GD_OK && repl_wait(l->call->repl, is_checked, l, INITIAL_SECONDS) == GD_EINTR) {
-        return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
+    if (rc == GD_OK) {
+        rc = repl_wait_initial(l->call->repl, l->a, err);
+    }
+    if (rc == GD_OK) {
+        rc = repl_wait_initial(l->call->repl, l->b, err);
+    }
+    if (rc == GD_EINTR) {
+        return rc;
     }
     repl_work_begin_count(&work, l->call, "lockstep", "steps", (uint64_t)l->steps);
     if (rc == GD_OK) {

@@ -43,10 +43,17 @@ static bool initial_is_done(void *ctx)
     return !gd_watch_is_busy(session);
 }
 
+int repl_wait_initial(struct repl *repl, struct gd_session *session, struct gd_err *err)
+{
+    return repl_wait(repl, initial_is_done, session, INITIAL_SECONDS) == GD_EINTR
+               ? gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked")
+               : GD_OK;
+}
+
 int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err)
 {
-    if (repl_wait(call->repl, initial_is_done, call->session, INITIAL_SECONDS) == GD_EINTR) {
-        return gd_fail(err, GD_EINTR, "interrupted while the initial weights were checked");
+    if (repl_wait_initial(call->repl, call->session, err) != GD_OK) {
+        return GD_EINTR;
     }
     out_flush(call->out); /* the stop may be told before this returns */
     int number = call->session->number;

@@ -257,6 +257,8 @@ void repl_follow_up(struct repl *repl);
 void repl_on_event(void *ctx, const struct gd_event *event);
 void repl_report_stop(struct repl *repl, struct gd_session *session); /* text or JSON */
 cJSON *repl_stop_json(struct gd_session *session);
+/* Until the weights that it began with are checked, at most some seconds. GD_EINTR. */
+int repl_wait_initial(struct repl *repl, struct gd_session *session, struct gd_err *err);
 /* Runs the session, or all ranks of its job, and waits for the stop. */
 int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_err *err);
 void repl_state_record(struct command_call *call); /* how a run command left call->session */
