@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "debug_graph.pb-c.h"
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "msgraph/ms_graph.h"
 
 #define RUNS        3

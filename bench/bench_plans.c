@@ -21,7 +21,7 @@
 #include "agent/gradb.h"
 #include "bench.h"
 #include "engine/debugger.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "proto/server.h"
 
 #define WATCHED    10000

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/stats_impl.h"
 #include "bench.h"
-#include "engine/stats_impl.h"
 
 #define BYTES     ((size_t)256 << 20)
 #define MANY      100000000

@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "repl/tty_out.h"
 #include "tui/tape.h"
 

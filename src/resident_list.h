@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/un.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 #define RESIDENT_PATIENCE_MS 5000 /* that a session may take to answer */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "tui/draw.h"
 #include "tui/tape.h"
 

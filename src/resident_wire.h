@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 #define RESIDENT_VERSION     2U
 #define RESIDENT_MESSAGE_MAX 4096

@@ -12,15 +12,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Who may include whom: a directory of src/ may use itself and these.
 MAY_INCLUDE = {
-    "engine": set(),
-    "msgraph": {"engine"},
-    "proto": {"engine", "msgraph"},
-    "dump": {"engine", "msgraph"},
-    "compare": {"engine", "dump"},
-    "agent": {"engine", "proto"},
-    "repl": {"engine", "dump", "compare"},
-    "tui": {"engine", "repl", "dump"},
-    "": {"engine", "proto", "dump", "compare", "repl", "tui"},
+    "base": set(),
+    "engine": {"base"},
+    "msgraph": {"base", "engine"},
+    "proto": {"base", "engine", "msgraph"},
+    "dump": {"base", "engine", "msgraph"},
+    "compare": {"base", "engine", "dump"},
+    "agent": {"base", "proto"},
+    "repl": {"base", "engine", "dump", "compare"},
+    "tui": {"base", "engine", "repl", "dump"},
+    "": {"base", "engine", "proto", "dump", "compare", "repl", "tui"},
 }
 MAX_FILE_LINES = 800
 MAX_PYTHON_COLUMNS = 120
@@ -50,7 +51,7 @@ def check_licences(files):
         if licence not in ("MIT", "GPL-3.0-or-later"):
             fault(path, 1, "the first lines must name MIT or GPL-3.0-or-later in an SPDX-License-Identifier")
         place = path.relative_to(ROOT).as_posix()
-        must_be_mit = place.startswith(("src/agent/", "examples/", "python/")) or place.endswith(".proto")
+        must_be_mit = place.startswith(("src/agent/", "src/base/", "examples/", "python/")) or place.endswith(".proto")
         if must_be_mit and licence != "MIT":
             fault(path, 1, f"must be MIT (what a training program links), is {licence}")
 
@@ -58,7 +59,7 @@ def check_licences(files):
 def check_agent_closure():
     """No file that ends up in libgradb includes a GPL header: follow the includes from its sources."""
     todo = [p for p in (ROOT / "src/agent").glob("*.c")]
-    for name in ("src/engine/meson.build", "src/proto/meson.build"):
+    for name in ("src/base/meson.build", "src/proto/meson.build"):
         text = (ROOT / name).read_text()
         for group in re.findall(r"(?:base|wire)_sources\s*\+?=\s*files\(([^)]*)\)", text):
             todo += [ROOT / pathlib.Path(name).parent / f for f in re.findall(r"'([^']+)'", group)]

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent_source.h"
-#include "engine/workers.h"
+#include "base/workers.h"
 
 #define DEFAULT_ADDRESS  "127.0.0.1:50051"
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)

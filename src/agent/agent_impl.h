@@ -31,9 +31,9 @@
 #include <sys/types.h>
 
 #include "agent/gradb.h"
-#include "engine/arena.h"
-#include "engine/buf.h"
-#include "engine/tensor.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/tensor.h"
 #include "gradb_v1.pb-c.h"
 
 #define AGENT_PROTOCOL     1U                   /* the one version of gradb.v1 that we speak */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/agent_source.h"
-#include "engine/slice.h"
+#include "base/slice.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160

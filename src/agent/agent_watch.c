@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/agent_source.h"
-#include "engine/workers.h"
+#include "base/workers.h"
 
 #define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define MAX_TWINS     32                /* items of a node that are compared with one */

@@ -11,8 +11,8 @@
 #define GRADB_AGENT_WATCH_H
 
 #include "agent/agent_impl.h"
-#include "engine/stats.h"
-#include "engine/units.h"
+#include "base/stats.h"
+#include "base/units.h"
 
 /* What was seen of one value at one moment. */
 struct agent_look {

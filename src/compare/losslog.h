@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 struct gd_loss {
     int64_t step; /* as printed; -1: none is */

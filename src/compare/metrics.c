@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/workers.h"
 #include "compare/metrics_impl.h"
-#include "engine/workers.h"
 
 #define SEGMENT 64 /* blocks */
 #define WAVE    16 /* segments between two looks at whether it is still wanted */

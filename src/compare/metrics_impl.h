@@ -6,9 +6,9 @@
 #ifndef GD_COMPARE_METRICS_IMPL_H
 #define GD_COMPARE_METRICS_IMPL_H
 
+#include "base/stats_impl.h"
 #include "compare/compare.h"
 #include "compare/kernel.h"
-#include "engine/stats_impl.h"
 
 #define GD_PAIR_BLOCK 16384 /* elements */
 

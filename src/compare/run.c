@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/workers.h"
+#include "base/workers.h"
 
 #define WAVE_PAIRS 128
 #define WAVE_BYTES ((uint64_t)64 << 20)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "dump/lookup.h"
-#include "engine/arena.h"
 
 #define MAX_ENTRIES    ((size_t)1000000)
 #define MAX_NOTES      1000

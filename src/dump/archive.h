@@ -9,8 +9,8 @@
 #ifndef GD_DUMP_ARCHIVE_H
 #define GD_DUMP_ARCHIVE_H
 
+#include "base/buf.h"
 #include "dump/source.h"
-#include "engine/buf.h"
 
 struct gd_archive;
 

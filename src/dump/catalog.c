@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "dump/detect.h"
-#include "engine/arena.h"
 
 #define MAX_FACTS    10000
 #define MAX_VALUES   (UINT32_C(1) << 26)

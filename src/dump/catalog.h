@@ -13,7 +13,7 @@
 
 #include "dump/listing.h"
 #include "dump/source.h"
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "engine/session.h"
 
 #define GD_EVERY_STEP INT64_MIN

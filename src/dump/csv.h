@@ -6,8 +6,8 @@
 #ifndef GD_DUMP_CSV_H
 #define GD_DUMP_CSV_H
 
+#include "base/buf.h"
 #include "dump/disk.h"
-#include "engine/buf.h"
 
 #define GD_CSV_MAX_FIELDS 256
 #define GD_CSV_MAX_ROW    (UINT32_C(1) << 20) /* bytes */

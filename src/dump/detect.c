@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 
 #define MAX_ENTRIES  (UINT32_C(1) << 25) /* of a listing */
 #define MAX_FINDINGS 100000

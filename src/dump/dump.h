@@ -13,8 +13,8 @@ int gd_dump_open(struct gd_debugger *debugger, const char *path,
                  const struct gd_open_options *options, struct gd_session **ret,
                  struct gd_err *err);
 
-/* A flight record (engine/history.h): statistics of the last steps. The graph holds what was
- * recorded, without edges. GD_ELIMIT: larger than max-graph-memory. */
+/* A flight record (engine/history/history.h): statistics of the last steps. The graph holds what
+ * was recorded, without edges. GD_ELIMIT: larger than max-graph-memory. */
 int gd_recorder_open(struct gd_debugger *debugger, const char *path, struct gd_session **ret,
                      struct gd_err *err);
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/buf.h"
-#include "engine/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 struct gd_folder;
 struct gd_folder_file;

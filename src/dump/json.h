@@ -10,8 +10,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "base/buf.h"
 #include "dump/disk.h"
-#include "engine/buf.h"
 
 #define GD_JSON_MAX_DEPTH 256
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/arena.h"
+#include "base/arena.h"
 
 #define ASK_EVERY 256 /* entries between two calls of go_on */
 

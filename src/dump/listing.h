@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 #define GD_LISTING_DEPTH 12
 #define GD_NO_ENTRY      UINT32_MAX

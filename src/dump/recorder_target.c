@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "dump/dump.h"
-#include "engine/history.h"
+#include "engine/history/history.h"
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 

@@ -10,10 +10,10 @@
 #ifndef GD_DUMP_SOURCE_H
 #define GD_DUMP_SOURCE_H
 
+#include "base/slice.h"
+#include "base/stats.h"
 #include "dump/bytes.h"
 #include "dump/stored.h"
-#include "engine/slice.h"
-#include "engine/stats.h"
 
 struct gd_source;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/dtype_impl.h"
+#include "base/dtype_impl.h"
 
 static const struct {
     const char *name;

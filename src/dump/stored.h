@@ -9,7 +9,7 @@
 #ifndef GD_DUMP_STORED_H
 #define GD_DUMP_STORED_H
 
-#include "engine/dtype.h"
+#include "base/dtype.h"
 
 enum gd_stored {
     GD_STORED_NONE = 0,

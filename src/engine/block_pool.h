@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 #define GD_BLOCK_MIN      ((size_t)1 << 20) /* smaller blocks are not worth keeping */
 #define GD_BLOCK_KEEP_MAX ((size_t)2 << 30) /* bytes kept in all */

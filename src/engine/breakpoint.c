@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/expected.h"
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 #include "engine/session_impl.h"
 
 static void emit_changed(struct gd_debugger *debugger)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/session_impl.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 int gd_debugger_create(struct gd_debugger **ret, struct gd_err *err)
 {

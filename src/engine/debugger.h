@@ -90,10 +90,10 @@ struct gd_debugger {
     struct gd_session *current;        /* NULL before the first */
     struct gd_breakpoint *breakpoints; /* by number */
     int next_breakpoint;               /* watchpoints take their numbers from here, too */
-    struct gd_watchpoint *watchpoints; /* engine/watchpoint.h */
+    struct gd_watchpoint *watchpoints; /* engine/watch/watchpoint.h */
     uint64_t cost_round;               /* of gd_watch_costs */
     bool watchpoints_observed;
-    struct gd_exclude *excludes; /* engine/watch_exclude.c */
+    struct gd_exclude *excludes; /* engine/watch/watch_exclude.c */
     struct gd_settings settings;
     bool interrupted; /* the user pressed Ctrl-C; who acts on it clears it */
     const struct gd_server_ops *server;

@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-#include "engine/dtype.h"
+#include "base/dtype.h"
 
 /* A finite number taken apart: (-1)^negative * mantissa * 2^exponent. */
 struct gd_float_parts {

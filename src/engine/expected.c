@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 #include "engine/session_impl.h"
-#include "engine/watch_impl.h"
+#include "engine/watch/watch_impl.h"
 
 #define MAX_PARTS 1024 /* more than that, and every new node is shown at once */
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dtype_impl.h"
 #include "engine/decimal.h"
-#include "engine/dtype_impl.h"
 
 #define WORD_MAX      1024 /* the longest one: 309 digits, a point and MAX_PRECISION more, twice */
 #define MAX_PRECISION 100  /* of the letters */

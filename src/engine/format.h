@@ -5,9 +5,9 @@
 #ifndef GD_ENGINE_FORMAT_H
 #define GD_ENGINE_FORMAT_H
 
-#include "engine/buf.h"
-#include "engine/stats.h"
-#include "engine/tensor.h"
+#include "base/buf.h"
+#include "base/stats.h"
+#include "base/tensor.h"
 
 struct gd_format {
     int precision;     /* digits after the point; numpy's default 8 */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/ranks_impl.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 #define NUDGE   0.5 /* before those that stand make room for one that does not come; doubles */
 #define NO_STEP INT64_C(1) /* "the end of the step that runs", for interrupt_at */

@@ -19,7 +19,7 @@
 #ifndef GD_ENGINE_RANKS_H
 #define GD_ENGINE_RANKS_H
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "engine/debugger.h"
 
 struct gd_ranks; /* a job; lives as long as the debugger */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/ranks_impl.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 static struct gd_watchpoint *divergence(const struct gd_debugger *debugger)
 {

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "engine/cache.h"
-#include "engine/history.h"
+#include "engine/history/history.h"
 #include "engine/session_impl.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 const char *gd_state_name(enum gd_state state)
 {

@@ -173,8 +173,8 @@ struct gd_session {
     char end_text[256];           /* why it is LOST or FINISHED */
     bool failed;                  /* LOST, or FINISHED by an error of the training */
     double began;                 /* when it connected, or its record was begun: since the epoch */
-    struct gd_watching *watching; /* engine/watch_impl.h; NULL before the first watchpoint */
-    struct gd_history *history;   /* engine/history.h; NULL: none is kept */
+    struct gd_watching *watching; /* engine/watch/watch_impl.h; NULL before the first watchpoint */
+    struct gd_history *history;   /* engine/history/history.h; NULL: none is kept */
     struct gd_session_impl *impl; /* private to the engine */
 };
 

@@ -9,8 +9,8 @@
 #ifndef GD_ENGINE_STACK_H
 #define GD_ENGINE_STACK_H
 
-#include "engine/arena.h"
-#include "engine/graph.h"
+#include "base/arena.h"
+#include "engine/graph/graph.h"
 
 /* *ret and its strings live in the arena. GD_ENOMEM. */
 int gd_stack_parse(const char *text, size_t len, struct gd_arena *arena, struct gd_frame **ret,

@@ -5,7 +5,7 @@
 #ifndef GD_ENGINE_STATE_DIR_H
 #define GD_ENGINE_STATE_DIR_H
 
-#include "engine/error.h"
+#include "base/error.h"
 
 /* Its path, without a slash at the end; made, for the user alone, when it is not there. GD_EIO. */
 int gd_state_directory(char *out, size_t size, struct gd_err *err);

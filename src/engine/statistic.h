@@ -6,7 +6,7 @@
 #ifndef GD_ENGINE_STATISTIC_H
 #define GD_ENGINE_STATISTIC_H
 
-#include "engine/stats.h"
+#include "base/stats.h"
 
 enum gd_statistic {
     GD_STAT_NONE = 0,

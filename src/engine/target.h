@@ -14,10 +14,10 @@
 #ifndef GD_ENGINE_TARGET_H
 #define GD_ENGINE_TARGET_H
 
-#include "engine/expression.h"
-#include "engine/graph.h"
-#include "engine/slice.h"
-#include "engine/stats.h"
+#include "base/slice.h"
+#include "base/stats.h"
+#include "engine/graph/graph.h"
+#include "engine/watch/expression.h"
 
 struct gd_target; /* made and embedded by the implementation */
 struct gd_session;
@@ -77,8 +77,8 @@ struct gd_remote_watch {
 
 /*
  * A plan: which statistics of which values the target computes by itself, where they lie, and
- * reports with gd_session_on_watch_values. Built by engine/watch_plan.c, which gives each tensor to
- * one plan however many watchpoints cover it, so that it is read once.
+ * reports with gd_session_on_watch_values. Built by engine/watch/watch_plan.c, which gives each
+ * tensor to one plan however many watchpoints cover it, so that it is read once.
  */
 struct gd_watch_trigger {
     struct gd_comparison_of test;

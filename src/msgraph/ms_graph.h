@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 #define GD_MS_MAX_NODES     50000000u /* of one GraphProto */
 #define GD_MS_MAX_ATTRIBUTE 1024u     /* longer texts are dropped */

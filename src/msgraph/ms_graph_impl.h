@@ -6,7 +6,7 @@
 #ifndef GD_MSGRAPH_MS_GRAPH_IMPL_H
 #define GD_MSGRAPH_MS_GRAPH_IMPL_H
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "msgraph/ms_graph.h"
 #include "msgraph/pbread.h"
 

@@ -5,8 +5,8 @@
 #ifndef GD_MSGRAPH_MS_VALUE_H
 #define GD_MSGRAPH_MS_VALUE_H
 
-#include "engine/buf.h"
-#include "engine/graph.h"
+#include "base/buf.h"
+#include "engine/graph/graph.h"
 #include "msgraph/pbread.h"
 
 /* Appends the value as a reader of Python expects it: True, 3, 0.5, [1, 2], (1, 2), {k: v}. Lists

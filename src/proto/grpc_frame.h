@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/buf.h"
-#include "engine/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 #define GD_GRPC_PREFIX_SIZE 5
 

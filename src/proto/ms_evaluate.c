@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "proto/clock.h"
 #include "proto/ms_plan.h"
 

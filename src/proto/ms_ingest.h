@@ -9,7 +9,7 @@
 #ifndef GD_PROTO_MS_INGEST_H
 #define GD_PROTO_MS_INGEST_H
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "proto/ms_target.h"
 
 struct ev_loop;

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
+#include "base/stats.h"
 #include "engine/session.h"
-#include "engine/stats.h"
 
 #define GD_MS_MAX_VIEW_NAME 600                     /* of a tensor that is asked for */
 #define GD_MS_MAX_REPLY     (4u * 1024 * 1024 - 64) /* clients refuse replies of 4 MiB and more */

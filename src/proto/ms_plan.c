@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/condition.h"
+#include "engine/watch/condition.h"
 
 #define RECENT_RECIPES 16
 

@@ -11,7 +11,7 @@
 #ifndef GD_PROTO_MS_PLAN_H
 #define GD_PROTO_MS_PLAN_H
 
-#include "engine/units.h"
+#include "base/units.h"
 #include "proto/ms_target_impl.h"
 
 struct ms_recipe { /* what is computed; shared by the items that ask for the same */

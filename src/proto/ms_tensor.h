@@ -10,8 +10,8 @@
 #ifndef GD_PROTO_MS_TENSOR_H
 #define GD_PROTO_MS_TENSOR_H
 
+#include "base/tensor.h"
 #include "engine/block_pool.h"
-#include "engine/tensor.h"
 
 #define GD_MS_MAX_NAME 1024
 

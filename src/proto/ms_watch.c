@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/condition.h"
+#include "engine/watch/condition.h"
 #include "proto/ms_target_impl.h"
 
 #define MAX_NODES_PER_SET  30000

@@ -14,7 +14,7 @@
 
 #include <ev.h>
 
-#include "engine/arena.h"
+#include "base/arena.h"
 #include "engine/debugger.h"
 #include "gradb_v1.pb-c.h"
 #include "proto/grpc_code.h"

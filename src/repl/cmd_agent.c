@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "repl/agent.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"

@@ -4,8 +4,8 @@
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
 
-#include "engine/selector.h"
-#include "engine/watchpoint.h"
+#include "engine/graph/selector.h"
+#include "engine/watch/watchpoint.h"
 
 #include <limits.h>
 #include <stdlib.h>

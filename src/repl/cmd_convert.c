@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/cann_convert.h"
-#include "dump/cann_types.h"
+#include "dump/cann/cann_convert.h"
+#include "dump/cann/cann_types.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"

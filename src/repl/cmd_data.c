@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"

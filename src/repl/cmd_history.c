@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/history.h"
+#include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"

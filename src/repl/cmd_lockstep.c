@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/graph/selector.h"
 #include "engine/ranks.h"
-#include "engine/selector.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/compare_files.h"
 #include "repl/inspect.h"

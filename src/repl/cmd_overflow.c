@@ -4,8 +4,8 @@
  * overflow record, info overflows, rerun, save overflow. */
 #include <string.h>
 
+#include "base/buf.h"
 #include "dump/dump_target.h"
-#include "engine/buf.h"
 #include "repl/commands.h"
 #include "repl/everyone.h"
 #include "repl/inspect.h"

@@ -2,7 +2,7 @@
 /* Running and stopping: continue, step, next, run-to, finish, interrupt, kill, detach, checkpoint.
  * How a training process comes to us is in cmd_start.c. */
 #include "engine/ranks.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/dump_live.h"
 #include "repl/launch.h"

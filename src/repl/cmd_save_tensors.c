@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "dump/dump_target.h"
-#include "dump/tensor_writer.h"
-#include "engine/selector.h"
+#include "dump/files/tensor_writer.h"
+#include "engine/graph/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/newfile.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/scan.h"
+#include "dump/scan/scan.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"

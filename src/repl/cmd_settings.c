@@ -6,7 +6,7 @@
 #include "repl/settings_table.h"
 
 #include "engine/cache.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 #include <string.h>
 

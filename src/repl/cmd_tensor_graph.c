@@ -2,7 +2,7 @@
 /* tensor-graph: a node, what it reads and what reads it, each with its values and marks. */
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/value.h"

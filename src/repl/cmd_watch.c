@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"

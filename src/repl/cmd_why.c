@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* why: the way upstream from a bad value to where it came from. */
-#include "engine/why.h"
+#include "engine/why/why.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/hits.h"
 #include "repl/inspect.h"

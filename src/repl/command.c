@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/command.h"
-#include "engine/buf.h"
-#include "engine/similar.h"
+#include "base/buf.h"
+#include "engine/graph/similar.h"
 
 #include <string.h>
 

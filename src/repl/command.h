@@ -9,7 +9,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "engine/arena.h"
+#include "base/arena.h"
 #include "engine/debugger.h"
 #include "repl/repl.h"
 

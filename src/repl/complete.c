@@ -6,7 +6,7 @@
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 #include <dirent.h>
 #include <stdlib.h>

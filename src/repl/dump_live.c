@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/graph/selector.h"
 #include "engine/ranks.h"
-#include "engine/selector.h"
 #include "repl/commands.h"
 #include "repl/dump_live_impl.h"
 #include "repl/inspect.h"

@@ -6,8 +6,8 @@
 #ifndef GD_REPL_DUMP_LIVE_IMPL_H
 #define GD_REPL_DUMP_LIVE_IMPL_H
 
-#include "dump/dump_config.h"
-#include "dump/ms_writer.h"
+#include "dump/mindspore/dump_config.h"
+#include "dump/mindspore/ms_writer.h"
 #include "repl/dump_live.h"
 
 struct dump_plan {

@@ -6,7 +6,7 @@
 #ifndef GD_REPL_HITS_H
 #define GD_REPL_HITS_H
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/command.h"
 
 uint64_t hits_number(const struct gd_session *session, const struct gd_hit *hit);

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "engine/arena.h"
+#include "base/arena.h"
 
 struct launch_python {
     const char *path;    /* for PYTHONPATH, the user's own behind ours; NULL: leave it as it is */

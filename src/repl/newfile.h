@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 struct newfile {
     FILE *file;          /* to write to */

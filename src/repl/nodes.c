@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 #include "repl/inspect.h"
 
 void node_list_deinit(struct node_list *list)

@@ -6,8 +6,8 @@
 #ifndef GD_REPL_PARSE_H
 #define GD_REPL_PARSE_H
 
-#include "engine/arena.h"
-#include "engine/error.h"
+#include "base/arena.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 

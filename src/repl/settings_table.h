@@ -6,8 +6,8 @@
 #ifndef GD_REPL_SETTINGS_TABLE_H
 #define GD_REPL_SETTINGS_TABLE_H
 
-#include "engine/buf.h"
-#include "engine/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 #include "engine/settings.h"
 
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #ifndef GD_REPL_SPARK_H
 #define GD_REPL_SPARK_H
 
-#include "engine/buf.h"
+#include "base/buf.h"
 
 enum spark_mark {
     SPARK_VALUE,   /* value is finite */

@@ -2,7 +2,7 @@
 /* Waiting for the trainer to stop, Ctrl-C meanwhile, and what hangs on a stop. */
 #include "engine/progress.h"
 #include "engine/ranks.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/dump_live.h"
 #include "repl/repl_impl.h"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/buf.h"
-#include "engine/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 #include "repl/tty.h"
 
 #define MOST    ((size_t)4 << 20)  /* that wait before text is left out */

@@ -6,7 +6,7 @@
 #ifndef GD_REPL_WATCH_H
 #define GD_REPL_WATCH_H
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/command.h"
 
 /* "3" or "$bpnum" (the number given last). GD_EINVAL. */

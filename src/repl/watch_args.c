@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 
 struct scan {
     struct gd_arena *arena;

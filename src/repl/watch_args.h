@@ -11,8 +11,8 @@
 #ifndef GD_REPL_WATCH_ARGS_H
 #define GD_REPL_WATCH_ARGS_H
 
-#include "engine/arena.h"
-#include "engine/watchpoint.h"
+#include "base/arena.h"
+#include "engine/watch/watchpoint.h"
 
 struct watch_args {
     enum gd_watch_when when;

@@ -3,7 +3,7 @@
 #ifndef GD_REPL_WHY_H
 #define GD_REPL_WHY_H
 
-#include "engine/why.h"
+#include "engine/why/why.h"
 #include "repl/command.h"
 
 /* What fired on a value at this stop: " [TO WL]", with a blank in front, or "". In the arena. */

@@ -9,8 +9,8 @@
 #ifndef GD_REPL_WORK_H
 #define GD_REPL_WORK_H
 
+#include "base/stats.h"
 #include "engine/progress.h"
-#include "engine/stats.h"
 #include "repl/command.h"
 
 struct repl_work {

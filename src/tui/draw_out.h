@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 struct draw_out;
 

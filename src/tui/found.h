@@ -9,7 +9,7 @@
 #ifndef GD_TUI_FOUND_H
 #define GD_TUI_FOUND_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 struct tui_found;
 

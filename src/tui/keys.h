@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 enum tui_pane_id {
     TUI_TREE = 0, /* "graph" */

@@ -6,7 +6,7 @@
 #ifndef GD_TUI_LINES_H
 #define GD_TUI_LINES_H
 
-#include "engine/arena.h"
+#include "base/arena.h"
 #include "engine/session.h"
 
 struct tui_line {

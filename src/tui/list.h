@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "tui/draw.h"
 #include "tui/keys.h"
 

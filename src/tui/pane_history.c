@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/history.h"
+#include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/spark.h"
 #include "tui/text.h"

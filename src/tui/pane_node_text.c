@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/format.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/hits.h"
 #include "tui/text.h"
 

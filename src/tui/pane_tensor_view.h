@@ -8,7 +8,7 @@
 #ifndef GD_TUI_PANE_TENSOR_VIEW_H
 #define GD_TUI_PANE_TENSOR_VIEW_H
 
-#include "engine/slice.h"
+#include "base/slice.h"
 #include "tui/tui_impl.h"
 
 #define TENSOR_PAGE_ROWS 64

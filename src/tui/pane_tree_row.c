@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "tui/text.h"
 
 #define MARK_COLS  3

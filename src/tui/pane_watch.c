@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "tui/detail.h"
 #include "tui/text.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/selector.h"
-#include "engine/watchpoint.h"
+#include "engine/graph/selector.h"
+#include "engine/watch/watchpoint.h"
 
 #define HELP_SIZE  256
 #define MAX_FIELDS 32

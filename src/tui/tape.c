@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 
 #define MOST_CELLS      4096 /* a row or a column */
 #define BYTES_OF_A_CELL 16   /* a letter with accents; what is longer is cut off anyway */

@@ -9,7 +9,7 @@
 #ifndef GD_TUI_TREE_H
 #define GD_TUI_TREE_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "tui/found.h"
 
 struct tui_tree;

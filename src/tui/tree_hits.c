@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/condition.h"
+#include "engine/watch/condition.h"
 
 static void table_free(struct tree_hit_table *table)
 {

@@ -7,7 +7,7 @@
 
 #include <ev.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "tui/draw.h"
 #include "tui/form.h"
 #include "tui/keys.h"

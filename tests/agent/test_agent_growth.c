@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 
 struct both {
     struct world w;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 
 #define DEADLINE 60.0
 

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "dump/cann_name.h"
-#include "dump/cann_place.h"
-#include "dump/cann_types.h"
+#include "dump/cann/cann_name.h"
+#include "dump/cann/cann_place.h"
+#include "dump/cann/cann_types.h"
+#include "dump/cann/step_grammar.h"
 #include "dump/md5.h"
-#include "dump/step_grammar.h"
 
 struct name_case {
     const char *text;

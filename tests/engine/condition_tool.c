@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/condition.h"
-#include "engine/units.h"
+#include "base/units.h"
+#include "engine/watch/condition.h"
 
 static struct {
     struct gd_tensor *cur, *prev;

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slice.h"
 #include "engine/format.h"
-#include "engine/slice.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
 

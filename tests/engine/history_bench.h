@@ -3,7 +3,7 @@
 #ifndef TESTS_ENGINE_HISTORY_BENCH_H
 #define TESTS_ENGINE_HISTORY_BENCH_H
 
-#include "engine/history.h"
+#include "engine/history/history.h"
 
 #define KIB        UINT64_C(1024)
 /* docs/history.md */

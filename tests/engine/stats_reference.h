@@ -6,7 +6,7 @@
 #ifndef TESTS_STATS_REFERENCE_H
 #define TESTS_STATS_REFERENCE_H
 
-#include "engine/stats.h"
+#include "base/stats.h"
 
 /* The value of one element of a real dtype. */
 long double reference_value(enum gd_dtype dtype, const unsigned char *p);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/arena.h"
+#include "base/arena.h"
 
 static void pieces_stay_where_they_are(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "engine/buf.h"
-#include "engine/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 static void appends_add_up(void **state)
 {

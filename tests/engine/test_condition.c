@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/condition.h"
+#include "engine/watch/condition.h"
 
 static const struct gd_condition *find(const char *name)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/dtype.h"
+#include "base/dtype.h"
 
 static const struct {
     enum gd_dtype dtype;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/error.h"
+#include "base/error.h"
 
 static void a_failure_has_code_and_sentence(void **state)
 {

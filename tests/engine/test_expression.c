@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "engine/expression.h"
 #include "engine/session.h"
+#include "engine/watch/expression.h"
 
 static struct gd_expr *parse(const char *text)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 #define F32(...)                                                                                   \
     {                                                                                              \

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/ranks.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "fake_target.h"
 
 #define MAX_RANKS 4

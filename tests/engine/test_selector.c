@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/glob.h"
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 
 static const struct {
     const char *name, *type, *source;

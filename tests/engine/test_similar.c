@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/similar.h"
+#include "engine/graph/similar.h"
 
 static void test_slips(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/slice.h"
+#include "base/slice.h"
 
 static const struct gd_shape shape_4_5 = {.rank = 2, .dim = {4, 5}};
 static const int64_t stride_4_5[GD_MAX_RANK] = {20, 4};

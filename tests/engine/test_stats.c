@@ -13,7 +13,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "engine/stats.h"
+#include "base/stats.h"
 
 /* Sanitizers slow the loops down tenfold, and what is counted here does not need them. */
 #if defined(__SANITIZE_ADDRESS__)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/stats_impl.h"
+#include "base/stats_impl.h"
 #include "stats_reference.h"
 
 static const enum gd_dtype floats[] = {GD_FLOAT16, GD_BFLOAT16, GD_FLOAT32, GD_FLOAT64};

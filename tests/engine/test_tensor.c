@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/tensor.h"
+#include "base/tensor.h"
 
 static const struct gd_shape shape_2_3 = {.rank = 2, .dim = {2, 3}};
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/units.h"
+#include "base/units.h"
 
 static struct gd_tensor *zeros(enum gd_dtype dtype, int64_t rows, int64_t columns)
 {

@@ -12,7 +12,7 @@
 
 #include "watch_bench.h"
 
-#include "engine/watch_impl.h"
+#include "engine/watch/watch_impl.h"
 
 static bool has_trigger(const struct gd_watch_item *item, enum gd_statistic statistic,
                         enum gd_comparison op, double value)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "watch_bench.h"
 
 /* ---- states -------------------------------------------------------------------------------- */

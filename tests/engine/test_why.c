@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "engine/history.h"
-#include "engine/watchpoint.h"
+#include "engine/history/history.h"
+#include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 
 #define NF   GD_BAD_NONFINITE

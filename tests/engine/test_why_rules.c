@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "engine/history.h"
-#include "engine/watchpoint.h"
+#include "engine/history/history.h"
+#include "engine/watch/watchpoint.h"
 #include "why_bench.h"
 
 #define NONE GD_NO_NODE

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/history.h"
+#include "engine/history/history.h"
 #include "why_bench.h"
 
 #define NONE GD_NO_NODE

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/workers.h"
+#include "base/workers.h"
 
 #define PARTS 1000
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_ENGINE_WATCH_BENCH_H
 #define TESTS_ENGINE_WATCH_BENCH_H
 
-#include "engine/watchpoint.h"
+#include "engine/watch/watchpoint.h"
 #include "fake_target.h"
 
 /* Nodes of the graph, by number. */

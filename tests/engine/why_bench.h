@@ -4,7 +4,7 @@
 #define TESTS_ENGINE_WHY_BENCH_H
 
 #include "engine/debugger.h"
-#include "engine/why.h"
+#include "engine/why/why.h"
 
 #define BENCH_MAX 256
 

@@ -10,12 +10,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/cann_name.h"
-#include "dump/cann_opdebug.h"
-#include "dump/cann_place.h"
-#include "dump/cann_source.h"
-#include "dump/cann_stats.h"
-#include "dump/cann_types.h"
+#include "dump/cann/cann_name.h"
+#include "dump/cann/cann_opdebug.h"
+#include "dump/cann/cann_place.h"
+#include "dump/cann/cann_source.h"
+#include "dump/cann/cann_stats.h"
+#include "dump/cann/cann_types.h"
 
 #define MAX_TENSORS 16
 #define MAX_BYTES   ((size_t)1 << 20)

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "engine/expression.h"
+#include "engine/watch/expression.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/ge_graph.h"
-#include "dump/text_proto.h"
+#include "dump/cann/ge_graph.h"
+#include "dump/cann/text_proto.h"
 
 static void read_fields(struct gd_disk *disk)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "dump/dump.h"
-#include "engine/history_impl.h"
+#include "engine/history/history_impl.h"
 
 #define BYTES (64u << 10)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* MindSpore's graphs as text. */
-#include "dump/ir_text.h"
+#include "dump/mindspore/ir_text.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dump/ms_graph_file.h"
-#include "dump/ms_name.h"
-#include "dump/ms_statistic.h"
+#include "dump/mindspore/ms_graph_file.h"
+#include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_statistic.h"
 
 static struct gd_disk *disk_of(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
  */
 #include "fuzz_archive.h"
 
-#include "dump/npy.h"
+#include "dump/files/npy.h"
 
 static void check_runs(struct gd_source *source, const struct gd_tensor *whole)
 {

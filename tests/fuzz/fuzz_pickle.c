@@ -2,7 +2,7 @@
 /* The interpreter of pickles, and the text of what they hold. The input is the program. */
 #include "fuzz.h"
 
-#include "dump/pickle.h"
+#include "dump/torch/pickle.h"
 
 /* Containers may hold themselves: so many values are looked at. */
 static void look(const struct gd_pickle_value *value, int *budget)

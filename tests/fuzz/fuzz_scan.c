@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "dump/scan_file.h"
+#include "dump/scan/scan_file.h"
 
 #define START 8
 #define HEAD  12

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "engine/selector.h"
+#include "engine/graph/selector.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "engine/slice.h"
+#include "base/slice.h"
 
 #include <string.h>
 

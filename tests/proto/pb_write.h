@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/buf.h"
+#include "base/buf.h"
 
 static inline void pb_varint(struct gd_buf *out, uint64_t value)
 {

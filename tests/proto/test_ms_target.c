@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "engine/condition.h"
-#include "engine/watchpoint.h"
+#include "engine/watch/condition.h"
+#include "engine/watch/watchpoint.h"
 #include "pb_write.h"
 #include "proto/ms_target.h"
 

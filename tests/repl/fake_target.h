@@ -9,7 +9,7 @@
 #ifndef GD_TESTS_REPL_FAKE_TARGET_H
 #define GD_TESTS_REPL_FAKE_TARGET_H
 
-#include "engine/buf.h"
+#include "base/buf.h"
 #include "engine/debugger.h"
 #include "repl/repl.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/history.h"
+#include "engine/history/history.h"
 #include "repl/net.h"
 #include "repl/spark.h"
 

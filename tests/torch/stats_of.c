@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/gradb.h"
-#include "engine/stats.h"
+#include "base/stats.h"
 
 __attribute__((visibility("default"))) int stats_of(const gradb_tensor *tensor,
                                                     const gradb_tensor *previous,

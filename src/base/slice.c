@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+#include "base/slice.h"
+
+#include <string.h>
+
+struct reader {
+    const char *text;
+    size_t len;
+    size_t at;
+    struct gd_err *err;
+};
+
+static int fault(struct reader *in, size_t at, const char *what)
+{
+    gd_fail(in->err, GD_EINVAL, "%s at character %zu of the slice", what, at + 1);
+    if (in->err)
+        in->err->offset = at;
+    return GD_EINVAL;
+}
+
+/* The next character after spaces, or NUL at the end. */
+static char peek(struct reader *in)
+{
+    while (in->at < in->len && (in->text[in->at] == ' ' || in->text[in->at] == '\t'))
+        in->at++;
+    return in->at < in->len ? in->text[in->at] : '\0';
+}
+
+static bool accept(struct reader *in, const char *word)
+{
+    size_t len = strlen(word);
+
+    peek(in);
+    if (in->len - in->at < len || memcmp(in->text + in->at, word, len) != 0)
+        return false;
+    in->at += len;
+    return true;
+}
+
+/* As accept, for a name: "Nonesuch" is not None. */
+static bool accept_name(struct reader *in, const char *word)
+{
+    size_t keep = in->at;
+    char c;
+
+    if (!accept(in, word))
+        return false;
+    c = in->at < in->len ? in->text[in->at] : '\0';
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_') {
+        in->at = keep;
+        return false;
+    }
+    return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* An integer of any length; what does not fit is held at the ends of int64_t, which selects the
+ * same elements, as no axis is that long. */
+static int read_integer(struct reader *in, int64_t *ret)
+{
+    bool negative = false;
+    int64_t value = 0;
+    char c = peek(in);
+
+    while (c == '-' || c == '+') {
+        negative = negative != (c == '-');
+        in->at++;
+        c = peek(in);
+    }
+    if (!is_digit(c))
+        return fault(in, in->at, "expected an integer");
+    while (in->at < in->len && is_digit(in->text[in->at])) {
+        int digit = in->text[in->at++] - '0';
+
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value))
+            value = INT64_MAX;
+    }
+    *ret = negative ? -value : value;
+    return GD_OK;
+}
+
+static bool starts_integer(char c)
+{
+    return is_digit(c) || c == '-' || c == '+';
+}
+
+/* One optional part of start:stop:step; None is how Python spells a part that is left out. */
+static int read_part(struct reader *in, bool *has, int64_t *ret)
+{
+    *has = false;
+    if (accept_name(in, "None"))
+        return GD_OK;
+    if (!starts_integer(peek(in)))
+        return GD_OK;
+    *has = true;
+    return read_integer(in, ret);
+}
+
+/* What follows the first part of a range; in->at stands on its colon. */
+static int read_range(struct reader *in, struct gd_slice_item *item)
+{
+    int rc;
+    size_t step_at;
+
+    item->kind = GD_SLICE_RANGE;
+    item->step = 1;
+    in->at++;
+    rc = read_part(in, &item->has_stop, &item->stop);
+    if (rc || peek(in) != ':')
+        return rc;
+    in->at++;
+    peek(in);
+    step_at = in->at;
+    rc = read_part(in, &item->has_step, &item->step);
+    if (rc)
+        return rc;
+    if (item->step == 0)
+        return fault(in, step_at, "the step of a range cannot be zero, found it");
+    return GD_OK;
+}
+
+static int read_item(struct reader *in, struct gd_slice_item *item)
+{
+    size_t start_at;
+    bool none;
+    int rc;
+
+    memset(item, 0, sizeof(*item));
+    item->step = 1;
+    if (accept(in, "...") || accept_name(in, "Ellipsis")) {
+        item->kind = GD_SLICE_ELLIPSIS;
+        return GD_OK;
+    }
+    if (accept_name(in, "newaxis") || accept_name(in, "np.newaxis")) {
+        item->kind = GD_SLICE_NEWAXIS;
+        return GD_OK;
+    }
+    peek(in);
+    start_at = in->at;
+    rc = read_part(in, &item->has_start, &item->start);
+    if (rc)
+        return rc;
+    none = !item->has_start && in->at != start_at;
+    if (peek(in) == ':')
+        return read_range(in, item);
+    if (item->has_start) {
+        item->kind = GD_SLICE_INDEX;
+        item->has_start = false;
+        return GD_OK;
+    }
+    if (none) {
+        item->kind = GD_SLICE_NEWAXIS;
+        return GD_OK;
+    }
+    return fault(in, start_at, "expected an integer, a range, ... or None");
+}
+
+int gd_slice_parse(const char *text, size_t len, size_t *used, struct gd_slice *ret,
+                   struct gd_err *err)
+{
+    struct reader in = {.text = text, .len = len, .err = err};
+    struct gd_slice slice;
+    int rc;
+
+    slice.count = 0;
+    if (!accept(&in, "["))
+        return fault(&in, in.at, "expected [");
+    do {
+        if (slice.count && peek(&in) == ']')
+            break; /* [1,] is [1] */
+        if (slice.count == GD_MAX_SLICE_ITEMS)
+            return fault(&in, in.at, "more parts than any tensor has axes");
+        rc = read_item(&in, &slice.item[slice.count]);
+        if (rc)
+            return rc;
+        slice.count++;
+    } while (accept(&in, ","));
+    if (!accept(&in, "]"))
+        return fault(&in, in.at, "expected , or ]");
+    if (used)
+        *used = in.at;
+    /* Only what was read: the rest of the table holds nothing. */
+    ret->count = slice.count;
+    memcpy(ret->item, slice.item, (size_t)slice.count * sizeof(slice.item[0]));
+    return GD_OK;
+}
+
+/* Python's rules for the start, stop and step of a range on an axis of `dim`. Returns the length
+ * and the first index. */
+static int64_t range_adjust(const struct gd_slice_item *item, int64_t dim, int64_t *first)
+{
+    int64_t step = item->step;
+    int64_t low = step < 0 ? -1 : 0;
+    int64_t high = step < 0 ? dim - 1 : dim;
+    int64_t start = item->has_start ? item->start : step < 0 ? high : low;
+    int64_t stop = item->has_stop ? item->stop : step < 0 ? low : high;
+
+    if (item->has_start) {
+        start += start < 0 ? dim : 0;
+        start = start < low ? low : start > high ? high : start;
+    }
+    if (item->has_stop) {
+        stop += stop < 0 ? dim : 0;
+        stop = stop < low ? low : stop > high ? high : stop;
+    }
+    *first = start;
+    if (step < 0)
+        return stop < start ? (start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1 : 0;
+    return start < stop ? (stop - start - 1) / step + 1 : 0;
+}
+
+struct cutter {
+    const struct gd_shape *shape;
+    const int64_t *stride;
+    struct gd_slice_view *view;
+    struct gd_err *err;
+    int axis;
+};
+
+static int add_axis(struct cutter *cut, int64_t dim, int64_t stride)
+{
+    struct gd_slice_view *view = cut->view;
+
+    if (view->shape.rank == GD_MAX_RANK)
+        return gd_fail(cut->err, GD_EINVAL, "the slice would have more than %d axes", GD_MAX_RANK);
+    view->shape.dim[view->shape.rank] = dim;
+    view->stride[view->shape.rank] = stride;
+    view->shape.rank++;
+    return GD_OK;
+}
+
+static int move(struct cutter *cut, int64_t index, int64_t stride)
+{
+    int64_t bytes;
+
+    if (__builtin_mul_overflow(index, stride, &bytes) ||
+        __builtin_add_overflow(cut->view->offset, bytes, &cut->view->offset))
+        return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+    return GD_OK;
+}
+
+static int cut_index(struct cutter *cut, int64_t index)
+{
+    int64_t dim = cut->shape->dim[cut->axis];
+
+    if (index < -dim || index >= dim)
+        return gd_fail(cut->err, GD_EINVAL,
+                       "index %lld is out of bounds for axis %d with size %lld", (long long)index,
+                       cut->axis, (long long)dim);
+    return move(cut, index < 0 ? index + dim : index, cut->stride[cut->axis]);
+}
+
+static int cut_range(struct cutter *cut, const struct gd_slice_item *item)
+{
+    int64_t stride = cut->stride[cut->axis];
+    int64_t first;
+    int64_t count = range_adjust(item, cut->shape->dim[cut->axis], &first);
+    int rc = count ? move(cut, first, stride) : GD_OK;
+
+    if (rc)
+        return rc;
+    /* With fewer than two elements the step is never taken, and may be absurd. */
+    if (count > 1 && __builtin_mul_overflow(stride, item->step, &stride))
+        return gd_fail(cut->err, GD_EINVAL, "the slice reaches further than 64 bits can count");
+    return add_axis(cut, count, stride);
+}
+
+static int cut_whole(struct cutter *cut, int axes)
+{
+    for (int i = 0; i < axes; i++, cut->axis++) {
+        int rc = add_axis(cut, cut->shape->dim[cut->axis], cut->stride[cut->axis]);
+
+        if (rc)
+            return rc;
+    }
+    return GD_OK;
+}
+
+static int cut_item(struct cutter *cut, const struct gd_slice_item *item, int spare)
+{
+    int rc;
+
+    switch (item->kind) {
+    case GD_SLICE_INDEX:
+        rc = cut_index(cut, item->start);
+        cut->axis++;
+        return rc;
+    case GD_SLICE_RANGE:
+        rc = cut_range(cut, item);
+        cut->axis++;
+        return rc;
+    case GD_SLICE_ELLIPSIS: return cut_whole(cut, spare);
+    case GD_SLICE_NEWAXIS: return add_axis(cut, 1, 0);
+    }
+    return gd_fail(cut->err, GD_EINVAL, "a slice part of an unknown kind");
+}
+
+int gd_slice_apply(const struct gd_slice *slice, const struct gd_shape *shape,
+                   const int64_t stride[GD_MAX_RANK], struct gd_slice_view *ret, struct gd_err *err)
+{
+    struct gd_slice_view view = {.offset = 0};
+    struct cutter cut = {.shape = shape, .stride = stride, .view = &view, .err = err};
+    int named = 0, ellipses = 0, rc = GD_OK;
+
+    if (gd_shape_count(shape) < 0 || slice->count < 0 || slice->count > GD_MAX_SLICE_ITEMS)
+        return gd_fail(err, GD_EINVAL, "not a shape or a slice");
+    for (int i = 0; i < slice->count; i++) {
+        const struct gd_slice_item *item = &slice->item[i];
+
+        named += item->kind == GD_SLICE_INDEX || item->kind == GD_SLICE_RANGE;
+        ellipses += item->kind == GD_SLICE_ELLIPSIS;
+        if (item->kind == GD_SLICE_RANGE && item->step == 0)
+            return gd_fail(err, GD_EINVAL, "the step of a range cannot be zero");
+    }
+    if (ellipses > 1)
+        return gd_fail(err, GD_EINVAL, "a slice can only have a single ellipsis (...)");
+    if (named > shape->rank)
+        return gd_fail(err, GD_EINVAL,
+                       "too many indices: the tensor is %d-dimensional, but %d were indexed",
+                       shape->rank, named);
+    for (int i = 0; i < slice->count && rc == GD_OK; i++)
+        rc = cut_item(&cut, &slice->item[i], shape->rank - named);
+    if (rc == GD_OK)
+        rc = cut_whole(&cut, shape->rank - cut.axis);
+    if (rc)
+        return rc;
+    *ret = view;
+    return GD_OK;
+}
+
+int gd_tensor_slice(const struct gd_tensor *tensor, const struct gd_slice *slice,
+                    struct gd_tensor **ret, struct gd_err *err)
+{
+    struct gd_slice_view view;
+    int rc = gd_slice_apply(slice, &tensor->shape, tensor->stride, &view, err);
+
+    if (rc)
+        return rc;
+    return gd_tensor_view(tensor, &view.shape, view.stride, view.offset, ret, err);
+}
+
+static void item_text(const struct gd_slice_item *item, struct gd_buf *out)
+{
+    switch (item->kind) {
+    case GD_SLICE_INDEX: gd_buf_printf(out, "%lld", (long long)item->start); break;
+    case GD_SLICE_RANGE:
+        if (item->has_start)
+            gd_buf_printf(out, "%lld", (long long)item->start);
+        gd_buf_putc(out, ':');
+        if (item->has_stop)
+            gd_buf_printf(out, "%lld", (long long)item->stop);
+        if (item->has_step)
+            gd_buf_printf(out, ":%lld", (long long)item->step);
+        break;
+    case GD_SLICE_ELLIPSIS: gd_buf_puts(out, "..."); break;
+    case GD_SLICE_NEWAXIS: gd_buf_puts(out, "None"); break;
+    }
+}
+
+int gd_slice_text(const struct gd_slice *slice, struct gd_buf *out)
+{
+    if (slice->count == 0)
+        return GD_OK;
+    gd_buf_putc(out, '[');
+    for (int i = 0; i < slice->count; i++) {
+        if (i)
+            gd_buf_puts(out, ", ");
+        item_text(&slice->item[i], out);
+    }
+    gd_buf_putc(out, ']');
+    return out->failed ? GD_ELIMIT : GD_OK;
+}

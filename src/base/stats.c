@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A tensor is cut into pieces of a fixed size, whoever works on them; their parts are joined in the
+ * order of the elements. So the results do not depend on the number of threads.
+ *
+ * No statistic depends on the order of the axes, so they are taken as they lie in memory.
+ */
+#include "base/stats.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/float_env.h"
+#include "base/stats_impl.h"
+#include "base/workers.h"
+
+#define PIECE_BYTES (4 << 20)
+#define WINDOW      64  /* pieces whose parts are kept at a time */
+#define SHORT_RUN   512 /* bytes, below which gathering elements is the better way */
+
+struct compute {
+    struct gd_stats_job job;
+    int64_t count, per_piece;
+    int64_t from; /* the first element of the pieces at work */
+    struct gd_stats_part *parts;
+    pthread_mutex_t mutex; /* of the failure of a reader: */
+    int64_t failed_at;     /* the piece */
+    int rc;
+    struct gd_err err;
+};
+
+static int check_asked(enum gd_dtype dtype, const struct gd_stats_options *options,
+                       struct gd_err *err)
+{
+    if (!gd_stats_kind(dtype))
+        return gd_fail(err, GD_EUNSUPPORTED, "a %s tensor has no numbers to compute with",
+                       gd_dtype_name(dtype));
+    if (options && (options->range_count < 0 || options->range_count > GD_MAX_RANGES))
+        return gd_fail(err, GD_EINVAL, "%d ranges: there can be 0 to %d", options->range_count,
+                       GD_MAX_RANGES);
+    return GD_OK;
+}
+
+static int check(const struct gd_tensor *cur, const struct gd_tensor *prev,
+                 const struct gd_stats_options *options, struct gd_err *err)
+{
+    char a[64], b[64];
+
+    if (prev && (prev->dtype != cur->dtype || !gd_shape_equal(&prev->shape, &cur->shape)))
+        return gd_fail(err, GD_EINVAL, "cannot compare %s %s with %s %s: type and shape must agree",
+                       gd_dtype_name(cur->dtype), gd_shape_text(&cur->shape, a, sizeof(a)),
+                       gd_dtype_name(prev->dtype), gd_shape_text(&prev->shape, b, sizeof(b)));
+    return check_asked(cur->dtype, options, err);
+}
+
+/* Takes an axis of a tensor from its other end. */
+static void flip(struct gd_tensor *tensor, int axis)
+{
+    tensor->data += tensor->stride[axis] * (tensor->shape.dim[axis] - 1);
+    tensor->stride[axis] = -tensor->stride[axis];
+}
+
+static void swap(struct gd_tensor *tensor, int a, int b)
+{
+    int64_t dim = tensor->shape.dim[a], stride = tensor->stride[a];
+
+    tensor->shape.dim[a] = tensor->shape.dim[b];
+    tensor->stride[a] = tensor->stride[b];
+    tensor->shape.dim[b] = dim;
+    tensor->stride[b] = stride;
+}
+
+/* The outer of two axes has the larger stride; or none, being one row many times over. */
+static bool is_outer(const struct gd_tensor *tensor, int a, int b)
+{
+    int64_t x = tensor->stride[a], y = tensor->stride[b];
+
+    return y != 0 && (x == 0 || x > y);
+}
+
+/* The axes of cur as they lie in memory, those of prev likewise. There are elements. */
+static void arrange(struct gd_tensor *cur, struct gd_tensor *prev)
+{
+    for (int i = 0; i < cur->shape.rank; i++) {
+        if (cur->stride[i] >= 0)
+            continue;
+        flip(cur, i);
+        if (prev)
+            flip(prev, i);
+    }
+    for (int i = 1; i < cur->shape.rank; i++) {
+        for (int j = i; j > 0 && is_outer(cur, j, j - 1); j--) {
+            swap(cur, j, j - 1);
+            if (prev)
+                swap(prev, j, j - 1);
+        }
+    }
+}
+
+/* Whichever thread comes to it first, the failure that counts is the earliest. */
+static void keep_failure(struct compute *c, int64_t first, const struct gd_err *err)
+{
+    pthread_mutex_lock(&c->mutex);
+    if (c->rc == GD_OK || first < c->failed_at) {
+        c->rc = err->code;
+        c->err = *err;
+        c->failed_at = first;
+    }
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static void do_piece(struct compute *c, size_t i)
+{
+    int64_t first = c->from + (int64_t)i * c->per_piece, left = c->count - first;
+    int64_t count = left < c->per_piece ? left : c->per_piece;
+    struct gd_err err;
+
+    if (!c->job.reader)
+        gd_stats_piece(&c->job, first, count, &c->parts[i]);
+    else if (gd_stats_piece_read(&c->job, first, count, &c->parts[i], &err))
+        keep_failure(c, first, &err);
+}
+
+/* In a worker, whose floating-point environment is that of the thread that made it. */
+static void work(void *ctx, size_t i)
+{
+    gd_float_env environment;
+
+    environment = gd_float_env_enter();
+    do_piece(ctx, i);
+    gd_float_env_leave(environment);
+}
+
+/* Between two pieces: whether whoever waits still wants the rest. */
+static bool goes_on(const struct compute *c)
+{
+    const struct gd_stats_options *options = c->job.options;
+
+    if (c->rc)
+        return false;
+    return !options->go_on || c->from >= c->count ||
+           options->go_on(options->go_on_ctx, (uint64_t)c->from);
+}
+
+static bool do_in_turn(struct compute *c, struct gd_stats_part *total)
+{
+    struct gd_stats_part part;
+    bool wanted = true;
+
+    for (c->parts = &part; wanted && c->from < c->count;) {
+        do_piece(c, 0);
+        gd_stats_part_merge(total, &part);
+        c->from += c->per_piece;
+        wanted = goes_on(c);
+    }
+    c->parts = NULL;
+    return wanted;
+}
+
+static bool do_together(struct compute *c, int threads, struct gd_stats_part *total)
+{
+    bool wanted = true;
+
+    while (wanted && c->from < c->count) {
+        int64_t left = (c->count - c->from + c->per_piece - 1) / c->per_piece;
+        size_t now = left < WINDOW ? (size_t)left : WINDOW;
+
+        gd_workers_run(threads, now, work, c);
+        for (size_t i = 0; i < now; i++)
+            gd_stats_part_merge(total, &c->parts[i]);
+        c->from += (int64_t)now * c->per_piece;
+        wanted = goes_on(c);
+    }
+    return wanted;
+}
+
+/* Not inlined: the arithmetic must stay between the changes of the environment around it. */
+static __attribute__((noinline)) bool compute(struct compute *c, int threads, struct gd_stats *ret)
+{
+    struct gd_stats_part total;
+    bool whole;
+
+    gd_stats_part_init(&total);
+    if (threads > 1 && c->count > c->per_piece)
+        c->parts = malloc(WINDOW * sizeof(*c->parts));
+    if (c->parts)
+        whole = do_together(c, threads, &total);
+    else
+        whole = do_in_turn(c, &total);
+    free(c->parts);
+    gd_stats_part_finish(&total, ret);
+    return whole;
+}
+
+/* What both kinds of elements have in common. */
+static int run(struct compute *c, struct gd_stats *ret, struct gd_err *err)
+{
+    gd_float_env environment;
+    bool whole;
+
+    *ret = (struct gd_stats){.has_prev = c->job.prev || c->job.prev_reader,
+                             .range_count = c->job.options->range_count};
+    environment = gd_float_env_enter();
+    whole = compute(c, c->job.options->threads, ret);
+    gd_float_env_leave(environment);
+    if (c->rc) {
+        if (err)
+            *err = c->err;
+        return c->rc;
+    }
+    if (!whole)
+        return gd_fail(err, GD_EINTR, "stopped in the middle of the statistics");
+    return GD_OK;
+}
+
+static const struct gd_stats_options no_options;
+
+int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
+                     const struct gd_stats_options *options, struct gd_stats *ret,
+                     struct gd_err *err)
+{
+    struct compute c = {
+        .job = {.options = options ? options : &no_options, .level = gd_stats_level()}};
+    struct gd_tensor arranged, prev_arranged;
+    int rc = check(cur, prev, options, err);
+
+    if (rc)
+        return rc;
+    arranged = *cur;
+    if (prev)
+        prev_arranged = *prev;
+    c.job.cur = &arranged;
+    c.job.prev = prev ? &prev_arranged : NULL;
+    c.count = gd_tensor_count(cur);
+    c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
+    if (c.count > 0 && !gd_tensor_is_contiguous(cur))
+        arrange(&arranged, prev ? &prev_arranged : NULL);
+    return run(&c, ret, err);
+}
+
+int gd_stats_compute_read(enum gd_dtype dtype, int64_t count, const struct gd_stats_reader *cur,
+                          const struct gd_stats_reader *prev,
+                          const struct gd_stats_options *options, struct gd_stats *ret,
+                          struct gd_err *err)
+{
+    struct compute c = {.job = {.options = options ? options : &no_options,
+                                .level = gd_stats_level(),
+                                .reader = cur,
+                                .prev_reader = prev,
+                                .dtype = dtype},
+                        .count = count};
+    int rc = check_asked(dtype, options, err);
+
+    if (rc)
+        return rc;
+    c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(dtype);
+    pthread_mutex_init(&c.mutex, NULL);
+    rc = run(&c, ret, err);
+    pthread_mutex_destroy(&c.mutex);
+    return rc;
+}
+
+/* ---- nothing but finite elements ------------------------------------------------------------- */
+
+/* Of the elements of a 64-bit word, as many as there are: a finite one has a clear top bit when its
+ * sign is masked out and the lowest bit of its exponent is added. */
+struct form {
+    uint64_t mask, add;
+};
+
+static bool form_of(enum gd_dtype dtype, struct form *ret)
+{
+    switch (dtype) {
+    case GD_FLOAT16:
+        *ret = (struct form){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0400040004000400)};
+        return true;
+    case GD_BFLOAT16:
+        *ret = (struct form){UINT64_C(0x7fff7fff7fff7fff), UINT64_C(0x0080008000800080)};
+        return true;
+    case GD_FLOAT32:
+        *ret = (struct form){UINT64_C(0x7fffffff7fffffff), UINT64_C(0x0080000000800000)};
+        return true;
+    case GD_FLOAT64:
+        *ret = (struct form){UINT64_C(0x7fffffffffffffff), UINT64_C(0x0010000000000000)};
+        return true;
+    default: return false;
+    }
+}
+
+static bool run_is_finite(const struct form *form, const unsigned char *x, size_t bytes)
+{
+    const struct gd_stats_level *level = gd_stats_level();
+    unsigned char last[GD_UNITED_STEP] = {0};
+    size_t rest = bytes % sizeof(last);
+    uint64_t bits = level->united(x, bytes - rest, form->mask, form->add);
+
+    memcpy(last, x + (bytes - rest), rest);
+    bits |= level->united(last, sizeof(last), form->mask, form->add);
+    return !(bits & ~form->mask);
+}
+
+bool gd_stats_all_finite(const struct gd_tensor *tensor)
+{
+    const struct gd_stats_kind *kind = gd_stats_kind(tensor->dtype);
+    size_t item = gd_dtype_size(tensor->dtype), bytes;
+    struct gd_tensor arranged = *tensor;
+    struct gd_walk walk;
+    struct form form;
+
+    if (!kind || kind->part)
+        return false;
+    if (!form_of(tensor->dtype, &form))
+        return true; /* integers */
+    if (gd_tensor_count(tensor) > 0 && !gd_tensor_is_contiguous(tensor))
+        arrange(&arranged, NULL);
+    if (!gd_walk_init(&walk, &arranged.shape, arranged.stride, item))
+        return gd_tensor_count(tensor) == 0;
+    bytes = (size_t)walk.run * item;
+    if (walk.run < gd_tensor_count(tensor) && bytes < SHORT_RUN)
+        return false;
+    if (walk.run > 1 && walk.run_stride != (int64_t)item)
+        return false;
+    do {
+        if (!run_is_finite(&form, arranged.data + walk.offset, bytes))
+            return false;
+    } while (gd_walk_next(&walk));
+    return true;
+}

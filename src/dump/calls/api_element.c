@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What an API dump tells of one argument: type, shape, figures, the file with its values. */
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "dump/archive.h"
+#include "dump/calls/api_load.h"
+#include "dump/folder.h"
+
+#define MAX_NESTING GD_JSON_MAX_DEPTH
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static int open_archive(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct gd_archive_entry *entry;
+    struct gd_archive *archive;
+    int rc = gd_archive_open(ctx, NULL, &archive, err);
+
+    if (rc) {
+        return rc;
+    }
+    entry = gd_archive_find(archive, "");
+    if (!entry && gd_archive_count(archive) == 1) {
+        entry = gd_archive_entry(archive, 0);
+    }
+    if (entry && entry->source) {
+        *ret = gd_source_ref(entry->source);
+    } else {
+        rc = gd_fail(err, GD_EPROTO, "%.300s: %.150s", (const char *)ctx,
+                     entry && entry->problem ? entry->problem : "it does not hold one tensor");
+    }
+    gd_archive_close(archive);
+    return rc;
+}
+
+int api_source(const char *folder, const char *name, struct gd_source **ret, struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {.open = open_archive, .free_ctx = free};
+    char path[PATH_MAX];
+    struct stat st;
+    char *copy;
+    int len;
+
+    if (!gd_folder_name_is_fine(name)) {
+        return gd_fail(err, GD_EPROTO, "\"%.100s\" is no name of a file beside it", name);
+    }
+    len = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (len < 0 || (size_t)len >= sizeof(path)) {
+        return gd_fail(err, GD_ELIMIT, "a path of %d bytes", len);
+    }
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return gd_fail(err, GD_ENOTFOUND, "the file with its values is not there");
+    }
+    copy = strdup(path);
+    if (!copy) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    return gd_source_create_lazy(&ops, copy, ret, err);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static bool number_of(const cJSON *item, double *ret)
+{
+    const char *text = cJSON_GetStringValue(item);
+
+    if (cJSON_IsNumber(item)) {
+        *ret = item->valuedouble;
+    } else if (cJSON_IsBool(item)) {
+        *ret = cJSON_IsTrue(item) ? 1 : 0;
+    } else if (text && text[0]) {
+        char *end;
+
+        *ret = strtod(text, &end); /* "inf", "-Infinity", "nan" as old releases wrote them */
+        return *end == '\0' && !isfinite(*ret);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Extremes that are not finite tell that there are such elements, not how many. */
+static void take_extremes(struct gd_stats *stats, bool has_max, double max, bool has_min,
+                          double min, bool nan_may_hide)
+{
+    bool is_nan = (has_max && isnan(max)) || (has_min && isnan(min));
+
+    if (has_max && isfinite(max)) {
+        stats->max = max;
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_MAX;
+    }
+    if (has_min && isfinite(min)) {
+        stats->min = min;
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_MIN;
+    }
+    if (is_nan) {
+        stats->nan = 1;
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+        return;
+    }
+    if (!has_max || !has_min) {
+        return;
+    }
+    stats->pos_inf = max > 0 && isinf(max);
+    stats->neg_inf = min < 0 && isinf(min);
+    stats->unknown &= ~(unsigned)GD_UNKNOWN_INF;
+    if (!nan_may_hide) {
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+    }
+}
+
+bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, bool nan_may_hide,
+               struct gd_stats *ret)
+{
+    double max = 0, min = 0, mean = 0, norm = 0;
+    bool has_max = number_of(figures->max, &max), has_min = number_of(figures->min, &min);
+    bool has_mean = number_of(figures->mean, &mean), has_norm = number_of(figures->norm, &norm);
+
+    memset(ret, 0, sizeof(*ret));
+    ret->min = INFINITY;
+    ret->max = -INFINITY;
+    ret->unknown = GD_UNKNOWN_ALL;
+    if (!has_max && !has_min && !has_mean && !has_norm) {
+        return false;
+    }
+    if (shape) {
+        int64_t count = gd_shape_count(shape);
+
+        ret->count = count > 0 ? (uint64_t)count : 0;
+        ret->unknown &= ~(unsigned)GD_UNKNOWN_COUNT;
+    }
+    take_extremes(ret, has_max, max, has_min, min, nan_may_hide);
+    if (has_mean && isfinite(mean)) {
+        ret->mean = mean;
+        ret->unknown &= ~(unsigned)GD_UNKNOWN_MEAN;
+    }
+    if (has_norm && isfinite(norm)) {
+        ret->sum_sq = norm * norm;
+        ret->unknown &= ~(unsigned)GD_UNKNOWN_SUM_SQ;
+    }
+    return true;
+}
+
+bool api_shape(const cJSON *array, struct gd_shape *ret)
+{
+    const cJSON *item;
+    int64_t total = 1;
+
+    *ret = (struct gd_shape){.rank = 0};
+    if (!cJSON_IsArray(array)) {
+        return false;
+    }
+    cJSON_ArrayForEach(item, array)
+    {
+        uint64_t dim;
+
+        if (!cJSON_IsNumber(item) || !gd_json_unsigned(item->valuestring, &dim) ||
+            dim > INT64_MAX || ret->rank == GD_MAX_RANK ||
+            __builtin_mul_overflow(total, dim ? (int64_t)dim : 1, &total)) {
+            return false;
+        }
+        ret->dim[ret->rank++] = (int64_t)dim;
+    }
+    return true;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static bool is_tensor(const cJSON *element)
+{
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "type"));
+
+    return type && cJSON_GetObjectItemCaseSensitive(element, "value") == NULL &&
+           (cJSON_GetObjectItemCaseSensitive(element, "dtype") ||
+            cJSON_GetObjectItemCaseSensitive(element, "datapath"));
+}
+
+static const char *digest_of(const cJSON *element, char *out, size_t size)
+{
+    const char *md5 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "md5"));
+
+    if (!md5 || !md5[0]) {
+        return NULL;
+    }
+    snprintf(out, size, "%s%.80s",
+             strncmp(md5, "0x", 2) == 0 ? "xor:"
+             : strlen(md5) == 8         ? "crc32:"
+                                        : "md5:",
+             md5);
+    return out;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), size = strlen(end);
+
+    return len >= size && strcmp(text + len - size, end) == 0;
+}
+
+/* The file that has the values; without it figures must do, and that it is not there is told. */
+static int find_values(struct api_load *load, const cJSON *element, const char *folder,
+                       struct api_value *value, struct gd_err *err)
+{
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "data_name"));
+    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "datapath"));
+    char below[PATH_MAX];
+    struct gd_err why;
+    int rc;
+
+    if (path && folder && path[0] != '/' && !strstr(path, "..")) {
+        const char *base = strrchr(path, '/');
+
+        snprintf(below, sizeof(below), "%s/%.*s", folder, base ? (int)(base - path) : 0, path);
+        folder = below;
+        name = base ? base + 1 : path;
+    }
+    if (!name || !folder) {
+        return GD_OK;
+    }
+    rc = api_source(folder, name, &value->source, &why);
+    if (rc == GD_ENOMEM) {
+        return gd_fail(err, rc, "%s", why.text);
+    }
+    if (rc) {
+        return gd_dump_left_out(load->dump, name, why.text, err);
+    }
+    if (value->dtype == GD_BFLOAT16 && ends_with(name, ".npy")) {
+        value->dtype = GD_FLOAT32;
+        value->note = "bfloat16 that was saved as float32";
+    }
+    return GD_OK;
+}
+
+static int take_tensor(struct api_load *load, uint32_t call, const cJSON *element,
+                       const struct api_place *place, const char *label, struct gd_err *err)
+{
+    const char *dtype = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "dtype"));
+    const cJSON *is_nan = cJSON_GetObjectItemCaseSensitive(element, "is_nan");
+    struct api_figures figures = {.max = cJSON_GetObjectItemCaseSensitive(element, "Max"),
+                                  .min = cJSON_GetObjectItemCaseSensitive(element, "Min"),
+                                  .mean = cJSON_GetObjectItemCaseSensitive(element, "Mean"),
+                                  .norm = cJSON_GetObjectItemCaseSensitive(element, "Norm")};
+    struct api_value value = {.is_input = place->is_input,
+                              .label = label,
+                              .step = place->step,
+                              .dtype =
+                                  dtype ? gd_stored_dtype(gd_stored_from_name(dtype)) : GD_DT_NONE};
+    struct gd_stats stats;
+    struct gd_shape shape;
+    char digest[96];
+    int rc;
+
+    if (api_shape(cJSON_GetObjectItemCaseSensitive(element, "shape"), &shape)) {
+        value.shape = &shape;
+    }
+    value.digest = digest_of(element, digest, sizeof(digest));
+    if (api_stats(&figures, value.shape, place->nan_may_hide, &stats) || cJSON_IsTrue(is_nan)) {
+        value.stats = &stats;
+    }
+    if (cJSON_IsTrue(is_nan) && !stats.nan && !stats.pos_inf && !stats.neg_inf) {
+        stats.nan = 1;
+        stats.unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+    }
+    if (value.stats && (stats.nan || stats.pos_inf || stats.neg_inf)) {
+        value.note = "the dump tells that there are NaN or infinite elements, not how many";
+    }
+    rc = find_values(load, element, place->folder, &value, err);
+    return rc ? rc : api_value_add(load, &load->call[call], &value, err);
+}
+
+struct nest { /* an object or an array that is walked through */
+    const cJSON *next;
+    size_t label; /* its length in front of what is inside */
+    uint32_t index;
+};
+
+/* The label of a child behind that of its parent. */
+static void put_label(struct gd_buf *label, struct nest *nest, bool is_bare)
+{
+    label->len = nest->label;
+    if (label->data) {
+        label->data[label->len] = '\0';
+    }
+    if (is_bare) {
+        return;
+    }
+    if (nest->next->string) {
+        gd_buf_printf(label, "%s%s", label->len ? "." : "", nest->next->string);
+    } else {
+        gd_buf_printf(label, "%s%u", label->len ? "." : "", nest->index);
+    }
+    nest->index++;
+}
+
+int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
+                 const struct api_place *place, struct gd_err *err)
+{
+    struct nest nest[MAX_NESTING];
+    struct gd_buf label = GD_BUF_INIT(API_MAX_NAME);
+    int depth = 0, rc = GD_OK;
+
+    if (!element) {
+        return GD_OK;
+    }
+    gd_buf_puts(&label, place->label);
+    nest[0] = (struct nest){.next = element, .label = label.len};
+    while (rc == GD_OK && depth >= 0) {
+        struct nest *at = &nest[depth];
+        const cJSON *now = at->next;
+
+        if (!now) {
+            depth--;
+            continue;
+        }
+        put_label(&label, at, depth == 0);
+        at->next = depth == 0 ? NULL : now->next;
+        if (label.failed) {
+            rc = gd_fail(err, GD_ELIMIT, "the name of an argument has more than %d bytes",
+                         API_MAX_NAME);
+        } else if (is_tensor(now)) {
+            rc = take_tensor(load, call, now, place, gd_buf_text(&label), err);
+        } else if (now->child && depth + 1 < MAX_NESTING) {
+            nest[++depth] = (struct nest){.next = now->child, .label = label.len};
+        }
+    }
+    gd_buf_deinit(&label);
+    return rc;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The files of an API dump below a root, one rank after another: what all readers of such dumps
+ * have in common. Private to them.
+ */
+#ifndef GD_DUMP_API_WALK_H
+#define GD_DUMP_API_WALK_H
+
+#include "dump/calls/api_load.h"
+#include "dump/detect.h"
+
+struct api_walk_ops {
+    const struct gd_dump_format *format;
+    const char *rule;
+    /* Whether the file of the listing is one that the format begins with. */
+    bool (*wants)(const struct gd_listing *listing, uint32_t entry);
+    /* Takes it all. An error leaves it out with that reason, what was taken stays. */
+    int (*take)(struct api_load *load, const char *path, const struct api_where *where,
+                struct gd_err *err);
+};
+
+int api_walk_find(const struct api_walk_ops *ops, const struct gd_listing *listing,
+                  struct gd_findings *findings, struct gd_err *err);
+int api_walk_read(const struct api_walk_ops *ops, const struct gd_listing *listing,
+                  const struct gd_finding *finding, struct gd_dump *dump,
+                  bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err);
+
+/* What one file cannot is told; memory that is short and the user's Ctrl-C end it all. */
+int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
+                  struct gd_err *err);
+/* The first bytes of a file, NUL-terminated; 0: it cannot be read. */
+size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
+
+#endif

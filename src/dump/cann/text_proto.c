@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/cann/text_proto.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define PIECE    65536
+#define MAX_NAME 256
+
+enum mode { MODE_FIELDS, MODE_LIST };
+
+struct level {
+    char close;          /* '}' or '>' */
+    bool in_list;        /* it is an item of a list, which goes on behind it */
+    char name[MAX_NAME]; /* of that list */
+};
+
+struct gd_text {
+    struct gd_disk *disk;
+    uint64_t at; /* of the piece that comes next */
+    unsigned char piece[PIECE];
+    size_t have, used;
+    uint32_t line;
+    int depth;
+    struct level level[GD_TEXT_DEPTH + 1];
+    enum mode mode; /* where it stands in the message that is open */
+    char name[MAX_NAME];
+    struct gd_buf value;
+    bool is_cut;
+};
+
+/* ---- characters ------------------------------------------------------------------------------ */
+
+static int fill(struct gd_text *text, struct gd_err *err)
+{
+    uint64_t left = gd_disk_size(text->disk) - text->at;
+    size_t want = left < PIECE ? (size_t)left : PIECE;
+    int rc = GD_OK;
+
+    text->have = text->used = 0;
+    if (want > 0) {
+        rc = gd_disk_read(text->disk, text->at, text->piece, want, err);
+    }
+    if (rc == GD_OK) {
+        text->have = want;
+        text->at += want;
+    }
+    return rc;
+}
+
+/* -1 at the end of the file. */
+static int peek(struct gd_text *text, int *ret, struct gd_err *err)
+{
+    int rc = text->used == text->have ? fill(text, err) : GD_OK;
+
+    *ret = rc == GD_OK && text->used < text->have ? text->piece[text->used] : -1;
+    return rc;
+}
+
+static void take(struct gd_text *text)
+{
+    if (text->piece[text->used++] == '\n') {
+        text->line++;
+    }
+}
+
+static int broken(const struct gd_text *text, const char *what, struct gd_err *err)
+{
+    return gd_fail(err, GD_EPROTO, "%.300s:%u: %s", gd_disk_path(text->disk), text->line, what);
+}
+
+/* To the next character that says something. */
+static int skip_blank(struct gd_text *text, int *ret, struct gd_err *err)
+{
+    bool comment = false;
+    int rc;
+
+    for (;;) {
+        rc = peek(text, ret, err);
+        if (rc != GD_OK || *ret < 0) {
+            return rc;
+        }
+        comment = *ret == '#' || (comment && *ret != '\n');
+        if (!comment && !isspace(*ret)) {
+            return GD_OK;
+        }
+        take(text);
+    }
+}
+
+/* ---- words and strings ----------------------------------------------------------------------- */
+
+static bool is_word(int c)
+{
+    return isalnum(c) || c == '_' || c == '.' || c == '+' || c == '-' || c == '/';
+}
+
+static void keep(struct gd_text *text, int c)
+{
+    if (text->value.len < GD_TEXT_VALUE) {
+        gd_buf_putc(&text->value, (char)c);
+    } else {
+        text->is_cut = true;
+    }
+}
+
+static int read_word(struct gd_text *text, struct gd_err *err)
+{
+    int c, rc;
+
+    while ((rc = peek(text, &c, err)) == GD_OK && c >= 0 && is_word(c)) {
+        keep(text, c);
+        take(text);
+    }
+    if (rc == GD_OK && text->value.len == 0) {
+        return broken(text, "a name or a value should stand here", err);
+    }
+    return rc;
+}
+
+/* `digits` of a base, at most `most` of them. */
+static int read_code(struct gd_text *text, int base, int most, struct gd_err *err)
+{
+    int value = 0, c, rc = GD_OK;
+
+    for (int i = 0; i < most; i++) {
+        rc = peek(text, &c, err);
+        if (rc != GD_OK || c < 0 || !(base == 8 ? c >= '0' && c <= '7' : isxdigit(c))) {
+            break;
+        }
+        value = value * base + (c <= '9' ? c - '0' : tolower(c) - 'a' + 10);
+        take(text);
+    }
+    keep(text, value & 0xff);
+    return rc;
+}
+
+static int read_escape(struct gd_text *text, struct gd_err *err)
+{
+    static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
+    const char *found;
+    int c, rc = peek(text, &c, err);
+
+    if (rc != GD_OK || c < 0) {
+        return rc ? rc : broken(text, "the text ends within a string", err);
+    }
+    if (c >= '0' && c <= '7') {
+        return read_code(text, 8, 3, err);
+    }
+    take(text);
+    if (c == 'x' || c == 'X') {
+        return read_code(text, 16, 2, err);
+    }
+    found = strchr(from, c);
+    keep(text, found && c != '\0' ? to[found - from] : c);
+    return GD_OK;
+}
+
+static int read_string(struct gd_text *text, int quote, struct gd_err *err)
+{
+    int c, rc;
+
+    take(text);
+    while ((rc = peek(text, &c, err)) == GD_OK && c != quote) {
+        if (c < 0 || c == '\n') {
+            return broken(text, "a string is not closed", err);
+        }
+        take(text);
+        if (c == '\\') {
+            rc = read_escape(text, err);
+            if (rc != GD_OK) {
+                return rc;
+            }
+        } else {
+            keep(text, c);
+        }
+    }
+    if (rc == GD_OK) {
+        take(text);
+    }
+    return rc;
+}
+
+static void clear_value(struct gd_text *text)
+{
+    gd_buf_clear(&text->value);
+    text->is_cut = false;
+}
+
+static int give(struct gd_text *text, enum gd_text_kind kind, struct gd_text_field *ret,
+                struct gd_err *err)
+{
+    bool has_value = kind == GD_TEXT_STRING || kind == GD_TEXT_WORD;
+
+    if (text->value.failed) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    *ret = (struct gd_text_field){.kind = kind,
+                                  .name = kind == GD_TEXT_END ? "" : text->name,
+                                  .value = has_value ? gd_buf_text(&text->value) : "",
+                                  .len = has_value ? text->value.len : 0,
+                                  .is_cut = has_value && text->is_cut,
+                                  .depth = text->depth,
+                                  .line = text->line};
+    return GD_OK;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static int begin(struct gd_text *text, int open, struct gd_text_field *ret, struct gd_err *err)
+{
+    int rc = give(text, GD_TEXT_BEGIN, ret, err);
+
+    if (text->depth == GD_TEXT_DEPTH) {
+        return broken(text, "messages are nested too deep", err);
+    }
+    take(text);
+    text->depth++;
+    text->level[text->depth].close = open == '{' ? '}' : '>';
+    text->level[text->depth].in_list = text->mode == MODE_LIST;
+    memcpy(text->level[text->depth].name, text->name, sizeof(text->name));
+    text->mode = MODE_FIELDS;
+    return rc;
+}
+
+static int end(struct gd_text *text, struct gd_text_field *ret, struct gd_err *err)
+{
+    const struct level *level = &text->level[text->depth];
+
+    take(text);
+    text->mode = level->in_list ? MODE_LIST : MODE_FIELDS;
+    memcpy(text->name, level->name, sizeof(text->name));
+    text->depth--;
+    return give(text, GD_TEXT_END, ret, err);
+}
+
+/* A value or a message, behind a name or within a list. */
+static int read_value(struct gd_text *text, int c, struct gd_text_field *ret, struct gd_err *err)
+{
+    int rc;
+
+    clear_value(text);
+    if (c == '{' || c == '<') {
+        return begin(text, c, ret, err);
+    }
+    if (c != '"' && c != '\'') {
+        rc = read_word(text, err);
+        return rc ? rc : give(text, GD_TEXT_WORD, ret, err);
+    }
+    /* Strings that stand side by side are one. */
+    do {
+        rc = read_string(text, c, err);
+        if (rc == GD_OK) {
+            rc = skip_blank(text, &c, err);
+        }
+    } while (rc == GD_OK && (c == '"' || c == '\''));
+    return rc ? rc : give(text, GD_TEXT_STRING, ret, err);
+}
+
+static int read_name(struct gd_text *text, struct gd_err *err)
+{
+    int rc;
+
+    clear_value(text);
+    rc = read_word(text, err);
+    if (rc == GD_OK && text->value.len >= MAX_NAME) {
+        rc = broken(text, "a name is too long", err);
+    }
+    if (rc == GD_OK) {
+        memcpy(text->name, gd_buf_text(&text->value), text->value.len + 1);
+    }
+    return rc;
+}
+
+/* Behind the name: `: value`, `{`, or `: [`. */
+static int read_field(struct gd_text *text, struct gd_text_field *ret, bool *again,
+                      struct gd_err *err)
+{
+    bool colon = false;
+    int c, rc = read_name(text, err);
+
+    if (rc == GD_OK) {
+        rc = skip_blank(text, &c, err);
+    }
+    if (rc == GD_OK && c == ':') {
+        colon = true;
+        take(text);
+        rc = skip_blank(text, &c, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (c == '[') {
+        take(text);
+        text->mode = MODE_LIST;
+        *again = true;
+        return GD_OK;
+    }
+    if (c < 0 || (!colon && c != '{' && c != '<')) {
+        return broken(text, "a ':' or a '{' should follow the name", err);
+    }
+    return read_value(text, c, ret, err);
+}
+
+static int next_of_list(struct gd_text *text, int c, struct gd_text_field *ret, bool *again,
+                        struct gd_err *err)
+{
+    if (c == ']' || c == ',') {
+        take(text);
+        text->mode = c == ']' ? MODE_FIELDS : MODE_LIST;
+        *again = true;
+        return GD_OK;
+    }
+    return read_value(text, c, ret, err);
+}
+
+int gd_text_next(struct gd_text *text, struct gd_text_field *ret, struct gd_err *err)
+{
+    bool again = true;
+    int c, rc = GD_OK;
+
+    while (rc == GD_OK && again) {
+        again = false;
+        rc = skip_blank(text, &c, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+        if (c < 0) {
+            return text->depth > 0 || text->mode == MODE_LIST
+                       ? broken(text, "the text ends within a message", err)
+                       : give(text, GD_TEXT_END, ret, err);
+        }
+        if (text->mode == MODE_LIST) {
+            rc = next_of_list(text, c, ret, &again, err);
+        } else if (c == ',' || c == ';') {
+            take(text);
+            again = true;
+        } else if (text->depth > 0 && c == text->level[text->depth].close) {
+            return end(text, ret, err);
+        } else {
+            rc = read_field(text, ret, &again, err);
+        }
+    }
+    return rc;
+}
+
+int gd_text_skip(struct gd_text *text, struct gd_err *err)
+{
+    int outside = text->depth - 1, rc = GD_OK;
+    struct gd_text_field field;
+
+    while (rc == GD_OK && text->depth > outside) {
+        rc = gd_text_next(text, &field, err);
+    }
+    return rc;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+int gd_text_open(struct gd_disk *disk, struct gd_text **ret, struct gd_err *err)
+{
+    struct gd_text *text = calloc(1, sizeof(*text));
+
+    if (!text) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    text->disk = gd_disk_ref(disk);
+    text->line = 1;
+    gd_buf_init(&text->value, GD_TEXT_VALUE + 1);
+    *ret = text;
+    return GD_OK;
+}
+
+void gd_text_close(struct gd_text *text)
+{
+    if (text) {
+        gd_buf_deinit(&text->value);
+        gd_disk_unref(text->disk);
+        free(text);
+    }
+}

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The header is read as the small part of Python's literals that numpy writes: nothing is
+ * evaluated, nothing nests.
+ */
+#include "dump/files/npy.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/archive.h"
+
+static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+struct reader {
+    const char *text;
+    size_t size, at;
+    struct gd_npy *npy;
+    const char *dtype;
+    bool has_descr, has_order, has_shape;
+    struct gd_err *err;
+};
+
+static int fault(struct reader *in, const char *what)
+{
+    return gd_fail(in->err, GD_EPROTO, "a broken .npy header: %s at character %zu", what, in->at);
+}
+
+/* ---- the words of a literal ------------------------------------------------------------------ */
+
+static char peek(struct reader *in)
+{
+    while (in->at < in->size && (in->text[in->at] == ' ' || in->text[in->at] == '\n' ||
+                                 in->text[in->at] == '\t' || in->text[in->at] == '\r')) {
+        in->at++;
+    }
+    return in->at < in->size ? in->text[in->at] : '\0';
+}
+
+static bool accept(struct reader *in, const char *word)
+{
+    size_t len = strlen(word);
+
+    peek(in);
+    if (in->size - in->at < len || memcmp(in->text + in->at, word, len) != 0) {
+        return false;
+    }
+    in->at += len;
+    return true;
+}
+
+static int read_string(struct reader *in, char *ret, size_t size)
+{
+    char quote = peek(in);
+    size_t used = 0;
+
+    if (quote != '\'' && quote != '"') {
+        return fault(in, "a string is expected");
+    }
+    for (in->at++; in->at < in->size && in->text[in->at] != quote; in->at++) {
+        char c = in->text[in->at];
+
+        if (c == '\\' && in->at + 1 < in->size && strchr("\\'\"", in->text[in->at + 1])) {
+            c = in->text[++in->at];
+        } else if (c == '\\' || (unsigned char)c < 0x20) {
+            return fault(in, "a string with an escape");
+        }
+        if (used + 1 >= size) {
+            return fault(in, "a string that is too long");
+        }
+        ret[used++] = c;
+    }
+    ret[used] = '\0';
+    if (in->at >= in->size) {
+        return fault(in, "a string without its end");
+    }
+    in->at++;
+    return GD_OK;
+}
+
+static int read_dimension(struct reader *in, int64_t *ret)
+{
+    size_t first;
+    int64_t value = 0;
+
+    peek(in);
+    first = in->at;
+    while (in->at < in->size && in->text[in->at] >= '0' && in->text[in->at] <= '9') {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, in->text[in->at] - '0', &value)) {
+            return fault(in, "a dimension that 64 bits cannot hold");
+        }
+        in->at++;
+    }
+    if (in->at == first) {
+        return fault(in, "a dimension is a number of elements");
+    }
+    accept(in, "L"); /* as Python 2 wrote it */
+    *ret = value;
+    return GD_OK;
+}
+
+static int read_shape(struct reader *in)
+{
+    struct gd_shape *shape = &in->npy->shape;
+
+    shape->rank = 0;
+    if (!accept(in, "(")) {
+        return fault(in, "the shape must be a tuple");
+    }
+    while (!accept(in, ")")) {
+        int rc;
+
+        if (shape->rank == GD_MAX_RANK) {
+            return gd_fail(in->err, GD_ELIMIT, "a tensor of more than %d dimensions", GD_MAX_RANK);
+        }
+        rc = read_dimension(in, &shape->dim[shape->rank++]);
+        if (rc) {
+            return rc;
+        }
+        /* A tuple of one has its comma. */
+        if (!accept(in, ",") && (shape->rank == 1 || peek(in) != ')')) {
+            return fault(in, "a comma is expected in the shape");
+        }
+    }
+    return GD_OK;
+}
+
+/* ---- the type -------------------------------------------------------------------------------- */
+
+static int refuse(struct reader *in, const char *why)
+{
+    return gd_fail(in->err, GD_EUNSUPPORTED, "elements of type %s: %s", in->npy->descr, why);
+}
+
+/* "<V2" with the mark of a byte order is how numpy writes bfloat16, which it does not know; that
+ * of a byte may be one of many. */
+static int read_raw(struct reader *in, char order, long item)
+{
+    enum gd_stored told = in->dtype ? gd_stored_from_name(in->dtype) : GD_STORED_NONE;
+    struct gd_npy *npy = in->npy;
+
+    if (told != GD_STORED_NONE && (long)gd_stored_bits(told) == item * 8) {
+        npy->stored = told;
+        npy->assumed = "the type was given, the file only tells its size";
+    } else if (item == 2 && order == '<') {
+        npy->stored = GD_STORED_BFLOAT16;
+        npy->assumed = "assumed to be bfloat16, which numpy writes as <V2";
+    } else {
+        npy->stored = GD_STORED_OPAQUE;
+        npy->assumed = item == 1
+                           ? "raw bytes: a float8 or a small integer type? Tell it with --dtype"
+                           : "raw bytes";
+    }
+    npy->item = (size_t)item;
+    return GD_OK;
+}
+
+static int read_number_type(struct reader *in, char kind, long item, bool other_order)
+{
+    char name[16];
+
+    if (kind == 'f' && item == 1) {
+        snprintf(name, sizeof(name), "f8_e5m2");
+    } else if (kind == 'c' && item == 4) {
+        snprintf(name, sizeof(name), "chalf");
+    } else {
+        snprintf(name, sizeof(name), "%c%d", kind, (int)item);
+    }
+    in->npy->stored = gd_stored_from_name(name);
+    if ((long)gd_stored_bits(in->npy->stored) != item * 8) {
+        return refuse(in, "a number of that size cannot be read");
+    }
+    in->npy->item = (size_t)item;
+    in->npy->swap = other_order && item > 1;
+    return GD_OK;
+}
+
+/* The digits at p, which are all; 0: they are none, or too large. */
+static long read_size(const char *p)
+{
+    char *end;
+    long size;
+
+    if (*p < '1' || *p > '9') {
+        return 0;
+    }
+    size = strtol(p, &end, 10);
+    return *end || size > 1 << 20 ? 0 : size;
+}
+
+static int read_descr(struct reader *in)
+{
+    struct gd_npy *npy = in->npy;
+    const char *p = npy->descr;
+    char order, kind;
+    bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    long item;
+    int rc = GD_OK;
+
+    if (peek(in) == '[' || peek(in) == '(') {
+        return gd_fail(in->err, GD_EUNSUPPORTED,
+                       "a structured array, of records with fields: %.120s: only arrays of numbers "
+                       "can be read",
+                       in->text + in->at);
+    }
+    rc = read_string(in, npy->descr, sizeof(npy->descr));
+    if (rc) {
+        return rc;
+    }
+    if (isalpha((unsigned char)p[0]) &&
+        isalpha((unsigned char)p[1])) { /* some write a name: 'bfloat16' */
+        npy->stored = gd_stored_from_name(p);
+        npy->item = gd_stored_bits(npy->stored) / 8;
+        return npy->item ? GD_OK : refuse(in, "no such type");
+    }
+    if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
+        npy->stored = GD_STORED_BFLOAT16; /* as MindSpore writes it, which NumPy cannot read */
+        npy->item = 2;
+        npy->swap = big;
+        return GD_OK;
+    }
+    order = strchr("<>|=", *p) && *p ? *p++ : '=';
+    kind = *p ? *p++ : '\0';
+    if (kind == 'O') {
+        return refuse(in, "pickled Python objects, which are not read");
+    }
+    if (kind == 'M' || kind == 'm') {
+        return refuse(in, "dates and times cannot be read as numbers");
+    }
+    item = read_size(p);
+    if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
+        return refuse(in, "no such type");
+    }
+    if (kind == 'S' || kind == 'U' || kind == 'a') {
+        npy->stored = GD_STORED_OPAQUE;
+        npy->item = (size_t)item * (kind == 'U' ? 4 : 1);
+        npy->assumed = "texts, shown as bytes";
+        return GD_OK;
+    }
+    if (kind == 'V') {
+        return read_raw(in, order, item);
+    }
+    return read_number_type(in, kind, item, order == (big ? '<' : '>'));
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static int read_key(struct reader *in)
+{
+    char key[32];
+    int rc = read_string(in, key, sizeof(key));
+    bool *has = NULL;
+
+    if (rc) {
+        return rc;
+    }
+    has = strcmp(key, "descr") == 0           ? &in->has_descr
+          : strcmp(key, "fortran_order") == 0 ? &in->has_order
+          : strcmp(key, "shape") == 0         ? &in->has_shape
+                                              : NULL;
+    if (!has || *has || !accept(in, ":")) {
+        return fault(in, "keys are descr, fortran_order and shape, each of them once");
+    }
+    *has = true;
+    if (has == &in->has_descr) {
+        return read_descr(in);
+    }
+    if (has == &in->has_shape) {
+        return read_shape(in);
+    }
+    in->npy->fortran = accept(in, "True");
+    if (!in->npy->fortran && !accept(in, "False")) {
+        return fault(in, "fortran_order is True or False");
+    }
+    return GD_OK;
+}
+
+static int read_dict(struct reader *in)
+{
+    if (!accept(in, "{")) {
+        return fault(in, "a dictionary is expected");
+    }
+    while (!accept(in, "}")) {
+        int rc = read_key(in);
+
+        if (rc) {
+            return rc;
+        }
+        if (!accept(in, ",") && peek(in) != '}') {
+            return fault(in, "a comma is expected");
+        }
+    }
+    if (peek(in) != '\0' || in->at < in->size) {
+        return fault(in, "text behind the dictionary");
+    }
+    if (!in->has_descr || !in->has_order || !in->has_shape) {
+        return fault(in, "descr, fortran_order and shape must all be there, they are not");
+    }
+    return GD_OK;
+}
+
+bool gd_npy_is(const unsigned char *start, size_t size)
+{
+    return size >= sizeof(magic) && memcmp(start, magic, sizeof(magic)) == 0;
+}
+
+/* The length of the header's text; *at gets where it begins. */
+static int read_length(struct gd_bytes *bytes, size_t *at, size_t *length, struct gd_err *err)
+{
+    unsigned char head[12];
+    uint64_t size = gd_bytes_size(bytes);
+    int rc = size < 10 ? GD_EPROTO : gd_bytes_read(bytes, 0, head, 10, err);
+
+    if (size < 10 || (rc == GD_OK && !gd_npy_is(head, 10))) {
+        return gd_fail(err, GD_EPROTO, "no .npy header");
+    }
+    if (rc == GD_OK && (head[6] < 1 || head[6] > 3 || head[7] != 0)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "version %d.%d of .npy: 1.0, 2.0 and 3.0 can be read",
+                       head[6], head[7]);
+    }
+    *at = rc == GD_OK && head[6] == 1 ? 10 : 12;
+    if (rc == GD_OK && *at == 12) {
+        rc = size < 12 ? gd_fail(err, GD_EPROTO, "no .npy header")
+                       : gd_bytes_read(bytes, 10, head + 10, 2, err);
+    }
+    if (rc) {
+        return rc;
+    }
+    *length = (size_t)head[8] | (size_t)head[9] << 8;
+    if (*at == 12) {
+        *length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+    }
+    if (*length > GD_NPY_MAX_HEADER) {
+        return gd_fail(err, GD_ELIMIT, "an .npy header of %zu bytes: %d at most are read", *length,
+                       GD_NPY_MAX_HEADER);
+    }
+    if (*length > size - *at) {
+        return gd_fail(err, GD_EPROTO, "an .npy file that ends within its header of %zu bytes",
+                       *length);
+    }
+    return GD_OK;
+}
+
+int gd_npy_read_header(struct gd_bytes *bytes, const char *dtype, struct gd_npy *ret,
+                       struct gd_err *err)
+{
+    struct gd_npy npy = {.stored = GD_STORED_NONE};
+    struct reader in = {.npy = &npy, .dtype = dtype, .err = err};
+    size_t at = 0, length = 0;
+    char *text;
+    int rc = read_length(bytes, &at, &length, err);
+
+    if (rc) {
+        return rc;
+    }
+    text = malloc(length + 1);
+    if (!text) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = gd_bytes_read(bytes, at, text, length, err);
+    text[length] = '\0';
+    in.text = text;
+    in.size = length;
+    if (rc == GD_OK) {
+        rc = read_dict(&in);
+    }
+    free(text);
+    if (rc) {
+        return rc;
+    }
+    npy.data = at + length;
+    *ret = npy;
+    return GD_OK;
+}
+
+/* ---- the tensor ------------------------------------------------------------------------------ */
+
+/* Elements that are bytes become a last axis of them. */
+static int add_byte_axis(struct gd_npy *npy, struct gd_err *err)
+{
+    if (npy->stored != GD_STORED_OPAQUE || npy->item == 1) {
+        return GD_OK;
+    }
+    if (npy->shape.rank == GD_MAX_RANK) {
+        return gd_fail(err, GD_ELIMIT, "a tensor of more than %d dimensions", GD_MAX_RANK);
+    }
+    npy->shape.dim[npy->shape.rank++] = (int64_t)npy->item;
+    return GD_OK;
+}
+
+/* The first axis of the file is that whose rows lie one after another. */
+static void cut_short(struct gd_npy *npy, uint64_t left)
+{
+    int axis = npy->fortran ? npy->shape.rank - 1 : 0;
+    uint64_t row = gd_stored_bits(npy->stored) / 8;
+
+    for (int i = 0; i < npy->shape.rank; i++) {
+        row *= i == axis ? 1 : (uint64_t)npy->shape.dim[i];
+    }
+    if (npy->shape.rank > 0 && row > 0) {
+        npy->shape.dim[axis] = (int64_t)(left / row);
+    }
+}
+
+static void strides_of(const struct gd_npy *npy, struct gd_source_desc *desc)
+{
+    int bytes_axis = npy->stored == GD_STORED_OPAQUE && npy->item > 1;
+    int64_t step = bytes_axis ? (int64_t)npy->item : 1;
+
+    desc->has_stride = npy->fortran;
+    for (int i = 0; i < npy->shape.rank - bytes_axis; i++) {
+        desc->stride[i] = step;
+        step *= npy->shape.dim[i] ? npy->shape.dim[i] : 1;
+    }
+    if (bytes_axis) {
+        desc->stride[npy->shape.rank - 1] = 1;
+    }
+}
+
+static size_t bytes_of(const struct gd_npy *npy)
+{
+    return (size_t)gd_shape_count(&npy->shape) * (gd_stored_bits(npy->stored) / 8);
+}
+
+/* *npy gets the shape of what there is; *cut: that is less than the header says. */
+static int fit(struct gd_npy *npy, uint64_t left, bool partial, bool *cut, struct gd_err *err)
+{
+    size_t need;
+    int rc = add_byte_axis(npy, err);
+
+    if (rc == GD_OK) {
+        rc = gd_shape_bytes(&npy->shape, gd_stored_dtype(npy->stored), &need, err);
+    }
+    if (rc) {
+        return rc;
+    }
+    need = bytes_of(npy);
+    *cut = need > left;
+    if (*cut && partial) {
+        cut_short(npy, left);
+    }
+    if (bytes_of(npy) > left) {
+        return gd_fail(err, GD_EPROTO, "cut short: of %zu bytes of elements there are %llu", need,
+                       (unsigned long long)left);
+    }
+    return GD_OK;
+}
+
+int gd_npy_source(struct gd_bytes *bytes, const struct gd_npy *npy, const char *name, bool partial,
+                  struct gd_source **ret, uint64_t *trailing, struct gd_err *err)
+{
+    struct gd_npy fitted = *npy;
+    struct gd_source_desc desc = {.stored = npy->stored, .swap = npy->swap};
+    struct gd_err why;
+    char note[200];
+    bool cut;
+    uint64_t left = gd_bytes_size(bytes) - npy->data;
+    int rc = fit(&fitted, left, partial, &cut, &why);
+
+    if (rc) {
+        return gd_fail(err, rc, "%.250s: %.240s", name, why.text);
+    }
+    snprintf(note, sizeof(note), "%s%s%s", npy->assumed ? npy->assumed : "",
+             npy->assumed && cut ? "; " : "",
+             cut ? "the file was cut short, this is what there is" : "");
+    desc.note = note;
+    desc.shape.rank = fitted.shape.rank;
+    memcpy(desc.shape.dim, fitted.shape.dim, sizeof(desc.shape.dim[0]) * (size_t)fitted.shape.rank);
+    strides_of(&fitted, &desc);
+    rc = gd_bytes_of_part(bytes, npy->data, bytes_of(&fitted), &desc.bytes, err);
+    if (rc) {
+        return rc;
+    }
+    rc = gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    if (rc == GD_OK && trailing) {
+        *trailing = cut ? 0 : left - bytes_of(&fitted);
+    }
+    return rc;
+}
+
+/* ---- as an archive --------------------------------------------------------------------------- */
+
+static bool is(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    (void)disk;
+    return gd_npy_is(start, size);
+}
+
+/* "weights.npy" is named "weights". */
+static void base_name(const char *path, char *ret, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t len;
+
+    snprintf(ret, size, "%s", slash ? slash + 1 : path);
+    len = strlen(ret);
+    if (len > 4 && strcmp(ret + len - 4, ".npy") == 0) {
+        ret[len - 4] = '\0';
+    }
+}
+
+static int open_source(struct gd_disk *disk, const struct gd_archive_options *options,
+                       struct gd_source **ret, uint64_t *trailing, struct gd_err *err)
+{
+    struct gd_bytes *bytes;
+    struct gd_npy npy;
+    struct gd_err why;
+    int rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &bytes, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = gd_npy_read_header(bytes, options->dtype, &npy, &why);
+    if (rc) {
+        gd_fail(err, rc, "%.250s: %.240s", gd_disk_path(disk), why.text);
+    } else {
+        rc = gd_npy_source(bytes, &npy, gd_disk_path(disk), options->partial, ret, trailing, err);
+    }
+    gd_bytes_unref(bytes);
+    return rc;
+}
+
+static int read_npy(struct gd_archive *archive, struct gd_disk *disk,
+                    const struct gd_archive_options *options, struct gd_err *err)
+{
+    struct gd_archive_entry entry = {.kind = GD_ENTRY_TENSOR};
+    struct gd_source_info info;
+    uint64_t trailing = 0;
+    char name[256];
+    int rc = open_source(disk, options, &entry.source, &trailing, err);
+
+    if (rc) {
+        return rc;
+    }
+    base_name(gd_disk_path(disk), name, sizeof(name));
+    entry.name = name;
+    rc = gd_archive_add(archive, &entry, err);
+    if (rc == GD_OK && trailing) {
+        gd_archive_add_note(archive, "%llu bytes behind the array were not read",
+                            (unsigned long long)trailing);
+    }
+    if (rc == GD_OK && gd_source_info(entry.source, &info, NULL) == GD_OK && info.note[0]) {
+        gd_archive_add_note(archive, "%s", info.note);
+    }
+    gd_source_unref(entry.source);
+    return rc;
+}
+
+const struct gd_archive_format gd_npy_format = {
+    .name = "npy",
+    .what = "NumPy array (.npy)",
+    .is = is,
+    .read = read_npy,
+};

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* MindSpore's synchronous dump of 1.0 to 1.2: raw elements in .bin files, the rest in their names.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/mindspore/ms_graph_file.h"
+#include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_tree.h"
+#include "dump/mindspore/ms_values.h"
+
+#define ASK_EVERY 4096
+#define MAX_NAME  8192
+
+/* ---- one file -------------------------------------------------------------------------------- */
+
+struct bin_file {
+    char *path;
+    enum gd_stored stored;
+    struct gd_shape shape;
+};
+
+static void bin_free(void *ctx)
+{
+    struct bin_file *file = ctx;
+
+    if (file) {
+        free(file->path);
+        free(file);
+    }
+}
+
+/* "shape_0" is written of a scalar and of an empty tensor: the size of the file tells them apart.
+ */
+static int true_shape(const struct bin_file *file, uint64_t size, struct gd_shape *ret,
+                      struct gd_err *err)
+{
+    unsigned bits = gd_stored_bits(file->stored);
+    int64_t count;
+
+    *ret = file->shape;
+    if (ret->rank == 1 && ret->dim[0] == 0 && size > 0) {
+        ret->rank = 0;
+    }
+    count = gd_shape_count(ret);
+    if (file->stored == GD_STORED_OPAQUE) {
+        *ret = (struct gd_shape){.rank = 1, .dim = {(int64_t)size}};
+        return GD_OK;
+    }
+    if (count < 0 || (uint64_t)count > UINT64_MAX / 16 || (uint64_t)count * bits / 8 != size) {
+        return gd_fail(err, GD_EPROTO,
+                       "%.300s has %llu bytes, which its name's shape and type do "
+                       "not have",
+                       file->path, (unsigned long long)size);
+    }
+    return GD_OK;
+}
+
+static int bin_open(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct bin_file *file = ctx;
+    struct gd_source_desc desc = {.stored = file->stored};
+    struct gd_disk *disk;
+    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = true_shape(file, gd_disk_size(disk), &desc.shape, err);
+    if (!rc) {
+        rc = gd_bytes_of_disk(disk, 0, gd_disk_size(disk), &desc.bytes, err);
+    }
+    if (!rc) {
+        rc = gd_source_create(&desc, ret, err);
+    }
+    gd_bytes_unref(desc.bytes);
+    gd_disk_unref(disk);
+    return rc;
+}
+
+static int bin_source(const char *path, const struct gd_ms_bin_name *name, struct gd_source **ret,
+                      struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {.open = bin_open, .free_ctx = bin_free};
+    struct bin_file *file = calloc(1, sizeof(*file));
+
+    if (file) {
+        file->path = strdup(path);
+        file->stored = name->stored == GD_STORED_NONE ? GD_STORED_OPAQUE : name->stored;
+        file->shape = name->shape;
+    }
+    if (!file || !file->path) {
+        bin_free(file);
+        return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
+    }
+    return gd_source_create_lazy(&ops, file, ret, err);
+}
+
+/* ---- a directory ----------------------------------------------------------------------------- */
+
+struct reading {
+    const struct gd_listing *listing;
+    struct gd_dump *dump;
+    struct gd_catalog *catalog;
+    struct ms_nodes nodes;
+    struct ms_values values;
+    uint64_t done;
+    bool (*go_on)(void *ctx, uint64_t done);
+    void *ctx;
+};
+
+/* "Default--network--Add-op1": scopes are separated by slashes again; parameters have none. */
+static int node_name(const struct gd_ms_bin_name *name, char *out, size_t size, struct gd_err *err)
+{
+    size_t len = 0;
+
+    if (name->name_len >= size) {
+        return gd_fail(err, GD_ELIMIT, "the name of an operator has %zu bytes", name->name_len);
+    }
+    for (size_t i = 0; i < name->name_len; i++) {
+        bool dashes = name->name[i] == '-' && i + 1 < name->name_len && name->name[i + 1] == '-';
+
+        out[len++] = dashes ? '/' : name->name[i];
+        i += dashes;
+    }
+    out[len] = '\0';
+    return GD_OK;
+}
+
+/* "Add-op1": Add. What has no scope is a weight, an input or a constant ("cst3"). */
+static void type_of(const char *name, char *out, size_t size)
+{
+    const char *last = gd_ms_short_name(name);
+    const char *op = strstr(last, "-op");
+
+    if (!strchr(name, '/') && !op) {
+        uint64_t number;
+        bool constant = strncmp(name, "cst", 3) == 0 &&
+                        gd_ms_number(name + 3, strlen(name + 3), UINT32_MAX, &number);
+
+        snprintf(out, size, "%s", constant ? "Const" : "Parameter");
+    } else {
+        snprintf(out, size, "%.*s", op ? (int)(op - last) : (int)strlen(last), last);
+    }
+}
+
+static int take_bin(struct reading *reading, const struct ms_dir *dir, const char *path,
+                    const struct gd_ms_bin_name *name, struct gd_err *err)
+{
+    char op[MAX_NAME], type[256], note[128];
+    bool plain = name->format_len == strlen("DefaultFormat") &&
+                 memcmp(name->format, "DefaultFormat", name->format_len) == 0;
+    struct ms_value value = {.is_input = name->is_input,
+                             .slot = name->slot,
+                             .step = dir->step,
+                             .stored = name->stored,
+                             .note = plain ? NULL : note};
+    int rc = node_name(name, op, sizeof(op), err);
+
+    if (rc) {
+        return rc;
+    }
+    snprintf(note, sizeof(note), "in the layout %.*s, as the device has it",
+             (int)(name->format_len % 64), name->format);
+    type_of(op, type, sizeof(type));
+    rc = ms_nodes_get(&reading->nodes, type, op, &value.node, err);
+    rc = rc ? rc : bin_source(path, name, &value.source, err);
+    return rc ? rc : ms_values_add(&reading->values, &value, err);
+}
+
+static int take_file(struct reading *reading, const struct ms_dir *dir, uint32_t entry,
+                     struct gd_err *err)
+{
+    const char *name = reading->listing->entry[entry].name;
+    struct gd_ms_bin_name parsed;
+    char path[PATH_MAX];
+    struct gd_err why;
+    int rc;
+
+    if (!gd_ms_bin_name_parse(name, &parsed)) {
+        return GD_OK; /* another format's */
+    }
+    rc = gd_listing_path(reading->listing, entry, path, sizeof(path), &why);
+    rc = rc ? rc : take_bin(reading, dir, path, &parsed, &why);
+    if (rc == GD_ENOMEM && err) {
+        *err = why;
+    }
+    return rc == GD_OK || rc == GD_ENOMEM ? rc
+                                          : gd_dump_left_out(reading->dump, path, why.text, err);
+}
+
+static int take_dir(struct reading *reading, const struct ms_dir *dir, struct gd_err *err)
+{
+    const struct gd_listing *listing = reading->listing;
+    int rc = GD_OK;
+
+    for (uint32_t i = listing->entry[dir->entry].first_child; !rc && i != GD_NO_ENTRY;
+         i = listing->entry[i].next) {
+        if (!listing->entry[i].is_directory) {
+            rc = take_file(reading, dir, i, err);
+        }
+        if (!rc && ++reading->done % ASK_EVERY == 0 && reading->go_on &&
+            !reading->go_on(reading->ctx, reading->done)) {
+            rc = gd_fail(err, GD_EINTR, "interrupted after %llu files",
+                         (unsigned long long)reading->done);
+        }
+    }
+    return rc;
+}
+
+static int begin(struct reading *reading, const struct ms_dir *dir, uint32_t root,
+                 struct gd_err *err)
+{
+    char path[PATH_MAX] = "";
+    struct gd_peer *peer;
+    int rc;
+
+    gd_listing_path(reading->listing, root, path, sizeof(path), NULL);
+    rc = gd_dump_catalog(reading->dump, dir->rank, path, &reading->catalog, err);
+    if (rc) {
+        return rc;
+    }
+    peer = gd_catalog_peer(reading->catalog);
+    snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
+    snprintf(peer->version, sizeof(peer->version), "1.0 to 1.2");
+    snprintf(peer->program, sizeof(peer->program), "%s", dir->net);
+    snprintf(peer->job, sizeof(peer->job), "%.60s", dir->net);
+    return ms_nodes_begin(gd_catalog_graph(reading->catalog), "graph", &reading->nodes, err);
+}
+
+static int read_root(struct reading *reading, const struct ms_tree *tree, uint32_t root,
+                     struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = 0; !rc && i < tree->count; i++) {
+        if (tree->dir[i].root != root) {
+            continue;
+        }
+        rc = reading->catalog ? GD_OK : begin(reading, &tree->dir[i], root, err);
+        rc = rc ? rc : take_dir(reading, &tree->dir[i], err);
+    }
+    ms_nodes_end(&reading->nodes);
+    return rc || !reading->catalog ? rc
+                                   : ms_values_finish(&reading->values, reading->catalog, 0, err);
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
+{
+    struct ms_tree tree;
+    int rc = ms_tree_read(listing, 0, true, &tree, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = ms_tree_find(&tree, &gd_ms_bin_format,
+                      "NAME_(input|output)_I_shape_D0_..._DTYPE_FORMAT.bin", findings, err);
+    ms_tree_clear(&tree);
+    return rc;
+}
+
+static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
+                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                       struct gd_err *err)
+{
+    struct reading reading = {.listing = listing, .dump = dump, .go_on = go_on, .ctx = ctx};
+    struct ms_tree tree;
+    int rc = ms_tree_read(listing, finding->root, true, &tree, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = read_root(&reading, &tree, finding->root, err);
+    ms_values_clear(&reading.values);
+    ms_tree_clear(&tree);
+    return rc;
+}
+
+const struct gd_dump_format gd_ms_bin_format = {
+    .name = "mindspore-bin",
+    .what = "MindSpore synchronous dump (1.0 to 1.2)",
+    .find = find,
+    .read = read_format,
+};

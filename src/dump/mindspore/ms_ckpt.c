@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * MindSpore's checkpoints. A large parameter stands there in several records, which lie one after
+ * another and are joined here; of two with one name that are apart the later counts, as in
+ * MindSpore. Contents are not read when a checkpoint is opened, except those of texts; the sum at
+ * its end is checked when the file is small.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "dump/archive.h"
+#include "dump/lookup.h"
+#include "dump/mindspore/ms_record.h"
+#include "engine/utf8.h"
+
+#define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */
+#define SUM_CHECKED ((uint64_t)64 << 20)
+#define MAX_TEXT    ((uint64_t)4096) /* bytes of a text that are shown, four a letter */
+#define MAX_ENTRIES 1000000
+
+struct chunks { /* of one tensor */
+    struct ms_tensor first;
+    struct gd_bytes **part;
+    size_t count, cap;
+    uint64_t size;
+};
+
+struct parameter { /* that is complete */
+    char *name;
+    uint64_t at; /* of its first record */
+    struct gd_source *source;
+    char *text, *problem;
+};
+
+struct ckpt {
+    struct gd_archive *archive;
+    struct gd_disk *disk;
+    const struct gd_archive_options *options;
+    struct ms_reader reader;
+    struct ms_record record;
+    bool is_print; /* a print file: texts and tensors without names */
+
+    char *name; /* of the parameter that is being joined; NULL: none is */
+    uint64_t begin;
+    bool is_map, has_odd_chunk;
+    struct chunks chunks[MS_MAP_TENSORS]; /* of a tensor, the first */
+
+    struct parameter *parameter;
+    uint32_t count, cap;
+    struct gd_lookup by_name;
+};
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+static uint32_t little_32(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+/* The name of the cipher; NULL: it is not encrypted. */
+static const char *cipher_of(const unsigned char *start, size_t size)
+{
+    switch (size >= 4 ? little_32(start) : 0) {
+    case 0x7f3a5ed8: return "AES-GCM";
+    case 0x7f3a5ed9: return "AES-CBC";
+    case 0x7f3a5eda: return "SM4-CBC";
+    default: return NULL;
+    }
+}
+
+static bool name_ends_with(struct gd_disk *disk, const char *end)
+{
+    const char *path = gd_disk_path(disk);
+    size_t len = strlen(path), end_len = strlen(end);
+
+    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}
+
+static bool is_strategy(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    return size > 0 && start[0] == 0x08 && name_ends_with(disk, ".ckpt");
+}
+
+static bool is_type(const struct ms_tensor *tensor)
+{
+    return strcmp(tensor->type, "str") == 0 || strcmp(tensor->type, "random_op") == 0 ||
+           gd_stored_from_name(tensor->type);
+}
+
+/* A record that both kinds of files may begin with is told apart by the next. */
+static bool looks_like_print(const struct ms_record *record)
+{
+    static const char *const begins[] = {"_TS_SAVE_NAME:", "Tensor(shape="};
+
+    if (record->has_tensor && !record->has_tag) {
+        return is_type(&record->tensor);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (record->has_tag && !record->has_tensor && !record->has_map &&
+            strncmp(record->tag, begins[i], strlen(begins[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ckpt_is(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    struct ms_reader *reader;
+    struct ms_record *record;
+    bool cut, is = false;
+
+    if (cipher_of(start, size) || is_strategy(start, size, disk)) {
+        return true;
+    }
+    if (size < 4 || start[0] != 0x0a) {
+        return false;
+    }
+    reader = malloc(sizeof(*reader));
+    record = malloc(sizeof(*record));
+    if (reader && record) {
+        ms_reader_init(reader, disk);
+        if (ms_read_record(reader, 0, record, &cut, NULL) == GD_OK) {
+            is = looks_like_print(record) ||
+                 (record->has_tag && record->has_tensor && is_type(&record->tensor)) ||
+                 (record->has_tag && record->has_map && record->map_count > 0);
+        } else {
+            is = cut && name_ends_with(disk, ".ckpt");
+        }
+    }
+    free(reader);
+    free(record);
+    return is;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory");
+}
+
+static bool find_parameter(const struct ckpt *ckpt, const char *name, uint64_t hash, uint32_t *ret)
+{
+    for (size_t at = 0; gd_lookup_next(&ckpt->by_name, hash, &at, ret);) {
+        if (strcmp(ckpt->parameter[*ret].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int make_room(struct ckpt *ckpt, struct gd_err *err)
+{
+    if (ckpt->count == MAX_ENTRIES) {
+        return gd_fail(err, GD_ELIMIT, "%.300s has more than %d parameters",
+                       gd_disk_path(ckpt->disk), MAX_ENTRIES);
+    }
+    if (ckpt->count == ckpt->cap) {
+        uint32_t cap = ckpt->cap ? ckpt->cap * 2 : 64;
+        struct parameter *grown = realloc(ckpt->parameter, cap * sizeof(*grown));
+
+        if (!grown) {
+            return no_memory(err);
+        }
+        ckpt->parameter = grown;
+        ckpt->cap = cap;
+    }
+    return GD_OK;
+}
+
+static void free_parameter(struct parameter *parameter)
+{
+    gd_source_unref(parameter->source);
+    free(parameter->name);
+    free(parameter->text);
+    free(parameter->problem);
+}
+
+/* Owns what `made` has, also on failure. It takes the place of one with the same name. */
+static int add_parameter(struct ckpt *ckpt, struct parameter *made, const char *name,
+                         struct gd_err *err)
+{
+    uint64_t hash = gd_lookup_hash(&ckpt->by_name, name, strlen(name));
+    uint32_t known;
+    int rc;
+
+    made->at = ckpt->begin;
+    made->name = strdup(name);
+    rc = made->name ? make_room(ckpt, err) : no_memory(err);
+    if (rc) {
+        free_parameter(made);
+        return rc;
+    }
+    if (find_parameter(ckpt, name, hash, &known)) {
+        gd_archive_add_note(ckpt->archive,
+                            "%.200s stands there twice, at bytes %llu and %llu: the later counts, "
+                            "as in MindSpore",
+                            name, (unsigned long long)ckpt->parameter[known].at,
+                            (unsigned long long)made->at);
+        free_parameter(&ckpt->parameter[known]);
+        ckpt->parameter[known] = *made;
+        return GD_OK;
+    }
+    ckpt->parameter[ckpt->count++] = *made;
+    return gd_lookup_add(&ckpt->by_name, hash, ckpt->count - 1, err);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static char *problem_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *problem_text(const char *format, ...)
+{
+    char text[GD_ERR_TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return strdup(text);
+}
+
+static void put_letter(struct gd_buf *out, uint32_t code)
+{
+    if (code < 0x20 || code == 0x7f || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+        gd_buf_printf(out, "\\x%02x", code);
+    } else if (code == '\'' || code == '\\') {
+        gd_buf_printf(out, "\\%c", (char)code);
+    } else {
+        char bytes[4];
+
+        gd_buf_add(out, bytes, gd_utf8_encode(code, bytes));
+    }
+}
+
+/* A text: four bytes a letter. */
+static int make_text(const struct chunks *chunks, struct gd_bytes *bytes, struct parameter *made,
+                     struct gd_err *err)
+{
+    uint64_t size = chunks->size < MAX_TEXT ? chunks->size : MAX_TEXT;
+    unsigned char letters[MAX_TEXT];
+    struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
+    int rc = gd_bytes_read(bytes, 0, letters, (size_t)size, err);
+
+    gd_buf_putc(&out, '\'');
+    for (uint64_t i = 0; !rc && i + 4 <= size; i += 4) {
+        put_letter(&out, little_32(letters + i));
+    }
+    gd_buf_puts(&out, chunks->size > size ? "'..." : "'");
+    made->text = gd_buf_take(&out);
+    return rc ? rc : made->text ? GD_OK : no_memory(err);
+}
+
+/* The type and the shape, as far as the size of the content says which they are. */
+static void settle_layout(const struct chunks *chunks, struct gd_source_desc *desc)
+{
+    uint64_t bits = gd_stored_bits(desc->stored);
+    int64_t count;
+
+    desc->shape = chunks->first.shape;
+    count = gd_shape_count(&desc->shape);
+    /* A scalar has the dimension 0 in old files. */
+    if (desc->shape.rank == 1 && desc->shape.dim[0] == 0 && chunks->size * 8 == bits) {
+        desc->shape.rank = 0;
+    }
+    if (desc->stored == GD_STORED_INT4 && count > 0 && (uint64_t)count == chunks->size) {
+        desc->stored = GD_STORED_INT8;
+        desc->note = "Int4, two values in a byte, is shown as bytes";
+    }
+    if (strcmp(chunks->first.type, "random_op") == 0) {
+        desc->stored = GD_STORED_OPAQUE;
+        desc->shape = (struct gd_shape){.rank = 1, .dim = {(int64_t)chunks->size}};
+    }
+}
+
+static int make_tensor(const struct ckpt *ckpt, const struct chunks *chunks, struct gd_bytes *bytes,
+                       struct parameter *made, struct gd_err *err)
+{
+    struct gd_source_desc desc = {.bytes = bytes,
+                                  .stored = gd_stored_from_name(chunks->first.type),
+                                  .swap = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    char shape[128];
+    struct gd_err why;
+    uint64_t bits;
+    int64_t count;
+    int rc;
+
+    settle_layout(chunks, &desc);
+    count = gd_shape_count(&desc.shape);
+    if (ckpt->has_odd_chunk) {
+        made->problem = problem_text("its pieces differ in type or shape");
+    } else if (!desc.stored) {
+        made->problem = problem_text("its type %s is not known", chunks->first.type);
+    } else if (count < 0 ||
+               __builtin_mul_overflow((uint64_t)count, gd_stored_bits(desc.stored), &bits) ||
+               (bits + 7) / 8 != chunks->size) {
+        made->problem = problem_text(
+            "it has %llu bytes, which is not %s of %s", (unsigned long long)chunks->size,
+            gd_shape_text(&desc.shape, shape, sizeof(shape)), chunks->first.type);
+    } else {
+        rc = gd_source_create(&desc, &made->source, &why);
+        if (rc) {
+            made->problem = strdup(why.text);
+        }
+    }
+    return made->source || made->problem ? GD_OK : no_memory(err);
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static void drop_chunks(struct chunks *chunks)
+{
+    for (size_t i = 0; i < chunks->count; i++) {
+        gd_bytes_unref(chunks->part[i]);
+    }
+    free(chunks->part);
+    *chunks = (struct chunks){.count = 0};
+}
+
+static int end_chunks(struct ckpt *ckpt, struct chunks *chunks, const char *name,
+                      struct gd_err *err)
+{
+    struct parameter made = {.at = ckpt->begin};
+    struct gd_bytes *bytes = NULL;
+    int rc = gd_bytes_of_row(chunks->part, chunks->count, &bytes, err);
+
+    if (!rc) {
+        rc = strcmp(chunks->first.type, "str") == 0 ? make_text(chunks, bytes, &made, err)
+                                                    : make_tensor(ckpt, chunks, bytes, &made, err);
+    }
+    gd_bytes_unref(bytes);
+    drop_chunks(chunks);
+    if (rc) {
+        free(made.text);
+        return rc;
+    }
+    return add_parameter(ckpt, &made, name, err);
+}
+
+/* The parameter whose records have been read is complete. */
+static int end_parameter(struct ckpt *ckpt, struct gd_err *err)
+{
+    static const char *const parts[MS_MAP_TENSORS] = {"keys", "values", "status"};
+    char name[MS_MAX_TAG + 16];
+    int rc = GD_OK;
+
+    for (int i = 0; ckpt->name && !rc && i < MS_MAP_TENSORS; i++) {
+        if (!ckpt->chunks[i].count) {
+            continue;
+        }
+        snprintf(name, sizeof(name), "%s%s%s", ckpt->name, ckpt->is_map ? "." : "",
+                 ckpt->is_map ? parts[i] : "");
+        rc = end_chunks(ckpt, &ckpt->chunks[i], name, err);
+    }
+    for (int i = 0; i < MS_MAP_TENSORS; i++) {
+        drop_chunks(&ckpt->chunks[i]);
+    }
+    free(ckpt->name);
+    ckpt->name = NULL;
+    ckpt->has_odd_chunk = false;
+    return rc;
+}
+
+static int add_chunk(struct ckpt *ckpt, struct chunks *chunks, const struct ms_tensor *tensor,
+                     struct gd_err *err)
+{
+    int64_t *rows = &chunks->first.shape.dim[0];
+    int rc;
+
+    if (chunks->count == chunks->cap) {
+        size_t cap = chunks->cap ? chunks->cap * 2 : 1;
+        struct gd_bytes **grown = realloc(chunks->part, cap * sizeof(struct gd_bytes *));
+
+        if (!grown) {
+            return no_memory(err);
+        }
+        chunks->part = grown;
+        chunks->cap = cap;
+    }
+    if (!chunks->count) {
+        chunks->first = *tensor;
+    } else if (ckpt->is_map && chunks->first.shape.rank && tensor->shape.rank) {
+        ckpt->has_odd_chunk |= __builtin_add_overflow(*rows, tensor->shape.dim[0], rows);
+    } else {
+        ckpt->has_odd_chunk |= !gd_shape_equal(&chunks->first.shape, &tensor->shape);
+    }
+    ckpt->has_odd_chunk |= strcmp(chunks->first.type, tensor->type) != 0;
+    rc = gd_bytes_of_disk(ckpt->disk, tensor->at, tensor->size, &chunks->part[chunks->count], err);
+    if (!rc) {
+        chunks->size += tensor->size; /* no more than the file has */
+        chunks->count++;
+    }
+    return rc;
+}
+
+static int broken(const struct ckpt *ckpt, const char *why, struct gd_err *err)
+{
+    return gd_fail(err, GD_EPROTO, "%.300s: byte %llu: %s", gd_disk_path(ckpt->disk),
+                   (unsigned long long)ckpt->record.begin, why);
+}
+
+static int take_record(struct ckpt *ckpt, struct gd_err *err)
+{
+    const struct ms_record *record = &ckpt->record;
+    int rc = GD_OK;
+
+    if (!record->has_tag || (!record->has_tensor && !record->has_map)) {
+        return broken(ckpt, record->has_tag ? "a record has no value" : "a record has no name",
+                      err);
+    }
+    if (strlen(record->tag) != record->tag_len || !record->tag_len) {
+        return broken(ckpt, "a name is empty, over 4096 bytes long, or has a NUL in it", err);
+    }
+    if (!ckpt->name || strcmp(ckpt->name, record->tag) != 0 || ckpt->is_map != record->has_map) {
+        rc = end_parameter(ckpt, err);
+        ckpt->name = rc ? NULL : strdup(record->tag);
+        if (!rc && !ckpt->name) {
+            rc = no_memory(err);
+        }
+        ckpt->begin = record->begin;
+        ckpt->is_map = record->has_map;
+    }
+    if (!rc && record->has_tensor) {
+        return add_chunk(ckpt, &ckpt->chunks[0], &record->tensor, err);
+    }
+    for (int i = 0; !rc && i < record->map_count; i++) {
+        rc = add_chunk(ckpt, &ckpt->chunks[i], &record->map[i], err);
+    }
+    return rc;
+}
+
+/* ---- print files ----------------------------------------------------------------------------- */
+
+/* A tensor is called as the text before it says, or by its number. */
+static int take_print(struct ckpt *ckpt, struct gd_err *err)
+{
+    static const char mark[] = "_TS_SAVE_NAME:";
+    const struct ms_record *record = &ckpt->record;
+    struct parameter made = {.at = record->begin};
+    char name[MS_MAX_TAG + 16];
+    int rc = GD_OK;
+
+    if (record->has_map || record->has_tag == record->has_tensor) {
+        return broken(ckpt, "a record of a print file is neither a text nor a tensor", err);
+    }
+    ckpt->begin = record->begin;
+    snprintf(name, sizeof(name), "print[%u]", ckpt->count);
+    if (record->has_tensor) {
+        if (ckpt->name) {
+            uint64_t hash = gd_lookup_hash(&ckpt->by_name, ckpt->name, strlen(ckpt->name));
+            uint32_t known;
+
+            snprintf(name, sizeof(name),
+                     find_parameter(ckpt, ckpt->name, hash, &known) ? "%s#%u" : "%s", ckpt->name,
+                     ckpt->count);
+        }
+        free(ckpt->name);
+        ckpt->name = NULL;
+        rc = add_chunk(ckpt, &ckpt->chunks[0], &record->tensor, err);
+        return rc ? rc : end_chunks(ckpt, &ckpt->chunks[0], name, err);
+    }
+    free(ckpt->name);
+    ckpt->name = NULL;
+    if (strncmp(record->tag, mark, strlen(mark)) == 0) {
+        ckpt->name = strdup(record->tag + strlen(mark));
+        return ckpt->name ? GD_OK : no_memory(err);
+    }
+    made.text = strdup(record->tag);
+    return made.text ? add_parameter(ckpt, &made, name, err) : no_memory(err);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int check_sum(struct ckpt *ckpt, const unsigned char *sum, struct gd_err *err)
+{
+    uint64_t size = gd_disk_size(ckpt->disk) - SUM_BYTES, expected = 0;
+    unsigned char *piece;
+    uLong actual = crc32(0, NULL, 0);
+    int rc = GD_OK;
+
+    if (size > SUM_CHECKED) {
+        gd_archive_add_note(ckpt->archive, "the sum at the end was not checked: the file is larger "
+                                           "than 64 MiB");
+        return GD_OK;
+    }
+    for (int i = 7; i < SUM_BYTES; i++) {
+        expected = expected << 8 | sum[i];
+    }
+    piece = malloc((size_t)size + 1);
+    if (!piece) {
+        return no_memory(err);
+    }
+    rc = gd_disk_read(ckpt->disk, 0, piece, (size_t)size, err);
+    if (!rc && crc32(actual, piece, (uInt)size) != expected) {
+        gd_archive_add_note(ckpt->archive, "CORRUPT: the CRC-32 of the file is not the one at its "
+                                           "end; values may be wrong");
+    }
+    free(piece);
+    return rc;
+}
+
+/* A sum stands at the end, and `at` is where it begins. */
+static int is_sum(struct ckpt *ckpt, uint64_t at, bool *ret, struct gd_err *err)
+{
+    unsigned char sum[SUM_BYTES];
+    int rc;
+
+    *ret = false;
+    if (gd_disk_size(ckpt->disk) - at != SUM_BYTES) {
+        return GD_OK;
+    }
+    rc = gd_disk_read(ckpt->disk, at, sum, SUM_BYTES, err);
+    if (!rc && memcmp(sum, "crc_num", 7) == 0) {
+        *ret = true;
+        rc = check_sum(ckpt, sum, err);
+    }
+    return rc;
+}
+
+static int read_records(struct ckpt *ckpt, struct gd_err *err)
+{
+    uint64_t at = 0, size = gd_disk_size(ckpt->disk);
+    bool sum = false, cut;
+    int rc = GD_OK;
+
+    while (at < size) {
+        rc = is_sum(ckpt, at, &sum, err);
+        if (rc || sum) {
+            break;
+        }
+        rc = ms_read_record(&ckpt->reader, at, &ckpt->record, &cut, err);
+        if (rc && cut && ckpt->options->partial) {
+            gd_archive_add_note(ckpt->archive, "the file is cut off after byte %llu",
+                                (unsigned long long)at);
+            rc = GD_OK;
+            break;
+        }
+        if (!rc && at == 0) {
+            ckpt->is_print = looks_like_print(&ckpt->record);
+        }
+        rc = rc ? rc : ckpt->is_print ? take_print(ckpt, err) : take_record(ckpt, err);
+        if (rc) {
+            break;
+        }
+        at = ckpt->record.end;
+    }
+    return rc || ckpt->is_print ? rc : end_parameter(ckpt, err);
+}
+
+/* ---- what parameters are for ----------------------------------------------------------------- */
+
+static bool starts_with(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), end_len = strlen(end);
+
+    return len >= end_len && strcmp(name + len - end_len, end) == 0;
+}
+
+static const char *const state_prefixes[] = {"moment1.", "moment2.", "moments.", "adam_m.",
+                                             "adam_v.",  "accum.",   "stat."};
+
+static bool is_state(const char *name)
+{
+    static const char *const names[] = {
+        "global_step", "learning_rate",         "momentum",
+        "beta1_power", "beta2_power",           "scale_sense",
+        "scale_value", "current_iterator_step", "last_overflow_iterator_step"};
+
+    for (size_t i = 0; i < sizeof(state_prefixes) / sizeof(state_prefixes[0]); i++) {
+        if (starts_with(name, state_prefixes[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An optimizer keeps something for each parameter that it trains. */
+static bool has_state(struct ckpt *ckpt, const char *name)
+{
+    char full[MS_MAX_TAG + 32];
+    uint32_t number;
+
+    for (size_t i = 0; i < sizeof(state_prefixes) / sizeof(state_prefixes[0]); i++) {
+        snprintf(full, sizeof(full), "%s%s", state_prefixes[i], name);
+        if (find_parameter(ckpt, full, gd_lookup_hash(&ckpt->by_name, full, strlen(full)),
+                           &number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_kind(struct ckpt *ckpt, const char *name, struct gd_archive_entry *entry)
+{
+    if (ckpt->is_print || strcmp(name, "epoch_num") == 0 || strcmp(name, "step_num") == 0) {
+        entry->kind = GD_ENTRY_TENSOR;
+    } else if (is_state(name)) {
+        entry->kind = GD_ENTRY_OPTIMIZER;
+    } else if (ends_with(name, "moving_mean") || ends_with(name, "moving_variance")) {
+        entry->kind = GD_ENTRY_BUFFER;
+        entry->trainable = GD_TRAINABLE_NO;
+    } else {
+        entry->kind = GD_ENTRY_PARAMETER;
+        entry->trainable = has_state(ckpt, name) ? GD_TRAINABLE_YES : GD_TRAINABLE_UNKNOWN;
+    }
+}
+
+static int add_entries(struct ckpt *ckpt, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; !rc && i < ckpt->count; i++) {
+        const struct parameter *parameter = &ckpt->parameter[i];
+        struct gd_archive_entry entry = {.name = parameter->name,
+                                         .kind = GD_ENTRY_VALUE,
+                                         .source = parameter->source,
+                                         .text = parameter->text,
+                                         .problem = parameter->problem};
+
+        if (!parameter->text) {
+            set_kind(ckpt, parameter->name, &entry);
+        }
+        rc = gd_archive_add(ckpt->archive, &entry, err);
+    }
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int refuse_others(struct gd_disk *disk, struct gd_err *err)
+{
+    size_t size = gd_disk_size(disk) < 4 ? (size_t)gd_disk_size(disk) : 4;
+    unsigned char start[4] = {0};
+    int rc = gd_disk_read(disk, 0, start, size, err);
+
+    if (!rc && cipher_of(start, size)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%.300s is encrypted (%s): save it without enc_key, or load and save it "
+                       "again in MindSpore",
+                       gd_disk_path(disk), cipher_of(start, size));
+    }
+    if (!rc && is_strategy(start, size, disk)) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%.300s says how parameters are split over devices (a strategy file); it "
+                       "has no weights",
+                       gd_disk_path(disk));
+    }
+    return rc;
+}
+
+static int ckpt_read(struct gd_archive *archive, struct gd_disk *disk,
+                     const struct gd_archive_options *options, struct gd_err *err)
+{
+    struct ckpt *ckpt;
+    int rc = refuse_others(disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    ckpt = calloc(1, sizeof(*ckpt));
+    if (!ckpt) {
+        return no_memory(err);
+    }
+    ckpt->archive = archive;
+    ckpt->disk = disk;
+    ckpt->options = options;
+    ms_reader_init(&ckpt->reader, disk);
+    if (name_ends_with(disk, ".tmp")) {
+        gd_archive_add_note(archive, "its name ends in .tmp: MindSpore renames a checkpoint when "
+                                     "it is complete");
+    }
+    rc = read_records(ckpt, err);
+    rc = rc ? rc : add_entries(ckpt, err);
+    for (int i = 0; i < MS_MAP_TENSORS; i++) {
+        drop_chunks(&ckpt->chunks[i]);
+    }
+    for (uint32_t i = 0; i < ckpt->count; i++) {
+        free_parameter(&ckpt->parameter[i]);
+    }
+    free(ckpt->parameter);
+    free(ckpt->name);
+    gd_lookup_deinit(&ckpt->by_name);
+    free(ckpt);
+    return rc;
+}
+
+const struct gd_archive_format gd_ms_ckpt_format = {
+    .name = "ckpt",
+    .what = "MindSpore checkpoint (.ckpt)",
+    .is = ckpt_is,
+    .read = ckpt_read,
+};

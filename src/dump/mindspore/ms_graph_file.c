@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/mindspore/ms_graph_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/json.h"
+#include "dump/mindspore/ms_name.h"
+#include "msgraph/ms_graph.h"
+#include "msgraph/pbread.h"
+
+#define MAX_GRAPH    (UINT64_C(2) << 30) /* bytes of a file; protobuf itself allows no more */
+#define MAX_ORDER    (UINT64_C(1) << 30)
+#define MAX_METADATA (UINT64_C(1) << 20)
+#define MAX_LINE     8192
+
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+/* The GraphProto: field 4 of a ModelProto, or all of it. */
+static bool find_graph(const uint8_t *data, size_t len, const uint8_t **ret, size_t *ret_len)
+{
+    struct gd_pb reader = gd_pb_init(data, len);
+    struct gd_pb_field field;
+    bool nodes = false, found = false;
+
+    while (gd_pb_next(&reader, &field)) {
+        if (field.number == 4 && field.wire == GD_PB_BYTES && !nodes) {
+            *ret = field.data;
+            *ret_len = field.len;
+            found = true;
+        }
+        nodes = nodes || (field.number == 1 && field.wire == GD_PB_BYTES);
+    }
+    if (!found || nodes) {
+        *ret = data;
+        *ret_len = len;
+    }
+    return !reader.bad && (found || nodes);
+}
+
+static int read_all(struct gd_disk *disk, uint64_t max, char **ret, size_t *len, struct gd_err *err)
+{
+    uint64_t size = gd_disk_size(disk);
+    char *data;
+    int rc;
+
+    if (size > max) {
+        return gd_fail(err, GD_ELIMIT, "%.300s has %llu bytes: at most %llu", gd_disk_path(disk),
+                       (unsigned long long)size, (unsigned long long)max);
+    }
+    data = malloc((size_t)size + 1);
+    if (!data) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", gd_disk_path(disk));
+    }
+    rc = size ? gd_disk_read(disk, 0, data, (size_t)size, err) : GD_OK;
+    if (rc) {
+        free(data);
+        return rc;
+    }
+    data[size] = '\0';
+    *ret = data;
+    *len = (size_t)size;
+    return GD_OK;
+}
+
+int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, uint32_t *ret,
+                       struct gd_err *err)
+{
+    struct gd_ms_graph_info info;
+    const uint8_t *part = NULL;
+    size_t len, part_len = 0;
+    char *data;
+    int rc = read_all(disk, MAX_GRAPH, &data, &len, err);
+
+    if (rc) {
+        return rc;
+    }
+    if (!find_graph((const uint8_t *)data, len, &part, &part_len) ||
+        !gd_ms_graph_is_whole(part, part_len)) {
+        rc = gd_fail(err, GD_EPROTO, "%.300s is no ModelProto or GraphProto, or it is cut short",
+                     gd_disk_path(disk));
+    } else {
+        rc = gd_ms_graph_load(graph, part, part_len, &info, err);
+    }
+    free(data);
+    if (rc == GD_OK) {
+        *ret = info.subgraph;
+    }
+    return rc;
+}
+
+/* ---- files of a rank ------------------------------------------------------------------------- */
+
+/* DIRECTORY/FILE of the rank; NULL: it is not there. */
+static struct gd_disk *open_file(const struct gd_listing *listing, uint32_t rank_dir,
+                                 const char *directory, const char *file, struct gd_err *err)
+{
+    char path[PATH_MAX];
+    struct gd_disk *disk;
+    uint32_t entry =
+        rank_dir == GD_NO_ENTRY ? GD_NO_ENTRY : gd_listing_child(listing, rank_dir, directory);
+
+    err->code = GD_OK;
+    entry = entry == GD_NO_ENTRY ? entry : gd_listing_child(listing, entry, file);
+    if (entry == GD_NO_ENTRY || listing->entry[entry].is_directory ||
+        gd_listing_path(listing, entry, path, sizeof(path), err) ||
+        gd_disk_open(AT_FDCWD, path, false, &disk, err)) {
+        return NULL;
+    }
+    return disk;
+}
+
+/* What went wrong with a file is told and does not end the reading. */
+static int leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
+                     struct gd_err *err)
+{
+    if (why->code == GD_ENOMEM) {
+        if (err) {
+            *err = *why;
+        }
+        return GD_ENOMEM;
+    }
+    return gd_dump_left_out(dump, path, why->text, err);
+}
+
+static int take_nodes(struct gd_graph *graph, uint32_t subgraph, struct ms_nodes *nodes,
+                      struct gd_err *err)
+{
+    uint32_t limit = gd_graph_node_limit(graph);
+    int rc = ms_nodes_begin(graph, gd_graph_subgraph_name(graph, subgraph), nodes, err);
+
+    for (gd_node_id node = 0; !rc && node < limit; node++) {
+        struct gd_node_info info;
+
+        if (gd_graph_node(graph, node, &info) && info.subgraph == subgraph) {
+            rc = ms_nodes_add(nodes, node, err);
+        }
+    }
+    return rc;
+}
+
+static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, const char *id,
+                       struct gd_catalog *catalog, struct gd_dump *dump, struct ms_nodes *nodes,
+                       struct gd_err *err)
+{
+    struct gd_graph *graph = gd_catalog_graph(catalog);
+    char name[128];
+    struct gd_err why;
+    struct gd_disk *disk;
+    uint32_t subgraph;
+    int rc;
+
+    snprintf(name, sizeof(name), "ms_output_trace_code_graph_%.60s.pb", id);
+    disk = open_file(listing, rank_dir, "graphs", name, &why);
+    if (disk) {
+        rc = ms_graph_file_read(disk, graph, &subgraph, &why);
+        if (rc == GD_OK) {
+            gd_disk_unref(disk);
+            return take_nodes(graph, subgraph, nodes, err);
+        }
+        rc = leave_out(dump, gd_disk_path(disk), &why, err);
+        gd_disk_unref(disk);
+        if (rc) {
+            return rc;
+        }
+    }
+    snprintf(name, sizeof(name), "graph %.60s", id);
+    return ms_nodes_begin(graph, id[0] ? name : "graph", nodes, err);
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+struct lines {
+    char *data;
+    size_t len, at;
+};
+
+/* The next line that is not empty, without its end; NULL: that was all. */
+static char *next_line(struct lines *lines)
+{
+    while (lines->at < lines->len) {
+        char *line = lines->data + lines->at;
+        size_t len = strcspn(line, "\n");
+
+        lines->at += len + 1;
+        line[len] = '\0';
+        if (len > 0 && line[len - 1] == '\r') {
+            line[--len] = '\0';
+        }
+        if (len > 0 && len <= MAX_LINE) {
+            return line;
+        }
+    }
+    return NULL;
+}
+
+/* "Default/network/Conv2D-op3": Conv2D */
+static void type_of_line(const char *line, char *out, size_t size)
+{
+    const char *last = gd_ms_short_name(line);
+    const char *end = NULL;
+
+    for (const char *op = strstr(last, "-op"); op; op = strstr(op + 1, "-op")) {
+        end = op;
+    }
+    snprintf(out, size, "%.*s", end ? (int)(end - last) : (int)strlen(last), last);
+}
+
+static int take_order_line(struct ms_nodes *nodes, const char *line, uint32_t order,
+                           struct gd_err *err)
+{
+    char type[256];
+    struct gd_node_info info;
+    gd_node_id node;
+    int rc;
+
+    type_of_line(line, type, sizeof(type));
+    rc = ms_nodes_get(nodes, type, line, &node, err);
+    if (!rc && gd_graph_node(nodes->graph, node, &info) && info.order == GD_NO_ORDER) {
+        gd_graph_set_order(nodes->graph, node, order);
+    }
+    return rc;
+}
+
+static int take_order(const struct gd_listing *listing, uint32_t rank_dir, const char *id,
+                      struct gd_dump *dump, struct ms_nodes *nodes, uint32_t *next_order,
+                      struct gd_err *err)
+{
+    struct lines lines = {.at = 0};
+    char name[128], *line;
+    struct gd_err why;
+    struct gd_disk *disk;
+    int rc;
+
+    snprintf(name, sizeof(name), "ms_execution_order_graph_%.60s.csv", id);
+    disk = open_file(listing, rank_dir, "execution_order", name, &why);
+    if (!disk) {
+        return GD_OK;
+    }
+    rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, &why);
+    line = rc ? NULL : next_line(&lines);
+    if (line && strcmp(line, "NodeExecutionOrder-FullNameWithScope") == 0) {
+        line = next_line(&lines);
+    }
+    for (; !rc && line && *next_order < GD_NO_ORDER - 1; line = next_line(&lines)) {
+        rc = take_order_line(nodes, line, (*next_order)++, &why);
+    }
+    rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+    free(lines.data);
+    gd_disk_unref(disk);
+    return rc;
+}
+
+int ms_graph_take(const struct gd_listing *listing, uint32_t rank_dir, const char *id,
+                  struct gd_catalog *catalog, struct gd_dump *dump, struct ms_nodes *nodes,
+                  uint32_t *next_order, struct gd_err *err)
+{
+    int rc = begin_nodes(listing, rank_dir, id, catalog, dump, nodes, err);
+
+    if (!rc) {
+        nodes->made = 0;
+        rc = take_order(listing, rank_dir, id, dump, nodes, next_order, err);
+    }
+    return rc;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static int take_config(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct gd_peer *peer = gd_catalog_peer(catalog);
+    struct gd_json_options options = {.max_bytes = MAX_METADATA, .max_depth = 16};
+    cJSON *root;
+    int rc = gd_json_read(disk, &options, &root, err);
+
+    if (rc) {
+        return rc;
+    }
+    snprintf(peer->device, sizeof(peer->device), "%s", text_of(root, "device_target"));
+    snprintf(peer->version, sizeof(peer->version), "%s", text_of(root, "ms_version"));
+    cJSON_Delete(root);
+    return GD_OK;
+}
+
+/* "3, from 0 to 2"; the numbers of one file. */
+static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct lines lines = {.at = 0};
+    uint64_t number, first = 0, last = 0, count = 0;
+    char text[96], *line;
+    int rc = read_all(disk, MAX_ORDER, &lines.data, &lines.len, err);
+
+    while (!rc && (line = next_line(&lines)) != NULL) {
+        if (gd_ms_number(line, strlen(line), INT64_MAX, &number)) {
+            first = count == 0 || number < first ? number : first;
+            last = number > last ? number : last;
+            count++;
+        }
+    }
+    if (!rc && count > 0) {
+        snprintf(text, sizeof(text), "%llu, from %llu to %llu", (unsigned long long)count,
+                 (unsigned long long)first, (unsigned long long)last);
+        rc = gd_catalog_add_fact(catalog, "iterations that ran", text, err);
+    }
+    free(lines.data);
+    return rc;
+}
+
+/* The first of the files, one for each root graph. */
+static struct gd_disk *open_iterations(const struct gd_listing *listing, uint32_t rank_dir,
+                                       struct gd_err *err)
+{
+    uint32_t directory = gd_listing_child(listing, rank_dir, "execution_order");
+
+    if (directory == GD_NO_ENTRY) {
+        return NULL;
+    }
+    for (uint32_t i = listing->entry[directory].first_child; i != GD_NO_ENTRY;
+         i = listing->entry[i].next) {
+        if (strncmp(listing->entry[i].name, "ms_global_execution_order_graph_", 32) == 0) {
+            return open_file(listing, rank_dir, "execution_order", listing->entry[i].name, err);
+        }
+    }
+    return NULL;
+}
+
+int ms_metadata_take(const struct gd_listing *listing, uint32_t rank_dir,
+                     struct gd_catalog *catalog, struct gd_dump *dump, struct gd_err *err)
+{
+    struct gd_err why = {.code = GD_OK};
+    struct gd_disk *disk;
+    int rc = GD_OK;
+
+    if (rank_dir == GD_NO_ENTRY) {
+        return GD_OK;
+    }
+    disk = open_file(listing, rank_dir, ".dump_metadata", "config.json", &why);
+    if (disk) {
+        rc = take_config(disk, catalog, &why);
+        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        gd_disk_unref(disk);
+    }
+    disk = rc ? NULL : open_iterations(listing, rank_dir, &why);
+    if (disk) {
+        rc = take_iterations(disk, catalog, &why);
+        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        gd_disk_unref(disk);
+    }
+    return rc;
+}

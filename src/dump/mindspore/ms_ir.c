@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Graphs that MindSpore's compiler wrote as text: save_graphs, and the Running Data Recorder with
+ * its order of execution. Of the many stages of one compilation the last one is shown. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/calls/api_walk.h"
+#include "dump/mindspore/ir_text.h"
+
+#define MAX_FILE (UINT64_C(1) << 30)
+
+struct name { /* what the name of a file tells */
+    bool is_rdr;
+    int64_t stage; /* the number behind the last '_', which grows while a program is compiled */
+    bool is_final; /* the graph that is run */
+};
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash ? slash + 1 : name;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), size = strlen(end);
+
+    return len >= size && strcmp(text + len - size, end) == 0;
+}
+
+/* "MODULE.name.YYYYMMDDHHMMSS[_NNNN].ext" */
+static bool is_rdr_name(const char *name)
+{
+    size_t module = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    const char *at = strrchr(name, '.');
+
+    if (module < 2 || name[module] != '.' || !at) {
+        return false;
+    }
+    for (const char *dot = strchr(name + module, '.'); dot && dot < at;
+         dot = strchr(dot + 1, '.')) {
+        size_t digits = strspn(dot + 1, "0123456789");
+
+        if (digits == 14 && (dot[15] == '.' || dot[15] == '_')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct name parse_name(const char *name)
+{
+    const char *at = strrchr(name, '_');
+    struct name ret = {.is_rdr = is_rdr_name(name), .stage = -1};
+
+    if (at && strspn(at + 1, "0123456789") == strcspn(at + 1, ".")) {
+        ret.stage = strtoll(at + 1, NULL, 10);
+    }
+    ret.is_final = strstr(name, "graph_build") || strstr(name, "trace_code_graph") ||
+                   strstr(name, "analyze_fail");
+    return ret;
+}
+
+static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
+{
+    const char *name = base_of(listing->entry[entry].name);
+    char start[4097];
+
+    if (!ends_with(name, ".ir") || strncmp(name, "DEVICE.", 7) == 0) {
+        return false;
+    }
+    api_peek(listing, entry, start, sizeof(start));
+    return strncmp(start, "#IR entry", 9) == 0 || strncmp(start, "# IR entry", 10) == 0 ||
+           strncmp(start, "#=====", 6) == 0 || strncmp(start, "# ====", 6) == 0 ||
+           strstr(start, "subgraph @") || strstr(start, "subgraph instance:");
+}
+
+/* ---- order of execution ---------------------------------------------------------------------- */
+
+/* The node whose full name stands in a line. */
+static gd_node_id node_in(const struct gd_graph *graph, const char *text, size_t size)
+{
+    static const char part[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.";
+
+    for (size_t at = 0; at < size;) {
+        size_t len = 0;
+
+        while (at + len < size && text[at + len] && strchr(part, text[at + len])) {
+            len++;
+        }
+        if (len > 2 && memchr(text + at, '/', len)) {
+            gd_node_id node = gd_graph_lookup_wire(graph, text + at, len);
+
+            if (node != GD_NO_NODE) {
+                return node;
+            }
+        }
+        at += len ? len : 1;
+    }
+    return GD_NO_NODE;
+}
+
+/* "0:" and lines behind it, the first of which names the node. */
+static void take_order(const struct api_text *text, struct gd_graph *graph, uint32_t *known)
+{
+    uint32_t order = 0;
+
+    for (size_t at = 0; at < text->size;) {
+        const char *line = text->data + at, *end = memchr(line, '\n', text->size - at);
+        size_t len = end ? (size_t)(end - line) : text->size - at;
+        size_t digits = strspn(line, "0123456789");
+
+        if (digits > 0 && digits < len && line[digits] == ':') {
+            order++;
+        } else if (len > 1 && (line[0] == '\t' || line[0] == ' ')) {
+            gd_node_id node = node_in(graph, line, len);
+
+            if (node != GD_NO_NODE) {
+                gd_graph_set_order(graph, node, order - (order > 0));
+                ++*known;
+            }
+        }
+        at += len + 1;
+    }
+}
+
+static int take_orders(const struct gd_listing *listing, uint32_t directory,
+                       struct gd_catalog *catalog, struct gd_dump *dump, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = listing->entry[directory].first_child; !rc && i != GD_NO_ENTRY;
+         i = listing->entry[i].next) {
+        struct api_text text;
+        struct gd_err why;
+        char path[PATH_MAX], fact[96];
+        uint32_t known = 0;
+
+        if (!is_rdr_name(listing->entry[i].name) || listing->entry[i].is_directory ||
+            !strstr(listing->entry[i].name, "graph_exec_order.") ||
+            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
+            continue;
+        }
+        rc = api_text_read(path, MAX_FILE, &text, &why);
+        if (rc) {
+            rc = api_leave_out(dump, path, &why, err);
+            continue;
+        }
+        take_order(&text, gd_catalog_graph(catalog), &known);
+        free(text.data);
+        snprintf(fact, sizeof(fact), "%u nodes", known);
+        rc = gd_catalog_add_fact(catalog, "order of execution", fact, err);
+    }
+    return rc;
+}
+
+/* ---- a directory ----------------------------------------------------------------------------- */
+
+/* The graph that was run, of these the latest; else the latest of all stages. */
+static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rdr, uint32_t *count)
+{
+    struct name best = {.stage = -2};
+    uint32_t ret = GD_NO_ENTRY, last = listing->entry[root].is_directory ? GD_NO_ENTRY : root;
+
+    for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
+         i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
+        struct name name = parse_name(base_of(listing->entry[i].name));
+
+        if (listing->entry[i].is_directory || name.is_rdr != rdr || !is_ir_text(listing, i)) {
+            continue;
+        }
+        ++*count;
+        if (name.is_final != best.is_final ? name.is_final : name.stage >= best.stage) {
+            best = name;
+            ret = i;
+        }
+    }
+    return ret;
+}
+
+static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct gd_peer *peer = gd_catalog_peer(catalog);
+    struct gd_ir_facts facts;
+    struct api_text text;
+    uint32_t order = 0;
+    int rc = api_text_read(path, MAX_FILE, &text, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = gd_ir_read(text.data, text.size, gd_catalog_graph(catalog), &order, &facts, err);
+    free(text.data);
+    snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
+    rc = rc ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+    if (!rc && facts.entry[0]) {
+        rc = gd_catalog_add_fact(catalog, "entry", facts.entry, err);
+    }
+    if (!rc && facts.failed != GD_NO_NODE) {
+        rc = gd_catalog_add_event(catalog, GD_EVERY_STEP, facts.failed, "compile",
+                                  "the compiler gave up at this node", err);
+    }
+    return rc;
+}
+
+static bool has_rank(const struct gd_dump *dump, int rank)
+{
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        if (gd_catalog_rank(gd_dump_at(dump, i)) == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int read_place(const struct gd_listing *listing, const struct gd_finding *finding,
+                      struct gd_dump *dump, struct gd_err *err)
+{
+    bool rdr = finding->format == &gd_rdr_format;
+    struct gd_catalog *catalog;
+    char path[PATH_MAX], fact[96];
+    uint32_t count = 0, best = best_of(listing, finding->root, rdr, &count);
+    int rank, rc;
+
+    if (best == GD_NO_ENTRY) {
+        return gd_fail(err, GD_EPROTO, "there is no graph in .ir files beside the other files");
+    }
+    rc = gd_listing_path(listing, best, path, sizeof(path), err);
+    rank = rc ? 0 : api_rank_of(path);
+    if (!rc && has_rank(dump, rank)) {
+        return gd_fail(err, GD_EINVAL,
+                       "a dump of that rank has its own graph: open this one alone");
+    }
+    rc = rc ? rc : gd_dump_catalog(dump, rank, "graphs", &catalog, err);
+    rc = rc ? rc : read_graph(path, catalog, err);
+    if (!rc && count > 1) {
+        snprintf(fact, sizeof(fact), "%u: open a file to see another", count);
+        rc = gd_catalog_add_fact(catalog, "graphs of stages", fact, err);
+    }
+    return rc || !rdr ? rc : take_orders(listing, finding->root, catalog, dump, err);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                struct gd_findings *findings, struct gd_err *err)
+{
+    bool rdr = format == &gd_rdr_format;
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; !rc && i < listing->count; i++) {
+        const char *name = base_of(listing->entry[i].name);
+        struct gd_finding finding = {.format = format,
+                                     .root = api_up(listing, i, 1),
+                                     .files = 1,
+                                     .rule = rdr ? "MODULE.NAME.TIME.EXT" : "IR text in .ir files"};
+
+        if (listing->entry[i].is_directory || is_rdr_name(name) != rdr ||
+            (!rdr && !is_ir_text(listing, i))) {
+            continue;
+        }
+        rc = api_found(findings, &finding, err);
+    }
+    return rc;
+}
+
+static int find_ir(const struct gd_listing *listing, struct gd_findings *findings,
+                   struct gd_err *err)
+{
+    return find(&gd_ms_ir_format, listing, findings, err);
+}
+
+static int find_rdr(const struct gd_listing *listing, struct gd_findings *findings,
+                    struct gd_err *err)
+{
+    return find(&gd_rdr_format, listing, findings, err);
+}
+
+static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
+                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                       struct gd_err *err)
+{
+    if (go_on && !go_on(ctx, 0)) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
+    return read_place(listing, finding, dump, err);
+}
+
+const struct gd_dump_format gd_ms_ir_format = {
+    .name = "mindspore-ir",
+    .what = "graphs that MindSpore saved as text (.ir)",
+    .find = find_ir,
+    .read = read_format,
+};
+
+const struct gd_dump_format gd_rdr_format = {
+    .name = "rdr",
+    .what = "MindSpore's Running Data Recorder",
+    .find = find_rdr,
+    .read = read_format,
+};

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/mindspore/ms_statistic.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/csv.h"
+#include "dump/mindspore/ms_name.h"
+
+enum column {
+    OP_TYPE,
+    OP_NAME,
+    TIMESTAMP,
+    IO,
+    SLOT,
+    DATA_TYPE,
+    SHAPE,
+    MAX_VALUE,
+    MIN_VALUE,
+    AVG_VALUE,
+    COUNT,
+    NEGATIVE,
+    POSITIVE,
+    NAN_COUNT,
+    NEG_INF,
+    POS_INF,
+    ZERO,
+    NORM,
+    MD5,
+    COLUMNS
+};
+
+static const char *const titles[COLUMNS] = {
+    [OP_TYPE] = "Op Type",
+    [OP_NAME] = "Op Name",
+    [TIMESTAMP] = "Timestamp",
+    [IO] = "IO",
+    [SLOT] = "Slot",
+    [DATA_TYPE] = "Data Type",
+    [SHAPE] = "Shape",
+    [MAX_VALUE] = "Max Value",
+    [MIN_VALUE] = "Min Value",
+    [AVG_VALUE] = "Avg Value",
+    [COUNT] = "Count",
+    [NEGATIVE] = "Negative Zero Count", /* elements below 0, whatever it says */
+    [POSITIVE] = "Positive Zero Count",
+    [NAN_COUNT] = "NaN Count",
+    [NEG_INF] = "Negative Inf Count",
+    [POS_INF] = "Positive Inf Count",
+    [ZERO] = "Zero Count",
+    [NORM] = "L2Norm Value",
+    [MD5] = "MD5",
+};
+
+struct table {
+    int at[COLUMNS]; /* of the fields; -1: there is no such column */
+    const char *const *field;
+    size_t count;
+};
+
+static bool read_header(struct table *table)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        table->at[i] = -1;
+        for (size_t k = 0; k < table->count; k++) {
+            if (strcmp(table->field[k], titles[i]) == 0) {
+                table->at[i] = (int)k;
+            }
+        }
+    }
+    return table->at[OP_TYPE] >= 0 && table->at[OP_NAME] >= 0 && table->at[IO] >= 0 &&
+           table->at[SLOT] >= 0;
+}
+
+/* "" where there is no such column, or field. */
+static const char *text_of(const struct table *table, enum column column)
+{
+    int at = table->at[column];
+
+    return at >= 0 && (size_t)at < table->count ? table->field[at] : "";
+}
+
+static bool number_of(const struct table *table, enum column column, double *ret)
+{
+    const char *text = text_of(table, column);
+    char *end;
+
+    *ret = strtod(text, &end);
+    return *text && *end == '\0';
+}
+
+static bool count_of(const struct table *table, enum column column, uint64_t *ret)
+{
+    const char *text = text_of(table, column);
+
+    return gd_ms_number(text, strlen(text), UINT64_MAX, ret);
+}
+
+/* "(2,3)", "()" */
+static bool shape_of(const char *text, struct gd_shape *ret)
+{
+    *ret = (struct gd_shape){.rank = 0};
+    if (*text++ != '(') {
+        return false;
+    }
+    while (*text && *text != ')') {
+        size_t len = strspn(text, "0123456789");
+        uint64_t dim;
+
+        if (ret->rank == GD_MAX_RANK || !gd_ms_number(text, len, INT64_MAX, &dim)) {
+            return false;
+        }
+        ret->dim[ret->rank++] = (int64_t)dim;
+        text += len;
+        text += strspn(text, ", ");
+    }
+    return strcmp(text, ")") == 0;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void take_counts(const struct table *table, struct ms_statistic *row)
+{
+    struct gd_stats *stats = &row->stats;
+    size_t elements;
+
+    stats->unknown |= GD_UNKNOWN_REST | GD_UNKNOWN_UNITS;
+    if (!count_of(table, COUNT, &stats->count)) {
+        int64_t count = row->has_shape ? gd_shape_count(&row->shape) : -1;
+
+        elements = count < 0 ? 0 : (size_t)count;
+        stats->count = elements;
+        stats->unknown |= count < 0 ? GD_UNKNOWN_COUNT : 0;
+    }
+    stats->unknown |= count_of(table, NAN_COUNT, &stats->nan) ? 0 : GD_UNKNOWN_NAN;
+    if (!count_of(table, NEG_INF, &stats->neg_inf) || !count_of(table, POS_INF, &stats->pos_inf)) {
+        stats->unknown |= GD_UNKNOWN_INF;
+    }
+    stats->unknown |= count_of(table, ZERO, &stats->zero) ? 0 : GD_UNKNOWN_ZERO;
+    if (!count_of(table, NEGATIVE, &stats->negative) ||
+        !count_of(table, POSITIVE, &stats->positive)) {
+        stats->unknown |= GD_UNKNOWN_SIGNS;
+    }
+}
+
+/* Without a finite element the largest and the smallest are what they began with, or "null". */
+static void take_values(const struct table *table, struct gd_stats *stats)
+{
+    bool has_max = number_of(table, MAX_VALUE, &stats->max);
+    bool has_min = number_of(table, MIN_VALUE, &stats->min);
+    bool has_mean = number_of(table, AVG_VALUE, &stats->mean);
+    unsigned needed = GD_UNKNOWN_COUNT | GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
+    bool none = has_max && has_min && stats->max < stats->min;
+    double norm = 0;
+
+    if (!(stats->unknown & needed) &&
+        stats->nan + stats->pos_inf + stats->neg_inf >= stats->count) {
+        none = true;
+    }
+    if (none) {
+        stats->max = -INFINITY;
+        stats->min = INFINITY;
+        stats->mean = 0;
+        has_max = has_min = has_mean = true;
+    }
+    stats->unknown |= has_max ? 0 : GD_UNKNOWN_MAX;
+    stats->unknown |= has_min ? 0 : GD_UNKNOWN_MIN;
+    stats->unknown |= has_mean ? 0 : GD_UNKNOWN_MEAN;
+    if (number_of(table, NORM, &norm)) {
+        stats->sum_sq = norm * norm;
+    } else {
+        stats->unknown |= GD_UNKNOWN_SUM_SQ;
+    }
+}
+
+/* Why the row makes no sense; NULL: it does. */
+static const char *read_row(const struct table *table, struct ms_statistic *ret)
+{
+    const char *io = text_of(table, IO);
+    uint64_t slot;
+
+    *ret = (struct ms_statistic){.type = text_of(table, OP_TYPE), .name = text_of(table, OP_NAME)};
+    ret->is_input = strcmp(io, "input") == 0;
+    if (!ret->is_input && strcmp(io, "output") != 0) {
+        return "IO is neither input nor output";
+    }
+    if (!count_of(table, SLOT, &slot) || slot > GD_MS_MAX_SLOT) {
+        return "Slot is no number of a slot";
+    }
+    if (!ret->type[0] && !ret->name[0]) {
+        return "it names no operator";
+    }
+    ret->slot = (uint32_t)slot;
+    if (!count_of(table, TIMESTAMP, &ret->time)) {
+        ret->time = 0;
+    }
+    ret->stored = gd_stored_from_name(text_of(table, DATA_TYPE));
+    ret->has_shape = shape_of(text_of(table, SHAPE), &ret->shape);
+    take_counts(table, ret);
+    take_values(table, &ret->stats);
+    return NULL;
+}
+
+int ms_statistic_read(struct gd_disk *disk,
+                      int (*fn)(void *ctx, const struct ms_statistic *row, struct gd_err *err),
+                      void (*bad)(void *ctx, const char *why), void *ctx, struct gd_err *err)
+{
+    struct gd_csv csv = {.disk = disk};
+    struct table table = {.count = 0};
+    struct ms_statistic row;
+    char digest[128], why[160];
+    int rc = gd_csv_next(&csv, &table.field, &table.count, err);
+
+    if (!rc && (table.count == 0 || !read_header(&table))) {
+        rc = gd_fail(err, GD_EPROTO, "%.300s does not begin as MindSpore's statistics do",
+                     gd_disk_path(disk));
+    }
+    while (!rc) {
+        const char *problem;
+
+        rc = gd_csv_next(&csv, &table.field, &table.count, err);
+        if (rc || table.count == 0) {
+            break;
+        }
+        if (strcmp(text_of(&table, IO), titles[IO]) == 0) {
+            continue; /* a header again: it was written in several goes */
+        }
+        problem = read_row(&table, &row);
+        if (problem) {
+            snprintf(why, sizeof(why), "row %llu: %s", (unsigned long long)gd_csv_line(&csv),
+                     problem);
+            if (bad) {
+                bad(ctx, why);
+            }
+            continue;
+        }
+        if (text_of(&table, MD5)[0]) {
+            snprintf(digest, sizeof(digest), "md5:%.100s", text_of(&table, MD5));
+            row.digest = digest;
+        }
+        rc = fn(ctx, &row, err);
+    }
+    gd_csv_deinit(&csv);
+    return rc;
+}

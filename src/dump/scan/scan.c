@@ -1,0 +1,778 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/scan/scan.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/workers.h"
+#include "dump/scan/scan_impl.h"
+#include "engine/watch/watchpoint.h"
+
+#define WINDOW_ITEMS 4096 /* values whose units are worked on together */
+#define SLICE_ITEMS  256  /* and that are looked at before what was found is written down */
+#define MAX_PATHS    GD_SCAN_MAX_SHARDS
+
+struct opened { /* a unit of which the values are looked at */
+    const struct scan_unit *unit;
+    struct scan_work *work;
+    struct gd_scan_unit about;
+    struct scan_found *found; /* by value */
+    uint32_t *there;          /* its number in what was remembered, or in each part */
+    uint32_t number;          /* in the file that is written; UINT32_MAX: not there yet */
+    size_t todo_end;          /* its last one of the window's todo is before this */
+};
+struct todo {
+    struct opened *unit;
+    uint32_t index;
+};
+
+struct scan {
+    struct gd_session *session;
+    const struct dump_group *group;
+    const struct gd_scan_options *options;
+    struct gd_scan_summary *summary;
+    struct gd_scan_head head;
+    struct scan_list list;
+    struct scan_state state;
+    struct scan_buffers buffers;
+    struct gd_scan_file **part; /* that are merged; NULL: it is a scan */
+    size_t part_count;
+    int threads;
+    pthread_t main;
+    atomic_bool stopped;
+    atomic_uint_fast64_t read, bytes, sized; /* bytes read, bytes of how many values */
+    /* the window */
+    struct opened *open;
+    size_t open_count, judged; /* so many of them are judged */
+    struct todo *todo;
+    size_t todo_count, todo_cap;
+    size_t slice; /* of todo: the first that is looked at now */
+};
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* Bytes that will have been read: of the values that are not known yet as much as of the others. */
+static uint64_t expected(const struct scan *scan)
+{
+    uint64_t values = scan->summary->values - scan->summary->remembered;
+    uint64_t sized = atomic_load(&scan->sized), read = atomic_load(&scan->read);
+    double each = sized ? (double)atomic_load(&scan->bytes) / (double)sized : 0;
+    uint64_t all = (uint64_t)(each * (double)values);
+
+    return all > read ? all : read;
+}
+
+static void size_known(void *ctx, uint64_t bytes)
+{
+    struct scan *scan = ctx;
+
+    atomic_fetch_add(&scan->bytes, bytes);
+    atomic_fetch_add(&scan->sized, 1);
+}
+
+/* Asked by all threads; only the one that began may let the loop run. */
+static bool go_on(void *ctx, uint64_t more)
+{
+    struct scan *scan = ctx;
+    const struct gd_scan_options *options = scan->options;
+
+    atomic_fetch_add_explicit(&scan->read, more, memory_order_relaxed);
+    if (!atomic_load_explicit(&scan->stopped, memory_order_relaxed) && options->go_on &&
+        pthread_equal(pthread_self(), scan->main) &&
+        !options->go_on(options->ctx, atomic_load(&scan->read), expected(scan))) {
+        atomic_store(&scan->stopped, true);
+    }
+    return !atomic_load_explicit(&scan->stopped, memory_order_relaxed);
+}
+
+static void look(struct scan *scan, const struct todo *todo, int threads)
+{
+    struct opened *open = todo->unit;
+    struct scan_look how = {.target = open->unit->target,
+                            .at = open->unit->at,
+                            .buffers = &scan->buffers,
+                            .threads = threads,
+                            .go_on = go_on,
+                            .size = size_known,
+                            .ctx = scan};
+    struct scan_found *found = &open->found[todo->index];
+
+    scan_look(&how, &open->work[todo->index], found);
+}
+
+static void look_alone(void *ctx, size_t part)
+{
+    struct scan *scan = ctx;
+
+    look(scan, &scan->todo[scan->slice + part], 1);
+}
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+static bool is_mine(const struct scan *scan, const struct opened *open, uint32_t index)
+{
+    size_t unit = (size_t)(open->unit - scan->list.unit);
+
+    return (unit + index) % scan->head.shards == scan->head.shard - 1;
+}
+
+/* The number of the unit in a file whose results can be taken; UINT32_MAX: it has none. */
+static uint32_t unit_in(const struct gd_scan_file *file, const struct gd_scan_unit *about,
+                        bool same_files)
+{
+    uint32_t number = file ? gd_scan_file_find(file, about->member, about->step) : UINT32_MAX;
+    const struct gd_scan_unit *there = file ? gd_scan_file_unit(file, number) : NULL;
+
+    return there && there->items == about->items && there->names == about->names &&
+                   (!same_files || there->stamps == about->stamps)
+               ? number
+               : UINT32_MAX;
+}
+
+static bool known(const struct scan *scan, const struct opened *open, uint32_t index,
+                  const struct gd_scan_figures **ret)
+{
+    if (open->found[index].done) {
+        *ret = open->found[index].figures;
+        return true;
+    }
+    if (!scan->part) {
+        return open->there[0] != UINT32_MAX &&
+               gd_scan_file_result(scan->state.file, open->there[0], index, ret);
+    }
+    for (size_t i = 0; i < scan->part_count; i++) {
+        if (open->there[i] != UINT32_MAX &&
+            gd_scan_file_result(scan->part[i], open->there[i], index, ret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int find_there(const struct scan *scan, struct opened *open, struct gd_err *err)
+{
+    open->there = calloc(scan->part_count + 1, sizeof(*open->there));
+    if (!open->there) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < scan->part_count; i++) {
+        open->there[i] = unit_in(scan->part[i], &open->about, false);
+    }
+    if (!scan->part) {
+        open->there[0] = unit_in(scan->state.file, &open->about, true);
+    }
+    open->number = open->there[0];
+    return GD_OK;
+}
+
+/* ---- remembering ----------------------------------------------------------------------------- */
+
+static bool is_unreadable(unsigned error)
+{
+    return (error & GD_HIT_NO_VALUE) != 0;
+}
+
+static void count_found(struct gd_scan_summary *summary, const struct scan_found *found)
+{
+    summary->bytes += found->bytes;
+    if (found->figures && is_unreadable(found->figures->error) && found->why &&
+        !summary->first_unreadable[0]) {
+        snprintf(summary->first_unreadable, sizeof(summary->first_unreadable), "%s", found->why);
+    }
+}
+
+static void put_results(struct scan *scan, struct opened *open,
+                        const struct gd_scan_result *results, size_t count, struct gd_buf *out)
+{
+    if (count == 0 || scan->state.fd < 0) {
+        return;
+    }
+    if (open->number == UINT32_MAX) {
+        open->number = scan->state.units++;
+        gd_scan_put_unit(out, open->number, &open->about);
+    }
+    gd_scan_put_results(out, open->number, results, count);
+}
+
+/* What was found of todo[from ... to) goes into the file. */
+static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *err)
+{
+    struct gd_scan_result results[SLICE_ITEMS];
+    struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
+    size_t count = 0;
+    int rc;
+
+    for (size_t i = from; i < to; i++) {
+        const struct todo *todo = &scan->todo[i];
+        const struct scan_found *found = &todo->unit->found[todo->index];
+
+        if (found->done) {
+            count_found(scan->summary, found);
+            results[count++] =
+                (struct gd_scan_result){.index = todo->index, .figures = found->figures};
+        }
+        if (i + 1 == to || count == SLICE_ITEMS || scan->todo[i + 1].unit != todo->unit) {
+            put_results(scan, todo->unit, results, count, &out);
+            count = 0;
+        }
+    }
+    rc = scan_state_add(&scan->state, &out, err);
+    gd_buf_deinit(&out);
+    return rc;
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* The named numbers of the step, and of those before it in which nothing was dumped. */
+static void tell_numbers(const struct scan_unit *unit)
+{
+    size_t count;
+    const struct gd_catalog_scalar *scalars = gd_catalog_scalars(unit->target->catalog, &count);
+    int64_t before = unit->at > 0 ? dump_step_at(unit->target, unit->at - 1) : INT64_MIN;
+
+    for (size_t i = 0; unit->at != SIZE_MAX && i < count; i++) {
+        if (scalars[i].step > before && scalars[i].step <= unit->step) {
+            gd_session_on_scalar(unit->target->base.session, scalars[i].name, scalars[i].value,
+                                 scalars[i].step);
+        }
+    }
+}
+
+/* What holds in every step is judged before the first. */
+static int64_t judged_step(const struct scan_unit *unit)
+{
+    int64_t first;
+
+    if (unit->at != SIZE_MAX) {
+        return unit->step;
+    }
+    first = dump_step_at(unit->target, 0);
+    return first == GD_EVERY_STEP ? 0 : first;
+}
+
+/* GD_EPROTO: a part lacks a value. */
+static int collect(struct scan *scan, const struct opened *open, struct gd_watch_value *values,
+                   size_t *count, struct gd_err *err)
+{
+    for (uint32_t i = 0; i < open->unit->items; i++) {
+        const struct gd_scan_figures *figures = NULL;
+        const struct scan_work *work = &open->work[i];
+
+        if (!known(scan, open, i, &figures)) {
+            return gd_fail(err, GD_EPROTO,
+                           "no part has %.200s of step %lld, rank %d: were they made of this dump?",
+                           gd_graph_name(open->unit->target->base.session->graph, work->item->node),
+                           (long long)judged_step(open->unit), open->about.rank);
+        }
+        if (figures) {
+            scan->summary->unreadable += is_unreadable(figures->error);
+            values[(*count)++] =
+                (struct gd_watch_value){.plan = work->plan,
+                                        .node = work->item->node,
+                                        .slot = work->item->slot,
+                                        .dtype = figures->dtype,
+                                        .shape = &figures->shape,
+                                        .stats = figures->error ? NULL : &figures->stats,
+                                        .error = figures->error,
+                                        .value_step = judged_step(open->unit)};
+        }
+    }
+    return GD_OK;
+}
+
+static int judge(struct scan *scan, const struct opened *open, struct gd_err *err)
+{
+    struct gd_watch_value *values = calloc((size_t)open->unit->items + 1, sizeof(*values));
+    struct gd_watch_moment moment = {
+        .step = judged_step(open->unit), .node = GD_NO_NODE, .complete = true};
+    size_t count = 0;
+    int rc = values ? collect(scan, open, values, &count, err) : no_memory(err);
+
+    if (!rc) {
+        tell_numbers(open->unit);
+        gd_session_on_watch_values(open->unit->target->base.session, &moment, values, count, NULL,
+                                   0);
+    }
+    free(values);
+    return rc;
+}
+
+/* Those of the window of which everything before todo[end] is known, as soon as it is. */
+static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    while (!rc && (scan->head.shards == 1 || scan->part) && scan->judged < scan->open_count &&
+           scan->open[scan->judged].todo_end <= end) {
+        rc = judge(scan, &scan->open[scan->judged++], err);
+        if (!rc && !go_on(scan, 0)) {
+            rc = gd_fail(err, GD_EINTR, "interrupted");
+        }
+    }
+    return rc;
+}
+
+/* ---- working --------------------------------------------------------------------------------- */
+
+static struct scan_found *found_of(const struct todo *todo)
+{
+    return &todo->unit->found[todo->index];
+}
+
+/* Small values beside each other. Big ones are left; they are told by `big`. */
+static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)
+{
+    int rc;
+
+    scan->slice = from;
+    gd_workers_run(scan->threads, to - from, look_alone, scan);
+    rc = remember(scan, from, to, err);
+    for (size_t i = from; !rc && i < to; i++) {
+        rc = !found_of(&scan->todo[i])->done && found_of(&scan->todo[i])->rc == GD_ENOMEM
+                 ? no_memory(err)
+                 : GD_OK;
+    }
+    return rc;
+}
+
+static int stopped(const struct scan *scan, struct gd_err *err)
+{
+    return atomic_load(&scan->stopped) ? gd_fail(err, GD_EINTR, "interrupted") : GD_OK;
+}
+
+static int look_at_all(struct scan *scan, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t at = 0; !rc && at < scan->todo_count; at += SLICE_ITEMS) {
+        size_t end = scan->todo_count - at > SLICE_ITEMS ? at + SLICE_ITEMS : scan->todo_count;
+
+        rc = look_at_small(scan, at, end, err);
+        for (size_t i = at; !rc && !stopped(scan, err) && i < end; i++) {
+            struct scan_found *found = found_of(&scan->todo[i]);
+
+            if (found->big) { /* of one thread two are said to be there: it is not left again */
+                look(scan, &scan->todo[i], scan->threads > 1 ? scan->threads : 2);
+                rc = found->rc == GD_ENOMEM ? no_memory(err) : remember(scan, i, i + 1, err);
+                rc = rc || !found->done ? rc : judge_until(scan, i + 1, err);
+            }
+        }
+        rc = rc ? rc : stopped(scan, err);
+        rc = rc ? rc : judge_until(scan, end, err);
+    }
+    return rc ? rc : judge_until(scan, scan->todo_count, err);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static void close_units(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->open_count; i++) {
+        struct opened *open = &scan->open[i];
+
+        for (uint32_t k = 0; open->found && k < open->unit->items; k++) {
+            free(open->found[k].figures);
+            free(open->found[k].why);
+        }
+        free(open->found);
+        free(open->there);
+        free(open->work);
+    }
+    free(scan->open);
+    free(scan->todo);
+    scan->open = NULL;
+    scan->todo = NULL;
+    scan->open_count = scan->judged = scan->todo_count = scan->todo_cap = 0;
+}
+
+static int add_todo(struct scan *scan, struct opened *open, uint32_t index, struct gd_err *err)
+{
+    const struct gd_scan_figures *figures;
+
+    if (!is_mine(scan, open, index)) {
+        return GD_OK;
+    }
+    if (known(scan, open, index, &figures)) {
+        scan->summary->remembered++;
+        return GD_OK;
+    }
+    if (scan->todo_count == scan->todo_cap) {
+        size_t cap = scan->todo_cap ? scan->todo_cap * 2 : 256;
+        struct todo *todo = realloc(scan->todo, cap * sizeof(*todo));
+
+        if (!todo) {
+            return no_memory(err);
+        }
+        scan->todo = todo;
+        scan->todo_cap = cap;
+    }
+    scan->todo[scan->todo_count++] = (struct todo){.unit = open, .index = index};
+    return GD_OK;
+}
+
+static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_err *err)
+{
+    struct opened *open = &scan->open[scan->open_count++];
+    int rc;
+
+    *open = (struct opened){.unit = unit};
+    rc = scan_unit_works(&scan->list, unit, &open->work, &open->about, err);
+    open->found = calloc((size_t)unit->items + 1, sizeof(*open->found));
+    rc = rc || open->found ? rc : no_memory(err);
+    rc = rc ? rc : find_there(scan, open, err);
+    for (uint32_t i = 0; !rc && !scan->part && i < unit->items; i++) {
+        rc = add_todo(scan, open, i, err);
+    }
+    open->todo_end = scan->todo_count;
+    return rc;
+}
+
+/* Looks at the units from *at on, as many as make a window, and judges them. */
+static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
+{
+    uint64_t items = 0;
+    size_t count = 0;
+    int rc;
+
+    while (*at + count < scan->list.count && (count == 0 || items < WINDOW_ITEMS)) {
+        items += scan->list.unit[*at + count++].items;
+    }
+    scan->open = calloc(count + 1, sizeof(*scan->open));
+    rc = scan->open ? GD_OK : no_memory(err);
+    for (size_t i = 0; !rc && i < count; i++) {
+        rc = open_unit(scan, &scan->list.unit[*at + i], err);
+    }
+    rc = rc ? rc : look_at_all(scan, err);
+    close_units(scan);
+    *at += count;
+    return rc;
+}
+
+/* ---- a scan ---------------------------------------------------------------------------------- */
+
+struct tally {
+    uint64_t hits, unclear;
+};
+
+static struct tally tally_of(const struct gd_debugger *debugger)
+{
+    struct tally tally = {0, 0};
+
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next) {
+        tally.hits += w->hits;
+        tally.unclear += w->unclear;
+    }
+    return tally;
+}
+
+/* The numbers of the step where a session stands, which those of other steps take the place of. */
+static int keep_numbers(struct scan *scan, struct gd_err *err)
+{
+    size_t size = sizeof(scan->list.plan[0].target->base.session->scalar);
+
+    for (size_t i = 0; i < scan->list.plan_count; i++) {
+        struct scan_plan *plan = &scan->list.plan[i];
+
+        plan->numbers = malloc(size);
+        if (!plan->numbers) {
+            return no_memory(err);
+        }
+        memcpy(plan->numbers, plan->target->base.session->scalar, size);
+        plan->number_count = plan->target->base.session->scalar_count;
+    }
+    return GD_OK;
+}
+
+static void give_numbers_back(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->list.plan_count; i++) {
+        struct scan_plan *plan = &scan->list.plan[i];
+        struct gd_session *session = plan->target->base.session;
+
+        if (plan->numbers) {
+            memcpy(session->scalar, plan->numbers, sizeof(session->scalar));
+            session->scalar_count = plan->number_count;
+        }
+    }
+}
+
+static void forget_all(const struct scan *scan)
+{
+    for (size_t i = 0; i < scan->list.plan_count; i++) {
+        gd_watch_forget(scan->list.plan[i].target->base.session);
+    }
+}
+
+static uint64_t count_mine(const struct scan *scan)
+{
+    const struct gd_scan_head *head = &scan->head;
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < scan->list.count; i++) {
+        uint64_t items = scan->list.unit[i].items;
+        /* of index i' with (i + i') % shards == shard - 1 */
+        uint64_t first = (head->shard - 1 + head->shards - i % head->shards) % head->shards;
+
+        count += items > first ? (items - first - 1) / head->shards + 1 : 0;
+    }
+    return count;
+}
+
+static int run(struct scan *scan, struct gd_err *err)
+{
+    struct gd_debugger *debugger = scan->session->debugger;
+    struct tally before = tally_of(debugger), after;
+    int rc = GD_OK;
+
+    scan->main = pthread_self();
+    scan->threads = scan->options->threads;
+    if (scan->threads < 1) {
+        long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+        scan->threads = count < 1 ? 1 : count > GD_MAX_WORKERS ? GD_MAX_WORKERS : (int)count;
+    }
+    atomic_init(&scan->stopped, false);
+    atomic_init(&scan->read, 0);
+    atomic_init(&scan->bytes, 0);
+    atomic_init(&scan->sized, 0);
+    scan_buffers_init(&scan->buffers);
+    forget_all(scan);
+    rc = keep_numbers(scan, err);
+    for (size_t at = 0; !rc && at < scan->list.count;) {
+        rc = do_window(scan, &at, err);
+    }
+    after = tally_of(debugger);
+    scan->summary->hits = after.hits - before.hits;
+    scan->summary->unclear = after.unclear - before.unclear;
+    give_numbers_back(scan);
+    forget_all(scan);
+    scan_buffers_free(&scan->buffers);
+    return rc;
+}
+
+/* Numbers of the training (a loss) are judged as they are told, without looking at a file. */
+static bool watches_numbers(const struct gd_debugger *debugger)
+{
+    const struct gd_watchpoint *w = debugger->watchpoints;
+
+    while (w && (!w->enabled || w->selector)) {
+        w = w->next;
+    }
+    return w != NULL;
+}
+
+/* What there is to look at, by the head. */
+static int prepare(struct scan *scan, struct gd_err *err)
+{
+    int rc = scan_list_make(scan->group, &scan->head, &scan->list, err);
+
+    if (!rc && scan->list.items == 0 &&
+        (scan->list.count == 0 || !watches_numbers(scan->session->debugger))) {
+        rc = gd_fail(err, GD_ESTATE,
+                     "there is nothing to look at: no watchpoint covers a value of these steps and "
+                     "ranks (info watchpoints, info steps)");
+        scan_list_free(&scan->list);
+    }
+    if (!rc) {
+        scan->summary->values = count_mine(scan);
+        scan->summary->steps = scan->list.steps;
+        scan->summary->ranks = scan->list.ranks;
+    }
+    return rc;
+}
+
+static int start(struct scan *scan, struct gd_session *session,
+                 const struct gd_scan_options *options, struct gd_scan_summary *summary,
+                 struct gd_err *err)
+{
+    const struct dump_target *target = dump_target_of(session);
+
+    memset(summary, 0, sizeof(*summary));
+    *scan = (struct scan){.session = session, .options = options, .summary = summary};
+    if (!target) {
+        return gd_fail(
+            err, GD_EUNSUPPORTED,
+            "only a dump can be scanned: open one (a live training is watched as it runs)");
+    }
+    if (target->group->run.lead) {
+        return gd_fail(err, GD_ESTATE, "the dump is being looked through: interrupt it first");
+    }
+    scan->group = target->group;
+    scan->head = options->asked;
+    scan->head.watched = NULL;
+    return scan_watched(session->debugger, &scan->head.watched, err);
+}
+
+int gd_scan(struct gd_session *session, const struct gd_scan_options *options,
+            struct gd_scan_summary *ret, struct gd_err *err)
+{
+    struct scan scan;
+    char *path;
+    int rc = start(&scan, session, options, ret, err), closed;
+
+    if (rc) {
+        return rc;
+    }
+    path = realpath(scan.group->path, NULL);
+    rc = prepare(&scan, err);
+    if (!rc) {
+        rc = scan_state_open(&scan.state, options, &scan.head, path ? path : scan.group->path,
+                             ret->warning, sizeof(ret->warning), err);
+        rc = rc ? rc : run(&scan, err);
+        closed = scan_state_close(&scan.state, rc == GD_OK, rc ? NULL : err);
+        rc = rc ? rc : closed;
+        snprintf(ret->file, sizeof(ret->file), "%s", scan.state.path);
+        scan_list_free(&scan.list);
+    }
+    free(path);
+    free(scan.head.watched);
+    return rc;
+}
+
+/* ---- merging --------------------------------------------------------------------------------- */
+
+static int add_part(struct scan *scan, const char *path, struct gd_err *err)
+{
+    struct gd_scan_file **grown =
+        realloc(scan->part, (scan->part_count + 1) * sizeof(struct gd_scan_file *));
+    int rc;
+
+    if (!grown) {
+        return no_memory(err);
+    }
+    scan->part = grown;
+    if (scan->part_count >= MAX_PATHS) {
+        return gd_fail(err, GD_ELIMIT, "more than %d files of parts", MAX_PATHS);
+    }
+    rc = gd_scan_file_open(path, &grown[scan->part_count], err);
+    if (rc) {
+        return rc;
+    }
+    scan->part_count++;
+    if (!gd_scan_file_is_complete(grown[scan->part_count - 1])) {
+        return gd_fail(err, GD_ESTATE,
+                       "%.300s is not complete: %llu values are there; the same scan with --out "
+                       "goes on with it",
+                       path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
+    }
+    return GD_OK;
+}
+
+static int is_part(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name), tail = strlen(GD_SCAN_SUFFIX);
+
+    return len > tail && strcmp(entry->d_name + len - tail, GD_SCAN_SUFFIX) == 0;
+}
+
+/* A file, or all parts in a directory. */
+static int add_path(struct scan *scan, const char *path, struct gd_err *err)
+{
+    struct dirent **entry = NULL;
+    char file[4096 + 256];
+    int count = scandir(path, &entry, is_part, alphasort), rc = GD_OK;
+
+    if (count < 0) {
+        return add_part(scan, path, err);
+    }
+    if (count == 0) {
+        rc = gd_fail(err, GD_ENOTFOUND, "%.300s has no file of a part (*%s)", path, GD_SCAN_SUFFIX);
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof(file), "%.4000s/%s", path, entry[i]->d_name);
+        rc = rc ? rc : add_part(scan, file, err);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc;
+}
+
+/* Each part once, all of one scan. */
+static int check_parts(const struct scan *scan, struct gd_err *err)
+{
+    const struct gd_scan_head *first = gd_scan_file_head(scan->part[0]);
+    bool *seen = calloc((size_t)first->shards + 1, sizeof(*seen));
+    int rc = seen ? GD_OK : no_memory(err);
+
+    for (size_t i = 0; !rc && i < scan->part_count; i++) {
+        const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);
+
+        if (!gd_scan_head_equal(head, first) || head->shards != first->shards) {
+            rc =
+                gd_fail(err, GD_ESTATE,
+                        "the parts are of different scans: part %u of %u is not of the first one's",
+                        head->shard, head->shards);
+        } else if (seen[head->shard]) {
+            rc = gd_fail(err, GD_ESTATE, "part %u of %u is there twice", head->shard, head->shards);
+        } else {
+            seen[head->shard] = true;
+        }
+    }
+    for (uint32_t i = 1; !rc && i <= first->shards; i++) {
+        if (!seen[i]) {
+            rc = gd_fail(err, GD_ESTATE, "part %u of %u is missing", i, first->shards);
+        }
+    }
+    if (!rc && strcmp(first->watched, scan->head.watched) != 0) {
+        rc = gd_fail(err, GD_ESTATE,
+                     "the parts were made with other watchpoints than these: set the same ones, in "
+                     "the same order (their first: %.*s)",
+                     (int)strcspn(first->watched, "\n") > 200 ? 200
+                                                              : (int)strcspn(first->watched, "\n"),
+                     first->watched);
+    }
+    free(seen);
+    return rc;
+}
+
+static int merge_parts(struct scan *scan, struct gd_err *err)
+{
+    char *watched = scan->head.watched;
+    int rc = check_parts(scan, err);
+
+    if (rc) {
+        return rc;
+    }
+    scan->head = *gd_scan_file_head(scan->part[0]);
+    scan->head.shard = scan->head.shards = 1;
+    scan->head.watched = watched;
+    rc = prepare(scan, err);
+    if (rc) {
+        return rc;
+    }
+    scan->state.fd = -1;
+    rc = run(scan, err);
+    scan->summary->remembered = scan->summary->values;
+    scan_list_free(&scan->list);
+    return rc;
+}
+
+int gd_scan_merge(struct gd_session *session, const char *const *paths, size_t count,
+                  const struct gd_scan_options *options, struct gd_scan_summary *ret,
+                  struct gd_err *err)
+{
+    struct scan scan;
+    int rc = start(&scan, session, options, ret, err);
+
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; !rc && i < count; i++) {
+        rc = add_path(&scan, paths[i], err);
+    }
+    rc = rc ? rc : merge_parts(&scan, err);
+    for (size_t i = 0; i < scan.part_count; i++) {
+        gd_scan_file_free(scan.part[i]);
+    }
+    free(scan.part);
+    free(scan.head.watched);
+    return rc;
+}

@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dump/scan/scan_file.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "dump/disk.h"
+
+#include <fcntl.h>
+
+#define MAGIC        "GDSCAN1\n"
+#define MAGIC_BYTES  8
+#define HEAD_BYTES   12                   /* of a record: type, length, checksum */
+#define RECORD_BYTES ((size_t)4 << 20)    /* a record of results is closed behind so many */
+#define LONGEST      ((uint32_t)16 << 20) /* a record that can be read */
+#define MAX_FILE     ((uint64_t)1 << 40)
+
+enum type { TYPE_HEAD = 1, TYPE_UNIT, TYPE_RESULTS, TYPE_END };
+enum status { STATUS_NOTHING, STATUS_STATS, STATUS_ERROR };
+
+/* The numbers of statistics, in the order in which they stand in a file. */
+static const size_t counts_at[] = {
+    offsetof(struct gd_stats, count),      offsetof(struct gd_stats, nan),
+    offsetof(struct gd_stats, pos_inf),    offsetof(struct gd_stats, neg_inf),
+    offsetof(struct gd_stats, zero),       offsetof(struct gd_stats, neg_zero),
+    offsetof(struct gd_stats, positive),   offsetof(struct gd_stats, negative),
+    offsetof(struct gd_stats, denormal),   offsetof(struct gd_stats, unpaired),
+    offsetof(struct gd_stats, mismatch),   offsetof(struct gd_stats, units),
+    offsetof(struct gd_stats, dead_units),
+};
+static const size_t doubles_at[] = {
+    offsetof(struct gd_stats, min),
+    offsetof(struct gd_stats, max),
+    offsetof(struct gd_stats, mean),
+    offsetof(struct gd_stats, abs_mean),
+    offsetof(struct gd_stats, sum_sq),
+    offsetof(struct gd_stats, std),
+    offsetof(struct gd_stats, mean_abs_delta),
+    offsetof(struct gd_stats, mean_delta),
+    offsetof(struct gd_stats, sum_sq_delta),
+    offsetof(struct gd_stats, max_abs_delta),
+    offsetof(struct gd_stats, mean_abs_prev),
+    offsetof(struct gd_stats, dot),
+    offsetof(struct gd_stats, sum_sq_prev),
+};
+#define COUNTS  (sizeof(counts_at) / sizeof(counts_at[0]))
+#define DOUBLES (sizeof(doubles_at) / sizeof(doubles_at[0]))
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put8(struct gd_buf *out, unsigned value)
+{
+    gd_buf_putc(out, (char)value);
+}
+
+static void put32(struct gd_buf *out, uint32_t value)
+{
+    value = htole32(value);
+    gd_buf_add(out, &value, 4);
+}
+
+static void put64(struct gd_buf *out, uint64_t value)
+{
+    value = htole64(value);
+    gd_buf_add(out, &value, 8);
+}
+
+/* The room of a record's head, to be filled in when its length is known. */
+static size_t begin(struct gd_buf *out)
+{
+    size_t at = out->len;
+
+    gd_buf_fill(out, '\0', HEAD_BYTES);
+    return at;
+}
+
+static uint32_t checksum(uint32_t type, const unsigned char *bytes, uint32_t len)
+{
+    uint32_t head[2] = {htole32(type), htole32(len)};
+
+    return (uint32_t)crc32(crc32(0, (const unsigned char *)head, sizeof(head)), bytes, len);
+}
+
+static void end(struct gd_buf *out, size_t at, enum type type)
+{
+    if (!out->failed) {
+        uint32_t len = (uint32_t)(out->len - at - HEAD_BYTES);
+        const unsigned char *bytes = (const unsigned char *)out->data + at + HEAD_BYTES;
+        uint32_t head[3] = {htole32((uint32_t)type), htole32(len),
+                            htole32(checksum((uint32_t)type, bytes, len))};
+
+        memcpy(out->data + at, head, sizeof(head));
+    }
+}
+
+void gd_scan_put_start(struct gd_buf *out, const struct gd_scan_head *head)
+{
+    gd_buf_add(out, MAGIC, MAGIC_BYTES);
+    size_t at = begin(out);
+    put32(out, head->shard);
+    put32(out, head->shards);
+    put64(out, (uint64_t)head->steps.from);
+    put64(out, (uint64_t)head->steps.to);
+    put32(out, head->range_count);
+    for (uint32_t i = 0; i < head->range_count; i++) {
+        put64(out, (uint64_t)head->ranks[i].from);
+        put64(out, (uint64_t)head->ranks[i].to);
+    }
+    gd_buf_puts(out, head->watched);
+    end(out, at, TYPE_HEAD);
+}
+
+void gd_scan_put_unit(struct gd_buf *out, uint32_t number, const struct gd_scan_unit *unit)
+{
+    size_t at = begin(out);
+
+    put32(out, number);
+    put32(out, unit->member);
+    put32(out, (uint32_t)unit->rank);
+    put64(out, (uint64_t)unit->step);
+    put32(out, unit->items);
+    put64(out, unit->names);
+    put64(out, unit->stamps);
+    end(out, at, TYPE_UNIT);
+}
+
+static void put_stats(struct gd_buf *out, const struct gd_stats *stats)
+{
+    for (size_t i = 0; i < COUNTS; i++) {
+        uint64_t value;
+
+        memcpy(&value, (const char *)stats + counts_at[i], 8);
+        put64(out, value);
+    }
+    for (size_t i = 0; i < DOUBLES; i++) {
+        uint64_t bits;
+
+        memcpy(&bits, (const char *)stats + doubles_at[i], 8);
+        put64(out, bits);
+    }
+    put8(out, stats->has_prev);
+    put32(out, stats->unknown);
+    put8(out, (unsigned)stats->range_count);
+    for (int i = 0; i < stats->range_count; i++) {
+        put64(out, stats->in_range[i]);
+    }
+}
+
+static void put_result(struct gd_buf *out, const struct gd_scan_result *result)
+{
+    const struct gd_scan_figures *f = result->figures;
+
+    put32(out, result->index);
+    put8(out, !f ? STATUS_NOTHING : f->error ? STATUS_ERROR : STATUS_STATS);
+    if (!f) {
+        return;
+    }
+    put8(out, (unsigned)f->dtype);
+    put8(out, (unsigned)f->shape.rank);
+    for (int i = 0; i < f->shape.rank; i++) {
+        put64(out, (uint64_t)f->shape.dim[i]);
+    }
+    if (f->error) {
+        put32(out, f->error);
+    } else {
+        put_stats(out, &f->stats);
+    }
+}
+
+void gd_scan_put_results(struct gd_buf *out, uint32_t number, const struct gd_scan_result *results,
+                         size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        size_t at = begin(out);
+
+        put32(out, number);
+        while (i < count && !out->failed && out->len - at < RECORD_BYTES) {
+            put_result(out, &results[i++]);
+        }
+        end(out, at, TYPE_RESULTS);
+        if (out->failed) {
+            return;
+        }
+    }
+}
+
+void gd_scan_put_end(struct gd_buf *out)
+{
+    end(out, begin(out), TYPE_END);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct entry {
+    uint32_t index;
+    uint32_t figures; /* 1 ...: of the file's; 0 none */
+};
+
+struct unit {
+    struct gd_scan_unit about;
+    struct entry *entry; /* by index when all is read */
+    size_t count, cap;
+};
+
+struct gd_scan_file {
+    struct gd_scan_head head;
+    struct unit *unit;
+    uint32_t unit_count, unit_cap;
+    uint32_t *order; /* unit numbers by member, step and number */
+    struct gd_scan_figures *figures;
+    size_t figures_count, figures_cap;
+    size_t good;
+    bool ended, cut;
+    uint64_t results;
+};
+
+struct input { /* what is left of a record */
+    const unsigned char *at;
+    size_t left;
+    bool bad;
+};
+
+static uint64_t take(struct input *in, size_t bytes)
+{
+    uint64_t value = 0;
+
+    if (in->left < bytes) {
+        in->bad = true;
+        in->left = 0;
+        return 0;
+    }
+    for (size_t i = bytes; i-- > 0;) {
+        value = value << 8 | in->at[i];
+    }
+    in->at += bytes;
+    in->left -= bytes;
+    return value;
+}
+
+/* Room for one more of `size` bytes; NULL: memory is short. */
+static void *grown(void *list, size_t count, size_t *cap, size_t size)
+{
+    size_t more = *cap ? *cap * 2 : 16;
+    void *bigger;
+
+    if (count < *cap) {
+        return list;
+    }
+    bigger = realloc(list, more * size);
+    *cap = bigger ? more : *cap;
+    return bigger;
+}
+
+static int no_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory for the results of a scan");
+}
+
+static struct gd_scan_range take_range(struct input *in)
+{
+    struct gd_scan_range range = {.from = (int64_t)take(in, 8)};
+
+    range.to = (int64_t)take(in, 8);
+    in->bad = in->bad || range.from > range.to;
+    return range;
+}
+
+static int take_head(struct gd_scan_file *file, struct input *in)
+{
+    struct gd_scan_head *head = &file->head;
+
+    head->shard = (uint32_t)take(in, 4);
+    head->shards = (uint32_t)take(in, 4);
+    head->steps = take_range(in);
+    head->range_count = (uint32_t)take(in, 4);
+    if (in->bad || head->shard < 1 || head->shard > head->shards ||
+        head->shards > GD_SCAN_MAX_SHARDS || head->range_count > GD_SCAN_MAX_RANGES) {
+        return GD_EPROTO;
+    }
+    for (uint32_t i = 0; i < head->range_count; i++) {
+        head->ranks[i] = take_range(in);
+    }
+    if (in->bad || memchr(in->at, '\0', in->left)) {
+        return GD_EPROTO;
+    }
+    head->watched = strndup((const char *)in->at, in->left);
+    return head->watched ? GD_OK : GD_ENOMEM;
+}
+
+static int take_unit(struct gd_scan_file *file, struct input *in)
+{
+    struct gd_scan_unit about = {0};
+    size_t cap = file->unit_cap;
+    struct unit *list;
+
+    if (take(in, 4) != file->unit_count) {
+        return GD_EPROTO;
+    }
+    about.member = (uint32_t)take(in, 4);
+    about.rank = (int32_t)take(in, 4);
+    about.step = (int64_t)take(in, 8);
+    about.items = (uint32_t)take(in, 4);
+    about.names = take(in, 8);
+    about.stamps = take(in, 8);
+    if (in->bad || in->left > 0 || file->unit_count == UINT32_MAX - 1) {
+        return GD_EPROTO;
+    }
+    list = grown(file->unit, file->unit_count, &cap, sizeof(*list));
+    if (!list) {
+        return GD_ENOMEM;
+    }
+    file->unit = list;
+    file->unit_cap = (uint32_t)cap;
+    list[file->unit_count++] = (struct unit){.about = about};
+    return GD_OK;
+}
+
+static bool is_possible(const struct gd_stats *s)
+{
+    uint64_t n = s->count;
+
+    return s->nan <= n && s->pos_inf <= n && s->neg_inf <= n && s->zero <= n &&
+           s->neg_zero <= s->zero && s->positive <= n && s->negative <= n && s->denormal <= n &&
+           s->unpaired <= n && s->mismatch <= n && s->dead_units <= s->units &&
+           (s->unknown & ~(unsigned)GD_UNKNOWN_ALL) == 0;
+}
+
+static void take_stats(struct input *in, struct gd_stats *ret)
+{
+    for (size_t i = 0; i < COUNTS; i++) {
+        uint64_t value = take(in, 8);
+
+        memcpy((char *)ret + counts_at[i], &value, 8);
+    }
+    for (size_t i = 0; i < DOUBLES; i++) {
+        uint64_t bits = take(in, 8);
+
+        memcpy((char *)ret + doubles_at[i], &bits, 8);
+    }
+    uint64_t flag = take(in, 1);
+    ret->has_prev = flag == 1;
+    ret->unknown = (unsigned)take(in, 4);
+    uint64_t ranges = take(in, 1);
+    if (flag > 1 || ranges > GD_MAX_RANGES || !is_possible(ret)) {
+        in->bad = true;
+        return;
+    }
+    ret->range_count = (int)ranges;
+    for (int i = 0; i < ret->range_count; i++) {
+        ret->in_range[i] = take(in, 8);
+        in->bad = in->bad || ret->in_range[i] > ret->count;
+    }
+}
+
+/* false: it is none. */
+static bool take_shape(struct input *in, struct gd_scan_figures *ret)
+{
+    uint64_t dtype = take(in, 1), rank = take(in, 1), count = 1;
+
+    if (rank > GD_MAX_RANK || (dtype != GD_DT_NONE && gd_dtype_size((enum gd_dtype)dtype) == 0)) {
+        return false;
+    }
+    ret->dtype = (enum gd_dtype)dtype;
+    ret->shape.rank = (int)rank;
+    for (int i = 0; i < ret->shape.rank; i++) {
+        uint64_t dim = take(in, 8);
+
+        if (dim > INT64_MAX || __builtin_mul_overflow(count, dim ? dim : 1, &count) ||
+            count > INT64_MAX / 16) {
+            return false;
+        }
+        ret->shape.dim[i] = (int64_t)dim;
+    }
+    return !in->bad;
+}
+
+static int take_figures(struct gd_scan_file *file, struct input *in, enum status status)
+{
+    struct gd_scan_figures f = {.error = 0};
+    struct gd_scan_figures *list;
+
+    if (!take_shape(in, &f) || file->figures_count == UINT32_MAX - 1) {
+        return GD_EPROTO;
+    }
+    if (status == STATUS_ERROR) {
+        f.error = (unsigned)take(in, 4);
+        in->bad = in->bad || f.error == 0;
+    } else {
+        take_stats(in, &f.stats);
+    }
+    if (in->bad) {
+        return GD_EPROTO;
+    }
+    list = grown(file->figures, file->figures_count, &file->figures_cap, sizeof(*list));
+    if (!list) {
+        return GD_ENOMEM;
+    }
+    file->figures = list;
+    list[file->figures_count++] = f;
+    return GD_OK;
+}
+
+static int take_result(struct gd_scan_file *file, struct unit *unit, struct input *in)
+{
+    struct entry entry = {.index = (uint32_t)take(in, 4)};
+    uint64_t status = take(in, 1);
+    struct entry *list;
+    int rc = GD_OK;
+
+    if (in->bad || entry.index >= unit->about.items || status > STATUS_ERROR) {
+        return GD_EPROTO;
+    }
+    if (status != STATUS_NOTHING) {
+        rc = take_figures(file, in, (enum status)status);
+        entry.figures = (uint32_t)file->figures_count;
+    }
+    if (rc) {
+        return rc;
+    }
+    list = grown(unit->entry, unit->count, &unit->cap, sizeof(*list));
+    if (!list) {
+        return GD_ENOMEM;
+    }
+    unit->entry = list;
+    list[unit->count++] = entry;
+    file->results++;
+    return GD_OK;
+}
+
+static int take_results(struct gd_scan_file *file, struct input *in)
+{
+    uint64_t number = take(in, 4);
+    int rc = in->bad || number >= file->unit_count ? GD_EPROTO : GD_OK;
+
+    while (rc == GD_OK && in->left > 0) {
+        rc = take_result(file, &file->unit[number], in);
+    }
+    return rc;
+}
+
+static int take_record(struct gd_scan_file *file, uint32_t type, struct input in)
+{
+    bool first = file->good == MAGIC_BYTES;
+
+    if (first != (type == TYPE_HEAD)) {
+        return GD_EPROTO;
+    }
+    file->ended = type == TYPE_END; /* more may come behind it, then there is another */
+    switch (type) {
+    case TYPE_HEAD: return take_head(file, &in);
+    case TYPE_UNIT: return take_unit(file, &in);
+    case TYPE_RESULTS: return take_results(file, &in);
+    case TYPE_END: return in.left > 0 ? GD_EPROTO : GD_OK;
+    default: return GD_EPROTO;
+    }
+}
+
+static int take_records(struct gd_scan_file *file, const unsigned char *bytes, size_t size)
+{
+    while (size - file->good >= HEAD_BYTES) {
+        struct input head = {.at = bytes + file->good, .left = HEAD_BYTES};
+        uint32_t type = (uint32_t)take(&head, 4), len = (uint32_t)take(&head, 4);
+        uint32_t sum = (uint32_t)take(&head, 4);
+
+        if (len > LONGEST || len > size - file->good - HEAD_BYTES ||
+            checksum(type, head.at, len) != sum) {
+            break;
+        }
+        int rc = take_record(file, type, (struct input){.at = head.at, .left = len});
+        if (rc == GD_ENOMEM) {
+            return rc;
+        }
+        if (rc) {
+            break;
+        }
+        file->good += HEAD_BYTES + len;
+    }
+    file->cut = file->good < size;
+    return GD_OK;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int compare_units(const struct gd_scan_unit *x, uint32_t member, int64_t step)
+{
+    if (x->member != member) {
+        return x->member < member ? -1 : 1;
+    }
+    return (x->step > step) - (x->step < step);
+}
+
+static int by_unit(const void *a, const void *b, void *ctx)
+{
+    const struct gd_scan_file *file = ctx;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct gd_scan_unit *second = &file->unit[y].about;
+    int order = compare_units(&file->unit[x].about, second->member, second->step);
+
+    return order ? order : (x > y) - (x < y);
+}
+
+static int put_in_order(struct gd_scan_file *file)
+{
+    file->order = malloc((file->unit_count + (size_t)1) * sizeof(*file->order));
+    if (!file->order) {
+        return GD_ENOMEM;
+    }
+    for (uint32_t i = 0; i < file->unit_count; i++) {
+        struct unit *unit = &file->unit[i];
+
+        file->order[i] = i;
+        if (unit->count > 0) {
+            qsort(unit->entry, unit->count, sizeof(*unit->entry), by_index);
+        }
+    }
+    qsort_r(file->order, file->unit_count, sizeof(*file->order), by_unit, file);
+    return GD_OK;
+}
+
+int gd_scan_file_read(const void *bytes, size_t size, struct gd_scan_file **ret, struct gd_err *err)
+{
+    struct gd_scan_file *file;
+    int rc;
+
+    if (size < MAGIC_BYTES || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0) {
+        return gd_fail(err, GD_EPROTO, "it is not a file of a scan of this version of gradb");
+    }
+    file = calloc(1, sizeof(*file));
+    if (!file) {
+        return no_memory(err);
+    }
+    file->good = MAGIC_BYTES;
+    rc = take_records(file, bytes, size);
+    if (!rc && !file->head.watched) {
+        rc = gd_fail(err, GD_EPROTO, "the head of the file of a scan is broken");
+    } else {
+        rc = rc ? rc : put_in_order(file);
+        rc = rc ? no_memory(err) : GD_OK;
+    }
+    if (rc) {
+        gd_scan_file_free(file);
+        return rc;
+    }
+    *ret = file;
+    return GD_OK;
+}
+
+int gd_scan_file_open(const char *path, struct gd_scan_file **ret, struct gd_err *err)
+{
+    struct gd_disk *disk;
+    struct gd_err why = {.text = ""};
+    void *bytes;
+    int rc = gd_disk_open(AT_FDCWD, path, true, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    uint64_t size = gd_disk_size(disk);
+    bytes = size <= MAX_FILE ? malloc((size_t)size + 1) : NULL;
+    rc = bytes ? gd_disk_read(disk, 0, bytes, (size_t)size, err) : no_memory(err);
+    if (!rc) {
+        rc = gd_scan_file_read(bytes, (size_t)size, ret, &why);
+        rc = rc ? gd_fail(err, rc, "%.300s: %.150s", path, why.text) : GD_OK;
+    }
+    free(bytes);
+    gd_disk_unref(disk);
+    return rc;
+}
+
+void gd_scan_file_free(struct gd_scan_file *file)
+{
+    if (!file) {
+        return;
+    }
+    for (uint32_t i = 0; i < file->unit_count; i++) {
+        free(file->unit[i].entry);
+    }
+    free(file->unit);
+    free(file->order);
+    free(file->figures);
+    free(file->head.watched);
+    free(file);
+}
+
+bool gd_scan_head_equal(const struct gd_scan_head *a, const struct gd_scan_head *b)
+{
+    bool equal = a->steps.from == b->steps.from && a->steps.to == b->steps.to &&
+                 a->range_count == b->range_count && strcmp(a->watched, b->watched) == 0;
+
+    for (uint32_t i = 0; equal && i < a->range_count; i++) {
+        equal = a->ranks[i].from == b->ranks[i].from && a->ranks[i].to == b->ranks[i].to;
+    }
+    return equal;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+const struct gd_scan_head *gd_scan_file_head(const struct gd_scan_file *file)
+{
+    return &file->head;
+}
+
+size_t gd_scan_file_good(const struct gd_scan_file *file)
+{
+    return file->good;
+}
+
+bool gd_scan_file_is_complete(const struct gd_scan_file *file)
+{
+    return file->ended && !file->cut;
+}
+
+uint32_t gd_scan_file_units(const struct gd_scan_file *file)
+{
+    return file->unit_count;
+}
+
+const struct gd_scan_unit *gd_scan_file_unit(const struct gd_scan_file *file, uint32_t number)
+{
+    return number < file->unit_count ? &file->unit[number].about : NULL;
+}
+
+uint32_t gd_scan_file_find(const struct gd_scan_file *file, uint32_t member, int64_t step)
+{
+    uint32_t low = 0, high = file->unit_count;
+
+    while (low < high) { /* the first that is behind */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (compare_units(&file->unit[file->order[middle]].about, member, step) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || compare_units(&file->unit[file->order[low - 1]].about, member, step) != 0) {
+        return UINT32_MAX;
+    }
+    return file->order[low - 1];
+}
+
+bool gd_scan_file_result(const struct gd_scan_file *file, uint32_t number, uint32_t index,
+                         const struct gd_scan_figures **ret)
+{
+    const struct unit *unit = number < file->unit_count ? &file->unit[number] : NULL;
+    struct entry key = {.index = index};
+    const struct entry *found = unit && unit->count > 0
+                                    ? bsearch(&key, unit->entry, unit->count, sizeof(key), by_index)
+                                    : NULL;
+
+    if (!found) {
+        return false;
+    }
+    *ret = found->figures ? &file->figures[found->figures - 1] : NULL;
+    return true;
+}
+
+uint64_t gd_scan_file_results(const struct gd_scan_file *file)
+{
+    return file->results;
+}

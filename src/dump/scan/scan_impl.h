@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The insides of a scan, shared by scan*.c and nobody else.
+ */
+#ifndef GD_DUMP_SCAN_IMPL_H
+#define GD_DUMP_SCAN_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dump/dump_target_impl.h"
+#include "dump/scan/scan.h"
+
+/* ---- scan_look.c: one value ------------------------------------------------------------------ */
+
+struct scan_buffers { /* that threads read into; each takes one and gives it back */
+    pthread_mutex_t mutex;
+    void *free[64];
+    int count;
+};
+void scan_buffers_init(struct scan_buffers *buffers);
+void scan_buffers_free(struct scan_buffers *buffers);
+
+struct scan_work { /* a value that is to be looked at */
+    uint32_t plan;
+    const struct dump_item *item;
+    const struct gd_catalog_value *value;
+    uint32_t order; /* of execution; 0 before everything */
+};
+struct scan_found {
+    bool done;
+    bool big;                        /* left for all threads together */
+    struct gd_scan_figures *figures; /* NULL: nothing worth judging; malloc'd */
+    uint64_t bytes;                  /* of the file that were looked at */
+    int rc;                          /* why it could not be read, and in words */
+    char *why;
+};
+struct scan_look {
+    const struct dump_target *target;
+    size_t at; /* of its steps */
+    struct scan_buffers *buffers;
+    int threads;                             /* 1: a big value is left */
+    bool (*go_on)(void *ctx, uint64_t more); /* so many bytes were read since it was asked */
+    void (*size)(void *ctx, uint64_t bytes); /* so many there are of a value */
+    void *ctx;
+};
+/* not done: it was stopped, or memory is short (rc). May be called from any thread. */
+void scan_look(const struct scan_look *look, const struct scan_work *work, struct scan_found *ret);
+
+/* ---- scan_state.c: what is remembered -------------------------------------------------------- */
+
+struct scan_state {
+    int fd; /* < 0: nothing is written down */
+    char path[4096];
+    bool keeps;                /* it was asked for, and stays */
+    struct gd_scan_file *file; /* from before; NULL none */
+    uint32_t units;            /* in the file by now */
+    bool written;              /* something was added */
+};
+/* `key` tells scans of different dumps apart. A file in the state directory that cannot be had is
+ * no error: `warning` says why. */
+int scan_state_open(struct scan_state *state, const struct gd_scan_options *options,
+                    const struct gd_scan_head *head, const char *key, char *warning, size_t size,
+                    struct gd_err *err);
+int scan_state_add(struct scan_state *state, struct gd_buf *bytes, struct gd_err *err);
+/* complete: all that was to be done is done. */
+int scan_state_close(struct scan_state *state, bool complete, struct gd_err *err);
+
+/* ---- scan_units.c: what there is to look at -------------------------------------------------- */
+
+struct scan_unit {
+    struct dump_target *target;
+    size_t at;    /* of its steps; SIZE_MAX: what holds in every step */
+    int64_t step; /* GD_EVERY_STEP */
+    uint32_t items;
+};
+struct scan_plan { /* of one rank, as the watchpoints were when the scan began */
+    const struct dump_target *target;
+    struct dump_plan *plans;
+    size_t count;
+    struct gd_scalar *numbers; /* of the session before the scan; NULL: not kept yet */
+    int number_count;
+};
+struct scan_list {
+    struct scan_unit *unit; /* by step, then rank */
+    size_t count;
+    struct scan_plan *plan; /* by member of the group */
+    size_t plan_count;
+    uint64_t items, steps, ranks;
+};
+int scan_list_make(const struct dump_group *group, const struct gd_scan_head *asked,
+                   struct scan_list *ret, struct gd_err *err);
+void scan_list_free(struct scan_list *list);
+/* The values of a unit in execution order, malloc'd, and what identifies them. */
+int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
+                    struct scan_work **ret, struct gd_scan_unit *about, struct gd_err *err);
+/* The watchpoints that are in force, a line each; malloc'd. */
+int scan_watched(struct gd_debugger *debugger, char **ret, struct gd_err *err);
+
+#endif

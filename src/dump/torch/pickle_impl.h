@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Shared by the sources of the pickle reader. */
+#ifndef GD_DUMP_PICKLE_IMPL_H
+#define GD_DUMP_PICKLE_IMPL_H
+
+#include "base/arena.h"
+#include "dump/lookup.h"
+#include "dump/torch/pickle.h"
+
+/* ---- the program as bytes (pickle_input.c) --------------------------------------------------- */
+
+struct pickle_input {
+    const unsigned char *at, *end; /* what is here */
+    uint64_t offset;               /* of `at`, in the file or the memory */
+    uint64_t left;                 /* bytes of the file behind `end` */
+    struct gd_disk *disk;          /* NULL: memory, and left is 0 */
+    struct gd_arena *arena;        /* in which pieces of the file are kept */
+    const char *what;
+    uint64_t opcode; /* where the opcode that is being run stands */
+};
+
+/* GD_EPROTO etc. with the place of the opcode in front: "model.pt: data.pkl: byte 17: ...". */
+int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+/* `size` bytes in one piece, and past them. They live as long as the pickle. */
+int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
+                struct gd_err *err);
+/* The bytes up to a newline, which is passed too and does not count. */
+int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,
+                     struct gd_err *err);
+
+/* ---- the values ------------------------------------------------------------------------------ */
+
+struct gd_pickle {
+    struct gd_arena arena;
+    struct gd_pickle_value *root;
+    uint32_t values; /* made so far */
+
+    struct gd_pickle_global **global;
+    uint32_t global_count, global_cap;
+    struct gd_lookup globals;
+
+    struct gd_pickle_value **persistent;
+    uint32_t persistent_count, persistent_cap;
+};
+
+struct pickle_machine {
+    struct gd_pickle *pickle;
+    struct pickle_input input;
+    struct gd_err *err; /* never NULL */
+
+    struct gd_pickle_value **stack;
+    uint32_t depth, stack_cap;
+    uint32_t *mark; /* depth of the stack at each MARK */
+    uint32_t marks, mark_cap;
+
+    uint64_t *memo_key; /* by number in the table */
+    struct gd_pickle_value **memo;
+    uint32_t memo_count, memo_cap;
+    struct gd_lookup memo_at;
+    bool stopped;
+};
+
+/* A new value with nothing in it; NULL: the error is set. */
+struct gd_pickle_value *pickle_new(struct pickle_machine *machine, enum gd_pickle_kind kind);
+void *pickle_alloc(struct pickle_machine *machine, size_t size); /* zeroed; NULL: as above */
+/* The named class or function, told as one. */
+struct gd_pickle_value *pickle_new_global(struct pickle_machine *machine, const char *module,
+                                          size_t module_len, const char *name, size_t name_len);
+struct gd_pickle_value *pickle_new_persistent(struct pickle_machine *machine,
+                                              const struct gd_pickle_value *id);
+/* Appends `count` values to a container (pairs: of a DICT, two values each). */
+int pickle_extend(struct pickle_machine *machine, struct gd_pickle_value *container,
+                  struct gd_pickle_value *const *value, uint32_t count);
+int pickle_push(struct pickle_machine *machine, struct gd_pickle_value *value);
+
+/* Numbers and texts that are written out (pickle_text.c). */
+struct gd_pickle_value *pickle_parse_int(struct pickle_machine *machine, const char *text,
+                                         uint32_t len);
+struct gd_pickle_value *pickle_parse_float(struct pickle_machine *machine, const char *text,
+                                           uint32_t len);
+/* A quoted text with Python's escapes, or (quoted false) one with \uXXXX only. */
+struct gd_pickle_value *pickle_parse_text(struct pickle_machine *machine, const char *text,
+                                          uint32_t len, bool quoted);
+
+/* ---- the opcodes (pickle_opcodes.c) ---------------------------------------------------------- */
+
+/* Runs the program from its first opcode to the STOP. */
+int pickle_run(struct pickle_machine *machine);
+
+#endif

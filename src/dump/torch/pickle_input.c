@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The program of a pickle as bytes: memory, or pieces of a file that are read as they are needed.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dump/torch/pickle_impl.h"
+
+#define PIECE_BYTES ((uint64_t)64 << 10)
+#define MAX_LINE    ((uint64_t)16 << 20)
+
+int pickle_fail(const struct pickle_input *input, struct gd_err *err, int code, const char *format,
+                ...)
+{
+    char text[GD_ERR_TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    gd_fail(err, code, "%s: byte %llu: %s", input->what, (unsigned long long)input->opcode, text);
+    if (err) {
+        err->offset = (size_t)input->opcode;
+    }
+    return code;
+}
+
+/* Reads on until `size` bytes from `at` on are in one piece. */
+static int fill(struct pickle_input *input, uint64_t size, struct gd_err *err)
+{
+    uint64_t have = (uint64_t)(input->end - input->at);
+    uint64_t want = size > PIECE_BYTES ? size : PIECE_BYTES;
+    unsigned char *piece;
+    int rc;
+
+    want = want < have + input->left ? want : have + input->left;
+    piece = gd_arena_alloc(input->arena, (size_t)want);
+    if (!piece) {
+        return pickle_fail(input, err, GD_ELIMIT,
+                           "the pickle takes more memory than its size allows");
+    }
+    memcpy(piece, input->at, (size_t)have);
+    rc = gd_disk_read(input->disk, input->offset + have, piece + have, (size_t)(want - have), err);
+    if (rc) {
+        return rc;
+    }
+    input->left -= want - have;
+    input->at = piece;
+    input->end = piece + want;
+    return GD_OK;
+}
+
+int pickle_take(struct pickle_input *input, uint64_t size, const unsigned char **ret,
+                struct gd_err *err)
+{
+    uint64_t have = (uint64_t)(input->end - input->at);
+
+    if (size > have) {
+        int rc;
+
+        if (size - have > input->left) {
+            return pickle_fail(input, err, GD_EPROTO,
+                               "%llu bytes are announced, and %llu are left of the pickle",
+                               (unsigned long long)size, (unsigned long long)(have + input->left));
+        }
+        rc = fill(input, size, err);
+        if (rc) {
+            return rc;
+        }
+    }
+    *ret = input->at;
+    input->at += size;
+    input->offset += size;
+    return GD_OK;
+}
+
+int pickle_take_line(struct pickle_input *input, const char **ret, uint32_t *len,
+                     struct gd_err *err)
+{
+    uint64_t seen = 0;
+
+    for (;;) {
+        uint64_t have = (uint64_t)(input->end - input->at);
+        const unsigned char *newline =
+            have > seen ? memchr(input->at + seen, '\n', (size_t)(have - seen)) : NULL;
+        int rc;
+
+        if (newline) {
+            *ret = (const char *)input->at;
+            *len = (uint32_t)(newline - input->at);
+            input->offset += (uint64_t)*len + 1;
+            input->at = newline + 1;
+            return GD_OK;
+        }
+        if (!input->left) {
+            return pickle_fail(input, err, GD_EPROTO, "the line of this opcode has no end");
+        }
+        if (have > MAX_LINE) {
+            return pickle_fail(input, err, GD_ELIMIT,
+                               "the line of this opcode is over 16 MiB long");
+        }
+        seen = have;
+        rc =
+            fill(input, have * 2 + 1 < have + input->left ? have * 2 + 1 : have + input->left, err);
+        if (rc) {
+            return rc;
+        }
+    }
+}

@@ -1,0 +1,778 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The opcodes of pickles: a stack machine that builds values and does nothing else. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/torch/pickle_impl.h"
+
+#define MAX_OPCODES UINT64_C(100000000)
+
+/* ---- small things ---------------------------------------------------------------------------- */
+
+static int broken(struct pickle_machine *m, const char *why)
+{
+    return pickle_fail(&m->input, m->err, GD_EPROTO, "%s", why);
+}
+
+static const char *const kind_names[] = {
+    [GD_PICKLE_NONE] = "None",        [GD_PICKLE_BOOL] = "a bool",
+    [GD_PICKLE_INT] = "an integer",   [GD_PICKLE_BIG] = "an integer",
+    [GD_PICKLE_FLOAT] = "a float",    [GD_PICKLE_TEXT] = "a text",
+    [GD_PICKLE_BYTES] = "bytes",      [GD_PICKLE_LIST] = "a list",
+    [GD_PICKLE_TUPLE] = "a tuple",    [GD_PICKLE_SET] = "a set",
+    [GD_PICKLE_DICT] = "a dict",      [GD_PICKLE_GLOBAL] = "a class or function",
+    [GD_PICKLE_OBJECT] = "an object", [GD_PICKLE_PERSISTENT] = "a persistent id",
+};
+
+static int wrong_kind(struct pickle_machine *m, const char *what, const struct gd_pickle_value *is)
+{
+    return pickle_fail(&m->input, m->err, GD_EPROTO, "%s is %s", what, kind_names[is->kind]);
+}
+
+/* The first value on the stack that the opcodes after the last MARK may touch. */
+static uint32_t fence(const struct pickle_machine *m)
+{
+    return m->marks ? m->mark[m->marks - 1] : 0;
+}
+
+/* There are `count` values to take. */
+static int need(struct pickle_machine *m, uint32_t count)
+{
+    if (m->depth - fence(m) < count) {
+        return broken(m, "the stack has too few values for this opcode");
+    }
+    return GD_OK;
+}
+
+static struct gd_pickle_value *top(const struct pickle_machine *m, uint32_t below)
+{
+    return m->stack[m->depth - 1 - below];
+}
+
+/* The values above the last MARK, which is taken off; they stay in the stack's memory. */
+static int take_marked(struct pickle_machine *m, struct gd_pickle_value ***ret, uint32_t *count)
+{
+    *ret = NULL;
+    *count = 0;
+    if (!m->marks) {
+        return broken(m, "there is no MARK for this opcode");
+    }
+    *ret = m->stack + fence(m);
+    *count = m->depth - fence(m);
+    m->depth = fence(m);
+    m->marks--;
+    return GD_OK;
+}
+
+static uint64_t little(const unsigned char *bytes, unsigned size)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = size; i-- > 0;) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------ */
+
+static int op_proto(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *version;
+    int rc = pickle_take(&m->input, 1, &version, m->err);
+
+    (void)how;
+    if (!rc && *version > 5) {
+        return pickle_fail(&m->input, m->err, GD_EUNSUPPORTED,
+                           "pickle protocol %d; 0 to 5 are known", *version);
+    }
+    return rc;
+}
+
+static int op_frame(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *size;
+    int rc = pickle_take(&m->input, how, &size, m->err);
+
+    if (!rc && little(size, how) > (uint64_t)(m->input.end - m->input.at) + m->input.left) {
+        return broken(m, "a frame goes beyond the end of the pickle");
+    }
+    return rc;
+}
+
+static int op_stop(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    if (m->marks || m->depth != 1) {
+        return pickle_fail(&m->input, m->err, GD_EPROTO, "the pickle ends with %s",
+                           m->depth ? "more than its result on the stack" : "no result");
+    }
+    m->pickle->root = m->stack[0];
+    m->stopped = true;
+    return GD_OK;
+}
+
+static int op_mark(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    if (m->marks >= GD_PICKLE_MAX_STACK) {
+        return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %d open MARKs",
+                           GD_PICKLE_MAX_STACK);
+    }
+    if (m->marks == m->mark_cap) {
+        uint32_t cap = m->mark_cap ? m->mark_cap * 2 : 64;
+        uint32_t *grown;
+
+        grown = realloc(m->mark, cap * sizeof(*grown));
+        if (!grown) {
+            return pickle_fail(&m->input, m->err, GD_ENOMEM, "out of memory");
+        }
+        m->mark = grown;
+        m->mark_cap = cap;
+    }
+    m->mark[m->marks++] = m->depth;
+    return GD_OK;
+}
+
+static int op_pop(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    if (m->marks && m->depth == fence(m)) {
+        m->marks--;
+        return GD_OK;
+    }
+    if (need(m, 1)) {
+        return m->err->code;
+    }
+    m->depth--;
+    return GD_OK;
+}
+
+static int op_pop_mark(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value **value;
+    uint32_t count;
+
+    (void)how;
+    return take_marked(m, &value, &count);
+}
+
+static int op_dup(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    return need(m, 1) ? m->err->code : pickle_push(m, top(m, 0));
+}
+
+static int op_refuse(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    return broken(m, "this opcode needs a running Python; it is refused");
+}
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+static int op_none(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    return pickle_push(m, pickle_new(m, GD_PICKLE_NONE));
+}
+
+static int op_bool(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value *value = pickle_new(m, GD_PICKLE_BOOL);
+
+    if (value) {
+        value->truth = how != 0;
+    }
+    return pickle_push(m, value);
+}
+
+static int op_int(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *bytes;
+    struct gd_pickle_value *value;
+    int rc = pickle_take(&m->input, how, &bytes, m->err);
+
+    if (rc) {
+        return rc;
+    }
+    value = pickle_new(m, GD_PICKLE_INT);
+    if (value) {
+        uint64_t number = little(bytes, how);
+
+        value->integer = how == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number;
+    }
+    return pickle_push(m, value);
+}
+
+/* `how` bytes say how many bytes the number has, in two's complement. */
+static int op_long(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *bytes;
+    struct gd_pickle_value *value;
+    uint64_t size, number;
+    int rc = pickle_take(&m->input, how, &bytes, m->err);
+
+    if (rc) {
+        return rc;
+    }
+    size = little(bytes, how);
+    if (how == 4 && size > INT32_MAX) {
+        return broken(m, "an integer has a negative length");
+    }
+    rc = pickle_take(&m->input, size, &bytes, m->err);
+    if (rc) {
+        return rc;
+    }
+    while (size > 8 && bytes[size - 1] == (bytes[size - 2] & 0x80 ? 0xff : 0)) {
+        size--; /* says nothing that the byte below it does not say */
+    }
+    value = pickle_new(m, size > 8 ? GD_PICKLE_BIG : GD_PICKLE_INT);
+    if (value && size > 8) {
+        value->text = (const char *)bytes;
+        value->count = (uint32_t)size;
+    } else if (value) {
+        number = little(bytes, (unsigned)size);
+        if (size && size < 8 && bytes[size - 1] & 0x80) {
+            number |= UINT64_MAX << (8 * size);
+        }
+        value->integer = (int64_t)number;
+    }
+    return pickle_push(m, value);
+}
+
+static int op_float(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *bytes;
+    struct gd_pickle_value *value;
+    uint64_t bits = 0;
+    int rc = pickle_take(&m->input, how, &bytes, m->err);
+
+    if (rc) {
+        return rc;
+    }
+    for (unsigned i = 0; i < how; i++) { /* the one number with its highest byte first */
+        bits = bits << 8 | bytes[i];
+    }
+    value = pickle_new(m, GD_PICKLE_FLOAT);
+    if (value) {
+        memcpy(&value->real, &bits, sizeof(bits));
+    }
+    return pickle_push(m, value);
+}
+
+/* Texts and bytes: how many bytes give the length, and whether a length may be negative. */
+enum { BYTES_LENGTH = 0x0f, IS_BYTES = 0x10, IS_SIGNED = 0x20 };
+
+static int op_string(struct pickle_machine *m, unsigned how)
+{
+    const unsigned char *bytes;
+    struct gd_pickle_value *value;
+    uint64_t size;
+    int rc = pickle_take(&m->input, how & BYTES_LENGTH, &bytes, m->err);
+
+    if (rc) {
+        return rc;
+    }
+    size = little(bytes, how & BYTES_LENGTH);
+    if (how & IS_SIGNED && size > INT32_MAX) {
+        return broken(m, "a string has a negative length");
+    }
+    rc = pickle_take(&m->input, size, &bytes, m->err);
+    if (rc) {
+        return rc;
+    }
+    value = pickle_new(m, how & IS_BYTES ? GD_PICKLE_BYTES : GD_PICKLE_TEXT);
+    if (value) {
+        value->text = (const char *)bytes;
+        value->count = (uint32_t)size;
+    }
+    return pickle_push(m, value);
+}
+
+/* Numbers and texts on a line: how is the opcode. */
+static int op_line(struct pickle_machine *m, unsigned how)
+{
+    const char *line;
+    uint32_t len;
+    int rc = pickle_take_line(&m->input, &line, &len, m->err);
+
+    if (rc) {
+        return rc;
+    }
+    if (how == 'F') {
+        return pickle_push(m, pickle_parse_float(m, line, len));
+    }
+    if (how == 'S' || how == 'V') {
+        return pickle_push(m, pickle_parse_text(m, line, len, how == 'S'));
+    }
+    if (how == 'I' && len == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1')) {
+        return op_bool(m, line[1] == '1');
+    }
+    return pickle_push(m, pickle_parse_int(m, line, len));
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+static int op_empty(struct pickle_machine *m, unsigned how)
+{
+    return pickle_push(m, pickle_new(m, (enum gd_pickle_kind)how));
+}
+
+/* A container of `count` values that were taken off the stack. */
+static int collect(struct pickle_machine *m, enum gd_pickle_kind kind,
+                   struct gd_pickle_value **value, uint32_t count)
+{
+    struct gd_pickle_value *made = pickle_new(m, kind);
+
+    if (!made ||
+        (count && pickle_extend(m, made, value, kind == GD_PICKLE_DICT ? count / 2 : count))) {
+        return m->err->code;
+    }
+    return pickle_push(m, made);
+}
+
+static int op_collect(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value **value;
+    uint32_t count;
+
+    if (take_marked(m, &value, &count)) {
+        return m->err->code;
+    }
+    if (how == GD_PICKLE_DICT && count % 2) {
+        return broken(m, "a dict is made of a key without a value");
+    }
+    return collect(m, (enum gd_pickle_kind)how, value, count);
+}
+
+static int op_tuple(struct pickle_machine *m, unsigned how)
+{
+    if (need(m, how)) {
+        return m->err->code;
+    }
+    m->depth -= how;
+    return collect(m, GD_PICKLE_TUPLE, m->stack + m->depth, how);
+}
+
+/* What values are put into: the container itself, or that of an object. */
+static struct gd_pickle_value *inside(struct pickle_machine *m, struct gd_pickle_value *target,
+                                      enum gd_pickle_kind kind)
+{
+    struct gd_pickle_value **own;
+
+    if (target->kind == kind) {
+        return target;
+    }
+    if (target->kind != GD_PICKLE_OBJECT) {
+        wrong_kind(m,
+                   kind == GD_PICKLE_DICT  ? "what keys are set in"
+                   : kind == GD_PICKLE_SET ? "what items are added to"
+                                           : "what items are appended to",
+                   target);
+        return NULL;
+    }
+    own = kind == GD_PICKLE_DICT ? &target->object->dict : &target->object->list;
+    if (!*own) {
+        *own = pickle_new(m, kind == GD_PICKLE_DICT ? GD_PICKLE_DICT : GD_PICKLE_LIST);
+    }
+    return *own;
+}
+
+/* APPEND, SETITEM: how is the kind of the container. */
+static int op_put_one(struct pickle_machine *m, unsigned how)
+{
+    uint32_t count = how == GD_PICKLE_DICT ? 2 : 1;
+    struct gd_pickle_value *container;
+
+    if (need(m, count + 1)) {
+        return m->err->code;
+    }
+    container = inside(m, top(m, count), (enum gd_pickle_kind)how);
+    m->depth -= count;
+    return container ? pickle_extend(m, container, m->stack + m->depth, 1) : m->err->code;
+}
+
+/* APPENDS, SETITEMS, ADDITEMS. */
+static int op_put_many(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value **value, *container;
+    uint32_t count;
+
+    if (take_marked(m, &value, &count) || need(m, 1)) {
+        return m->err->code;
+    }
+    if (how == GD_PICKLE_DICT && count % 2) {
+        return broken(m, "a key is set without a value");
+    }
+    container = inside(m, top(m, 0), (enum gd_pickle_kind)how);
+    if (!container) {
+        return m->err->code;
+    }
+    return pickle_extend(m, container, value, how == GD_PICKLE_DICT ? count / 2 : count);
+}
+
+/* ---- the memo -------------------------------------------------------------------------------- */
+
+static bool find_memo(struct pickle_machine *m, uint64_t key, uint64_t hash, uint32_t *ret)
+{
+    for (size_t at = 0; gd_lookup_next(&m->memo_at, hash, &at, ret);) {
+        if (m->memo_key[*ret] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int grow_memo(struct pickle_machine *m)
+{
+    uint32_t cap = m->memo_cap ? m->memo_cap * 2 : 256;
+    struct gd_pickle_value **values;
+    uint64_t *keys;
+
+    if (m->memo_count >= GD_PICKLE_MAX_MEMO) {
+        return pickle_fail(&m->input, m->err, GD_ELIMIT, "the memo has more than %d entries",
+                           GD_PICKLE_MAX_MEMO);
+    }
+    keys = realloc(m->memo_key, cap * sizeof(*keys));
+    m->memo_key = keys ? keys : m->memo_key;
+    values = realloc(m->memo, cap * sizeof(struct gd_pickle_value *));
+    m->memo = values ? values : m->memo;
+    if (!keys || !values) {
+        return pickle_fail(&m->input, m->err, GD_ENOMEM, "out of memory");
+    }
+    m->memo_cap = cap;
+    return GD_OK;
+}
+
+static int remember(struct pickle_machine *m, uint64_t key)
+{
+    uint64_t hash = gd_lookup_hash(&m->memo_at, &key, sizeof(key));
+    uint32_t number;
+
+    if (need(m, 1)) {
+        return m->err->code;
+    }
+    if (find_memo(m, key, hash, &number)) {
+        m->memo[number] = top(m, 0);
+        return GD_OK;
+    }
+    if (m->memo_count == m->memo_cap && grow_memo(m)) {
+        return m->err->code;
+    }
+    m->memo_key[m->memo_count] = key;
+    m->memo[m->memo_count] = top(m, 0);
+    return gd_lookup_add(&m->memo_at, hash, m->memo_count++, m->err);
+}
+
+static int recall(struct pickle_machine *m, uint64_t key)
+{
+    uint64_t hash = gd_lookup_hash(&m->memo_at, &key, sizeof(key));
+    uint32_t number;
+
+    if (!find_memo(m, key, hash, &number)) {
+        return pickle_fail(&m->input, m->err, GD_EPROTO,
+                           "memo entry %llu is used before it is there", (unsigned long long)key);
+    }
+    return pickle_push(m, m->memo[number]);
+}
+
+/* The key of a memo entry: how bytes, or 0: a line. */
+static int memo_key(struct pickle_machine *m, unsigned how, uint64_t *ret)
+{
+    const unsigned char *bytes;
+    const char *line;
+    uint32_t len;
+    int rc;
+
+    if (how) {
+        rc = pickle_take(&m->input, how, &bytes, m->err);
+        *ret = rc ? 0 : little(bytes, how);
+        return rc;
+    }
+    rc = pickle_take_line(&m->input, &line, &len, m->err);
+    *ret = 0;
+    for (uint32_t i = 0; !rc && i < len; i++) {
+        if (line[i] < '0' || line[i] > '9' || len > 18) {
+            return broken(m, "the number of a memo entry is none");
+        }
+        *ret = *ret * 10 + (uint64_t)(line[i] - '0');
+    }
+    return rc;
+}
+
+static int op_put(struct pickle_machine *m, unsigned how)
+{
+    uint64_t key;
+
+    return memo_key(m, how, &key) ? m->err->code : remember(m, key);
+}
+
+static int op_get(struct pickle_machine *m, unsigned how)
+{
+    uint64_t key;
+
+    return memo_key(m, how, &key) ? m->err->code : recall(m, key);
+}
+
+static int op_memoize(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    return remember(m, m->memo_count);
+}
+
+/* ---- names and objects ----------------------------------------------------------------------- */
+
+static int op_global(struct pickle_machine *m, unsigned how)
+{
+    const char *module, *name;
+    uint32_t module_len, name_len;
+
+    (void)how;
+    if (pickle_take_line(&m->input, &module, &module_len, m->err) ||
+        pickle_take_line(&m->input, &name, &name_len, m->err)) {
+        return m->err->code;
+    }
+    return pickle_push(m, pickle_new_global(m, module, module_len, name, name_len));
+}
+
+static int op_stack_global(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value *module, *name;
+
+    (void)how;
+    if (need(m, 2)) {
+        return m->err->code;
+    }
+    module = top(m, 1);
+    name = top(m, 0);
+    if (module->kind != GD_PICKLE_TEXT || name->kind != GD_PICKLE_TEXT) {
+        return wrong_kind(m, "the name of a class", module->kind != GD_PICKLE_TEXT ? module : name);
+    }
+    m->depth -= 2;
+    return pickle_push(m,
+                       pickle_new_global(m, module->text, module->count, name->text, name->count));
+}
+
+/* Dicts that are made by calling their class with what is in them: {...} or, of Python 2,
+ * [[key, value], ...]. */
+static int fill_dict(struct pickle_machine *m, struct gd_pickle_object *object)
+{
+    struct gd_pickle_value *from = gd_pickle_item(object->args, 0);
+
+    if (!from || object->callee->kind != GD_PICKLE_GLOBAL ||
+        strcmp(object->callee->global->module, "collections") != 0) {
+        return GD_OK;
+    }
+    if (from->kind == GD_PICKLE_DICT) {
+        object->dict = from;
+        return GD_OK;
+    }
+    for (uint32_t i = 0; from->kind == GD_PICKLE_LIST && i < from->count; i++) {
+        const struct gd_pickle_value *pair = from->item[i];
+
+        if ((pair->kind != GD_PICKLE_LIST && pair->kind != GD_PICKLE_TUPLE) || pair->count != 2) {
+            return GD_OK;
+        }
+        if (!object->dict) {
+            object->dict = pickle_new(m, GD_PICKLE_DICT);
+        }
+        if (!object->dict || pickle_extend(m, object->dict, pair->item, 1)) {
+            return m->err->code;
+        }
+    }
+    return GD_OK;
+}
+
+static int make_object(struct pickle_machine *m, struct gd_pickle_value *callee,
+                       struct gd_pickle_value *args, struct gd_pickle_value *keywords)
+{
+    struct gd_pickle_value *made;
+
+    if (callee->kind != GD_PICKLE_GLOBAL && callee->kind != GD_PICKLE_OBJECT &&
+        callee->kind != GD_PICKLE_PERSISTENT) {
+        return wrong_kind(m, "what is called", callee);
+    }
+    if (args->kind != GD_PICKLE_TUPLE) {
+        return wrong_kind(m, "the tuple of arguments", args);
+    }
+    made = pickle_new(m, GD_PICKLE_OBJECT);
+    if (made) {
+        made->object = pickle_alloc(m, sizeof(*made->object));
+    }
+    if (!made || !made->object) {
+        return m->err->code;
+    }
+    made->object->callee = callee;
+    made->object->args = args;
+    made->object->keywords = keywords;
+    return fill_dict(m, made->object) ? m->err->code : pickle_push(m, made);
+}
+
+/* REDUCE, NEWOBJ: 2 values; NEWOBJ_EX: 3. */
+static int op_call(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value **value;
+
+    if (need(m, how)) {
+        return m->err->code;
+    }
+    m->depth -= how;
+    value = m->stack + m->depth;
+    return make_object(m, value[0], value[1], how > 2 ? value[2] : NULL);
+}
+
+static int op_build(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value *target;
+
+    (void)how;
+    if (need(m, 2)) {
+        return m->err->code;
+    }
+    target = top(m, 1);
+    if (target->kind != GD_PICKLE_OBJECT) {
+        return wrong_kind(m, "what is given a state", target);
+    }
+    target->object->state = top(m, 0);
+    m->depth--;
+    return GD_OK;
+}
+
+static int op_binpersid(struct pickle_machine *m, unsigned how)
+{
+    (void)how;
+    if (need(m, 1)) {
+        return m->err->code;
+    }
+    m->depth--;
+    return pickle_push(m, pickle_new_persistent(m, m->stack[m->depth]));
+}
+
+static int op_persid(struct pickle_machine *m, unsigned how)
+{
+    struct gd_pickle_value *id;
+    const char *line;
+    uint32_t len;
+
+    (void)how;
+    if (pickle_take_line(&m->input, &line, &len, m->err)) {
+        return m->err->code;
+    }
+    id = pickle_new(m, GD_PICKLE_TEXT);
+    if (!id) {
+        return m->err->code;
+    }
+    id->text = line;
+    id->count = len;
+    return pickle_push(m, pickle_new_persistent(m, id));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct opcode {
+    int (*run)(struct pickle_machine *m, unsigned how);
+    unsigned how;
+} opcodes[256] = {
+    [0x80] = {op_proto, 0},
+    [0x95] = {op_frame, 8},
+    ['.'] = {op_stop, 0},
+    ['('] = {op_mark, 0},
+    ['0'] = {op_pop, 0},
+    ['1'] = {op_pop_mark, 0},
+    ['2'] = {op_dup, 0},
+    ['N'] = {op_none, 0},
+    [0x88] = {op_bool, 1},
+    [0x89] = {op_bool, 0},
+    ['J'] = {op_int, 4},
+    ['K'] = {op_int, 1},
+    ['M'] = {op_int, 2},
+    [0x8a] = {op_long, 1},
+    [0x8b] = {op_long, 4},
+    ['I'] = {op_line, 'I'},
+    ['L'] = {op_line, 'L'},
+    ['F'] = {op_line, 'F'},
+    ['S'] = {op_line, 'S'},
+    ['V'] = {op_line, 'V'},
+    ['G'] = {op_float, 8},
+    ['X'] = {op_string, 4},
+    [0x8c] = {op_string, 1},
+    [0x8d] = {op_string, 8},
+    ['U'] = {op_string, 1},
+    ['T'] = {op_string, 4 | IS_SIGNED},
+    ['C'] = {op_string, 1 | IS_BYTES},
+    ['B'] = {op_string, 4 | IS_BYTES},
+    [0x8e] = {op_string, 8 | IS_BYTES},
+    [0x96] = {op_string, 8 | IS_BYTES},
+    [']'] = {op_empty, GD_PICKLE_LIST},
+    [')'] = {op_empty, GD_PICKLE_TUPLE},
+    ['}'] = {op_empty, GD_PICKLE_DICT},
+    [0x8f] = {op_empty, GD_PICKLE_SET},
+    ['l'] = {op_collect, GD_PICKLE_LIST},
+    ['t'] = {op_collect, GD_PICKLE_TUPLE},
+    ['d'] = {op_collect, GD_PICKLE_DICT},
+    [0x91] = {op_collect, GD_PICKLE_SET},
+    [0x85] = {op_tuple, 1},
+    [0x86] = {op_tuple, 2},
+    [0x87] = {op_tuple, 3},
+    ['a'] = {op_put_one, GD_PICKLE_LIST},
+    ['s'] = {op_put_one, GD_PICKLE_DICT},
+    ['e'] = {op_put_many, GD_PICKLE_LIST},
+    ['u'] = {op_put_many, GD_PICKLE_DICT},
+    [0x90] = {op_put_many, GD_PICKLE_SET},
+    ['q'] = {op_put, 1},
+    ['r'] = {op_put, 4},
+    ['p'] = {op_put, 0},
+    [0x94] = {op_memoize, 0},
+    ['h'] = {op_get, 1},
+    ['j'] = {op_get, 4},
+    ['g'] = {op_get, 0},
+    ['c'] = {op_global, 0},
+    [0x93] = {op_stack_global, 0},
+    ['R'] = {op_call, 2},
+    [0x81] = {op_call, 2},
+    [0x92] = {op_call, 3},
+    ['b'] = {op_build, 0},
+    ['Q'] = {op_binpersid, 0},
+    ['P'] = {op_persid, 0},
+    ['o'] = {op_refuse, 0},  /* OBJ */
+    ['i'] = {op_refuse, 0},  /* INST */
+    [0x82] = {op_refuse, 0}, /* EXT1, EXT2, EXT4 */
+    [0x83] = {op_refuse, 0},
+    [0x84] = {op_refuse, 0},
+    [0x97] = {op_refuse, 0}, /* NEXT_BUFFER, READONLY_BUFFER */
+    [0x98] = {op_refuse, 0},
+};
+
+int pickle_run(struct pickle_machine *m)
+{
+    for (uint64_t count = 0; !m->stopped; count++) {
+        const unsigned char *byte;
+        const struct opcode *opcode;
+        int rc;
+
+        m->input.opcode = m->input.offset;
+        if (m->input.at == m->input.end && !m->input.left) {
+            return broken(m, "the pickle ends without a STOP");
+        }
+        if (count == MAX_OPCODES) {
+            return pickle_fail(&m->input, m->err, GD_ELIMIT, "more than %llu opcodes",
+                               (unsigned long long)MAX_OPCODES);
+        }
+        rc = pickle_take(&m->input, 1, &byte, m->err);
+        if (rc) {
+            return rc;
+        }
+        opcode = &opcodes[*byte];
+        if (!opcode->run) {
+            return pickle_fail(&m->input, m->err, GD_EPROTO, "0x%02x is no opcode of a pickle",
+                               *byte);
+        }
+        rc = opcode->run(m, opcode->how);
+        if (rc) {
+            return rc;
+        }
+    }
+    return GD_OK;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * PyTorch's zip files (torch.save since 1.6): D/data.pkl is the pickle, D/data/KEY a storage each,
+ * D/byteorder their byte order. D is whatever the file was called. TorchScript lies in the same
+ * container and is told apart by D/constants.pkl; it is a program and refused.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/files/zip.h"
+#include "dump/torch/torch_impl.h"
+
+struct zipped {
+    struct gd_zip *zip;
+    char top[GD_ZIP_MAX_NAME + 1]; /* D */
+};
+
+/* D of D/data.pkl or, of TorchScript, D/constants.pkl. False: there is none. */
+static bool find_top(const struct gd_zip *zip, char top[GD_ZIP_MAX_NAME + 1])
+{
+    for (size_t i = 0; i < gd_zip_count(zip); i++) {
+        const char *name = gd_zip_entry(zip, i)->name, *slash = strchr(name, '/');
+
+        if (slash && (strcmp(slash, "/data.pkl") == 0 || strcmp(slash, "/constants.pkl") == 0)) {
+            snprintf(top, GD_ZIP_MAX_NAME + 1, "%.*s", (int)(slash - name), name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The record D/name; NULL: none. */
+static const struct gd_zip_entry *find_record(const struct zipped *zipped, const char *name)
+{
+    char full[GD_ZIP_MAX_NAME + 80];
+
+    snprintf(full, sizeof(full), "%s/%s", zipped->top, name);
+    return gd_zip_find(zipped->zip, full);
+}
+
+/* A local header in front: its name; false: there is none, or it is cut off. */
+static bool first_name(const unsigned char *start, size_t size, const char **name, size_t *len)
+{
+    if (size < 30) {
+        return false;
+    }
+    *len = (size_t)start[26] | (size_t)start[27] << 8;
+    *name = (const char *)start + 30;
+    return *len <= size - 30;
+}
+
+static bool torch_is(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    char top[GD_ZIP_MAX_NAME + 1];
+    struct gd_zip *zip;
+    const char *name;
+    bool found;
+    size_t len;
+
+    if (!gd_zip_is(start, size)) {
+        return false;
+    }
+    /* torch.save writes data.pkl first; then the directory need not be read twice. */
+    if (first_name(start, size, &name, &len)) {
+        if (len > 9 && memcmp(name + len - 9, "/data.pkl", 9) == 0) {
+            return true;
+        }
+        if (len > 4 && memcmp(name + len - 4, ".npy", 4) == 0) {
+            return false;
+        }
+    }
+    if (gd_zip_open(disk, &zip, NULL)) {
+        return false;
+    }
+    found = find_top(zip, top);
+    gd_zip_unref(zip);
+    return found;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static int find_storage(struct torch_file *file, const char *key, struct gd_bytes **ret,
+                        struct gd_err *err)
+{
+    const struct zipped *zipped = file->find_ctx;
+    const struct gd_zip_entry *entry;
+    char name[128];
+
+    snprintf(name, sizeof(name), "data/%s", key);
+    entry = find_record(zipped, name);
+    if (!entry) {
+        return gd_fail(err, GD_EPROTO, "the file has no record %s with its values", name);
+    }
+    return gd_zip_bytes(zipped->zip, entry, false, ret, err);
+}
+
+/* A small record as a whole, in memory that the caller frees. */
+static int read_record(struct torch_file *file, const char *name, uint64_t most,
+                       unsigned char **ret, size_t *size, struct gd_err *err)
+{
+    const struct zipped *zipped = file->find_ctx;
+    const struct gd_zip_entry *entry = find_record(zipped, name);
+    struct gd_bytes *bytes;
+    unsigned char *data;
+    int rc;
+
+    if (!entry) {
+        return gd_fail(err, GD_ENOTFOUND, "%.300s: it has no record %s", file->path, name);
+    }
+    if (entry->size > most) {
+        return gd_fail(err, GD_ELIMIT, "%.300s: its %s has %llu bytes; at most %llu are read",
+                       file->path, name, (unsigned long long)entry->size, (unsigned long long)most);
+    }
+    rc = gd_zip_bytes(zipped->zip, entry, false, &bytes, err);
+    if (rc) {
+        return rc;
+    }
+    data = malloc((size_t)entry->size + 1);
+    rc = data ? gd_bytes_read(bytes, 0, data, (size_t)entry->size, err)
+              : gd_fail(err, GD_ENOMEM, "out of memory");
+    gd_bytes_unref(bytes);
+    if (rc) {
+        free(data);
+        return rc;
+    }
+    data[entry->size] = '\0';
+    *ret = data;
+    *size = (size_t)entry->size;
+    return GD_OK;
+}
+
+/* Files without the record come from before there was one, when all were little-endian. */
+static int read_byteorder(struct torch_file *file, struct gd_err *err)
+{
+    bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    unsigned char *text;
+    size_t size;
+    int rc;
+
+    file->swap = host_is_big;
+    if (!find_record(file->find_ctx, "byteorder")) {
+        return GD_OK;
+    }
+    rc = read_record(file, "byteorder", 16, &text, &size, err);
+    if (rc) {
+        return rc;
+    }
+    if (strcmp((char *)text, "big") == 0) {
+        file->swap = !host_is_big;
+    } else if (strcmp((char *)text, "little") != 0) {
+        rc = gd_fail(err, GD_EPROTO,
+                     "%.300s: its byteorder says '%.16s'; little or big would be right", file->path,
+                     (char *)text);
+    }
+    free(text);
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int read_pickle(struct torch_file *file, const struct gd_archive_options *options,
+                       struct gd_err *err)
+{
+    char what[400];
+    unsigned char *program;
+    struct gd_pickle *pickle;
+    uint64_t end;
+    size_t size;
+    int rc = read_record(file, "data.pkl", GD_PICKLE_MAX_PROGRAM, &program, &size, err);
+
+    if (rc) {
+        return rc;
+    }
+    snprintf(what, sizeof(what), "%.300s: data.pkl", file->path);
+    rc = gd_pickle_read_memory(program, size, what, &pickle, &end, err);
+    if (!rc) {
+        if (end < size) {
+            gd_archive_add_note(file->archive, "%llu bytes follow the end of data.pkl's pickle",
+                                (unsigned long long)(size - end));
+        }
+        rc = torch_list(file, pickle, options, err);
+        gd_pickle_free(pickle);
+    }
+    free(program);
+    return rc;
+}
+
+static int read_zip(struct torch_file *file, struct zipped *zipped,
+                    const struct gd_archive_options *options, struct gd_err *err)
+{
+    int rc;
+
+    if (!find_top(zipped->zip, zipped->top)) {
+        return gd_fail(err, GD_EPROTO, "%.300s: no PyTorch file: no record in it ends in /data.pkl",
+                       file->path);
+    }
+    if (find_record(zipped, "constants.pkl")) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "%.300s is a TorchScript program, which is not read; save its state_dict() "
+                       "with torch.save",
+                       file->path);
+    }
+    rc = read_byteorder(file, err);
+    return rc ? rc : read_pickle(file, options, err);
+}
+
+static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
+                      const struct gd_archive_options *options, struct gd_err *err)
+{
+    struct zipped *zipped = calloc(1, sizeof(*zipped));
+    struct torch_file file = {.archive = archive,
+                              .disk = disk,
+                              .path = gd_disk_path(disk),
+                              .find = find_storage,
+                              .find_ctx = zipped};
+    int rc =
+        zipped ? gd_zip_open(disk, &zipped->zip, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+
+    if (!rc) {
+        rc = read_zip(&file, zipped, options, err);
+        gd_zip_unref(zipped->zip);
+    }
+    torch_file_deinit(&file);
+    free(zipped);
+    return rc;
+}
+
+const struct gd_archive_format gd_torch_format = {
+    .name = "torch",
+    .what = "PyTorch file (torch.save, since 1.6)",
+    .is = torch_is,
+    .read = torch_read,
+};

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/graph/graph_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (256 * 1024)
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+int graph_take(struct gd_graph *graph, size_t bytes, struct gd_err *err)
+{
+    if (graph->max && (bytes > graph->max || graph->memory > graph->max - bytes)) {
+        return gd_fail(err, GD_ELIMIT,
+                       "the graph needs more than %zu bytes of memory: raise max-graph-memory",
+                       graph->max);
+    }
+    graph->memory += bytes;
+    return GD_OK;
+}
+
+void graph_give(struct gd_graph *graph, size_t bytes)
+{
+    graph->memory -= bytes;
+}
+
+int graph_out_of_memory(struct gd_err *err)
+{
+    return gd_fail(err, GD_ENOMEM, "out of memory while building the graph");
+}
+
+int graph_grow(struct gd_graph *graph, void *array_ptr, uint32_t *cap, uint64_t need, size_t item,
+               struct gd_err *err)
+{
+    uint64_t new_cap = *cap ? *cap : 16;
+    void *array, *grown;
+    int rc;
+
+    if (need <= *cap) {
+        return GD_OK;
+    }
+    while (new_cap < need) {
+        new_cap += new_cap / 2;
+    }
+    if (new_cap >= UINT32_MAX) {
+        return gd_fail(err, GD_ELIMIT, "the graph has too many parts for 32-bit numbers");
+    }
+    rc = graph_take(graph, (size_t)(new_cap - *cap) * item, err);
+    if (rc) {
+        return rc;
+    }
+    memcpy(&array, array_ptr, sizeof(array)); /* a pointer to any type, so no cast would do */
+    grown = realloc(array, (size_t)new_cap * item);
+    if (!grown) {
+        graph_give(graph, (size_t)(new_cap - *cap) * item);
+        return graph_out_of_memory(err);
+    }
+    memcpy(array_ptr, &grown, sizeof(grown));
+    *cap = (uint32_t)new_cap;
+    return GD_OK;
+}
+
+static struct graph_chunk *add_chunk(struct gd_graph *graph, struct graph_pool *pool, size_t size,
+                                     struct gd_err *err)
+{
+    size_t bytes = size > CHUNK_BYTES / 4 ? size : CHUNK_BYTES;
+    struct graph_chunk *chunk;
+
+    if (!pool->head && size < 2048) {
+        bytes = 4096; /* most graphs of a test or a small network are small */
+    }
+    if (graph_take(graph, sizeof(*chunk) + bytes, err)) {
+        return NULL;
+    }
+    chunk = malloc(sizeof(*chunk) + bytes);
+    if (!chunk) {
+        graph_give(graph, sizeof(*chunk) + bytes);
+        graph_out_of_memory(err);
+        return NULL;
+    }
+    chunk->size = bytes;
+    chunk->used = 0;
+    if (pool->head && bytes == size) { /* a big single: keep filling the current one */
+        chunk->next = pool->head->next;
+        pool->head->next = chunk;
+    } else {
+        chunk->next = pool->head;
+        pool->head = chunk;
+    }
+    return chunk;
+}
+
+void *graph_pool_alloc(struct gd_graph *graph, struct graph_pool *pool, size_t size, size_t align,
+                       struct gd_err *err)
+{
+    struct graph_chunk *chunk = pool->head;
+    size_t at = 0;
+
+    if (chunk) {
+        at = (chunk->used + align - 1) & ~(align - 1);
+    }
+    if (!chunk || at > chunk->size || chunk->size - at < size) {
+        chunk = add_chunk(graph, pool, size, err);
+        at = 0;
+    }
+    if (!chunk) {
+        return NULL;
+    }
+    chunk->used = at + size;
+    return chunk->bytes + at;
+}
+
+const char *graph_text(struct gd_graph *graph, const char *text, size_t len, struct gd_err *err)
+{
+    char *copy = graph_pool_alloc(graph, &graph->text, len + 1, 1, err);
+
+    if (copy) {
+        memcpy(copy, text, len);
+        copy[len] = '\0';
+    }
+    return copy;
+}
+
+void graph_pool_clear(struct gd_graph *graph, struct graph_pool *pool)
+{
+    while (pool->head) {
+        struct graph_chunk *next = pool->head->next;
+
+        graph_give(graph, sizeof(*pool->head) + pool->head->size);
+        free(pool->head);
+        pool->head = next;
+    }
+}
+
+/* ---- making and breaking --------------------------------------------------------------------- */
+
+static int make_root(struct gd_graph *graph, struct gd_err *err)
+{
+    int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, 1, sizeof(*graph->scope), err);
+
+    if (rc) {
+        return rc;
+    }
+    graph->scope[0] = (struct graph_scope){
+        .name = "",
+        .parent = GRAPH_NONE,
+        .first_child = GRAPH_NONE,
+        .last_child = GRAPH_NONE,
+        .next = GRAPH_NONE,
+        .first_node = GRAPH_NONE,
+        .last_node = GRAPH_NONE,
+    };
+    graph->scope_count = 1;
+    return GD_OK;
+}
+
+int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err)
+{
+    struct gd_graph *graph = calloc(1, sizeof(*graph));
+    int rc;
+
+    if (!graph) {
+        return graph_out_of_memory(err);
+    }
+    graph->max = max_bytes;
+    graph->memory = sizeof(*graph);
+    /* The address is enough of a secret to keep a peer from choosing names that collide. */
+    graph->seed = ((uint64_t)(uintptr_t)graph >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    graph->current = GRAPH_NONE;
+    graph->last_scope = 0;
+    gd_arena_init(&graph->frames, 0);
+    graph->lazy = calloc(1, sizeof(*graph->lazy));
+    rc = graph->lazy ? make_root(graph, err) : graph_out_of_memory(err);
+    if (rc) {
+        gd_graph_destroy(graph);
+        return rc;
+    }
+    *ret = graph;
+    return GD_OK;
+}
+
+void gd_graph_destroy(struct gd_graph *graph)
+{
+    if (!graph) {
+        return;
+    }
+    for (uint32_t i = 0; i < graph->name_chunk_count; i++) {
+        free(graph->name_chunk[i].bytes);
+    }
+    graph_pool_clear(graph, &graph->data);
+    graph_pool_clear(graph, &graph->text);
+    graph_pool_clear(graph, &graph->overlay);
+    gd_arena_deinit(&graph->frames);
+    if (graph->lazy) {
+        graph_lazy_clear(graph);
+        free(graph->lazy);
+    }
+    free(graph->name_chunk);
+    free(graph->node);
+    free(graph->names.slot);
+    free(graph->wire_names.slot);
+    free(graph->subgraph);
+    free(graph->scope);
+    free(graph->scopes.slot);
+    free(graph->type);
+    free(graph->types.slot);
+    free(graph->shape);
+    free(graph->shapes.slot);
+    free(graph->word);
+    free(graph->words.slot);
+    free(graph->stack);
+    free(graph->stacks.slot);
+    free(graph->run);
+    free(graph->run_block);
+    free(graph->pending);
+    free(graph);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const struct graph_node *live_node(const struct gd_graph *graph, gd_node_id node)
+{
+    if (node >= graph->node_count || graph->node[node].gone) {
+        return NULL;
+    }
+    return &graph->node[node];
+}
+
+void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->nodes = graph->live_count;
+    ret->scopes = graph->scope_count - 1; /* the root is not one that anybody named */
+    ret->subgraphs = graph->subgraph_count;
+    ret->edges = graph->edge_count;
+    memcpy(ret->by_kind, graph->by_kind, sizeof(ret->by_kind));
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        ret->missing_inputs += graph->subgraph[i].missing;
+    }
+    ret->memory = graph->memory + graph->frames.total + graph->lazy->memory;
+}
+
+uint32_t gd_graph_node_limit(const struct gd_graph *graph)
+{
+    return graph->node_count;
+}
+
+const char *graph_wire_name(const struct graph_node *node)
+{
+    return node->extra && node->extra->wire_name ? node->extra->wire_name : node->name;
+}
+
+bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret)
+{
+    const struct graph_node *rec = live_node(graph, node);
+
+    if (!rec) {
+        return false;
+    }
+    *ret = (struct gd_node_info){
+        .name = rec->name,
+        .wire_name = graph_wire_name(rec),
+        .type = graph->type[rec->type].name,
+        .kind = (enum gd_node_kind)rec->kind,
+        .subgraph = rec->subgraph,
+        .scope = rec->scope,
+        .order = rec->order,
+        .inputs = rec->inputs,
+        .input_count = rec->input_count,
+        .output_count = rec->output_count,
+        .input_slots = rec->extra ? rec->extra->input_slots : 0,
+        .attrs = rec->extra ? rec->extra->attrs : NULL,
+        .attr_count = rec->extra ? rec->extra->attr_count : 0,
+    };
+    return true;
+}
+
+void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16])
+{
+    const struct graph_node *rec = live_node(graph, node);
+    uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
+    uint32_t first = inputs ? rec->output_count - inputs : UINT32_MAX;
+
+    if (slot >= first) {
+        snprintf(ret, 16, "in%u", slot - first);
+    } else {
+        snprintf(ret, 16, "%u", slot);
+    }
+}
+
+bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
+                        uint32_t *ret)
+{
+    const struct graph_node *rec = live_node(graph, node);
+    uint32_t inputs = rec && rec->extra ? rec->extra->input_slots : 0;
+    bool input = strncmp(name, "in", 2) == 0;
+    char *end = NULL;
+    unsigned long slot;
+
+    name += input ? 2 : 0;
+    if (!rec || *name < '0' || *name > '9') {
+        return false;
+    }
+    slot = strtoul(name, &end, 10);
+    if (*end || slot >= (input ? inputs : rec->output_count)) {
+        return false;
+    }
+    *ret = (uint32_t)slot + (input ? rec->output_count - inputs : 0);
+    return true;
+}
+
+const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node)
+{
+    const struct graph_node *rec = live_node(graph, node);
+
+    return rec ? rec->name : "";
+}
+
+bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
+                     struct gd_output *ret)
+{
+    const struct graph_node *rec = live_node(graph, node);
+    const struct graph_shape *shape;
+
+    if (!rec || slot >= rec->output_count) {
+        return false;
+    }
+    shape = graph->shape[rec->output_count == 1 ? rec->output.one : rec->output.many[slot]];
+    memset(ret, 0, sizeof(*ret));
+    ret->dtype = (enum gd_dtype)shape->dtype;
+    ret->shape.rank = shape->rank;
+    memcpy(ret->shape.dim, shape->dim, shape->rank * sizeof(shape->dim[0]));
+    return true;
+}
+
+const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgraph)
+{
+    return subgraph < graph->subgraph_count ? graph->subgraph[subgraph].name : "";
+}
+
+bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret)
+{
+    const struct graph_scope *rec;
+
+    if (scope >= graph->scope_count) {
+        return false;
+    }
+    rec = &graph->scope[scope];
+    *ret = (struct gd_scope_info){
+        .name = rec->name,
+        .leaf = rec->name + rec->leaf,
+        .parent = rec->parent,
+        .first_child = rec->first_child,
+        .next = rec->next,
+        .first_node = rec->first_node,
+        .node_count = rec->node_count,
+        .total_count = rec->total_count,
+    };
+    return true;
+}
+
+gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node)
+{
+    return node < graph->node_count ? graph->node[node].next_in_scope : GD_NO_NODE;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The graph of a training process: nodes with slots, edges, scopes, execution order and stacks.
+ *
+ * One struct gd_graph holds all the subgraphs that a process sent; node and scope numbers run over
+ * all of them and never change while the graph lives. Nodes are added, connected and committed;
+ * a graph may grow after a commit (commit again). Strings that the graph hands out belong to it and
+ * live as long as it does. Built for millions of nodes: no per-node allocation.
+ *
+ * Bad input is survived: an edge from a node that does not exist is counted and dropped, a cycle
+ * is kept (walks are depth-bounded and mark what they have visited).
+ */
+#ifndef GD_ENGINE_GRAPH_H
+#define GD_ENGINE_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/tensor.h"
+
+struct gd_graph;
+typedef uint32_t gd_node_id;
+typedef uint32_t gd_scope_id; /* 0 is the root, whose name is "" */
+#define GD_NO_NODE     UINT32_MAX
+#define GD_NO_SCOPE    UINT32_MAX
+#define GD_NO_ORDER    UINT32_MAX
+#define GD_NO_SUBGRAPH UINT32_MAX
+
+enum gd_node_kind {
+    GD_NODE_AUTO = 0, /* in a description: classify by the rules of gd_node_classify */
+    GD_NODE_OTHER,
+    GD_NODE_WEIGHT,
+    GD_NODE_GRADIENT,
+    GD_NODE_ACTIVATION,
+    GD_NODE_PARAMETER, /* a graph input or optimizer state: a parameter that is no weight */
+    GD_NODE_CONSTANT,
+    GD_NODE_KIND_COUNT
+};
+
+struct gd_output { /* one slot */
+    enum gd_dtype dtype;
+    struct gd_shape shape; /* a dimension of -1 is unknown */
+};
+
+struct gd_attr {
+    const char *name;
+    const char *value; /* as text */
+};
+
+struct gd_frame {         /* one line of a stack, innermost first */
+    const char *file;     /* "" when unknown */
+    uint32_t line;        /* 0 when unknown */
+    const char *function; /* "" when unknown */
+    const char *code;     /* the source line as sent; "" when unknown */
+    bool library;         /* of a framework: shown on request only */
+    bool is_title; /* a section title ("Corresponding forward node candidate:"): text in code */
+};
+
+struct gd_edge {
+    gd_node_id node; /* the producer (inputs) or the consumer (outputs) */
+    uint16_t slot;   /* of the producer */
+    bool control;    /* orders, carries no tensor */
+};
+
+struct gd_node_desc {      /* what a target knows of a new node; copied */
+    const char *name;      /* full name as the framework spells it, scopes separated by '/' */
+    const char *wire_name; /* the name the target asks tensors by, when it differs; else NULL */
+    const char *type;      /* operator type; "Parameter", "Const" for those */
+    enum gd_node_kind kind;
+    const struct gd_output *outputs;
+    uint32_t output_count;
+    uint32_t input_slots; /* the last so many of the outputs are no outputs, but what the node was
+                             given, as a dump has it: NODE:in0, ... */
+    const struct gd_attr *attrs;
+    uint32_t attr_count;
+    const struct gd_frame *frames; /* a stack that is already parsed, or */
+    uint32_t frame_count;
+    const char *source; /* the text of MindSpore's source_address, parsed when first asked for */
+    uint32_t order;     /* execution order within the process, or GD_NO_ORDER */
+};
+
+struct gd_node_info { /* a node as readers see it; pointers live as long as the graph */
+    const char *name;
+    const char *wire_name; /* equals name when none was given */
+    const char *type;
+    enum gd_node_kind kind;
+    uint32_t subgraph;
+    gd_scope_id scope;
+    uint32_t order;
+    const struct gd_edge *inputs; /* in operand order */
+    uint32_t input_count;
+    uint32_t output_count; /* slots: see gd_graph_output */
+    uint32_t input_slots;  /* the last so many of them are inputs */
+    const struct gd_attr *attrs;
+    uint32_t attr_count;
+};
+
+struct gd_graph_counts {
+    uint32_t nodes, scopes, subgraphs;
+    uint64_t edges;
+    uint32_t by_kind[GD_NODE_KIND_COUNT];
+    uint64_t missing_inputs; /* edges dropped because their producer does not exist */
+    uint64_t memory;         /* bytes held by the graph and its indexes */
+};
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+/* max_bytes bounds the graph's memory (0 = none). */
+int gd_graph_create(size_t max_bytes, struct gd_graph **ret, struct gd_err *err);
+void gd_graph_destroy(struct gd_graph *graph);
+
+/* The subgraph that following nodes go to, made when it is new. An existing one is emptied first
+ * when `replace`: its nodes are gone, other numbers stay, and edges of other subgraphs may still
+ * name them (gd_graph_node says false then). GD_ELIMIT: more than 4096 subgraphs. */
+int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, uint32_t *ret,
+                      struct gd_err *err);
+const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgraph);
+
+/* GD_EINVAL: empty name; GD_ELIMIT: memory or node count. A name that its subgraph has already is
+ * GD_EINVAL, too: the caller decides whether to rename or to go on. */
+int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_node_id *ret,
+                 struct gd_err *err);
+/* Sets all inputs of a node at once. An edge with node GD_NO_NODE counts as missing. */
+int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_edge *inputs,
+                     uint32_t count, struct gd_err *err);
+/* Says that a node has one more execution-order fact (learnt while running). */
+void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order);
+/* Gives a node more slots than it has: so many outputs at least, and inputs behind them. Of new
+ * ones nothing is known. GD_EINVAL: it has input slots already. */
+int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
+                       uint32_t input_slots, struct gd_err *err);
+/* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the
+ * slot does not exist. */
+void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
+                         const struct gd_output *output);
+/* Brings consumers, execution order and types up to date; names, scopes, searches and counts see a
+ * node as soon as it is added. Costs what was added since the last commit, or now and then a pass
+ * over all edges. After GD_ELIMIT or GD_ENOMEM consumers may be missing until a commit succeeds. */
+int gd_graph_commit(struct gd_graph *graph, struct gd_err *err);
+
+/* MindSpore's classes (lower-cased full name and type): see enum gd_node_kind. */
+enum gd_node_kind gd_node_classify(const char *name, const char *type);
+const char *gd_node_kind_name(enum gd_node_kind kind); /* "weight", ... */
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret);
+uint32_t gd_graph_node_limit(const struct gd_graph *graph); /* ids are < this; some may be gone */
+bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
+const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node); /* "" when gone */
+bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
+                     struct gd_output *ret);
+/* A slot as people write it: "0", "in0"; false: the node has no slot of that name. */
+void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16]);
+bool gd_graph_slot_find(const struct gd_graph *graph, gd_node_id node, const char *name,
+                        uint32_t *ret);
+/* Consumers of all slots; valid until the next commit or replaced subgraph. */
+uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
+                            const struct gd_edge **ret);
+
+/* Nodes in execution order where it is known, else in the order they were sent. *count entries,
+ * valid until the next commit or set_order. */
+const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *count);
+
+/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME".
+ * GD_ENOTFOUND (with a near name in the text where there is one), GD_EAMBIGUOUS (with two of them).
+ */
+int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
+                  struct gd_err *err);
+/* Exact full name only. */
+gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len);
+/* The name that the target uses: exact wire name, else exact full name. Both of these see a node as
+ * soon as it is added; with several subgraphs the latest one wins. */
+gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, size_t len);
+
+/* Scopes form a tree; children in name order of first appearance. */
+struct gd_scope_info {
+    const char *name;        /* full path without a trailing slash */
+    const char *leaf;        /* last component, inside name */
+    gd_scope_id parent;      /* GD_NO_SCOPE for the root */
+    gd_scope_id first_child; /* GD_NO_SCOPE when none */
+    gd_scope_id next;        /* sibling */
+    gd_node_id first_node;   /* directly in it; GD_NO_NODE when none: gd_graph_next_in_scope */
+    uint32_t node_count;     /* directly in it */
+    uint32_t total_count;    /* with everything below */
+};
+bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret);
+gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node);
+gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len);
+
+/* Frames of a node's stack, innermost first; parsed on first use. *count may be 0. */
+const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, uint32_t *count);
+/* Of a framework or an installed package, as the trainer says or the file's name does. */
+bool gd_frame_is_library(const struct gd_frame *frame);
+/* The innermost frame of the user's own code, else of any; NULL: no frame has a file. */
+const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);
+
+/* ---- searching ----------------------------------------------------------------------------- */
+
+/* Called once per match in node order; a non-zero return stops the search and is returned. */
+typedef int (*gd_node_fn)(void *ctx, gd_node_id node);
+
+/* Substring of the full name, ASCII case ignored. */
+int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx);
+/* Nodes of a type (case ignored) / of a kind / with a stack line FILE:LINE (file by path suffix;
+ * line 0 means any). The source index is built on first use. */
+int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node_fn fn, void *ctx);
+int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, gd_node_fn fn,
+                         void *ctx);
+int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t line, gd_node_fn fn,
+                           void *ctx);
+
+/* Types with their node counts, most frequent first; *count entries, valid until the next commit.
+ */
+struct gd_type_count {
+    const char *type;
+    uint32_t count;
+};
+const struct gd_type_count *gd_graph_types(const struct gd_graph *graph, uint32_t *count);
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/graph/graph_impl.h"
+#include "engine/graph/similar.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static unsigned char fold(char c)
+{
+    unsigned char u = (unsigned char)c;
+
+    return u >= 'A' && u <= 'Z' ? (unsigned char)(u + ('a' - 'A')) : u;
+}
+
+static bool same_folded(const char *text, const char *folded, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (fold(text[i]) != (unsigned char)folded[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- by name: memchr for the needle's rarest byte over all names at once ------------------------
+ */
+
+struct needle {
+    char text[GRAPH_MAX_NAME]; /* lower case */
+    size_t len;
+    size_t rare; /* where its rarest byte stands */
+    unsigned char lower, upper;
+};
+
+static bool make_needle(const struct gd_graph *graph, const char *text, struct needle *needle)
+{
+    uint64_t best = UINT64_MAX;
+
+    needle->len = strlen(text);
+    needle->rare = 0;
+    needle->lower = needle->upper = 0;
+    if (needle->len > sizeof(needle->text)) {
+        return false;
+    }
+    for (size_t i = 0; i < needle->len; i++) {
+        unsigned char c = fold(text[i]);
+        unsigned char up = c >= 'a' && c <= 'z' ? (unsigned char)(c - ('a' - 'A')) : c;
+        uint64_t often = (uint64_t)graph->letter[c] + (up != c ? graph->letter[up] : 0);
+
+        needle->text[i] = (char)c;
+        if (often < best) {
+            best = often;
+            needle->rare = i;
+            needle->lower = c;
+            needle->upper = up;
+        }
+    }
+    return true;
+}
+
+static const char *next_byte(const char *from, const char *end, unsigned char byte)
+{
+    const char *found = from < end ? memchr(from, byte, (size_t)(end - from)) : NULL;
+
+    return found ? found : end;
+}
+
+struct scan {
+    const struct needle *needle;
+    const char *end;
+    const char *lower, *upper; /* next places of the rare byte */
+};
+
+/* The first match at or after `from`, or NULL. */
+static const char *scan_next(struct scan *scan, const char *from)
+{
+    const struct needle *needle = scan->needle;
+    const char *at = from + needle->rare;
+
+    for (;;) {
+        const char *hit;
+
+        if (scan->lower < at) {
+            scan->lower = next_byte(at, scan->end, needle->lower);
+        }
+        if (scan->upper < at) {
+            scan->upper = next_byte(at, scan->end, needle->upper);
+        }
+        hit = scan->lower < scan->upper ? scan->lower : scan->upper;
+        if (hit >= scan->end || (size_t)(scan->end - hit) < needle->len - needle->rare) {
+            return NULL;
+        }
+        if (same_folded(hit - needle->rare, needle->text, needle->len)) {
+            return hit - needle->rare;
+        }
+        at = hit + 1;
+    }
+}
+
+/* The node whose name holds `at`: names lie in node order, so step in growing strides, then halve.
+ */
+static gd_node_id node_at(const struct gd_graph *graph, const char *at, gd_node_id from,
+                          gd_node_id end)
+{
+    gd_node_id low = from, high;
+    uint32_t stride = 1;
+
+    while (stride < end - low && graph->node[low + stride].name <= at) {
+        low += stride;
+        stride *= 2;
+    }
+    high = stride < end - low ? low + stride : end;
+    while (high - low > 1) {
+        gd_node_id middle = low + (high - low) / 2;
+
+        if (graph->node[middle].name <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static int search_chunk(const struct gd_graph *graph, uint32_t index, const struct needle *needle,
+                        gd_node_fn fn, void *ctx)
+{
+    const struct graph_name_chunk *chunk = &graph->name_chunk[index];
+    gd_node_id end = index + 1 < graph->name_chunk_count ? graph->name_chunk[index + 1].first
+                                                         : graph->node_count;
+    gd_node_id node = chunk->first;
+    struct scan scan = {.needle = needle, .end = chunk->bytes + chunk->used};
+    const char *at = chunk->bytes;
+
+    if (node >= end) {
+        return 0;
+    }
+    scan.lower = next_byte(at, scan.end, needle->lower);
+    scan.upper = needle->upper == needle->lower ? scan.end : next_byte(at, scan.end, needle->upper);
+    while ((at = scan_next(&scan, at))) {
+        int rc = 0;
+
+        node = node_at(graph, at, node, end);
+        if (!graph->node[node].gone) {
+            rc = fn(ctx, node);
+        }
+        if (rc) {
+            return rc;
+        }
+        at = graph->node[node].name + graph->node[node].name_len + 1;
+    }
+    return 0;
+}
+
+int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
+{
+    struct needle needle;
+    int rc = 0;
+
+    if (!make_needle(graph, text, &needle)) {
+        return 0; /* longer than any name */
+    }
+    if (needle.len == 0) {
+        for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+            rc = graph->node[i].gone ? 0 : fn(ctx, i);
+        }
+        return rc;
+    }
+    for (uint32_t i = 0; !rc && i < graph->name_chunk_count; i++) {
+        rc = search_chunk(graph, i, &needle, fn, ctx);
+    }
+    return rc;
+}
+
+int gd_graph_search_type(const struct gd_graph *graph, const char *type, gd_node_fn fn, void *ctx)
+{
+    unsigned char *wanted = calloc((size_t)graph->type_count + 1, 1);
+    bool any = false;
+    int rc = 0;
+
+    if (!wanted) {
+        return GD_ENOMEM;
+    }
+    for (uint32_t i = 0; i < graph->type_count; i++) {
+        wanted[i] = graph->type[i].count && strcasecmp(graph->type[i].name, type) == 0;
+        any = any || wanted[i];
+    }
+    for (gd_node_id i = 0; any && !rc && i < graph->node_count; i++) {
+        if (wanted[graph->node[i].type] && !graph->node[i].gone) {
+            rc = fn(ctx, i);
+        }
+    }
+    free(wanted);
+    return rc;
+}
+
+int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, gd_node_fn fn,
+                         void *ctx)
+{
+    int rc = 0;
+
+    if ((unsigned)kind >= GD_NODE_KIND_COUNT || graph->by_kind[kind] == 0) {
+        return 0;
+    }
+    for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+        if (graph->node[i].kind == (unsigned)kind && !graph->node[i].gone) {
+            rc = fn(ctx, i);
+        }
+    }
+    return rc;
+}
+
+/* ---- one node by what somebody typed
+ * -------------------------------------------------------------- */
+
+struct suffix_search {
+    const struct gd_graph *graph;
+    const char *name;
+    size_t len;
+    gd_node_id found[2];
+    int count;
+    gd_node_id near; /* contains the text, case ignored */
+};
+
+static int match_suffix(void *ctx, gd_node_id id)
+{
+    struct suffix_search *search = ctx;
+    const struct graph_node *node = &search->graph->node[id];
+
+    if (search->near == GD_NO_NODE) {
+        search->near = id;
+    }
+    if (node->name_len > search->len && node->name[node->name_len - search->len - 1] == '/' &&
+        memcmp(node->name + node->name_len - search->len, search->name, search->len) == 0) {
+        search->found[search->count++] = id;
+    }
+    return search->count == 2;
+}
+
+#define NEAR_NODES   200000 /* looked at for a near name */
+#define NEAR_COMPARE 20000  /* compared letter by letter */
+
+/* A node whose last component (or whole name, when NAME has slashes) is a typing error away. */
+static gd_node_id near_name(const struct gd_graph *graph, const char *name, size_t len)
+{
+    bool whole = memchr(name, '/', len) != NULL;
+    size_t limit = len < 4 ? 1 : len < 12 ? 2 : 3;
+    gd_node_id best = GD_NO_NODE;
+    int compared = 0;
+
+    if (len == 0 || len > 127) {
+        return GD_NO_NODE;
+    }
+    for (gd_node_id i = 0; i < graph->node_count && i < NEAR_NODES && compared < NEAR_COMPARE;
+         i++) {
+        const struct graph_node *node = &graph->node[i];
+        size_t skip = whole ? 0 : graph->scope[node->scope].len;
+        const char *leaf = node->name + skip + (skip && !whole ? 1 : 0);
+        size_t leaf_len = node->name_len - (size_t)(leaf - node->name);
+        size_t found;
+
+        if (node->gone || leaf_len > 127 || leaf_len > len + limit || len > leaf_len + limit ||
+            (fold(leaf[0]) != fold(name[0]) && leaf_len &&
+             fold(leaf[leaf_len - 1]) != fold(name[len - 1]))) {
+            continue;
+        }
+        compared++;
+        found = gd_similar_within(name, len, leaf, leaf_len, limit);
+        if (found <= limit) {
+            best = i;
+            limit = found ? found - 1 : 0;
+            if (found <= 1) {
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+static int not_found(const struct gd_graph *graph, const char *name, size_t len, gd_node_id near,
+                     struct gd_err *err)
+{
+    if (!err) {
+        return GD_ENOTFOUND; /* nobody would read the near name */
+    }
+    if (graph->live_count == 0) {
+        return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s': the graph is empty", name);
+    }
+    if (near == GD_NO_NODE) {
+        near = near_name(graph, name, len);
+    }
+    if (near == GD_NO_NODE) {
+        return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s'", name);
+    }
+    return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s' (did you mean '%.200s'?)", name,
+                   graph->node[near].name);
+}
+
+int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
+                  struct gd_err *err)
+{
+    size_t len = strlen(name);
+    struct suffix_search search = {.graph = graph, .name = name, .len = len, .near = GD_NO_NODE};
+    gd_node_id found = gd_graph_lookup(graph, name, len);
+
+    if (found == GD_NO_NODE) {
+        found = gd_graph_lookup_wire(graph, name, len);
+    }
+    if (found != GD_NO_NODE) {
+        *ret = found;
+        return GD_OK;
+    }
+    if (len > 0) {
+        gd_graph_search_name(graph, name, match_suffix, &search);
+    }
+    if (search.count == 0) {
+        return not_found(graph, name, len, search.near, err);
+    }
+    if (search.count > 1) {
+        return gd_fail(err, GD_EAMBIGUOUS,
+                       "'%.100s' could be '%.150s' or '%.150s': write more of the name", name,
+                       graph->node[search.found[0]].name, graph->node[search.found[1]].name);
+    }
+    *ret = search.found[0];
+    return GD_OK;
+}

@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/graph/selector.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/glob.h"
+#include "engine/regex_size.h"
+
+enum term_kind {
+    TERM_NAME, /* node, scope or glob: decided when resolved, since names may hold * and [ */
+    TERM_QUOTED,
+    TERM_REGEX,
+    TERM_KINDS,
+    TERM_ALL,
+    TERM_TYPE,
+    TERM_ACTIVATION, /* activations of one type */
+    TERM_SOURCE,
+};
+
+struct term {
+    enum term_kind kind;
+    bool except;
+    char *text;
+    uint32_t line;  /* TERM_SOURCE */
+    unsigned kinds; /* TERM_KINDS: bits of enum gd_node_kind */
+    regex_t regex;
+    struct term *next;
+};
+
+struct gd_selector {
+    struct term *terms;
+};
+
+static const struct {
+    const char *word;
+    unsigned kinds;
+} kind_words[] = {
+    {"weights", 1U << GD_NODE_WEIGHT},
+    {"gradients", 1U << GD_NODE_GRADIENT},
+    {"activations", 1U << GD_NODE_ACTIVATION},
+    {"parameters", 1U << GD_NODE_PARAMETER | 1U << GD_NODE_WEIGHT},
+};
+
+/* ---- parsing ----------------------------------------------------------------------------------
+ */
+
+static void free_term(struct term *term)
+{
+    if (term->kind == TERM_REGEX && term->text) {
+        regfree(&term->regex);
+    }
+    free(term->text);
+    free(term);
+}
+
+void gd_selector_destroy(struct gd_selector *selector)
+{
+    if (!selector) {
+        return;
+    }
+    while (selector->terms) {
+        struct term *next = selector->terms->next;
+
+        free_term(selector->terms);
+        selector->terms = next;
+    }
+    free(selector);
+}
+
+struct parser {
+    const char *text;
+    size_t at;
+};
+
+static int fault(const struct parser *parser, struct gd_err *err, const char *what)
+{
+    gd_fail(err, GD_EINVAL, "selector '%.200s': %s at column %zu", parser->text, what,
+            parser->at + 1);
+    if (err) {
+        err->offset = parser->at;
+    }
+    return GD_EINVAL;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool ends_term(char c)
+{
+    return c == '\0' || c == ',' || c == '|' || is_blank(c);
+}
+
+static void skip_blanks(struct parser *parser)
+{
+    while (is_blank(parser->text[parser->at])) {
+        parser->at++;
+    }
+}
+
+/* The raw text of a term, from parser->at on; *kind says how it was written. */
+static int cut_term(struct parser *parser, const char **start, size_t *len, enum term_kind *kind,
+                    struct gd_err *err)
+{
+    const char *text = parser->text;
+    char quote = text[parser->at] == '"' ? '"' : text[parser->at] == '/' ? '/' : '\0';
+    size_t from = parser->at + (quote != '\0');
+    size_t at = from;
+
+    *kind = quote == '"' ? TERM_QUOTED : quote ? TERM_REGEX : TERM_NAME;
+    if (!quote) {
+        while (!ends_term(text[at])) {
+            at++;
+        }
+    } else {
+        while (text[at] && !(text[at] == quote && ends_term(text[at + 1]))) {
+            at += text[at] == '\\' && text[at + 1] ? 2 : 1;
+        }
+        if (!text[at]) {
+            return fault(parser, err,
+                         quote == '/' ? "a /regex/ is not closed" : "a '\"' is not closed");
+        }
+    }
+    if (at == from) {
+        return fault(parser, err, "a node, a scope, a glob or another term is missing");
+    }
+    *start = text + from;
+    *len = at - from;
+    parser->at = at + (quote != '\0');
+    return GD_OK;
+}
+
+static int compile_regex(const struct parser *parser, struct term *term, size_t at,
+                         struct gd_err *err)
+{
+    struct parser where = {parser->text, at};
+    bool too_large = gd_regex_is_too_large(term->text);
+    char what[200] = "a regular expression that is too large";
+    int rc;
+
+    if (!too_large) {
+        rc = regcomp(&term->regex, term->text, REG_EXTENDED | REG_NOSUB);
+        if (rc == 0) {
+            return GD_OK;
+        }
+        regerror(rc, &term->regex, what, sizeof(what));
+    }
+    free(term->text);
+    term->text = NULL; /* nothing for regfree */
+    return fault(&where, err, what);
+}
+
+static void split_source(struct term *term)
+{
+    char *colon = strrchr(term->text, ':');
+    char *end;
+    unsigned long line;
+
+    if (!colon || colon == term->text || colon[1] < '0' || colon[1] > '9') {
+        return;
+    }
+    line = strtoul(colon + 1, &end, 10);
+    if (*end == '\0' && line <= UINT32_MAX) {
+        term->line = (uint32_t)line;
+        *colon = '\0';
+    }
+}
+
+/* A word's meaning: a keyword, type:, at:, or else a name. */
+static void classify_word(struct term *term)
+{
+    size_t prefix = 0;
+
+    if (strcmp(term->text, "all") == 0) {
+        term->kind = TERM_ALL;
+        return;
+    }
+    for (size_t i = 0; i < sizeof(kind_words) / sizeof(kind_words[0]); i++) {
+        if (strcmp(term->text, kind_words[i].word) == 0) {
+            term->kind = TERM_KINDS;
+            term->kinds = kind_words[i].kinds;
+            return;
+        }
+    }
+    if (strncmp(term->text, "type:", 5) == 0) {
+        term->kind = TERM_TYPE;
+        prefix = 5;
+    } else if (strncmp(term->text, "activations:", 12) == 0) {
+        term->kind = TERM_ACTIVATION;
+        prefix = 12;
+    } else if (strncmp(term->text, "at:", 3) == 0) {
+        term->kind = TERM_SOURCE;
+        prefix = 3;
+    }
+    memmove(term->text, term->text + prefix, strlen(term->text + prefix) + 1);
+    if (term->kind == TERM_SOURCE) {
+        split_source(term);
+    }
+}
+
+static int parse_term(struct parser *parser, bool except, struct term **ret, struct gd_err *err)
+{
+    struct term *term = calloc(1, sizeof(*term));
+    size_t at = parser->at;
+    const char *start;
+    size_t len;
+    int rc;
+
+    if (!term) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    term->except = except;
+    rc = cut_term(parser, &start, &len, &term->kind, err);
+    if (!rc) {
+        term->text = strndup(start, len);
+        rc = term->text ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    if (!rc && term->kind == TERM_REGEX) {
+        rc = compile_regex(parser, term, at, err);
+    } else if (!rc && term->kind == TERM_NAME) {
+        classify_word(term);
+        if (!term->text[0]) {
+            parser->at = at;
+            rc = fault(parser, err,
+                       term->kind == TERM_TYPE ? "type: wants an operator type"
+                       : term->kind == TERM_ACTIVATION
+                           ? "activations: wants a function, as in activations:relu"
+                           : "at: wants FILE or FILE:LINE");
+        }
+    }
+    if (rc) {
+        free_term(term);
+        return rc;
+    }
+    *ret = term;
+    return GD_OK;
+}
+
+/* At that word and a blank behind it. */
+static bool at_word(const struct parser *parser, const char *word)
+{
+    const char *at = parser->text + parser->at;
+    size_t len = strlen(word);
+
+    return strncmp(at, word, len) == 0 && (is_blank(at[len]) || at[len] == '\0');
+}
+
+static int parse_terms(struct parser *parser, struct term **end, struct gd_err *err)
+{
+    bool except = false;
+
+    for (;;) {
+        char c;
+        int rc;
+
+        skip_blanks(parser);
+        rc = parse_term(parser, except, end, err);
+        if (rc) {
+            return rc;
+        }
+        end = &(*end)->next;
+        skip_blanks(parser);
+        c = parser->text[parser->at];
+        if (c == '\0') {
+            return GD_OK;
+        }
+        if (c == ',' || c == '|') {
+            parser->at++;
+        } else if (at_word(parser, except ? "with" : "except")) {
+            parser->at += except ? 4 : 6;
+            except = !except;
+        } else {
+            return fault(parser, err,
+                         except ? "',' or 'with' is missing" : "',' or 'except' is missing");
+        }
+    }
+}
+
+int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err *err)
+{
+    struct gd_selector *selector = calloc(1, sizeof(*selector));
+    struct parser parser = {text, 0};
+    int rc;
+
+    if (!selector) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    rc = parse_terms(&parser, &selector->terms, err);
+    if (rc) {
+        gd_selector_destroy(selector);
+        return rc;
+    }
+    *ret = selector;
+    return GD_OK;
+}
+
+bool gd_selector_has_except(const struct gd_selector *selector)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (term->except) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gd_selector_ends_in_except(const struct gd_selector *selector)
+{
+    const struct term *term = selector->terms;
+
+    while (term && term->next) {
+        term = term->next;
+    }
+    return term && term->except;
+}
+
+/* ---- resolving ----------------------------------------------------------------------------------
+ */
+
+struct picked {
+    struct gd_graph *graph;
+    unsigned char *bits;
+    bool value;             /* what a match sets: true, or false for an except term */
+    const char *activation; /* TERM_ACTIVATION: a glob for the type */
+};
+
+static int pick(void *ctx, gd_node_id node)
+{
+    struct picked *picked = ctx;
+    unsigned char bit = (unsigned char)(1U << (node % 8));
+
+    if (picked->value) {
+        picked->bits[node / 8] |= bit;
+    } else {
+        picked->bits[node / 8] &= (unsigned char)~bit;
+    }
+    return 0;
+}
+
+static const char *leaf_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash ? slash + 1 : name;
+}
+
+/* Everything in the scope and below it, without recursion: the tree may be deep. */
+static void pick_scope(struct picked *picked, gd_scope_id top)
+{
+    struct gd_scope_info info;
+    gd_scope_id scope = top;
+
+    while (gd_graph_scope(picked->graph, scope, &info)) {
+        gd_node_id node = info.first_node;
+
+        while (node != GD_NO_NODE) {
+            pick(picked, node);
+            node = gd_graph_next_in_scope(picked->graph, node);
+        }
+        if (info.first_child != GD_NO_SCOPE) {
+            scope = info.first_child;
+            continue;
+        }
+        while (scope != top && info.next == GD_NO_SCOPE) {
+            scope = info.parent;
+            gd_graph_scope(picked->graph, scope, &info);
+        }
+        if (scope == top) {
+            return;
+        }
+        scope = info.next;
+    }
+}
+
+struct glob_search {
+    struct picked *picked;
+    const char *pattern;
+    bool leaf_too;
+};
+
+static int match_glob(void *ctx, gd_node_id node)
+{
+    const struct glob_search *search = ctx;
+    const char *name = gd_graph_name(search->picked->graph, node);
+
+    if (gd_glob_match(search->pattern, name, false) ||
+        (search->leaf_too && gd_glob_match(search->pattern, leaf_of(name), false))) {
+        pick(search->picked, node);
+    }
+    return 0;
+}
+
+/* A run of letters that every match must hold: the longest one in front of the first set. */
+static void literal_of(const char *pattern, char *ret, size_t size)
+{
+    const char *best = pattern;
+    size_t best_len = 0;
+
+    for (const char *at = pattern; *at && *at != '[';) {
+        size_t len = strcspn(at, "*?[\\");
+
+        if (len > best_len) {
+            best = at;
+            best_len = len;
+        }
+        at += len;
+        at += *at && *at != '[';
+    }
+    best_len = best_len < size ? best_len : 0;
+    memcpy(ret, best, best_len);
+    ret[best_len] = '\0';
+}
+
+/* The graph finds a piece of text in all names far faster than each can be matched. */
+static void pick_glob(struct picked *picked, const char *pattern)
+{
+    struct glob_search search = {picked, pattern, strchr(pattern, '/') == NULL};
+    char literal[128];
+
+    literal_of(pattern, literal, sizeof(literal));
+    gd_graph_search_name(picked->graph, literal, match_glob, &search);
+}
+
+static void pick_regex(struct picked *picked, const regex_t *regex)
+{
+    for (gd_node_id i = 0; i < gd_graph_node_limit(picked->graph); i++) {
+        const char *name = gd_graph_name(picked->graph, i);
+
+        if (name[0] && regexec(regex, name, 0, NULL, 0) == 0) {
+            pick(picked, i);
+        }
+    }
+}
+
+static int pick_type(struct picked *picked, const char *pattern)
+{
+    uint32_t count;
+    const struct gd_type_count *types = gd_graph_types(picked->graph, &count);
+    int rc = 0;
+
+    if (!gd_glob_is_pattern(pattern)) {
+        return gd_graph_search_type(picked->graph, pattern, pick, picked);
+    }
+    for (uint32_t i = 0; !rc && i < count; i++) {
+        if (gd_glob_match(pattern, types[i].type, true)) {
+            rc = gd_graph_search_type(picked->graph, types[i].type, pick, picked);
+        }
+    }
+    return rc;
+}
+
+static int pick_activation(void *ctx, gd_node_id node)
+{
+    struct picked *picked = ctx;
+    struct gd_node_info info;
+
+    if (gd_graph_node(picked->graph, node, &info) && info.kind == GD_NODE_ACTIVATION &&
+        gd_glob_match(picked->activation, info.type, true)) {
+        pick(picked, node);
+    }
+    return 0;
+}
+
+static int pick_kinds(struct picked *picked, unsigned kinds)
+{
+    int rc = 0;
+
+    for (unsigned kind = 0; !rc && kind < GD_NODE_KIND_COUNT; kind++) {
+        if (kinds & (1U << kind)) {
+            rc = gd_graph_search_kind(picked->graph, (enum gd_node_kind)kind, pick, picked);
+        }
+    }
+    return rc;
+}
+
+/* The one scope whose path ends in "/text"; GD_NO_SCOPE when none or several. */
+static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len)
+{
+    struct gd_scope_info info;
+    gd_scope_id found = GD_NO_SCOPE;
+
+    for (gd_scope_id i = 1; len > 0 && gd_graph_scope(graph, i, &info); i++) {
+        size_t name_len = strlen(info.name);
+
+        if (name_len > len && info.name[name_len - len - 1] == '/' && info.total_count &&
+            memcmp(info.name + name_len - len, text, len) == 0) {
+            if (found != GD_NO_SCOPE) {
+                return GD_NO_SCOPE;
+            }
+            found = i;
+        }
+    }
+    return found;
+}
+
+static int pick_name(struct picked *picked, const struct term *term, struct gd_err *err)
+{
+    size_t len = strlen(term->text);
+    bool scope_only = len > 1 && term->text[len - 1] == '/';
+    gd_node_id node = gd_graph_lookup(picked->graph, term->text, len);
+    gd_scope_id scope = gd_graph_find_scope(picked->graph, term->text, len);
+    int rc;
+
+    if (node != GD_NO_NODE && !scope_only) {
+        return pick(picked, node);
+    }
+    if (scope != GD_NO_SCOPE) {
+        pick_scope(picked, scope);
+        return GD_OK;
+    }
+    if (term->kind == TERM_NAME && gd_glob_is_pattern(term->text)) {
+        pick_glob(picked, term->text);
+        return GD_OK;
+    }
+    while (len > 0 && term->text[len - 1] == '/') {
+        len--;
+    }
+    rc = scope_only ? GD_ENOTFOUND : gd_graph_find(picked->graph, term->text, &node, err);
+    if (rc == GD_OK) {
+        return pick(picked, node);
+    }
+    scope = rc == GD_ENOTFOUND ? scope_by_suffix(picked->graph, term->text, len) : GD_NO_SCOPE;
+    if (scope != GD_NO_SCOPE) {
+        pick_scope(picked, scope);
+        return GD_OK;
+    }
+    return scope_only ? gd_fail(err, GD_ENOTFOUND, "no scope is named '%.200s'", term->text) : rc;
+}
+
+/* Of a name or a glob; false when it is the name of a node that is there. */
+static bool part_of_name(const struct term *term, struct gd_graph *graph, char *ret, size_t size)
+{
+    const char *text = term->text + (term->text[0] == '/');
+
+    if (gd_graph_lookup(graph, term->text, strlen(term->text)) != GD_NO_NODE) {
+        return false;
+    }
+    if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
+        literal_of(text, ret, size);
+    } else {
+        snprintf(ret, size, "%s", strlen(text) < size ? text : "");
+    }
+    return true;
+}
+
+void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
+                       gd_selector_part_fn fn, void *ctx)
+{
+    char part[256];
+
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        bool is_name = term->kind == TERM_NAME || term->kind == TERM_QUOTED;
+
+        if (term->except || (is_name && !part_of_name(term, graph, part, sizeof(part)))) {
+            continue;
+        }
+        fn(ctx, is_name ? part : "", is_name);
+    }
+}
+
+static int pick_term(struct picked *picked, const struct term *term, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    picked->value = !term->except;
+    switch (term->kind) {
+    case TERM_NAME:
+    case TERM_QUOTED: return pick_name(picked, term, err);
+    case TERM_REGEX: pick_regex(picked, &term->regex); break;
+    case TERM_ALL: rc = gd_graph_search_name(picked->graph, "", pick, picked); break;
+    case TERM_KINDS: rc = pick_kinds(picked, term->kinds); break;
+    case TERM_TYPE: rc = pick_type(picked, term->text); break;
+    case TERM_ACTIVATION:
+        picked->activation = term->text;
+        rc = gd_graph_search_kind(picked->graph, GD_NODE_ACTIVATION, pick_activation, picked);
+        break;
+    case TERM_SOURCE:
+        rc = gd_graph_search_source(picked->graph, term->text, term->line, pick, picked);
+        break;
+    }
+    return rc ? gd_fail(err, rc, "out of memory while searching the graph") : GD_OK;
+}
+
+static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret, size_t *count,
+                  struct gd_err *err)
+{
+    gd_node_id *nodes;
+    size_t n = 0, total = 0;
+
+    for (uint32_t i = 0; i <= limit / 8; i++) {
+        total += (size_t)__builtin_popcount(picked->bits[i]);
+    }
+    if (total == 0) {
+        *ret = NULL;
+        *count = 0;
+        return GD_OK;
+    }
+    nodes = malloc(total * sizeof(*nodes));
+    if (!nodes) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu nodes", total);
+    }
+    for (uint32_t byte = 0; byte <= limit / 8; byte++) {
+        for (uint32_t bit = 0; picked->bits[byte] >> bit; bit++) {
+            if (picked->bits[byte] & (1U << bit)) {
+                nodes[n++] = byte * 8 + bit;
+            }
+        }
+    }
+    *ret = nodes;
+    *count = n;
+    return GD_OK;
+}
+
+int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
+                        gd_node_id **ret, size_t *count, struct gd_err *err)
+{
+    uint32_t limit = gd_graph_node_limit(graph);
+    struct picked picked = {.graph = graph, .bits = calloc((size_t)limit / 8 + 1, 1)};
+    int rc = GD_OK;
+
+    if (!picked.bits) {
+        return gd_fail(err, GD_ENOMEM, "out of memory while searching the graph");
+    }
+    for (const struct term *term = selector->terms; !rc && term; term = term->next) {
+        rc = pick_term(&picked, term, err);
+    }
+    if (!rc) {
+        rc = gather(&picked, limit, ret, count, err);
+    }
+    free(picked.bits);
+    return rc;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/history/history.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/history/history_impl.h"
+
+#define MAX_REFUSED (1u << 20) /* names remembered to count them once */
+
+/* ---- making and breaking --------------------------------------------------------------------- */
+
+struct gd_history *history_new(void)
+{
+    struct gd_history *history = calloc(1, sizeof(*history));
+
+    if (history) {
+        gd_arena_init(&history->arena, 0);
+        history->fd = -1;
+        history->last_step = -1;
+        history->next_sequence = 1;
+    }
+    return history;
+}
+
+int history_reserve(struct gd_history *history, uint32_t places, struct gd_err *err)
+{
+    size_t count = places ? places : 1;
+
+    history->places = places;
+    history->sequence_of = calloc(count, sizeof(*history->sequence_of));
+    history->tensor_of = malloc(count * sizeof(*history->tensor_of));
+    history->before = malloc(count * sizeof(*history->before));
+    if (!history->sequence_of || !history->tensor_of || !history->before) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a history of %u records", places);
+    }
+    return GD_OK;
+}
+
+void gd_history_close(struct gd_history *history)
+{
+    if (!history) {
+        return;
+    }
+    if (history->map) {
+        munmap(history->map, (size_t)history->layout.bytes);
+    }
+    if (history->fd >= 0) {
+        close(history->fd);
+    }
+    gd_arena_deinit(&history->arena);
+    free(history->refused.item);
+    free(history->copy);
+    free(history->tensors);
+    free(history->index);
+    free(history->sequence_of);
+    free(history->tensor_of);
+    free(history->before);
+    free(history->path);
+    free(history);
+}
+
+int gd_history_create(const char *path, uint64_t bytes, const struct gd_peer *peer,
+                      struct gd_history **ret, struct gd_err *err)
+{
+    struct gd_history *history = history_new();
+    int rc;
+
+    if (!history) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a history");
+    }
+    if (peer) {
+        history->peer = *peer;
+    }
+    history->started = (double)time(NULL);
+    rc = history_plan(bytes, &history->layout, err);
+    if (!rc) {
+        rc = history_reserve(history, history->layout.records, err);
+    }
+    if (!rc) {
+        rc = history_make_file(history, path, err);
+    }
+    if (rc) {
+        gd_history_close(history);
+        return rc;
+    }
+    *ret = history;
+    return GD_OK;
+}
+
+const char *gd_history_path(const struct gd_history *history)
+{
+    return history->path;
+}
+
+/* ---- tensors by name ------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *name, uint32_t slot, bool scalar)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ slot ^ (uint64_t)scalar << 32;
+
+    for (; *name; name++) {
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    }
+    hash ^= hash >> 32;
+    return hash ? hash : 1;
+}
+
+uint32_t history_find(const struct gd_history *history, const char *name, uint32_t slot,
+                      bool scalar)
+{
+    uint32_t mask = history->index_room - 1;
+    uint32_t at = (uint32_t)hash_of(name, slot, scalar);
+
+    if (history->index_room == 0) {
+        return HISTORY_NONE;
+    }
+    for (at &= mask; history->index[at] != HISTORY_NONE; at = (at + 1) & mask) {
+        const struct gd_history_tensor *about = &history->tensors[history->index[at]].about;
+
+        if (about->slot == slot && about->is_scalar == scalar && strcmp(about->name, name) == 0) {
+            return history->index[at];
+        }
+    }
+    return HISTORY_NONE;
+}
+
+static void index_tensor(struct gd_history *history, uint32_t tensor)
+{
+    const struct gd_history_tensor *about = &history->tensors[tensor].about;
+    uint32_t mask = history->index_room - 1;
+    uint32_t at = (uint32_t)hash_of(about->name, about->slot, about->is_scalar) & mask;
+
+    while (history->index[at] != HISTORY_NONE) {
+        at = (at + 1) & mask;
+    }
+    history->index[at] = tensor;
+}
+
+/* Room for one more tensor in the list and in the index. */
+static bool grow_tensors(struct gd_history *history)
+{
+    uint32_t room = history->tensor_room ? history->tensor_room * 2 : 64;
+    struct history_tensor *grown;
+    uint32_t *index;
+
+    if (history->tensor_count < history->tensor_room) {
+        return true;
+    }
+    grown = realloc(history->tensors, room * sizeof(*grown));
+    if (!grown) {
+        return false;
+    }
+    history->tensors = grown;
+    index = malloc(2 * (size_t)room * sizeof(*index));
+    if (!index) {
+        return false;
+    }
+    memset(index, 0xff, 2 * (size_t)room * sizeof(*index)); /* HISTORY_NONE everywhere */
+    free(history->index);
+    history->index = index;
+    history->index_room = 2 * room;
+    history->tensor_room = room;
+    for (uint32_t i = 0; i < history->tensor_count; i++) {
+        index_tensor(history, i);
+    }
+    return true;
+}
+
+int history_add_tensor(struct gd_history *history, const struct gd_history_tensor *about,
+                       uint32_t *ret, struct gd_err *err)
+{
+    struct history_tensor *tensor;
+
+    if (!grow_tensors(history)) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the tensors of a history");
+    }
+    tensor = &history->tensors[history->tensor_count];
+    tensor->about = *about;
+    tensor->last = HISTORY_NONE;
+    tensor->last_sequence = 0;
+    index_tensor(history, history->tensor_count);
+    *ret = history->tensor_count++;
+    return GD_OK;
+}
+
+/* ---- those that do not fit ------------------------------------------------------------------- */
+
+static bool set_add(struct history_set *set, uint64_t hash)
+{
+    size_t at;
+
+    if (set->room > 0) {
+        for (at = hash & (set->room - 1); set->item[at]; at = (at + 1) & (set->room - 1)) {
+            if (set->item[at] == hash) {
+                return false;
+            }
+        }
+    }
+    if (2 * (set->count + 1) > set->room) {
+        struct history_set bigger = {.room = set->room ? set->room * 2 : 64};
+
+        bigger.item = set->count < MAX_REFUSED ? calloc(bigger.room, sizeof(uint64_t)) : NULL;
+        if (!bigger.item) {
+            return false;
+        }
+        for (size_t i = 0; i < set->room; i++) {
+            if (set->item[i]) {
+                set_add(&bigger, set->item[i]);
+            }
+        }
+        free(set->item);
+        *set = bigger;
+    }
+    for (at = hash & (set->room - 1); set->item[at]; at = (at + 1) & (set->room - 1)) {
+    }
+    set->item[at] = hash;
+    set->count++;
+    return true;
+}
+
+static int refuse(struct gd_history *history, const struct gd_history_tensor *tensor,
+                  struct gd_err *err)
+{
+    if (set_add(&history->refused, hash_of(tensor->name, tensor->slot, tensor->is_scalar))) {
+        history->left_out++;
+        history_put_state(history->map, ++history->state_serial, history->left_out);
+    }
+    return gd_fail(err, GD_ELIMIT, "the history of %llu bytes holds %u tensors: %.200s is left out",
+                   (unsigned long long)history->layout.bytes, history->tensor_count, tensor->name);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static bool is_valid(const struct gd_history_tensor *tensor)
+{
+    if (!tensor->name || !tensor->name[0] || tensor->slot > HISTORY_MAX_SLOT ||
+        tensor->shape.rank < 0 || tensor->shape.rank > GD_MAX_RANK) {
+        return false;
+    }
+    for (int i = 0; i < tensor->shape.rank; i++) {
+        if (tensor->shape.dim[i] < -1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int write_tensor(struct gd_history *history, const struct gd_history_tensor *tensor,
+                        uint32_t *ret, struct gd_err *err)
+{
+    const struct history_layout *l = &history->layout;
+    struct gd_history_tensor about;
+    unsigned char *entry =
+        history->map + l->table + (uint64_t)history->tensor_count * HISTORY_ENTRY;
+    uint64_t used;
+    int rc;
+
+    if (!is_valid(tensor)) {
+        return gd_fail(err, GD_EINVAL, "a tensor of a history needs a name, a slot and a shape");
+    }
+    if (history->tensor_count == l->capacity ||
+        history_put_entry(entry, history->map + l->text, history->text_used,
+                          l->text_bytes - history->text_used, tensor, &used) != GD_OK) {
+        return refuse(history, tensor, err);
+    }
+    /* what was written is read back: the copy lives in the arena, cut to what the file can say */
+    if (!history_get_entry(entry, history->map + l->text, l->text_bytes, &history->arena, &about)) {
+        memset(entry, 0, HISTORY_ENTRY);
+        return gd_fail(err, GD_ENOMEM, "out of memory for the tensors of a history");
+    }
+    rc = history_add_tensor(history, &about, ret, err);
+    if (rc) {
+        memset(entry, 0, HISTORY_ENTRY);
+        return rc;
+    }
+    history->text_used += used;
+    return GD_OK;
+}
+
+void history_link(struct gd_history *history, uint32_t place, uint64_t sequence, uint32_t tensor)
+{
+    struct history_tensor *of = &history->tensors[tensor];
+    bool known = of->last != HISTORY_NONE && history->sequence_of[of->last] == of->last_sequence &&
+                 of->last != place;
+
+    history->before[place] = known ? of->last : HISTORY_NONE;
+    history->sequence_of[place] = sequence;
+    history->tensor_of[place] = tensor;
+    of->last = place;
+    of->last_sequence = sequence;
+}
+
+const unsigned char *history_at(const struct gd_history *history, uint32_t place)
+{
+    const unsigned char *records =
+        history->map ? history->map + history->layout.ring : history->copy;
+
+    return records + (size_t)place * HISTORY_RECORD;
+}
+
+/* Is the tensor's last record, still there, of this step and generation? */
+static bool same_step(const struct gd_history *history, const struct history_tensor *of,
+                      int64_t step)
+{
+    return of->last != HISTORY_NONE && history->sequence_of[of->last] == of->last_sequence &&
+           of->last_generation == history->generation && of->last_step == step;
+}
+
+int history_record(struct gd_history *history, uint32_t index,
+                   const struct gd_history_record *record, bool late, struct gd_err *err)
+{
+    struct history_tensor *of = &history->tensors[index];
+    struct history_record out = {.tensor = index, .value = *record};
+    uint32_t place;
+
+    if (!history->map) {
+        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+    }
+    if (record->step < history->last_step && !late) {
+        history->generation++; /* the training began again */
+        history->last_step = record->step;
+    } else if (record->step > history->last_step) {
+        history->last_step = record->step;
+    }
+    out.generation = history->generation;
+    if (same_step(history, of, record->step)) {
+        out.sequence = of->last_sequence;
+        out.number = of->about.seen;
+        place = of->last;
+    } else {
+        out.sequence = history->next_sequence++;
+        out.number = ++of->about.seen;
+        place = (uint32_t)(out.sequence % history->places);
+        history_link(history, place, out.sequence, index);
+        of->last_step = record->step;
+        of->last_generation = history->generation;
+    }
+    history_put_record(history->map + history->layout.ring + (size_t)place * HISTORY_RECORD, &out);
+    return GD_OK;
+}
+
+int history_enter(struct gd_history *history, const struct gd_history_tensor *tensor, uint32_t *ret,
+                  struct gd_err *err)
+{
+    uint32_t index = HISTORY_NONE;
+
+    if (tensor->name) {
+        index = history_find(history, tensor->name, tensor->slot, tensor->is_scalar);
+    }
+    if (!history->map) {
+        return gd_fail(err, GD_ESTATE, "a history that was read is not written to");
+    }
+    if (index == HISTORY_NONE) {
+        return write_tensor(history, tensor, ret, err);
+    }
+    *ret = index;
+    return GD_OK;
+}
+
+int gd_history_add(struct gd_history *history, const struct gd_history_tensor *tensor,
+                   const struct gd_history_record *record, struct gd_err *err)
+{
+    uint32_t index = 0;
+    int rc;
+
+    if (record->step < 0) {
+        return gd_fail(err, GD_EINVAL, "there is no step %lld", (long long)record->step);
+    }
+    rc = history_enter(history, tensor, &index, err);
+    return rc ? rc : history_record(history, index, record, false, err);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The step of the oldest record of this generation; -1 none. Places hold rising sequences from the
+ * oldest on. */
+static int64_t first_step(const struct gd_history *history)
+{
+    uint32_t start = history->map ? (uint32_t)(history->next_sequence % history->places) : 0;
+
+    for (uint32_t i = 0; i < history->places; i++) {
+        uint32_t place = (uint32_t)(((uint64_t)start + i) % history->places);
+        struct history_record record;
+
+        if (history->sequence_of[place] &&
+            history_get_record(history_at(history, place), &record) &&
+            record.generation == history->generation) {
+            return record.value.step;
+        }
+    }
+    return -1;
+}
+
+void gd_history_head(const struct gd_history *history, struct gd_history_head *ret)
+{
+    uint32_t tensors = history->tensor_count ? history->tensor_count : 1;
+
+    *ret = (struct gd_history_head){
+        .peer = history->peer,
+        .started = history->started,
+        .first_step = first_step(history),
+        .last_step = history->last_step,
+        .tensors = history->tensor_count,
+        .capacity = history->layout.capacity,
+        .steps = history->layout.records / tensors,
+        .bytes = history->layout.bytes,
+        .left_out = history->left_out,
+        .generation = history->generation,
+        .records = history->layout.records,
+        .damaged = history->damaged,
+    };
+}
+
+bool gd_history_tensor(const struct gd_history *history, uint32_t index,
+                       struct gd_history_tensor *ret)
+{
+    if (index >= history->tensor_count) {
+        return false;
+    }
+    *ret = history->tensors[index].about;
+    return true;
+}
+
+bool gd_history_find(const struct gd_history *history, const char *name, uint32_t slot,
+                     uint32_t *ret)
+{
+    uint32_t index = history_find(history, name, slot, false);
+
+    if (index == HISTORY_NONE) {
+        index = history_find(history, name, slot, true);
+    }
+    if (index == HISTORY_NONE) {
+        return false;
+    }
+    *ret = index;
+    return true;
+}
+
+size_t gd_history_read(const struct gd_history *history, uint32_t index,
+                       struct gd_history_record *ret, size_t max)
+{
+    struct history_record record;
+    uint32_t place = HISTORY_NONE;
+    uint64_t sequence = UINT64_MAX;
+    size_t count = 0;
+
+    if (index < history->tensor_count) {
+        const struct history_tensor *of = &history->tensors[index];
+
+        place = of->last;
+        if (place != HISTORY_NONE && history->sequence_of[place] != of->last_sequence) {
+            place = HISTORY_NONE; /* it left the ring */
+        }
+    }
+    /* Newest first. A place that was used again has a higher number than what pointed to it. */
+    while (place != HISTORY_NONE && count < max && history->sequence_of[place] < sequence &&
+           history->tensor_of[place] == index) {
+        if (history_get_record(history_at(history, place), &record)) {
+            if (record.generation != history->generation) {
+                break;
+            }
+            ret[count++] = record.value;
+        }
+        sequence = history->sequence_of[place];
+        place = history->before[place];
+    }
+    for (size_t i = 0; i < count / 2; i++) {
+        struct gd_history_record other = ret[i];
+
+        ret[i] = ret[count - 1 - i];
+        ret[count - 1 - i] = other;
+    }
+    return count;
+}

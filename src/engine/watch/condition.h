@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The watchpoint conditions: MindInsight's seventeen and gradb's own, in one table: names,
+ * parameters and their ranges, what may be given together, what figure each test compares, advice;
+ * how the seventeen are sent to a process that evaluates them itself; and how all are judged here
+ * from statistics. Help, completion and checks come from the table. A new condition is one entry.
+ */
+#ifndef GD_ENGINE_CONDITION_H
+#define GD_ENGINE_CONDITION_H
+
+#include "engine/session.h"
+#include "engine/watch/expression.h"
+
+#define GD_MAX_CONDITION_PARAMS 8
+
+enum gd_param_type { GD_PARAM_FLOAT, GD_PARAM_BOOL };
+enum gd_param_range {
+    GD_RANGE_ANY,
+    GD_RANGE_NOT_NEGATIVE,
+    GD_RANGE_POSITIVE,
+    GD_RANGE_PERCENT,
+    GD_RANGE_STEPS, /* a whole number from 1 to a million */
+};
+/* In words: "any number", "0 or more", "above 0", "0 to 100", "a whole number from 1 on". */
+const char *gd_param_range_text(enum gd_param_range range);
+
+struct gd_condition_param {
+    const char *name; /* a test's ends in its comparison: _gt _lt _ge _le */
+    enum gd_param_type type;
+    enum gd_param_range range;
+    bool has_default;
+    double value;                /* the default */
+    bool hidden;                 /* always sent with its default; cannot be given */
+    bool support;                /* no test by itself: goes with the one that needs it */
+    bool two_sided;              /* a test: the size of the figure is compared, whatever its sign */
+    bool needs_range;            /* wants range_start_inclusive and range_end_inclusive with it */
+    enum gd_statistic statistic; /* of a test: what it compares; else GD_STAT_NONE */
+    enum gd_comparison op;
+};
+
+enum gd_condition_class {
+    GD_COND_WEIGHT,
+    GD_COND_GRADIENT,
+    GD_COND_TENSOR,
+    GD_COND_ACTIVATION,
+    GD_COND_SCALAR, /* a named number of the training, or a tensor of one element: a loss */
+};
+
+/* MindSpore's numbers, of those that are used */
+enum gd_condition_wire {
+    GD_WIRE_OWN = -1, /* gradb's own condition: no process evaluates it */
+    GD_WIRE_OVERFLOW_FLAG = 2,
+    GD_WIRE_NOT_FINITE = 13,
+    GD_WIRE_INITIALIZATION = 14,
+    GD_WIRE_TOO_LARGE = 15,
+    GD_WIRE_TOO_SMALL = 16,
+    GD_WIRE_ALL_ZERO = 17,
+    GD_WIRE_CHANGE_TOO_LARGE = 18,
+    GD_WIRE_CHANGE_TOO_SMALL = 19,
+    GD_WIRE_NOT_CHANGED = 20,
+    GD_WIRE_RANGE = 21,
+};
+
+struct gd_condition {
+    const char *id;   /* "weight_too_large" */
+    const char *abbr; /* "WL" */
+    enum gd_condition_class target;
+    int wire;
+    bool ascend_only;
+    bool initial_only;        /* makes sense before the first step alone */
+    bool aggregate;           /* judged on all its tensors of a step taken together */
+    bool any_tests;           /* several tests may be given: one that holds is enough */
+    bool at_step_end;         /* never judged in the middle of a step */
+    bool fires_without_value; /* also when there was none at all */
+    uint64_t least_count;     /* of elements: a tensor with fewer is no hit */
+    struct gd_comparison_of
+        always;         /* a test beside those of parameters; GD_STAT_NONE: there is none
+                         */
+    const char *fires;  /* "a statistic of the weight is above the threshold" */
+    const char *look;   /* where to look when it fired: a phrase */
+    const char *advice; /* what it usually means and what to try: sentences */
+    const struct gd_condition_param *param; /* in wire order */
+    int param_count;
+};
+
+const struct gd_condition *gd_condition_at(size_t index); /* NULL behind the last */
+/* By id, abbreviation, or the beginning of an id that no other begins with; case ignored.
+ * GD_EAMBIGUOUS names those that begin so; GD_ENOTFOUND the most similar one, and what there is. */
+int gd_condition_find(const char *name, const struct gd_condition **ret, struct gd_err *err);
+const struct gd_condition_param *gd_condition_param(const struct gd_condition *condition,
+                                                    const char *name);
+/* "weights", "gradients", "activations", "all": the selector used when none is given; of a
+ * condition on numbers of the training the name of one: "loss". */
+const char *gd_condition_selector(const struct gd_condition *condition);
+
+struct gd_condition_value { /* a parameter that was given */
+    const char *name;
+    enum gd_param_type type; /* what was written: a number or true/false */
+    double value;
+};
+
+/* GD_EINVAL: unknown or hidden parameter, wrong type, out of range, two tests at once (where not
+ * any number may be given), support parameters without a test that wants them or missing for one
+ * that does. None at all is accepted. */
+int gd_condition_check(const struct gd_condition *condition,
+                       const struct gd_condition_value *values, size_t count, struct gd_err *err);
+/* Fills ret with the values and, when no test is among them, those that are meant then: the first
+ * test that has a default (of any_tests: all that have one). Returns how many; names point into the
+ * condition. GD_EINVAL (negative, err says which could be given): there is no default to take. */
+int gd_condition_complete(const struct gd_condition *condition,
+                          const struct gd_condition_value *values, size_t count,
+                          struct gd_condition_value ret[GD_MAX_CONDITION_PARAMS],
+                          struct gd_err *err);
+/* Whether a process of that device at that step can evaluate it. GD_EUNSUPPORTED, GD_ESTATE. */
+int gd_condition_available(const struct gd_condition *condition, bool ascend,
+                           bool before_first_step, struct gd_err *err);
+
+/* All parameters in wire order, those not given disabled. Returns how many. Values must be checked.
+ */
+size_t gd_condition_encode(const struct gd_condition *condition,
+                           const struct gd_condition_value *values, size_t count,
+                           struct gd_remote_param ret[GD_MAX_CONDITION_PARAMS]);
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+/* What statistics must be computed with so that the condition can be judged from them: bits of enum
+ * gd_stat_need, range, tolerances, steps of dead units. */
+#define GD_DEAD_STEPS 5    /* where nothing else is said */
+#define GD_RTOL       1e-5 /* likewise */
+#define GD_ATOL       1e-8
+struct gd_condition_want {
+    unsigned needs;
+    struct gd_range range; /* with GD_NEED_RANGE */
+    double rtol, atol;     /* with GD_NEED_TOLERANCE */
+    bool equal_nan;
+    uint32_t dead_steps; /* with GD_NEED_UNITS */
+};
+void gd_condition_want(const struct gd_condition *condition,
+                       const struct gd_condition_value *values, size_t count,
+                       struct gd_condition_want *ret);
+
+/* The same for an expression: its tolerances and dead units are the usual ones. */
+void gd_condition_want_expr(const struct gd_expr *expr, struct gd_condition_want *ret);
+
+/* When a value is worth a look: any of the comparisons holds. Those that find what cannot be
+ * checked (not finite, empty) are among them. Returns how many; 0: every value has to be looked at,
+ * since the figure takes more than statistics or the verdict is not "any of these". max >= 8. */
+size_t gd_condition_triggers(const struct gd_condition *condition,
+                             const struct gd_condition_value *values, size_t count,
+                             struct gd_comparison_of *ret, size_t max);
+
+size_t gd_condition_triggers_expr(const struct gd_expr *expr, struct gd_comparison_of *ret,
+                                  size_t max);
+
+enum gd_outcome { GD_NO_HIT, GD_IS_HIT, GD_NOT_CHECKED };
+struct gd_verdict {
+    enum gd_outcome outcome;
+    unsigned error; /* GD_NOT_CHECKED: why, bits of enum gd_hit_error; else 0 */
+    struct gd_hit_param param[GD_MAX_HIT_PARAMS];
+    int param_count;
+};
+/*
+ * The one evaluator. Values must be checked; without a test among them those of
+ * gd_condition_complete are taken, and a condition that then has none can only say GD_NO_HIT or
+ * GD_NOT_CHECKED. Rules:
+ * - MindInsight's seventeen, but for those that look for NaN and Inf: a tensor with NaN, with Inf
+ * or without elements cannot be checked, nor can one without a value of the step before (of the
+ * same type and shape) when the condition compares with it. So an empty tensor is not "not
+ * changed".
+ * - NaN and Inf themselves are always seen; an empty tensor holds none.
+ * - operator_overflow cannot be checked here: only the device knows.
+ * - gradb's own: it fires when one test holds; else it could not be checked when the figure of one
+ *   is not known (enum gd_statistic says when); else it did not fire.
+ * - A figure that arithmetic does not give (Inf - Inf, 0/0) could not be checked, GD_HIT_NO_FIGURE;
+ *   of several tests meant together the others then decide.
+ * ret->param lists all parameters of the condition in wire order, those that were not given
+ * disabled; actual_value is 0 for what is no test and where the figure is not known.
+ */
+void gd_condition_judge(const struct gd_condition *condition,
+                        const struct gd_condition_value *values, size_t count,
+                        const struct gd_observation *seen, struct gd_verdict *ret);
+/* The same for a watchpoint that is an expression. Of a hit, and of what could not be checked, its
+ * figures and the named numbers in it are the parameters, those that are known; set_value is what a
+ * simple expression compares the figure with, else NaN. */
+void gd_condition_judge_expr(const struct gd_expr *expr, const struct gd_observation *seen,
+                             struct gd_verdict *ret);
+/* "NaN, no value of the step before": the reasons in words. `ret` is always terminated. */
+void gd_hit_error_text(unsigned error, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <math.h>
+#include <string.h>
+
+#include "engine/session.h"
+#include "engine/watch/expression_impl.h"
+
+static double calculate(enum code code, double a, double b)
+{
+    switch (code) {
+    case OP_NEGATE: return -a;
+    case OP_ABS: return fabs(a);
+    case OP_SQRT: return sqrt(a);
+    case OP_LOG: return log(a);
+    case OP_LOG10: return log10(a);
+    case OP_EXP: return exp(a);
+    case OP_ADD: return a + b;
+    case OP_SUBTRACT: return a - b;
+    case OP_MULTIPLY: return a * b;
+    case OP_DIVIDE: return a / b;
+    case OP_MIN: return a < b ? a : b;
+    case OP_MAX: return a > b ? a : b;
+    default: return NAN;
+    }
+}
+
+struct value {
+    double number;  /* when error is 0 */
+    unsigned error; /* why it is not known */
+};
+
+bool gd_compare(double a, enum gd_comparison compare, double b)
+{
+    switch (compare) {
+    case GD_CMP_GT: return a > b;
+    case GD_CMP_GE: return a >= b;
+    case GD_CMP_LT: return a < b;
+    case GD_CMP_LE: return a <= b;
+    case GD_CMP_EQ: return a == b;
+    case GD_CMP_NE: return a != b;
+    }
+    return false;
+}
+
+static struct value known(double number)
+{
+    return (struct value){number, isnan(number) ? GD_HIT_NO_FIGURE : 0U};
+}
+
+static struct value operand(const struct op *op, const struct gd_observation *seen)
+{
+    struct value value = {0, 0};
+
+    if (op->code == OP_FIGURE)
+        gd_statistic_value(op->figure, seen, &value.number, &value.error);
+    else if (op->code == OP_STEP)
+        value.number = (double)seen->step;
+    else if (op->code == OP_NUMBER)
+        value.number = op->number;
+    else if (!seen->scalar || !seen->scalar(seen->scalar_ctx, op->name, &value.number))
+        value.error =
+            gd_expr_previous(op->name, NULL) ? GD_HIT_NO_PREVIOUS : (unsigned)GD_HIT_NO_VALUE;
+    else if (isnan(value.number))
+        value.error = GD_HIT_NAN; /* a loss that is NaN */
+    return value.error ? value : known(value.number);
+}
+
+/* One operand that decides is enough: false for "and", true for "or". */
+static struct value logic(struct value a, struct value b, bool decides)
+{
+    if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides))
+        return known(decides);
+    return a.error | b.error ? (struct value){0, a.error | b.error} : known(!decides);
+}
+
+static struct value apply(const struct op *op, struct value a, struct value b)
+{
+    if (op->code == OP_AND || op->code == OP_OR)
+        return logic(a, b, op->code == OP_OR);
+    if (a.error | b.error)
+        return (struct value){0, a.error | b.error};
+    if (op->code == OP_NOT)
+        return known(a.number == 0);
+    if (op->code == OP_COMPARE)
+        return known(gd_compare(a.number, op->compare, b.number));
+    return known(calculate(op->code, a.number, b.number));
+}
+
+enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_observation *seen,
+                               unsigned *error)
+{
+    struct value stack[DEPTH_MAX];
+    size_t depth = 0;
+
+    for (size_t i = 0; i < expr->count; i++) {
+        const struct op *op = &expr->op[i];
+        if (op->code < OP_NEGATE) {
+            stack[depth++] = operand(op, seen);
+        } else if (op->code < OP_ADD) {
+            stack[depth - 1] = apply(op, stack[depth - 1], (struct value){0, 0});
+        } else {
+            depth--;
+            stack[depth - 1] = apply(op, stack[depth - 1], stack[depth]);
+        }
+    }
+    *error = stack[0].error;
+    if (stack[0].error)
+        return GD_UNKNOWN;
+    return stack[0].number != 0 ? GD_TRUE : GD_FALSE;
+}

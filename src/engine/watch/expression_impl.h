@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the parser of expressions leaves behind and evaluation runs through. */
+#ifndef GD_ENGINE_EXPRESSION_IMPL_H
+#define GD_ENGINE_EXPRESSION_IMPL_H
+
+#include "engine/watch/expression.h"
+
+#define DEPTH_MAX 256 /* nested levels, and operands that wait for their operator */
+
+enum code {
+    OP_NUMBER,
+    OP_FIGURE,
+    OP_NAMED,
+    OP_STEP,
+    OP_NEGATE,
+    OP_NOT,
+    OP_ABS,
+    OP_SQRT,
+    OP_LOG,
+    OP_LOG10,
+    OP_EXP,
+    /* two operands from here on */
+    OP_ADD,
+    OP_SUBTRACT,
+    OP_MULTIPLY,
+    OP_DIVIDE,
+    OP_MIN,
+    OP_MAX,
+    OP_COMPARE,
+    OP_AND,
+    OP_OR,
+};
+
+struct op {
+    enum code code;
+    union {
+        double number;
+        enum gd_statistic figure;
+        enum gd_comparison compare;
+        const char *name; /* owned by the expression */
+    };
+};
+
+struct gd_expr {
+    char *text;
+    struct op *op;
+    size_t count;
+    size_t cap;
+};
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Nodes where values that are not finite are normal: masks, mostly. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/expected.h"
+#include "engine/graph/selector.h"
+#include "engine/watch/watch_impl.h"
+
+struct gd_exclude {
+    struct gd_exclude *next;
+    char *where;
+    struct gd_selector *selector;
+};
+
+static void destroy(struct gd_exclude *exclude)
+{
+    gd_selector_destroy(exclude->selector);
+    free(exclude->where);
+    free(exclude);
+}
+
+void excluded_free(struct gd_debugger *debugger)
+{
+    while (debugger->excludes) {
+        struct gd_exclude *next = debugger->excludes->next;
+        destroy(debugger->excludes);
+        debugger->excludes = next;
+    }
+}
+
+int gd_exclude_add(struct gd_debugger *debugger, const char *where, struct gd_err *err)
+{
+    struct gd_exclude **end = &debugger->excludes;
+    for (; *end; end = &(*end)->next)
+        if (strcmp((*end)->where, where) == 0)
+            return GD_OK;
+    struct gd_exclude *exclude = calloc(1, sizeof *exclude);
+    if (!exclude || !(exclude->where = strdup(where))) {
+        free(exclude);
+        return gd_fail(err, GD_ENOMEM, "out of memory for an excluded node");
+    }
+    int rc = gd_selector_parse(where, &exclude->selector, err);
+    struct gd_session *current = debugger->current;
+    if (!rc && current && current->graph_generation && !gd_session_grows(current)) {
+        gd_node_id *nodes = NULL;
+        size_t count = 0;
+        rc = gd_selector_resolve(exclude->selector, current->graph, &nodes, &count, err);
+        if (!rc && !count)
+            rc = gd_fail(err, GD_ENOTFOUND, "%.200s covers no node of the graph", where);
+        free(nodes);
+    }
+    if (rc) {
+        destroy(exclude);
+        return rc;
+    }
+    *end = exclude;
+    gd_watchpoints_apply(debugger);
+    return GD_OK;
+}
+
+int gd_exclude_delete(struct gd_debugger *debugger, const char *where, struct gd_err *err)
+{
+    struct gd_exclude **link = &debugger->excludes;
+    while (*link && strcmp((*link)->where, where) != 0)
+        link = &(*link)->next;
+    struct gd_exclude *exclude = *link;
+    if (!exclude)
+        return gd_fail(err, GD_ENOTFOUND, "'%.200s' is not excluded", where);
+    *link = exclude->next;
+    destroy(exclude);
+    gd_watchpoints_apply(debugger);
+    return GD_OK;
+}
+
+const char *gd_exclude_at(const struct gd_debugger *debugger, size_t index)
+{
+    const struct gd_exclude *exclude = debugger->excludes;
+    while (exclude && index-- > 0)
+        exclude = exclude->next;
+    return exclude ? exclude->where : NULL;
+}
+
+int excluded_nodes(struct gd_debugger *debugger, struct gd_graph *graph, unsigned char **ret,
+                   struct gd_err *err)
+{
+    size_t size = (size_t)gd_graph_node_limit(graph) / 8 + 1;
+    *ret = NULL;
+    if (!debugger->excludes)
+        return GD_OK;
+    unsigned char *bits = calloc(size, 1);
+    if (!bits)
+        return gd_fail(err, GD_ENOMEM, "out of memory for excluded nodes");
+    for (const struct gd_exclude *e = debugger->excludes; e; e = e->next) {
+        gd_node_id *nodes = NULL;
+        size_t count = 0;
+        int rc = gd_selector_resolve(e->selector, graph, &nodes, &count, err);
+        if (rc == GD_ENOMEM) {
+            free(bits);
+            return rc;
+        }
+        for (size_t i = 0; !rc && i < count; i++) /* others may come with the next graph */
+            bits[nodes[i] / 8] |= (unsigned char)(1U << (nodes[i] % 8));
+        free(nodes);
+    }
+    *ret = bits;
+    return GD_OK;
+}

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What comes of a plan: each value is judged for each watchpoint that covers it; what fires is
+ * reported, and the target hears whether to stop.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/history/history.h"
+#include "engine/watch/watch_impl.h"
+
+/* ---- named numbers ------------------------------------------------------------------------- */
+
+struct numbers {
+    const struct gd_session *session;
+    int64_t step;
+};
+
+static bool number_of(void *ctx, const char *name, double *ret)
+{
+    const struct numbers *numbers = ctx;
+    if (strcmp(name, "step") == 0) {
+        *ret = (double)numbers->step;
+        return true;
+    }
+    char number[GD_EXPR_NUMBER];
+    bool previous = gd_expr_previous(name, number);
+    for (int i = 0; i < numbers->session->scalar_count; i++) {
+        const struct gd_scalar *scalar = &numbers->session->scalar[i];
+        if (strcmp(scalar->name, previous ? number : name) != 0)
+            continue;
+        bool of_this_step = scalar->step >= numbers->step; /* else nothing came since */
+        *ret = previous && of_this_step ? scalar->before : scalar->value;
+        return !previous || !of_this_step || scalar->has_before;
+    }
+    return false;
+}
+
+void watching_number_stats(double value, struct gd_stats *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->count = 1;
+    ret->min = INFINITY;
+    ret->max = -INFINITY;
+    if (isnan(value))
+        ret->nan = 1;
+    ret->pos_inf = isinf(value) && value > 0;
+    ret->neg_inf = isinf(value) && value < 0;
+    ret->zero = value == 0;
+    ret->neg_zero = value == 0 && signbit(value);
+    ret->denormal = fpclassify(value) == FP_SUBNORMAL;
+    if (!isfinite(value))
+        return;
+    ret->positive = value > 0;
+    ret->negative = value < 0;
+    ret->min = ret->max = ret->mean = value;
+    ret->abs_mean = fabs(value);
+    ret->sum_sq = value * value;
+}
+
+/* ---- reporting ----------------------------------------------------------------------------- */
+
+static void fill_params(struct gd_hit *hit, const struct gd_verdict *verdict)
+{
+    int count = verdict->param_count;
+    if (count < 0 || count > GD_MAX_HIT_PARAMS)
+        count = 0;
+    hit->param_count = count;
+    memcpy(hit->param, verdict->param, (size_t)count * sizeof *hit->param);
+}
+
+static void fill_place(const struct watch_judging *judging, const struct watch_cover *cover,
+                       const struct watch_place *place, struct gd_hit *hit)
+{
+    const char *name = cover->watch->where; /* all of it together */
+    hit->node = GD_NO_NODE;
+    if (place) {
+        hit->node = place->node;
+        hit->slot = place->slot;
+        hit->is_scalar = place->scalar != NULL;
+        name =
+            place->scalar ? place->scalar : gd_graph_name(judging->w->session->graph, place->node);
+    }
+    snprintf(hit->node_name, sizeof hit->node_name, "%s", name);
+}
+
+static void say_why(struct watch_judging *judging, const struct gd_watchpoint *watch,
+                    const struct gd_hit *hit)
+{
+    char what[64];
+    if (!judging->why || !judging->size || judging->stop)
+        return;
+    snprintf(what, sizeof what, "%.60s",
+             watch->event       ? watch->event
+             : watch->condition ? watch->condition->abbr
+                                : gd_expr_text(watch->expr));
+    if (hit->node == GD_NO_NODE)
+        snprintf(judging->why, judging->size, "%s %d (%s) on %s",
+                 watch->event ? "catchpoint" : "watchpoint", watch->number, what, hit->node_name);
+    else {
+        char slot[16];
+        gd_graph_slot_name(judging->w->session->graph, hit->node, hit->slot, slot);
+        snprintf(judging->why, judging->size, "watchpoint %d (%s) on %s:%s", watch->number, what,
+                 hit->node_name, slot);
+    }
+}
+
+static void report(struct watch_judging *judging, struct watch_cover *cover,
+                   const struct watch_place *place, const struct gd_verdict *verdict)
+{
+    struct gd_session *session = judging->w->session;
+    struct gd_watchpoint *watch = cover->watch;
+    struct gd_hit hit;
+    memset(&hit, 0, sizeof hit);
+    hit.watchpoint = watch->number;
+    hit.kind = watch->condition;
+    hit.condition = watch->condition ? watch->condition->wire : GD_WIRE_OWN;
+    if (watch->expr)
+        snprintf(hit.expression, sizeof hit.expression, "%s", gd_expr_text(watch->expr));
+    if (watch->event)
+        snprintf(hit.event, sizeof hit.event, "%s", watch->event);
+    hit.step = judging->step;
+    hit.stop_sequence = judging->stop_sequence;
+    hit.error = verdict->outcome == GD_NOT_CHECKED ? verdict->error : 0;
+    fill_params(&hit, verdict);
+    fill_place(judging, cover, place, &hit);
+    bool stops = !hit.error && watch->action == GD_WATCH_STOP &&
+                 session->debugger->settings.stop_on_hit && !judging->recheck;
+    hit.traced = watch->action == GD_WATCH_TRACE;
+    if (stops) {
+        say_why(judging, watch, &hit);
+        judging->stop = true;
+        if (watch->temporary)
+            watch->spent = true;
+    }
+    judging->hits += !hit.error;
+    gd_session_on_hit(session, &hit);
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+static void not_checked(struct watch_judging *judging, struct watch_cover *cover,
+                        const struct watch_place *place, struct watch_memory *memory,
+                        const struct gd_verdict *verdict)
+{
+    if (place && place->scalar && verdict->error == GD_HIT_NO_PREVIOUS)
+        return; /* a number that came for the first time has changed from nothing */
+    cover->watch->unclear++;
+    if (memory->told == verdict->error && !judging->recheck)
+        return;
+    memory->told = verdict->error;
+    report(judging, cover, place, verdict);
+}
+
+/* The condition's judgement and the guard's, as "and" has it: what is not known of the one matters
+ * only where the other does not say no. */
+static void judge_both(const struct gd_watchpoint *watch, const struct gd_observation *seen,
+                       enum gd_truth allowed, struct gd_verdict *ret)
+{
+    if (watch->condition)
+        gd_condition_judge(watch->condition, watch->values, watch->value_count, seen, ret);
+    else
+        gd_condition_judge_expr(watch->expr, seen, ret);
+    if (allowed == GD_UNKNOWN && ret->outcome == GD_IS_HIT) {
+        ret->outcome = GD_NOT_CHECKED;
+        ret->error = GD_HIT_GUARD_UNKNOWN;
+    }
+}
+
+void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cover,
+                          const struct watch_place *place, struct watch_memory *memory,
+                          const struct gd_observation *seen)
+{
+    struct gd_watchpoint *watch = cover->watch;
+    struct gd_verdict verdict;
+    memset(&verdict, 0, sizeof verdict);
+    enum gd_truth allowed = GD_TRUE;
+    unsigned error = 0;
+    if (!watch || watch->spent)
+        return;
+    if (watch->guard)
+        allowed = gd_expr_evaluate(watch->guard, seen, &error);
+    if (allowed == GD_FALSE)
+        return;
+    watch->checks++;
+    judge_both(watch, seen, allowed, &verdict);
+    if (verdict.outcome == GD_NOT_CHECKED) {
+        not_checked(judging, cover, place, memory, &verdict);
+        return;
+    }
+    memory->told = 0;
+    if (verdict.outcome != GD_IS_HIT || (memory->hit_step == judging->step && !judging->recheck))
+        return;
+    memory->hit_step = judging->step;
+    watch->hits++;
+    if (watch->ignore) {
+        watch->ignore--;
+        return;
+    }
+    report(judging, cover, place, &verdict);
+}
+
+/* Where NaN and Inf are normal a value is what its finite elements are. */
+static bool leave_out_nonfinite(const struct gd_observation *seen, struct gd_stats *stats)
+{
+    *stats = *seen->stats;
+    bool nothing = stats->count && stats->nan + stats->pos_inf + stats->neg_inf >= stats->count;
+    stats->nan = stats->pos_inf = stats->neg_inf = stats->unpaired = 0;
+    return !nothing;
+}
+
+static uint64_t finite_count(const struct gd_stats *stats)
+{
+    return stats->count - stats->nan - stats->pos_inf - stats->neg_inf;
+}
+
+static double joined_mean(double a, uint64_t n, double b, uint64_t m)
+{
+    return n + m ? a * ((double)n / (double)(n + m)) + b * ((double)m / (double)(n + m)) : 0;
+}
+
+static void join_counts(struct gd_stats *sum, const struct gd_stats *more)
+{
+    sum->count += more->count;
+    sum->nan += more->nan;
+    sum->pos_inf += more->pos_inf;
+    sum->neg_inf += more->neg_inf;
+    sum->zero += more->zero;
+    sum->neg_zero += more->neg_zero;
+    sum->positive += more->positive;
+    sum->negative += more->negative;
+    sum->denormal += more->denormal;
+    sum->units += more->units;
+    sum->dead_units += more->dead_units;
+    for (int i = 0; i < GD_MAX_RANGES; i++)
+        sum->in_range[i] += more->in_range[i];
+    sum->range_count = more->range_count;
+}
+
+static void join_change(struct gd_stats *sum, const struct gd_stats *more)
+{
+    uint64_t n = sum->count - sum->unpaired, m = more->count - more->unpaired;
+    sum->mean_abs_delta = joined_mean(sum->mean_abs_delta, n, more->mean_abs_delta, m);
+    sum->mean_delta = joined_mean(sum->mean_delta, n, more->mean_delta, m);
+    sum->mean_abs_prev = joined_mean(sum->mean_abs_prev, n, more->mean_abs_prev, m);
+    sum->sum_sq_delta += more->sum_sq_delta;
+    sum->sum_sq_prev += more->sum_sq_prev;
+    sum->max_abs_delta = fmax(sum->max_abs_delta, more->max_abs_delta);
+    sum->dot += more->dot;
+    sum->mismatch += more->mismatch;
+    sum->unpaired += more->unpaired;
+}
+
+/* As if both had been one tensor. */
+static void join_stats(struct gd_stats *sum, const struct gd_stats *more)
+{
+    uint64_t n = finite_count(sum), m = finite_count(more);
+    bool first = sum->count == 0;
+    sum->mean = joined_mean(sum->mean, n, more->mean, m);
+    sum->abs_mean = joined_mean(sum->abs_mean, n, more->abs_mean, m);
+    sum->sum_sq += more->sum_sq;
+    sum->min = first ? more->min : fmin(sum->min, more->min);
+    sum->max = first ? more->max : fmax(sum->max, more->max);
+    double variance = n + m ? sum->sum_sq / (double)(n + m) - sum->mean * sum->mean : 0;
+    sum->std = variance > 0 ? sqrt(variance) : 0;
+    sum->has_prev = more->has_prev && (first || sum->has_prev);
+    join_change(sum, more);
+    join_counts(sum, more);
+}
+
+/* ---- conditions on all tensors of a step together ------------------------------------------ */
+
+static void judge_sum(struct watch_judging *judging, struct watch_cover *cover)
+{
+    struct watch_sum *sum = &cover->sum;
+    struct gd_observation seen = {.stats = sum->with_stats ? &sum->stats : NULL,
+                                  .error = sum->with_stats ? 0 : sum->error,
+                                  .dtype = GD_FLOAT64,
+                                  .range = -1,
+                                  .step = judging->step,
+                                  .value_step = judging->step,
+                                  .series = &sum->series};
+    struct numbers numbers = {judging->w->session, judging->step};
+    seen.scalar = number_of;
+    seen.scalar_ctx = &numbers;
+    watching_judge_cover(judging, cover, NULL, &cover->memory, &seen);
+    if (sum->with_stats && !judging->recheck)
+        gd_series_add(&sum->series, &sum->stats, judging->step);
+}
+
+static void restart_sum(struct watch_sum *sum, int64_t step)
+{
+    memset(&sum->stats, 0, sizeof sum->stats);
+    sum->step = step;
+    sum->seen = sum->with_stats = 0;
+    sum->error = 0;
+}
+
+static void add_to_sum(struct watch_judging *judging, struct watch_cover *cover,
+                       const struct gd_observation *seen)
+{
+    struct watch_sum *sum = &cover->sum;
+    if (sum->step != judging->step)
+        restart_sum(sum, judging->step);
+    sum->seen++;
+    if (seen->stats) {
+        join_stats(&sum->stats, seen->stats);
+        sum->with_stats++;
+    }
+    sum->error |= seen->error;
+    if (!judging->recheck && sum->seen == sum->expected)
+        judge_sum(judging, cover);
+}
+
+void watching_sums_begin(struct gd_watching *w)
+{
+    for (size_t i = 0; i < w->cover_count; i++)
+        restart_sum(&w->covers[i].sum, INT64_MIN);
+}
+
+void watching_sums_end(struct watch_judging *judging)
+{
+    for (size_t i = 0; i < judging->w->cover_count; i++)
+        if (judging->w->covers[i].sum.seen)
+            judge_sum(judging, &judging->w->covers[i]);
+    watching_sums_begin(judging->w);
+}
+
+void gd_watch_forget(struct gd_session *session)
+{
+    struct gd_watching *w = session->watching;
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->memory_count; i++)
+        w->memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
+    for (size_t i = 0; i < w->series_count; i++)
+        w->series[i] = (struct gd_series){.seen = 0};
+    for (size_t i = 0; i < w->cover_count; i++) {
+        w->covers[i].memory = (struct watch_memory){.hit_step = INT64_MIN};
+        w->covers[i].sum.series = (struct gd_series){.seen = 0};
+        restart_sum(&w->covers[i].sum, INT64_MIN);
+    }
+}
+
+/* Those that wait for values that do not come. */
+static void judge_open_sums(struct watch_judging *judging)
+{
+    for (size_t i = 0; i < judging->w->cover_count; i++) {
+        struct watch_cover *cover = &judging->w->covers[i];
+        if (cover->sum.step == judging->step && cover->sum.seen &&
+            cover->sum.seen < cover->sum.expected)
+            judge_sum(judging, cover);
+    }
+}
+
+/* ---- one value ----------------------------------------------------------------------------- */
+
+static void judge_serve(struct watch_judging *judging, size_t tensor,
+                        const struct watch_serve *serve, struct gd_observation *seen)
+{
+    struct gd_watching *w = judging->w;
+    const struct watch_tensor *t = &w->tensors[tensor];
+    struct watch_cover *cover = &w->covers[t->set->cover[serve->which]];
+    seen->range = serve->range;
+    if (!cover->watch)
+        return;
+    if (cover->watch->condition && cover->watch->condition->aggregate)
+        add_to_sum(judging, cover, seen);
+    else
+        watching_judge_cover(judging, cover, &(struct watch_place){t->node, t->slot, t->scalar},
+                             &w->memory[t->memory + serve->which], seen);
+}
+
+/* Of a tensor that is not finite throughout, where that is normal, there is nothing to judge; sums
+ * must not wait for it. */
+static void count_for_sums(struct watch_judging *judging, const struct watch_set *set,
+                           const struct watch_part *part)
+{
+    const struct gd_observation nothing = {.value_step = -1};
+    for (uint32_t i = 0; i < part->serve_count; i++) {
+        struct watch_cover *cover = &judging->w->covers[set->cover[part->serve[i].which]];
+        if (cover->watch && cover->watch->condition && cover->watch->condition->aggregate)
+            add_to_sum(judging, cover, &nothing);
+    }
+}
+
+static bool wants_series(const struct gd_watching *w, const struct watch_set *set,
+                         const struct watch_part *part)
+{
+    for (uint32_t i = 0; i < part->serve_count; i++)
+        if (w->covers[set->cover[part->serve[i].which]].wants.want.needs & GD_NEED_SERIES)
+            return true;
+    return false;
+}
+
+void watching_judge(struct watch_judging *judging, size_t tensor, const struct watch_part *part,
+                    struct gd_observation *seen)
+{
+    struct gd_watching *w = judging->w;
+    const struct watch_tensor *t = &w->tensors[tensor];
+    struct numbers numbers = {w->session, judging->step};
+    const struct gd_stats *stats = seen->stats;
+    struct gd_stats finite;
+    seen->step = judging->step;
+    seen->scalar = number_of;
+    seen->scalar_ctx = &numbers;
+    seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
+    if (t->set->excluded && seen->stats) {
+        if (!leave_out_nonfinite(seen, &finite)) {
+            count_for_sums(judging, t->set, part);
+            return;
+        }
+        seen->stats = &finite;
+    }
+    for (uint32_t i = 0; i < part->serve_count; i++)
+        judge_serve(judging, tensor, &part->serve[i], seen);
+    if (seen->series && stats && !judging->recheck && wants_series(w, t->set, part))
+        gd_series_add(&w->series[t->series], seen->stats, judging->step);
+    seen->scalar_ctx = NULL;
+    seen->stats = stats;
+}
+
+/* ---- what a plan reports ------------------------------------------------------------------- */
+
+struct sorted {
+    uint32_t order;
+    gd_node_id node;
+    uint32_t slot;
+    uint32_t index;
+};
+
+static int compare_sorted(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Indexes of the values in execution order; parameters, which have none, come first: they were
+ * there before anything ran. NULL: out of memory, then they are taken as they come. */
+static struct sorted *sort_values(const struct gd_session *session,
+                                  const struct gd_watch_value *values, size_t count)
+{
+    struct sorted *sorted = count > 1 ? malloc(count * sizeof *sorted) : NULL;
+    for (size_t i = 0; sorted && i < count; i++) {
+        struct gd_node_info info;
+        uint32_t order = UINT32_MAX; /* scalars, last */
+        if (values[i].node != GD_NO_NODE)
+            order =
+                gd_graph_node(session->graph, values[i].node, &info) && info.order != GD_NO_ORDER
+                    ? info.order + 1
+                    : 0;
+        sorted[i] = (struct sorted){order, values[i].node, values[i].slot, (uint32_t)i};
+    }
+    if (sorted)
+        qsort(sorted, count, sizeof *sorted, compare_sorted);
+    return sorted;
+}
+
+static void judge_value(struct watch_judging *judging, const struct gd_watch_value *value)
+{
+    struct gd_watching *w = judging->w;
+    const struct watch_plan *plan = watching_plan(w, value->plan);
+    size_t index = plan ? watching_item(plan, value->node, value->slot, value->scalar) : SIZE_MAX;
+    if (index == SIZE_MAX)
+        return; /* of a plan that was replaced meanwhile */
+    struct gd_observation seen = {.stats = value->stats,
+                                  .error = value->error,
+                                  .dtype = value->dtype,
+                                  .value_step = value->value_step};
+    watching_judge(judging, plan->items[index].tensor, plan->items[index].part, &seen);
+}
+
+bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watch_moment *moment,
+                                const struct gd_watch_value *values, size_t count, char *why,
+                                size_t size)
+{
+    struct watch_judging judging = {
+        .w = session->watching, .step = moment->step, .why = why, .size = size};
+    if (why && size)
+        why[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        gd_session_history_add(session, &values[i], moment->step);
+    if (!judging.w || moment->record)
+        return false;
+    struct sorted *sorted = sort_values(session, values, count);
+    judging.w->judging++;
+    for (size_t i = 0; i < count; i++)
+        judge_value(&judging, &values[sorted ? sorted[i].index : i]);
+    if (moment->complete)
+        judge_open_sums(&judging);
+    watching_end_judging(judging.w);
+    free(sorted);
+    return judging.stop;
+}
+
+/* ---- numbers that no plan watches ---------------------------------------------------------- */
+
+static void judge_scalar(struct watch_judging *judging, struct watch_cover *cover,
+                         const struct gd_scalar *scalar)
+{
+    struct numbers numbers = {judging->w->session, judging->step};
+    struct gd_stats stats;
+    struct gd_observation seen = {.stats = &stats,
+                                  .dtype = GD_FLOAT64,
+                                  .range = -1,
+                                  .step = judging->step,
+                                  .value_step = scalar->step,
+                                  .series = &cover->sum.series,
+                                  .scalar = number_of,
+                                  .scalar_ctx = &numbers};
+    watching_number_stats(scalar->value, &stats);
+    watching_judge_cover(judging, cover, &(struct watch_place){GD_NO_NODE, 0, cover->scalar},
+                         &cover->memory, &seen);
+    if (!judging->recheck)
+        gd_series_add(&cover->sum.series, &stats, judging->step);
+}
+
+/* In a recheck those that a plan watches, too: there is no plan's report to wait for. */
+void watching_judge_number(struct watch_judging *judging, const struct gd_scalar *scalar)
+{
+    struct gd_watching *w = judging->w;
+    for (size_t i = 0; i < w->cover_count; i++) {
+        struct watch_cover *cover = &w->covers[i];
+        bool ours = cover->mode == WATCH_MODE_SCALAR ||
+                    (judging->recheck && cover->mode == WATCH_MODE_PLAN);
+        if (ours && cover->scalar && strcmp(cover->scalar, scalar->name) == 0)
+            judge_scalar(judging, cover, scalar);
+    }
+}
+
+void watching_on_scalar(struct gd_watching *w, const struct gd_scalar *scalar)
+{
+    struct gd_session *session = w->session;
+    struct watch_judging judging = {.w = w, .step = scalar->step};
+    w->judging++;
+    watching_judge_number(&judging, scalar);
+    watching_end_judging(w);
+    if (judging.stop && session->target && session->state == GD_RUNNING)
+        gd_target_interrupt(session->target, NULL);
+}

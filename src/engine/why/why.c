@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The walk: a list of values in the order in which they were reached, each asked for once. What
+ * comes back is judged, and what is bad has its inputs added to the end of the list. Nothing calls
+ * itself: an answer that comes at once is taken by the loop that asked.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/watch/watch_impl.h"
+#include "engine/why/why_impl.h"
+
+#define WINDOW     64   /* requests that wait for the target at a time */
+#define MAX_OTHERS 2000 /* when everything is looked at: values beside inputs and weights */
+#define STEPS_BACK 1    /* targets hold values of this step and of the one before */
+
+/* ---- what is bad ---------------------------------------------------------------------------- */
+
+enum gd_bad gd_why_of_hit(const struct gd_hit *hit)
+{
+    static const struct {
+        const char *abbr;
+        enum gd_bad bad;
+    } table[] = {
+        {"OO", GD_BAD_NONFINITE}, {"TO", GD_BAD_NONFINITE}, {"WO", GD_BAD_NONFINITE},
+        {"GE", GD_BAD_NONFINITE}, {"TZ", GD_BAD_ZERO},      {"WI", GD_BAD_ZERO},
+        {"WNC", GD_BAD_ZERO},     {"WCS", GD_BAD_ZERO},     {"WS", GD_BAD_ZERO},
+        {"TS", GD_BAD_ZERO},      {"GV", GD_BAD_ZERO},      {"GM", GD_BAD_ZERO},
+    };
+    const char *abbr = hit->kind ? hit->kind->abbr : "";
+
+    if (hit->error & (GD_HIT_NAN | GD_HIT_INF)) {
+        return GD_BAD_NONFINITE;
+    }
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (strcmp(abbr, table[i].abbr) == 0) {
+            return table[i].bad;
+        }
+    }
+    if (strstr(abbr, "NF") || (hit->kind && strstr(hit->kind->id, "finite")) ||
+        strstr(hit->expression, "nan") || strstr(hit->expression, "inf") ||
+        strstr(hit->expression, "nonfinite")) {
+        return GD_BAD_NONFINITE;
+    }
+    if (strstr(hit->expression, "zero") ||
+        (hit->kind && (strstr(hit->kind->id, "zero") || strstr(hit->kind->id, "dead") ||
+                       strstr(hit->kind->id, "no_gradient")))) {
+        return GD_BAD_ZERO;
+    }
+    return GD_BAD_LARGE;
+}
+
+bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
+{
+    uint64_t not_finite = stats->nan + stats->pos_inf + stats->neg_inf;
+
+    switch (bad) {
+    case GD_BAD_NONFINITE: return not_finite > 0;
+    case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
+    case GD_BAD_LARGE: return not_finite > 0; /* else against its past: see is_large */
+    case GD_BAD_RAISED: break;
+    }
+    return false;
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static size_t hash_of(gd_node_id node, uint32_t slot, int64_t step, size_t cap)
+{
+    uint64_t h = (uint64_t)node * 0x9e3779b97f4a7c15U;
+
+    h ^= ((uint64_t)slot << 32 | (uint64_t)(step & 0xffffffff)) * 0xc2b2ae3d27d4eb4fU;
+    h ^= h >> 29;
+    return (size_t)h & (cap - 1);
+}
+
+static uint32_t find(const struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step)
+{
+    size_t at = walk->index_cap ? hash_of(node, slot, step, walk->index_cap) : 0;
+
+    for (size_t i = 0; i < walk->index_cap; i++, at = (at + 1) & (walk->index_cap - 1)) {
+        uint32_t number = walk->index[at];
+        const struct why_tensor *tensor = &walk->tensors[number == WHY_NONE ? 0 : number];
+
+        if (number == WHY_NONE) {
+            return WHY_NONE;
+        }
+        if (tensor->node == node && tensor->slot == slot && tensor->step == step) {
+            return number;
+        }
+    }
+    return WHY_NONE;
+}
+
+static void index_put(struct why_walk *walk, uint32_t number)
+{
+    const struct why_tensor *tensor = &walk->tensors[number];
+    size_t at = hash_of(tensor->node, tensor->slot, tensor->step, walk->index_cap);
+
+    while (walk->index[at] != WHY_NONE) {
+        at = (at + 1) & (walk->index_cap - 1);
+    }
+    walk->index[at] = number;
+}
+
+/* Room for one more; false when memory is short. */
+static bool grow(struct why_walk *walk)
+{
+    size_t cap = walk->cap ? walk->cap * 2 : 64;
+    struct why_tensor *tensors;
+    uint32_t *index;
+
+    if (walk->count < walk->cap) {
+        return true;
+    }
+    tensors = realloc(walk->tensors, cap * sizeof(*tensors));
+    if (!tensors) {
+        return false;
+    }
+    walk->tensors = tensors;
+    index = malloc(2 * cap * sizeof(*index));
+    if (!index) {
+        return false;
+    }
+    free(walk->index);
+    walk->index = index;
+    walk->index_cap = 2 * cap;
+    walk->cap = cap;
+    memset(index, 0xff, 2 * cap * sizeof(*index));
+    for (size_t i = 0; i < walk->count; i++) {
+        index_put(walk, (uint32_t)i);
+    }
+    return true;
+}
+
+static bool has_data_input(const struct gd_node_info *info)
+{
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        if (!info->inputs[i].control && info->inputs[i].node != GD_NO_NODE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds a value to the list unless it is there. */
+static void add(struct why_walk *walk, gd_node_id node, uint32_t slot, int64_t step,
+                uint32_t parent)
+{
+    struct gd_node_info info;
+    struct why_tensor *tensor;
+
+    if (!gd_graph_node(walk->session->graph, node, &info) ||
+        find(walk, node, slot, step) != WHY_NONE) {
+        return;
+    }
+    if (walk->count >= WHY_MAX_TENSORS || !grow(walk)) {
+        walk->cut = true;
+        return;
+    }
+    tensor = &walk->tensors[walk->count];
+    memset(tensor, 0, sizeof(*tensor));
+    tensor->node = node;
+    tensor->slot = slot;
+    tensor->step = step;
+    tensor->parent = parent;
+    tensor->writer = WHY_NONE;
+    tensor->verdict = GD_WHY_UNKNOWN;
+    tensor->value_step = -1;
+    tensor->is_leaf = !has_data_input(&info);
+    tensor->is_constant = info.kind == GD_NODE_CONSTANT;
+    tensor->order = tensor->is_leaf ? 0 : info.order;
+    index_put(walk, (uint32_t)walk->count);
+    if (parent != WHY_NONE && walk->tensors[parent].is_leaf) {
+        walk->tensors[parent].writer = (uint32_t)walk->count;
+    }
+    walk->count++;
+}
+
+uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
+{
+    uint32_t number = find(walk, node, slot, walk->step);
+
+    if (number == WHY_NONE) {
+        add(walk, node, slot, walk->step, WHY_NONE);
+        number = find(walk, node, slot, walk->step);
+    }
+    return number == WHY_NONE ? 0 : number;
+}
+
+const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
+                                   uint32_t i)
+{
+    struct gd_node_info info, from;
+    int64_t step = tensor->step;
+    uint32_t number;
+
+    if (!gd_graph_node(walk->session->graph, tensor->node, &info) || i >= info.input_count ||
+        info.inputs[i].control ||
+        !gd_graph_node(walk->session->graph, info.inputs[i].node, &from)) {
+        return NULL;
+    }
+    /* What a step reads of a parameter is what the step before left there. */
+    if (!has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
+        why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
+        step--;
+    }
+    number = find(walk, info.inputs[i].node, info.inputs[i].slot, step);
+    return number == WHY_NONE ? NULL : &walk->tensors[number];
+}
+
+/* ---- parameters and who writes them --------------------------------------------------------- */
+
+bool why_is_writer(const char *type)
+{
+    return why_type_in(type, "Adam* FusedAdam* Apply* FusedApply* SparseApply* FusedSparse* "
+                             "Momentum SGD RMSProp* Lamb* Lars* Ftrl* Adagrad* Adadelta* AdaMax* "
+                             "Lion* Rprop* NAdam* RAdam* ASGD SparseAdam LBFGS Assign* "
+                             "ResourceApply* FusedMomentum* FusedWeight* "
+                             "FusedScale* ScatterUpdate ScatterAdd ScatterSub");
+}
+
+/* Moments stand behind the weight that they belong to, and have its shape; a learning rate is only
+ * read. */
+static bool is_state(const struct gd_graph *graph, const struct gd_node_info *writer,
+                     const struct gd_edge *edge, gd_node_id parameter)
+{
+    struct gd_output weight, state;
+
+    return !why_type_in(writer->type, "Assign* Scatter*") && writer->input_count > 0 &&
+           gd_graph_output(graph, writer->inputs[0].node, writer->inputs[0].slot, &weight) &&
+           gd_graph_output(graph, parameter, edge->slot, &state) && weight.shape.rank > 0 &&
+           gd_shape_equal(&weight.shape, &state.shape);
+}
+
+gd_node_id why_writer(const struct gd_graph *graph, gd_node_id parameter)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, parameter, &edges);
+    gd_node_id found = GD_NO_NODE;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+
+        if (edges[i].control || !gd_graph_node(graph, edges[i].node, &info) ||
+            !why_is_writer(info.type)) {
+            continue;
+        }
+        if (info.input_count > 0 && info.inputs[0].node == parameter) {
+            return edges[i].node; /* the first operand is what is written */
+        }
+        if (is_state(graph, &info, &edges[i], parameter)) {
+            found = edges[i].node;
+        }
+    }
+    return found;
+}
+
+/* A node of the walk is bad: what it was made from comes into the list. */
+static void expand(struct why_walk *walk, uint32_t number)
+{
+    struct why_tensor *tensor = &walk->tensors[number];
+    gd_node_id node = tensor->node;
+    int64_t step = tensor->step;
+    struct gd_node_info info;
+
+    if (tensor->expanded || !gd_graph_node(walk->session->graph, node, &info)) {
+        return;
+    }
+    tensor->expanded = true;
+    if (tensor->is_leaf) {
+        gd_node_id writer =
+            tensor->is_constant ? GD_NO_NODE : why_writer(walk->session->graph, node);
+
+        if (writer != GD_NO_NODE && step >= walk->step - STEPS_BACK && step > 0) {
+            add(walk, writer, 0, step, number);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        struct gd_node_info from;
+        int64_t of = step;
+
+        if (info.inputs[i].control ||
+            !gd_graph_node(walk->session->graph, info.inputs[i].node, &from)) {
+            continue;
+        }
+        if (!has_data_input(&from) && from.kind != GD_NODE_CONSTANT &&
+            why_writer(walk->session->graph, info.inputs[i].node) != GD_NO_NODE) {
+            of--;
+        }
+        add(walk, info.inputs[i].node, info.inputs[i].slot, of, number);
+    }
+}
+
+/* ---- judging -------------------------------------------------------------------------------- */
+
+static bool is_excluded(const struct why_walk *walk, gd_node_id node)
+{
+    return walk->excluded && node < walk->excluded_limit &&
+           (walk->excluded[node / 8] & (1U << node % 8));
+}
+
+/* A mask is made of -Inf on purpose: a fill, a choice, a constant. */
+static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+    const struct gd_stats *stats = &tensor->stats;
+
+    if (walk->bad != GD_BAD_NONFINITE ||
+        !gd_graph_node(walk->session->graph, tensor->node, &info)) {
+        return false;
+    }
+    if (is_excluded(walk, tensor->node)) {
+        return true;
+    }
+    return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
+           (info.kind == GD_NODE_CONSTANT ||
+            why_type_in(
+                info.type,
+                "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
+                "FillV2 Triu Tril"));
+}
+
+/* Against its value in the steps before. */
+static bool is_large(const struct why_tensor *tensor)
+{
+    return tensor->has_stats && tensor->before > 0 &&
+           tensor->stats.abs_mean > WHY_JUMP * tensor->before;
+}
+
+static void judge(struct why_walk *walk, uint32_t number)
+{
+    struct why_tensor *tensor = &walk->tensors[number];
+    bool bad = (tensor->has_stats && why_is_bad(walk->bad, &tensor->stats)) ||
+               (walk->bad == GD_BAD_RAISED && number == 0);
+
+    if (walk->bad == GD_BAD_LARGE && tensor->has_stats) {
+        tensor->before = why_before(walk, tensor);
+        bad = bad || is_large(tensor);
+    }
+
+    tensor->done = true;
+    if (tensor->verdict == GD_WHY_BAD) { /* implied, or what was asked about */
+        bad = true;
+    } else if (tensor->has_stats && is_mask(walk, tensor)) {
+        tensor->is_mask = true;
+        tensor->verdict = GD_WHY_GOOD;
+    } else if (tensor->has_stats) {
+        tensor->verdict = bad ? GD_WHY_BAD : GD_WHY_GOOD;
+        if (!bad && walk->bad == GD_BAD_LARGE && tensor->before < 0) {
+            tensor->verdict = GD_WHY_UNKNOWN; /* nothing to compare with; see why_batch.c */
+        }
+    }
+    why_note(tensor);
+    if (bad && !walk->everything && !tensor->is_mask) {
+        expand(walk, number);
+    }
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+struct request { /* the list may move while an answer is awaited */
+    struct why_walk *walk;
+    uint32_t number;
+};
+
+static void pump(struct why_walk *walk);
+
+/* Whose step a value is when its target does not say. */
+static int64_t step_of(const struct why_walk *walk, const struct why_tensor *tensor, int64_t step)
+{
+    if (step >= 0 || tensor->is_leaf || walk->session->stop.at_step_end ||
+        walk->stop_order == GD_NO_ORDER || tensor->order == GD_NO_ORDER) {
+        return step;
+    }
+    return tensor->order <= walk->stop_order ? walk->step : walk->step - 1;
+}
+
+static void not_known(struct why_tensor *tensor, const char *why)
+{
+    snprintf(tensor->note, sizeof(tensor->note), "%s", why);
+    tensor->done = true;
+}
+
+/* A value came that is not of the step in question. True: nothing is to be judged (yet). */
+static bool wrong_step(struct why_walk *walk, uint32_t number)
+{
+    struct why_tensor *tensor = &walk->tensors[number];
+    int64_t has = tensor->value_step;
+    bool writable =
+        !tensor->is_leaf || why_writer(walk->session->graph, tensor->node) != GD_NO_NODE;
+    char text[96];
+
+    if (has < 0 || tensor->is_constant || !writable) {
+        return false;
+    }
+    if (walk->bad == GD_BAD_LARGE) { /* a size tells something in any case */
+        tensor->too_new = tensor->is_leaf && has > tensor->step;
+        return false;
+    }
+    if (tensor->is_leaf ? has <= tensor->step : has == tensor->step) {
+        return false;
+    }
+    if (has < tensor->step) {
+        tensor->has_stats = false;
+        snprintf(text, sizeof(text),
+                 has == walk->step - 1 ? "not computed yet in this step"
+                                       : "last computed in step %lld",
+                 (long long)has);
+        not_known(tensor, text);
+        return true;
+    }
+    /* Too new. What is finite after an update was finite before it. */
+    if (tensor->is_leaf && walk->bad == GD_BAD_NONFINITE &&
+        !why_is_bad(walk->bad, &tensor->stats)) {
+        return false;
+    }
+    tensor->has_stats = false;
+    tensor->late_bad = tensor->is_leaf && why_is_bad(walk->bad, &tensor->stats);
+    if (!tensor->asked_previous && has == tensor->step + 1) {
+        tensor->asked_previous = true;
+        walk->next = number < walk->next ? number : walk->next;
+    } else {
+        not_known(tensor, "its value of then is not kept");
+    }
+    return true;
+}
+
+/* What writes a bad parameter is bad, whether its own output can be seen or not. */
+static bool wrote_bad(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+
+    return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].is_leaf &&
+           walk->tensors[tensor->parent].verdict == GD_WHY_BAD &&
+           gd_graph_node(walk->session->graph, tensor->node, &info) && why_is_writer(info.type);
+}
+
+static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_err *err)
+{
+    struct why_tensor *tensor = &walk->tensors[number];
+
+    if (err && (err->code == GD_ELOST || err->code == GD_EINTR)) {
+        walk->stopped = true;
+        walk->err = *err;
+    }
+    if (walk->bad == GD_BAD_RAISED && number == 0) {
+        tensor->verdict = GD_WHY_BAD;
+        judge(walk, number);
+        snprintf(tensor->note, sizeof(tensor->note), "failed, and made nothing");
+    } else if (!tensor->asked_previous && wrote_bad(walk, tensor)) {
+        tensor->implied = true;
+        tensor->verdict = GD_WHY_BAD;
+        judge(walk, number);
+    } else if (tensor->asked_previous) {
+        not_known(tensor, "updated since; its value of then was not kept");
+    } else {
+        not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "cannot be looked at" : "no value");
+    }
+}
+
+/* The value that was asked about may be of another step than the stop's: then its inputs are to be
+ * of that one, too. It is the only one in the list so far. */
+static void take_step(struct why_walk *walk, struct why_tensor *root)
+{
+    if (root->value_step >= 0 && root->value_step != root->step) {
+        memset(walk->index, 0xff, walk->index_cap * sizeof(*walk->index));
+        root->step = root->value_step;
+        index_put(walk, 0);
+    }
+}
+
+static void came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                 const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct request *request = ctx;
+    struct why_walk *walk = request->walk;
+    uint32_t number = request->number;
+    struct why_tensor *tensor = &walk->tensors[number];
+
+    free(request);
+    walk->waiting--;
+    tensor->waiting = false;
+    if (err || !stats || !shape) {
+        no_answer(walk, number, err);
+    } else {
+        tensor->dtype = dtype;
+        tensor->shape = *shape;
+        tensor->stats = *stats;
+        tensor->has_stats = true;
+        tensor->value_step = step_of(walk, tensor, step);
+        if (number == 0 && !walk->everything) {
+            take_step(walk, tensor);
+        }
+        if (!wrong_step(walk, number)) {
+            judge(walk, number);
+        }
+    }
+    pump(walk);
+}
+
+static void ask(struct why_walk *walk, uint32_t number)
+{
+    struct why_tensor *tensor = &walk->tensors[number];
+    struct gd_tensor_ref ref = {tensor->node, tensor->slot,
+                                tensor->asked_previous ? GD_PREVIOUS : GD_CURRENT};
+    struct request *request = malloc(sizeof(*request));
+    struct gd_err err;
+    int rc = GD_ENOMEM;
+
+    err.code = GD_ENOMEM;
+    walk->waiting++;
+    tensor->waiting = true;
+    if (request) {
+        *request = (struct request){walk, number};
+        rc = gd_session_stats(walk->session, &ref, came, request, &err);
+    }
+    if (rc != GD_OK) {
+        err.code = rc;
+        if (request) {
+            came(request, GD_DT_NONE, NULL, NULL, -1, &err);
+        } else {
+            walk->waiting--;
+            walk->tensors[number].waiting = false;
+            not_known(&walk->tensors[number], "out of memory");
+        }
+    }
+}
+
+/* The next one to be asked for, or WHY_NONE. When everything is looked at: what was asked about and
+ * what the graph is fed with come first, the rest only so far. */
+static uint32_t next_to_ask(struct why_walk *walk)
+{
+    for (;;) {
+        for (; walk->next < walk->count; walk->next++) {
+            struct why_tensor *tensor = &walk->tensors[walk->next];
+
+            if (tensor->done || tensor->waiting ||
+                (walk->everything && walk->pass == 0 && walk->next > 0 && !tensor->is_leaf)) {
+                continue;
+            }
+            if (walk->pass == 0 || walk->others++ < MAX_OTHERS) {
+                return (uint32_t)walk->next;
+            }
+            walk->cut = true;
+            not_known(tensor, "not looked at");
+        }
+        if (!walk->everything || walk->pass > 0) {
+            return WHY_NONE;
+        }
+        walk->pass = 1;
+        walk->next = 0;
+    }
+}
+
+static void finish(struct why_walk *walk)
+{
+    if (walk->stopped) {
+        walk->fn(walk->ctx, NULL, &walk->err);
+    } else {
+        why_answer(walk);
+    }
+    free(walk->tensors);
+    free(walk->index);
+    free(walk->excluded);
+    free(walk);
+}
+
+static void pump(struct why_walk *walk)
+{
+    uint32_t number;
+
+    if (walk->pumping) {
+        return;
+    }
+    walk->pumping = true;
+    if (!walk->stopped &&
+        (walk->session->stop.sequence != walk->stop || walk->session->state == GD_RUNNING)) {
+        walk->stopped = true;
+        gd_fail(&walk->err, GD_ESTATE, "the training went on while its values were looked at");
+    }
+    while (!walk->stopped && walk->waiting < WINDOW && (number = next_to_ask(walk)) != WHY_NONE) {
+        ask(walk, number);
+    }
+    walk->pumping = false;
+    if (walk->waiting == 0) {
+        finish(walk);
+    }
+}
+
+/* ---- the question --------------------------------------------------------------------------- */
+
+static int check(struct gd_session *session, gd_node_id node, uint32_t slot, struct gd_err *err)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(session->graph, node, &info)) {
+        return gd_fail(err, GD_ENOTFOUND, "that node is not in the graph");
+    }
+    if (slot > 0 && slot >= info.output_count) {
+        return gd_fail(err, GD_ENOTFOUND, "%.300s has %u outputs, so no slot %u", info.name,
+                       info.output_count, slot);
+    }
+    if (session->state == GD_RUNNING) {
+        return gd_fail(err, GD_ESTATE, "the training runs: stop it first (Ctrl-C)");
+    }
+    if (session->state == GD_WAITING || session->stop.sequence == 0) {
+        return gd_fail(err, GD_ESTATE, "the training has not stopped yet: there is no value");
+    }
+    return GD_OK;
+}
+
+static uint32_t order_of_stop(const struct gd_session *session)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(session->graph, session->stop.node, &info) ? info.order : GD_NO_ORDER;
+}
+
+int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
+               const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
+{
+    struct why_walk *walk;
+    int rc = check(session, node, slot, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    walk = calloc(1, sizeof(*walk));
+    if (!walk || !grow(walk)) {
+        if (walk) {
+            free(walk->tensors);
+            free(walk);
+        }
+        return gd_fail(err, GD_ENOMEM, "out of memory for a walk through the graph");
+    }
+    walk->session = session;
+    walk->fn = fn;
+    walk->ctx = ctx;
+    walk->bad = bad;
+    if (facts) {
+        walk->facts = *facts;
+    }
+    walk->everything = bad == GD_BAD_LARGE;
+    walk->stop = session->stop.sequence;
+    walk->step = session->stop.step;
+    walk->stop_order = order_of_stop(session);
+    walk->excluded_limit = gd_graph_node_limit(session->graph);
+    if (excluded_nodes(session->debugger, session->graph, &walk->excluded, NULL) != GD_OK) {
+        walk->excluded = NULL;
+    }
+    add(walk, node, slot, walk->step, WHY_NONE);
+    if (walk->everything) {
+        for (size_t i = 0; i < walk->count; i++) {
+            if (i == 0 || !walk->tensors[i].is_leaf) {
+                expand(walk, (uint32_t)i);
+            }
+        }
+        walk->tensors[0].verdict = GD_WHY_BAD;
+    }
+    pump(walk);
+    return GD_OK;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Growth from one run of an operator to the next, as in a recurrent network that multiplies by the
+ * same weight at each moment: its values forward, or its gradients backward. Seen in the figures
+ * that watchpoints recorded of this step.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/history/history.h"
+#include "engine/why/why_impl.h"
+
+#define MIN_RUNS   6     /* of an operator, to speak of growth */
+#define MIN_FACTOR 1.2   /* from one run to the next, in the middle */
+#define MIN_TOTAL  100.0 /* over all of them */
+#define MAX_SLOTS  4     /* of an operator, that are looked at */
+#define MAX_BACK   400   /* nodes from one run of an operator back to the one before */
+
+/* ---- the runs of an operator ----------------------------------------------------------------- */
+
+struct run { /* of an operator: net/relu, net/relu_1, ... are runs of one */
+    const char *name;
+    size_t len; /* of the name without the ordinal */
+    const char *type;
+    gd_node_id node;
+    gd_node_id forward; /* the operator itself, or the one whose gradient it computes */
+    uint32_t at;        /* in the order of execution */
+};
+
+struct runs {
+    struct run *run;
+    uint32_t count;
+};
+
+static size_t plain_length(const char *name)
+{
+    size_t len = strlen(name), end = len;
+
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') {
+        end--;
+    }
+    return end < len && end > 1 && name[end - 1] == '_' ? end - 1 : len;
+}
+
+/* By operator, then in the order in which they ran. */
+static int by_operator(const void *a, const void *b)
+{
+    const struct run *x = a, *y = b;
+    size_t shorter = x->len < y->len ? x->len : y->len;
+    int rc = memcmp(x->name, y->name, shorter);
+
+    if (rc == 0 && x->len != y->len) {
+        rc = x->len < y->len ? -1 : 1;
+    }
+    if (rc == 0) {
+        rc = strcmp(x->type, y->type);
+    }
+    return rc ? rc : x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool same_operator(const struct run *a, const struct run *b)
+{
+    return a->len == b->len && memcmp(a->name, b->name, a->len) == 0 &&
+           strcmp(a->type, b->type) == 0;
+}
+
+/* All operators of one phase, sorted; false when memory is short or there are too few. */
+static bool runs_find(const struct gd_graph *graph, bool backward, struct runs *ret)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(graph, &count);
+
+    ret->count = 0;
+    ret->run = malloc((count + 1) * sizeof(*ret->run));
+    for (uint32_t i = 0; ret->run && i < count; i++) {
+        struct gd_node_info info, of;
+        struct run run = {.node = order[i], .forward = order[i], .at = i};
+        const char *phase, *forward;
+
+        if (!gd_graph_node(graph, order[i], &info) || !(phase = why_attr(&info, "phase")) ||
+            strcmp(phase, backward ? "backward" : "forward") != 0) {
+            continue;
+        }
+        run.name = info.name;
+        run.type = info.type;
+        if (backward) {
+            forward = why_attr(&info, "forward");
+            run.forward = forward ? gd_graph_lookup(graph, forward, strlen(forward)) : GD_NO_NODE;
+            if (!gd_graph_node(graph, run.forward, &of)) {
+                continue;
+            }
+            run.name = of.name;
+        }
+        run.len = plain_length(run.name);
+        ret->run[ret->count++] = run;
+    }
+    if (ret->count > 0) {
+        qsort(ret->run, ret->count, sizeof(*ret->run), by_operator);
+    }
+    return ret->count >= MIN_RUNS;
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* The norm that a value of this step was recorded with; -1: it was not, or is none. */
+static double norm_of(const struct why_walk *walk, gd_node_id node, uint32_t slot)
+{
+    const struct gd_history *history = walk->session->history;
+    struct gd_history_record record;
+    uint32_t index;
+
+    if (!history ||
+        !gd_history_find(history, gd_graph_name(walk->session->graph, node), slot, &index) ||
+        gd_history_read(history, index, &record, 1) == 0 || record.step != walk->step ||
+        !record.has_stats || why_is_bad(GD_BAD_NONFINITE, &record.stats) ||
+        !(record.stats.sum_sq > 0) || !isfinite(record.stats.sum_sq)) {
+        return -1;
+    }
+    return sqrt(record.stats.sum_sq);
+}
+
+struct growth {
+    double first, last; /* norms */
+    double factor;      /* from one run to the next */
+    uint32_t from, to;  /* indices of those runs */
+    uint32_t runs;      /* with a norm */
+    uint32_t slot;
+};
+
+/* How a slot grows over the runs [begin, end); false when it does not, or too little is known. */
+static bool grows(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
+                  uint32_t end, uint32_t slot, struct growth *ret)
+{
+    uint32_t rises = 0;
+    double before = -1;
+
+    *ret = (struct growth){.slot = slot};
+    for (uint32_t i = begin; i < end; i++) {
+        double norm = norm_of(walk, runs->run[i].node, slot);
+
+        if (norm < 0) {
+            continue;
+        }
+        if (ret->runs++ == 0) {
+            ret->first = norm;
+            ret->from = i;
+        } else {
+            rises += norm > before;
+        }
+        before = ret->last = norm;
+        ret->to = i;
+    }
+    if (ret->runs < MIN_RUNS || rises * 5 < (ret->runs - 1) * 4) {
+        return false;
+    }
+    ret->factor = pow(ret->last / ret->first, 1.0 / (ret->runs - 1));
+    return ret->factor >= MIN_FACTOR && ret->last / ret->first >= MIN_TOTAL;
+}
+
+/* ---- which operator it is -------------------------------------------------------------------- */
+
+/* The parameter that an operator reads beside its data; GD_NO_NODE. */
+static gd_node_id matrix_of(const struct gd_graph *graph, gd_node_id node)
+{
+    struct gd_node_info info, from;
+    struct gd_output output;
+
+    if (!gd_graph_node(graph, node, &info)) {
+        return GD_NO_NODE;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        if (gd_graph_node(graph, info.inputs[i].node, &from) && from.kind == GD_NODE_WEIGHT &&
+            gd_graph_output(graph, info.inputs[i].node, 0, &output) && output.shape.rank > 1) {
+            return info.inputs[i].node;
+        }
+    }
+    return GD_NO_NODE;
+}
+
+/* Whether what `node` reads was made, through others, by `earlier`: a bounded walk. */
+static bool comes_from(const struct gd_graph *graph, gd_node_id node, gd_node_id earlier)
+{
+    gd_node_id list[MAX_BACK] = {node};
+    uint32_t count = 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+
+        if (!gd_graph_node(graph, list[i], &info)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < info.input_count && count < MAX_BACK; k++) {
+            bool known = false;
+
+            if (info.inputs[k].node == earlier) {
+                return true;
+            }
+            for (uint32_t j = 0; j < count && !known; j++) {
+                known = list[j] == info.inputs[k].node;
+            }
+            if (!known) {
+                list[count++] = info.inputs[k].node;
+            }
+        }
+    }
+    return false;
+}
+
+/* An operator that multiplies by one matrix again and again what it made of it before. */
+static bool is_recurrent(const struct gd_graph *graph, const struct run *a, const struct run *b,
+                         gd_node_id *matrix)
+{
+    *matrix = matrix_of(graph, a->forward);
+    return *matrix != GD_NO_NODE && a->forward != b->forward &&
+           matrix_of(graph, b->forward) == *matrix &&
+           (comes_from(graph, b->forward, a->forward) || comes_from(graph, a->forward, b->forward));
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static uint32_t say(struct why_walk *walk, const struct runs *runs, const struct growth *growth,
+                    gd_node_id matrix, bool backward, struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    const struct run *first = &runs->run[growth->from], *last = &runs->run[growth->to];
+    struct gd_output output;
+
+    snprintf(ret->rule, sizeof(ret->rule), "exploding");
+    gd_buf_clear(&ret->text);
+    gd_buf_printf(&ret->text,
+                  "%s from one run of %.*s to the next: in %u runs by %.3g times each, from a norm "
+                  "of %.4g (%.160s:%u) to %.4g (%.160s:%u). Each multiplies by %.160s",
+                  backward ? "The gradient grows on its way back" : "The values grow",
+                  (int)first->len, first->name, growth->runs, growth->factor, growth->first,
+                  gd_graph_name(graph, first->node), growth->slot, growth->last,
+                  gd_graph_name(graph, last->node), growth->slot, gd_graph_name(graph, matrix));
+    if (gd_graph_output(graph, matrix, 0, &output) && output.shape.rank == 2 &&
+        output.shape.dim[0] == output.shape.dim[1]) {
+        gd_buf_puts(&ret->text, ", which makes what it is given longer");
+    }
+    gd_buf_puts(&ret->text, backward ? ". Clipping the gradients hides it; a smaller or orthogonal "
+                                       "start of that weight, or gates, mend it."
+                                     : ". A smaller or orthogonal start of that weight, or gates, "
+                                       "mend it.");
+    return why_also(walk, first->forward, 0);
+}
+
+static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding *ret)
+{
+    struct runs runs;
+    struct growth best = {0}, one;
+    gd_node_id matrix = GD_NO_NODE, found = GD_NO_NODE;
+    uint32_t answer = WHY_NONE;
+    bool enough = runs_find(walk->session->graph, backward, &runs);
+
+    for (uint32_t begin = 0, end; enough && begin < runs.count; begin = end) {
+        for (end = begin + 1; end < runs.count && same_operator(&runs.run[begin], &runs.run[end]);
+             end++) {
+        }
+        for (uint32_t slot = 0; end - begin >= MIN_RUNS && slot < MAX_SLOTS; slot++) {
+            if (grows(walk, &runs, begin, end, slot, &one) &&
+                one.last / one.first > (best.runs ? best.last / best.first : 0) &&
+                is_recurrent(walk->session->graph, &runs.run[begin], &runs.run[begin + 1],
+                             &found)) {
+                best = one;
+                matrix = found;
+            }
+        }
+    }
+    if (best.runs > 0) {
+        answer = say(walk, &runs, &best, matrix, backward, ret);
+    }
+    free(runs.run);
+    return answer;
+}
+
+uint32_t why_growing(struct why_walk *walk, struct why_finding *ret)
+{
+    uint32_t found = growing(walk, true, ret);
+
+    return found != WHY_NONE ? found : growing(walk, false, ret);
+}
+
+static bool is_recorded(const struct why_walk *walk, const struct runs *runs, uint32_t begin,
+                        uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        if (norm_of(walk, runs->run[i].node, 0) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct runs runs;
+    gd_node_id matrix = GD_NO_NODE;
+    bool enough = runs_find(graph, false, &runs), said = false;
+
+    for (uint32_t begin = 0, end; enough && !said && begin < runs.count; begin = end) {
+        for (end = begin + 1; end < runs.count && same_operator(&runs.run[begin], &runs.run[end]);
+             end++) {
+        }
+        said = end - begin >= MIN_RUNS && !is_recorded(walk, &runs, begin, end) &&
+               is_recurrent(graph, &runs.run[begin], &runs.run[begin + 1], &matrix);
+        if (said) {
+            gd_buf_printf(say,
+                          " %.*s is run %u times on what it made before, each time with %.160s: "
+                          "whether that grows from run to run is known in the steps in which "
+                          "`gradients` or `activations` are watched.",
+                          (int)runs.run[begin].len, runs.run[begin].name, end - begin,
+                          gd_graph_name(graph, matrix));
+        }
+    }
+    free(runs.run);
+}

@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What an operator did, by its type and the statistics of what it read and made: a table of rules,
+ * the first that holds speaks. A rule is a row: operator types, a test, an id, a sentence.
+ */
+#include <ctype.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/why/why_impl.h"
+
+#define HALF_MAX 65504.0
+
+struct why_case {
+    const struct why_walk *walk;
+    const struct why_tensor *out;
+    struct gd_node_info info;
+    const struct why_tensor *in[WHY_MAX_INPUTS]; /* NULL: not known */
+    uint32_t count;
+    uint32_t at;    /* the input that the sentence is about: set by the test */
+    uint32_t other; /* a second one */
+    double bound;   /* no exact result of the operator is larger; -1 unknown */
+    double limit;   /* of the test: the largest input that is harmless */
+};
+
+struct why_rule {
+    enum gd_bad bad;
+    const char *types; /* see why_type_in */
+    bool (*test)(struct why_case *c);
+    const char *id;
+    const char *sentence; /* {name}, {in}, {in.zeros}, ...: see put_word */
+};
+
+/* ---- types ---------------------------------------------------------------------------------- */
+
+bool why_type_in(const char *type, const char *types)
+{
+    while (*types) {
+        size_t len = strcspn(types, " ");
+        bool prefix = len > 0 && types[len - 1] == '*';
+
+        if (prefix ? strncasecmp(type, types, len - 1) == 0
+                   : strncasecmp(type, types, len) == 0 && type[len] == '\0') {
+            return true;
+        }
+        types += len;
+        types += strspn(types, " ");
+    }
+    return false;
+}
+
+#define SUMS       "Add AddN AddV2 TensorAdd Sub BiasAdd add_ iadd sub_ isub"
+#define PRODUCTS   "Mul MulNoNan Multiply Scale mul_ imul"
+#define MATRICES   "MatMul BatchMatMul* MatMulV2 Dense Linear Gemm Conv* DepthwiseConv* addmm bmm mm"
+#define REDUCTIONS "ReduceSum BiasAddGrad UnsortedSegmentSum Sum SumExt"
+#define DIVISIONS  "Div RealDiv TrueDiv DivNoNan FloorDiv Divide div_ itruediv true_divide"
+#define SOFTMAXES                                                                                  \
+    "Softmax LogSoftmax SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy* log_softmax cross_entropy"
+#define MOVES                                                                                      \
+    "Cast Reshape Transpose Split Concat* Gather* ReLU* Identity TensorMove Load Slice "           \
+    "StridedSlice Squeeze ExpandDims Flatten Tile Pack Stack Unpack BroadcastTo ReduceMax "        \
+    "ReduceMean MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool* half float bfloat16 "    \
+    "double to type view permute getitem clone contiguous detach unsqueeze chunk mean amax max "   \
+    "cat"
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static bool known(const struct why_case *c, uint32_t i)
+{
+    return i < c->count && c->in[i] && c->in[i]->has_stats;
+}
+
+static const struct gd_stats *in(const struct why_case *c, uint32_t i)
+{
+    return &c->in[i]->stats;
+}
+
+static uint64_t inf_of(const struct gd_stats *stats)
+{
+    return stats->pos_inf + stats->neg_inf;
+}
+
+static uint64_t finite_of(const struct gd_stats *stats)
+{
+    return stats->count - stats->nan - inf_of(stats);
+}
+
+double why_max_abs(const struct gd_stats *stats)
+{
+    return finite_of(stats) > 0 ? fmax(fabs(stats->min), fabs(stats->max)) : 0;
+}
+
+/* The largest finite number of a type. */
+static double type_max(enum gd_dtype dtype)
+{
+    switch (dtype) {
+    case GD_FLOAT16: return HALF_MAX;
+    case GD_BFLOAT16: return 3.3895313892515355e38;
+    case GD_FLOAT64:
+    case GD_COMPLEX128: return DBL_MAX;
+    default: return FLT_MAX;
+    }
+}
+
+/* Elements that are added up for one of a product of matrices: at most so many. */
+static double inner_size(const struct why_case *c)
+{
+    const struct gd_shape *a = &c->in[0]->shape;
+    double size = 1;
+
+    if (why_type_in(c->info.type, "Conv* DepthwiseConv*")) {
+        return (double)in(c, 1)->count;
+    }
+    if (why_type_in(c->info.type, "Linear Dense") && a->rank > 0) {
+        return (double)a->dim[a->rank - 1];
+    }
+    for (int i = a->rank - 2; i < a->rank; i++) { /* either may be transposed */
+        size = i >= 0 && (double)a->dim[i] > size ? (double)a->dim[i] : size;
+    }
+    return size;
+}
+
+static double factor_attr(const struct why_case *c)
+{
+    for (uint32_t i = 0; i < c->info.attr_count; i++) {
+        if (why_type_in(c->info.attrs[i].name, "factor scale value alpha")) {
+            return fabs(strtod(c->info.attrs[i].value, NULL));
+        }
+    }
+    return -1;
+}
+
+/* What the operator's exact result cannot exceed, from what it read; -1 when that is not known. */
+static double bound_of(const struct why_case *c)
+{
+    const char *type = c->info.type;
+    double sum = 0, product = 1, largest = 0;
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        double max;
+
+        if (!known(c, i) || in(c, i)->nan + inf_of(in(c, i)) > 0) {
+            return -1;
+        }
+        max = why_max_abs(in(c, i));
+        sum += max;
+        product *= max;
+        largest = fmax(largest, max);
+    }
+    if (c->count == 0) {
+        return -1;
+    }
+    if (why_type_in(type, SUMS)) {
+        return sum;
+    }
+    if (why_type_in(type, PRODUCTS)) {
+        return c->count > 1 ? product : factor_attr(c) < 0 ? -1 : product * factor_attr(c);
+    }
+    if (why_type_in(type, MATRICES) && c->count >= 2) {
+        return inner_size(c) * why_max_abs(in(c, 0)) * why_max_abs(in(c, 1)) +
+               (c->count > 2 ? why_max_abs(in(c, 2)) : 0);
+    }
+    if (why_type_in(type, REDUCTIONS)) {
+        return c->count > 1 ? (double)in(c, c->count - 1)->count * largest
+                            : (double)in(c, 0)->count * largest;
+    }
+    if (why_type_in(type, "Square")) {
+        return largest * largest;
+    }
+    return why_type_in(type, MOVES) ? largest : -1;
+}
+
+/* ---- tests: what is not finite --------------------------------------------------------------- */
+
+static bool has_zero(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->zero > 0 && inf_of(&c->out->stats) > 0;
+}
+
+static bool has_negative(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->negative > 0 && c->out->stats.nan > 0;
+}
+
+static bool reaches_minus_one(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->min <= -1;
+}
+
+/* The divisor is the second operand; of a gradient the first is what comes from behind. */
+static bool divides_zero_by_zero(struct why_case *c)
+{
+    c->at = 1;
+    c->other = 0;
+    return known(c, 0) && known(c, 1) && in(c, 1)->zero > 0 && in(c, 0)->zero > 0 &&
+           c->out->stats.nan > 0;
+}
+
+static bool divides_by_zero(struct why_case *c)
+{
+    c->at = 1;
+    c->other = 0;
+    return known(c, 1) && in(c, 1)->zero > 0;
+}
+
+static bool divides_inf_by_inf(struct why_case *c)
+{
+    c->at = 1;
+    c->other = 0;
+    return known(c, 0) && known(c, 1) && inf_of(in(c, 0)) > 0 && inf_of(in(c, 1)) > 0 &&
+           c->out->stats.nan > 0;
+}
+
+static bool exponent_too_large(struct why_case *c)
+{
+    c->limit = log(type_max(c->out->dtype));
+    return known(c, 0) && in(c, 0)->max > c->limit;
+}
+
+static bool softmax_too_large(struct why_case *c)
+{
+    return c->out->stats.nan > 0 && exponent_too_large(c);
+}
+
+static bool rows_masked(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->neg_inf > 0 && in(c, 0)->nan + in(c, 0)->pos_inf == 0 &&
+           c->out->stats.nan > 0;
+}
+
+static bool reads_pos_inf(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->pos_inf > 0 && c->out->stats.nan > 0;
+}
+
+/* Infinities that can meet with opposite signs. */
+static bool infinities_meet(struct why_case *c)
+{
+    uint64_t pos = 0, neg = 0;
+
+    if (c->out->stats.nan == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->count; i++) {
+        bool flips = i > 0 && why_type_in(c->info.type, "Sub");
+
+        if (known(c, i) && inf_of(in(c, i)) > 0) {
+            c->other = pos + neg > 0 ? c->at : i;
+            c->at = i;
+            pos += flips ? in(c, i)->neg_inf : in(c, i)->pos_inf;
+            neg += flips ? in(c, i)->pos_inf : in(c, i)->neg_inf;
+        }
+    }
+    return pos > 0 && neg > 0;
+}
+
+static bool zero_meets_infinity(struct why_case *c)
+{
+    for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count && i < 2; i++) {
+        uint32_t other = 1 - i;
+
+        if (known(c, i) && inf_of(in(c, i)) > 0 && known(c, other) && in(c, other)->zero > 0) {
+            c->at = i;
+            c->other = other;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool reads_infinity(struct why_case *c)
+{
+    for (uint32_t i = 0; c->out->stats.nan > 0 && i < c->count; i++) {
+        if (known(c, i) && inf_of(in(c, i)) > 0) {
+            c->at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool negative_power(struct why_case *c)
+{
+    c->at = 0;
+    return c->out->stats.nan > 0 && known(c, 0) && in(c, 0)->negative > 0;
+}
+
+static bool zero_power(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->zero > 0 && known(c, 1) && in(c, 1)->negative > 0;
+}
+
+static void find_largest(struct why_case *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (known(c, i) &&
+            (!known(c, c->at) || why_max_abs(in(c, i)) > why_max_abs(in(c, c->at)))) {
+            c->at = i;
+        }
+    }
+}
+
+static bool makes_infinity(const struct why_case *c)
+{
+    return inf_of(&c->out->stats) + c->out->stats.nan > 0 && c->count > 0;
+}
+
+static bool half_range(struct why_case *c)
+{
+    find_largest(c);
+    return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) &&
+           c->bound > HALF_MAX;
+}
+
+/* The bound of the operator is not known. */
+static bool half_range_unbound(struct why_case *c)
+{
+    find_largest(c);
+    return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound < 0;
+}
+
+/* float32 would hold the result, whatever the signs: it was computed, or stored, in half. */
+static bool half_range_in_single(struct why_case *c)
+{
+    find_largest(c);
+    return c->out->dtype == GD_FLOAT32 && makes_infinity(c) && known(c, c->at) &&
+           c->bound > HALF_MAX && c->bound < (double)FLT_MAX;
+}
+
+static bool single_range(struct why_case *c)
+{
+    find_largest(c);
+    return makes_infinity(c) && known(c, c->at) && c->bound >= type_max(c->out->dtype);
+}
+
+/* The bound of the operator is not known: it read values near the end of half's range. */
+static bool near_half_range(struct why_case *c)
+{
+    find_largest(c);
+    return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
+           why_max_abs(in(c, c->at)) > HALF_MAX / 64 && why_max_abs(in(c, c->at)) <= HALF_MAX;
+}
+
+static bool reads_huge(struct why_case *c)
+{
+    find_largest(c);
+    return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
+           why_max_abs(in(c, c->at)) > sqrt(type_max(c->out->dtype)) / 1e4;
+}
+
+static bool no_spread(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->count > 0 && in(c, 0)->std <= 0;
+}
+
+/* ---- tests: what is all zero ----------------------------------------------------------------- */
+
+static bool none_positive(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->positive == 0 && finite_of(in(c, 0)) == in(c, 0)->count;
+}
+
+static bool activation_dead(struct why_case *c)
+{
+    for (uint32_t i = 1; i < c->count; i++) {
+        if (known(c, i) && in(c, i)->positive == 0) {
+            c->at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool saturated(struct why_case *c)
+{
+    for (uint32_t i = 1; i < c->count; i++) {
+        if (known(c, i) && in(c, i)->abs_mean > 0.999 && in(c, i)->max <= 1) {
+            c->at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool too_small(struct why_case *c)
+{
+    double least = c->out->dtype == GD_FLOAT16 ? 2.9802322387695312e-08 : 7.006492321624085e-46;
+
+    find_largest(c);
+    return c->bound >= 0 && c->bound <= least && known(c, c->at);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define NF GD_BAD_NONFINITE
+
+static const struct why_rule rules[] = {
+    {NF, "Log Log2 Log10", has_negative, "log-of-negative",
+     "{name} takes the logarithm of negative numbers: {in.negatives} elements of {in} are below 0 "
+     "(the lowest is {in.min}), and the logarithm of those is NaN."},
+    {NF, "Log Log2 Log10", has_zero, "log-of-zero",
+     "{name} takes the logarithm of 0: {in.zeros} elements of {in} are 0, and the logarithm of 0 "
+     "is "
+     "-Inf. Nothing keeps its argument away from 0."},
+    {NF, "Log1p", reaches_minus_one, "log-of-zero",
+     "{name} takes the logarithm of 1 + x where x is -1 or less: {in} goes down to {in.min}."},
+    {NF, "LogGrad", divides_by_zero, "division-by-zero",
+     "{name}, the gradient of a logarithm, divides by the logarithm's argument: {in.zeros} "
+     "elements "
+     "of {in} are 0, as they are for {forward}."},
+    {NF, DIVISIONS, divides_inf_by_inf, "inf-over-inf",
+     "{name} divides Inf by Inf: {other} and {in} both have infinite elements."},
+    {NF, DIVISIONS, divides_zero_by_zero, "zero-over-zero",
+     "{name} divides 0 by 0: {in.zeros} elements of the divisor {in} are 0, and so are "
+     "{other.zeros} of {other}."},
+    {NF, DIVISIONS " Mod FloorMod Xdivy", divides_by_zero, "division-by-zero",
+     "{name} divides by 0: {in.zeros} elements of the divisor {in} are 0."},
+    {NF, "Reciprocal Inv Rsqrt", has_zero, "division-by-zero",
+     "{name} divides by 0: {in.zeros} elements of {in} are 0."},
+    {NF, "Sqrt Rsqrt SqrtGrad", has_negative, "sqrt-of-negative",
+     "{name} takes the square root of negative numbers: {in.negatives} elements of {in} are below "
+     "0 "
+     "(the lowest is {in.min})."},
+    {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", has_zero, "division-by-zero",
+     "{name} divides by 0: the slope there is infinite where {in} is 0, in {in.zeros} elements."},
+    {NF, "Pow Power", zero_power, "division-by-zero",
+     "{name} raises 0 to a negative power: {in.zeros} elements of {in} are 0."},
+    {NF, "Pow Power", negative_power, "power-of-negative",
+     "{name} raises negative numbers to a power that is not whole: {in.negatives} elements of {in} "
+     "are below 0 (the lowest is {in.min})."},
+    {NF, "Exp Expm1 Sinh Cosh", exponent_too_large, "exp-overflow",
+     "{name} overflows: {in} goes up to {in.max}, and e^x is infinite in {out.dtype} from {limit} "
+     "on."},
+    {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
+     "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
+    {NF, SOFTMAXES, rows_masked, "masked-row",
+     "{name} has rows in which every element is -Inf: all of such a row of {in} is masked, its sum "
+     "is 0, and 0 / 0 is NaN."},
+    {NF, SOFTMAXES, softmax_too_large, "exp-overflow",
+     "{name} overflows: {in} goes up to {in.max}, e^x is infinite in {out.dtype} from {limit} on, "
+     "and the largest element does not seem to be subtracted first."},
+    {NF, SUMS " " REDUCTIONS " ReduceMean " MATRICES, infinities_meet, "inf-minus-inf",
+     "{name} adds infinities of opposite signs, and Inf - Inf is NaN: they come from {in}."},
+    {NF, PRODUCTS " " MATRICES, zero_meets_infinity, "zero-times-inf",
+     "{name} multiplies 0 by Inf, which is NaN: {in} has infinite elements where a factor from "
+     "{other} can be 0 ({other.zeros} elements). A mask that multiplies does this: choose instead "
+     "of multiplying."},
+    {NF, "*", reads_infinity, "inf-arithmetic",
+     "{name} computes with Inf from {in}: Inf - Inf, 0 x Inf and Inf / Inf are NaN."},
+    {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm layer_norm batch_norm group_norm",
+     no_spread, "no-variance",
+     "{name} divides by a deviation of 0: all elements of {in} are the same ({in.max})."},
+    {NF, "*", half_range, "fp16-range",
+     "{name} leaves the range of float16: the largest is 65504, and from values up to {in.max_abs} "
+     "({in}) the result can reach {bound}."},
+    {NF, "*", half_range_unbound, "fp16-range",
+     "{name} leaves the range of float16, whose largest is 65504, with values up to {in.max_abs} "
+     "({in})."},
+    {NF, "*", half_range_in_single, "fp16-range",
+     "{name} leaves the range of float16: from values up to {in.max_abs} ({in}) the result can "
+     "reach {bound}, which is beyond 65504 but well inside float32: it is computed or rounded in "
+     "half precision."},
+    {NF, "*", single_range, "float-range",
+     "{name} leaves the range of {out.dtype}: from values up to {in.max_abs} ({in}) the result can "
+     "reach {bound}."},
+    {NF, "*", near_half_range, "fp16-range",
+     "{name} made values that are not finite out of finite ones up to {in.max_abs} ({in}): that is "
+     "near the end of float16's range, 65504. Probably it is computed or rounded in half "
+     "precision."},
+    {NF, "*", reads_huge, "float-range",
+     "{name} made values that are not finite out of {in}, which goes up to {in.max_abs}: its "
+     "squares or sums leave the range of {out.dtype}."},
+    {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
+     "{name} lets no gradient through: no element of {in} is above 0 (the highest is {in.max})."},
+    {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
+     "{name} lets nothing through: no element of {in} is above 0 (the highest is {in.max})."},
+    {GD_BAD_ZERO, "TanhGrad SigmoidGrad", saturated, "saturated",
+     "{name} lets no gradient through: the activation is saturated, the mean magnitude of {in} is "
+     "{in.abs_mean}."},
+    {GD_BAD_ZERO, "*", too_small, "underflow",
+     "{name} underflows: from values up to {in.max_abs} ({in}) no result is larger than {bound}, "
+     "which {out.dtype} rounds to 0."},
+};
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size)
+{
+    if (part == whole) {
+        snprintf(out, size, "all %llu", (unsigned long long)whole);
+    } else {
+        snprintf(out, size, "%llu of %llu", (unsigned long long)part, (unsigned long long)whole);
+    }
+    return out;
+}
+
+static void put_figure(const struct why_tensor *tensor, const char *word, size_t len,
+                       const struct why_walk *walk, struct gd_buf *text)
+{
+    const struct gd_stats *s = &tensor->stats;
+    char share[64];
+    const struct {
+        const char *word;
+        double value;
+    } figures[] = {{".min", s->min},
+                   {".max", s->max},
+                   {".abs_mean", s->abs_mean},
+                   {".max_abs", why_max_abs(s)}};
+
+    if (len == 0) {
+        gd_buf_puts(text, why_name(walk, tensor));
+    } else if (strncmp(word, ".zeros", len) == 0) {
+        gd_buf_puts(text, why_share(s->zero, s->count, share, sizeof(share)));
+    } else if (strncmp(word, ".negatives", len) == 0) {
+        gd_buf_puts(text, why_share(s->negative, s->count, share, sizeof(share)));
+    } else if (strncmp(word, ".dtype", len) == 0) {
+        gd_buf_puts(text, gd_dtype_name(tensor->dtype));
+    }
+    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+        if (strlen(figures[i].word) == len && strncmp(word, figures[i].word, len) == 0) {
+            gd_buf_printf(text, "%.6g", figures[i].value);
+        }
+    }
+}
+
+/* The operator of the forward pass that a gradient's operator belongs to: it reads the same. */
+static void put_forward(const struct why_case *c, struct gd_buf *text)
+{
+    const struct gd_graph *graph = c->walk->session->graph;
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, c->in[c->at]->node, &edges);
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(graph, edges[i].node, &info) && info.kind != GD_NODE_GRADIENT &&
+            strlen(info.type) < strlen(c->info.type) &&
+            strncasecmp(info.type, c->info.type, strlen(info.type)) == 0) {
+            gd_buf_printf(text, "%.120s (%s)", info.name, info.type);
+            return;
+        }
+    }
+    gd_buf_puts(text, "the forward pass");
+}
+
+static void put_word(const struct why_case *c, const char *word, size_t len, struct gd_buf *text)
+{
+    if (len == 4 && strncmp(word, "name", 4) == 0) {
+        gd_buf_printf(text, "%s (%s)", why_name(c->walk, c->out), c->info.type);
+    } else if (len == 5 && strncmp(word, "bound", 5) == 0) {
+        gd_buf_printf(text, "%.6g", c->bound);
+    } else if (len == 5 && strncmp(word, "limit", 5) == 0) {
+        gd_buf_printf(text, "%.4g", c->limit);
+    } else if (len == 7 && strncmp(word, "forward", 7) == 0 && known(c, c->at)) {
+        put_forward(c, text);
+    } else if (strncmp(word, "out", 3) == 0) {
+        put_figure(c->out, word + 3, len - 3, c->walk, text);
+    } else if (strncmp(word, "other", 5) == 0 && known(c, c->other)) {
+        put_figure(c->in[c->other], word + 5, len - 5, c->walk, text);
+    } else if (strncmp(word, "in", 2) == 0 && known(c, c->at)) {
+        put_figure(c->in[c->at], word + 2, len - 2, c->walk, text);
+    }
+}
+
+static void put_sentence(const struct why_case *c, const char *sentence, struct gd_buf *text)
+{
+    while (*sentence) {
+        size_t plain = strcspn(sentence, "{");
+
+        gd_buf_add(text, sentence, plain);
+        sentence += plain;
+        if (*sentence == '{') {
+            size_t len = strcspn(sentence + 1, "}");
+            put_word(c, sentence + 1, len, text);
+            sentence += len + 2;
+        }
+    }
+}
+
+static bool make_case(const struct why_walk *walk, const struct why_tensor *out,
+                      struct why_case *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->walk = walk;
+    ret->out = out;
+    if (!gd_graph_node(walk->session->graph, out->node, &ret->info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ret->info.input_count && ret->count < WHY_MAX_INPUTS; i++) {
+        if (!ret->info.inputs[i].control) {
+            ret->in[ret->count++] = why_input(walk, out, i);
+        }
+    }
+    ret->bound = bound_of(ret);
+    return true;
+}
+
+static const struct why_rule *rule_for(struct why_case *c)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        c->at = 0;
+        c->other = 0;
+        if (rules[i].bad == c->walk->bad && why_type_in(c->info.type, rules[i].types) &&
+            rules[i].test(c)) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+void why_explain(const struct why_walk *walk, const struct why_tensor *origin,
+                 struct why_finding *ret)
+{
+    struct why_case c;
+    const struct why_rule *rule = make_case(walk, origin, &c) ? rule_for(&c) : NULL;
+
+    if (rule) {
+        snprintf(ret->rule, sizeof(ret->rule), "%s", rule->id);
+        put_sentence(&c, rule->sentence, &ret->text);
+    }
+}
+
+/* ---- Inf that turned into NaN ---------------------------------------------------------------- */
+
+static bool reads_nan(const struct why_case *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (known(c, i) && in(c, i)->nan > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void why_explain_turn(const struct why_walk *walk, const struct why_tensor *origin,
+                      struct why_finding *ret)
+{
+    const struct why_tensor *first = NULL;
+    struct why_case c;
+    const struct why_rule *rule;
+
+    if (walk->bad != GD_BAD_NONFINITE || origin->stats.nan > 0 || walk->tensors[0].stats.nan == 0) {
+        return;
+    }
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor != origin && !tensor->is_leaf && tensor->has_stats && tensor->stats.nan > 0 &&
+            make_case(walk, tensor, &c) && !reads_nan(&c) &&
+            (!first || tensor->step < first->step ||
+             (tensor->step == first->step && tensor->order < first->order))) {
+            first = tensor;
+        }
+    }
+    if (!first || !make_case(walk, first, &c)) {
+        return;
+    }
+    rule = rule_for(&c);
+    gd_buf_puts(&ret->text, " From there on it is Inf; it becomes NaN later: ");
+    if (rule) {
+        put_sentence(&c, rule->sentence, &ret->text);
+    } else {
+        gd_buf_printf(&ret->text, "%s (%s) is the first with NaN.", why_name(walk, first),
+                      c.info.type);
+    }
+}

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The answer of a walk: the origin, what happened there, and the tree of what was looked at. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/why/why_impl.h"
+
+#define NAME_SHOWN 120
+
+/* ---- notes ---------------------------------------------------------------------------------- */
+
+void why_note(struct why_tensor *tensor)
+{
+    const struct gd_stats *s = &tensor->stats;
+    struct gd_buf text = GD_BUF_INIT(512);
+    const char *gap = "";
+
+    if (!tensor->has_stats) {
+        snprintf(tensor->note, sizeof(tensor->note), "%s",
+                 tensor->implied ? "writes it; has no value of its own" : "no value");
+        return;
+    }
+    if (s->count == 0) {
+        gd_buf_puts(&text, "empty");
+    } else if (s->count == 1 && s->nan + s->pos_inf + s->neg_inf == 0) {
+        gd_buf_printf(&text, "%.6g", s->max);
+    } else {
+        const struct {
+            uint64_t count;
+            const char *name;
+        } bad[] = {{s->nan, "NaN"}, {s->pos_inf, "+Inf"}, {s->neg_inf, "-Inf"}};
+
+        for (size_t i = 0; i < 3; i++) {
+            if (bad[i].count > 0) {
+                gd_buf_printf(&text, "%s%llu %s", gap, (unsigned long long)bad[i].count,
+                              bad[i].name);
+                gap = ", ";
+            }
+        }
+        if (*gap) {
+            gd_buf_printf(&text, " of %llu", (unsigned long long)s->count);
+        }
+        if (s->positive + s->negative + s->zero > 0) {
+            gd_buf_printf(&text, "%smin %.4g, max %.4g", *gap ? "; " : "", s->min, s->max);
+        }
+        if (s->zero == s->count) {
+            gd_buf_clear(&text);
+            gd_buf_printf(&text, "all %llu zero", (unsigned long long)s->count);
+        } else if (s->zero > 0) {
+            gd_buf_printf(&text, ", %llu zero%s", (unsigned long long)s->zero,
+                          s->zero == 1 ? "" : "s");
+        }
+    }
+    if (tensor->too_new) {
+        gd_buf_puts(&text, ", after the update");
+    }
+    snprintf(tensor->note, sizeof(tensor->note), "%s", gd_buf_text(&text));
+    gd_buf_deinit(&text);
+}
+
+/* ---- the origin ----------------------------------------------------------------------------- */
+
+static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+
+    if (tensor->is_leaf) {
+        return tensor->writer != WHY_NONE && walk->tensors[tensor->writer].verdict == GD_WHY_BAD;
+    }
+    if (!gd_graph_node(walk->session->graph, tensor->node, &info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, tensor, i);
+        if (input && input != tensor && input->verdict == GD_WHY_BAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sums of a mask with something finite are masks as well. In execution order, so that what an
+ * operator reads is settled before it is. */
+static int by_order(const void *a, const void *b)
+{
+    const struct why_tensor *x = *(const struct why_tensor *const *)a;
+    const struct why_tensor *y = *(const struct why_tensor *const *)b;
+
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+static bool adds_mask(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+    bool mask = false;
+
+    if (!tensor->has_stats || tensor->stats.nan > 0 || tensor->stats.pos_inf > 0 ||
+        !gd_graph_node(walk->session->graph, tensor->node, &info) ||
+        !why_type_in(info.type, "Add AddN AddV2 TensorAdd BiasAdd Sub Reshape Cast Transpose "
+                                "ExpandDims BroadcastTo Concat* Slice StridedSlice")) {
+        return false;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, tensor, i);
+        if (input && input->verdict == GD_WHY_BAD) {
+            return false;
+        }
+        mask = mask || (input && input->is_mask);
+    }
+    return mask;
+}
+
+static void settle_masks(struct why_walk *walk)
+{
+    struct why_tensor **sorted = malloc((walk->count + 1) * sizeof(struct why_tensor *));
+
+    if (!sorted) {
+        return;
+    }
+    for (size_t i = 0; i < walk->count; i++) {
+        sorted[i] = &walk->tensors[i];
+    }
+    qsort(sorted, walk->count, sizeof(struct why_tensor *), by_order);
+    for (size_t i = 0; i < walk->count; i++) {
+        if (sorted[i]->verdict == GD_WHY_BAD && adds_mask(walk, sorted[i])) {
+            sorted[i]->is_mask = true;
+            sorted[i]->verdict = GD_WHY_GOOD;
+        }
+    }
+    free(sorted);
+}
+
+/* The first in execution order of what is bad while nothing that it reads is. */
+const struct why_tensor *why_first_bad(const struct why_walk *walk)
+{
+    const struct why_tensor *best = NULL;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor->verdict == GD_WHY_BAD && (!best || by_order(&tensor, &best) < 0) &&
+            !has_bad_input(walk, tensor)) {
+            best = tensor;
+        }
+    }
+    return best;
+}
+
+/* A weight that the origin reads, not known as it was then, and bad now. */
+static const struct why_tensor *late_weight(const struct why_walk *walk,
+                                            const struct why_tensor *origin)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(walk->session->graph, origin->node, &info) || why_is_writer(info.type)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, origin, i);
+        if (input && input->late_bad && input->verdict == GD_WHY_UNKNOWN) {
+            return input;
+        }
+    }
+    return NULL;
+}
+
+/* ---- what to say ---------------------------------------------------------------------------- */
+
+const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    const char *name = gd_graph_name(walk->session->graph, tensor->node);
+    size_t len = strlen(name);
+
+    if (len > NAME_SHOWN) {
+        const char *slash = strchr(name + len - NAME_SHOWN, '/');
+        return slash ? slash + 1 : name + len - NAME_SHOWN;
+    }
+    return name;
+}
+
+static const char *bad_word(enum gd_bad bad)
+{
+    return bad == GD_BAD_NONFINITE ? "NaN or Inf"
+           : bad == GD_BAD_ZERO    ? "all zero"
+           : bad == GD_BAD_RAISED  ? "not made"
+                                   : "large";
+}
+
+static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
+                               struct gd_buf *text)
+{
+    struct gd_node_info info;
+    uint32_t unknown = 0;
+    const struct why_tensor *one = NULL;
+
+    if (origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
+        return;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, origin, i);
+        if (input && input->verdict == GD_WHY_UNKNOWN) {
+            one = one ? one : input;
+            unknown++;
+        }
+    }
+    if (unknown == 1) {
+        gd_buf_printf(text, " What it read from %s is not known (%s).", why_name(walk, one),
+                      one->note);
+    } else if (unknown > 1) {
+        gd_buf_printf(text, " %u of its inputs are not known, %s among them (%s).", unknown,
+                      why_name(walk, one), one->note);
+    }
+}
+
+void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
+                  struct why_finding *ret)
+{
+    struct gd_node_info info = {0};
+    bool known = gd_graph_node(walk->session->graph, leaf->node, &info);
+    bool written = why_writer(walk->session->graph, leaf->node) != GD_NO_NODE;
+    bool weight =
+        written || (known && (info.kind == GD_NODE_WEIGHT || why_type_in(info.type, "Parameter")));
+
+    if (!weight && !leaf->is_constant) {
+        snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
+        gd_buf_printf(&ret->text, "%s comes into the graph from outside, and is %s: %s.",
+                      why_name(walk, leaf), bad_word(walk->bad), leaf->note);
+        return;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
+    gd_buf_printf(&ret->text, "%s is %s itself (%s), before any operator of the step ran.",
+                  why_name(walk, leaf), bad_word(walk->bad),
+                  leaf->late_bad ? "as it still is after the update" : leaf->note);
+    if (since >= 0) {
+        gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
+    } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
+        gd_buf_puts(&ret->text, " Nothing has updated it yet: it was made so.");
+    } else if (!leaf->is_constant) {
+        gd_buf_puts(&ret->text, " When it became so was not recorded: watch it from the first "
+                                "step on to see the step and the gradient.");
+    }
+}
+
+static void say_operator(struct why_walk *walk, const struct why_tensor *origin,
+                         struct why_finding *ret)
+{
+    struct gd_node_info info = {0};
+
+    why_explain(walk, origin, ret);
+    if (ret->rule[0] == '\0') {
+        gd_graph_node(walk->session->graph, origin->node, &info);
+        gd_buf_printf(&ret->text,
+                      "%s (%s) is the first that is %s (%s), and nothing that it reads is, as far "
+                      "as it is known.",
+                      info.name ? info.name : "", info.type ? info.type : "", bad_word(walk->bad),
+                      origin->note);
+    }
+    if (origin->step != walk->step) {
+        gd_buf_printf(&ret->text, " This was in step %lld.", (long long)origin->step);
+    }
+    say_unknown_inputs(walk, origin, &ret->text);
+}
+
+/* Values that left their type's range: large weights are behind many of them, and behind those a
+ * learning rate. */
+static void say_rate(const struct why_walk *walk, const struct why_tensor *origin,
+                     struct why_finding *ret)
+{
+    struct gd_buf say = GD_BUF_INIT(700);
+    const struct why_tensor *most = NULL;
+    double ratio, largest = 0, huge = 0;
+
+    if (walk->bad != GD_BAD_NONFINITE ||
+        (ret->rule[0] != '\0' && !strstr("float-range exp-overflow bad-weight", ret->rule))) {
+        return;
+    }
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (why_odd_weight(walk, tensor, &ratio) && (!most || ratio > largest)) {
+            most = tensor;
+            largest = ratio;
+        }
+        if (tensor->has_stats && tensor->order <= origin->order) {
+            huge = fmax(huge, why_max_abs(&tensor->stats));
+        }
+    }
+    if ((most || huge > 1e6) && why_odd_rate(walk, most, &say)) {
+        gd_buf_printf(&ret->text, " %s", gd_buf_text(&say));
+        snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
+    }
+    gd_buf_deinit(&say);
+}
+
+/* An optimizer that made something bad out of what is not known to be: what it wrote may have been
+ * bad for longer, as recorded. */
+static const struct why_tensor *written_before(const struct why_walk *walk,
+                                               const struct why_tensor *origin, int64_t *since)
+{
+    struct gd_node_info info;
+    const struct why_tensor *weight;
+
+    if (origin->parent == WHY_NONE || !walk->tensors[origin->parent].is_leaf ||
+        !gd_graph_node(walk->session->graph, origin->node, &info) || !why_is_writer(info.type)) {
+        return NULL;
+    }
+    weight = &walk->tensors[origin->parent];
+    *since = why_since(walk, weight);
+    return *since >= 0 && *since < origin->step ? weight : NULL;
+}
+
+static const struct why_tensor *conclude_operator(struct why_walk *walk,
+                                                  const struct why_tensor *origin,
+                                                  struct why_finding *ret, int64_t *since)
+{
+    const struct why_tensor *weight = written_before(walk, origin, since);
+
+    say_operator(walk, origin, ret);
+    if (!weight && ret->rule[0] == '\0') {
+        weight = late_weight(walk, origin);
+        *since = weight ? why_since(walk, weight) : *since;
+    }
+    if (weight) {
+        gd_buf_clear(&ret->text);
+        why_say_leaf(walk, weight, *since, ret);
+        return weight;
+    }
+    why_explain_turn(walk, origin, ret);
+    say_rate(walk, origin, ret);
+    return origin;
+}
+
+/* A weight that does not change: an optimizer works on others and not on it. */
+static bool say_untrained(const struct why_walk *walk, const struct why_tensor *root,
+                          struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_node_info info;
+    uint32_t count = 0;
+    const struct gd_type_count *types = gd_graph_types(graph, &count);
+    const char *writer = NULL;
+
+    for (uint32_t i = 0; i < count && !writer; i++) {
+        writer = why_is_writer(types[i].type) ? types[i].type : NULL;
+    }
+    if (walk->bad != GD_BAD_ZERO || !writer || !root->is_leaf ||
+        !gd_graph_node(graph, root->node, &info) || info.kind != GD_NODE_WEIGHT ||
+        why_writer(graph, root->node) != GD_NO_NODE) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "not-trained");
+    gd_buf_printf(&ret->text,
+                  "Nothing updates %s: %s works on other weights, and not on this one. It stays as "
+                  "it was made (%s). Is it given to the optimizer?",
+                  why_name(walk, root), writer, root->note);
+    return true;
+}
+
+/* -Inf that an operator was told to write. */
+static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
+                     struct why_finding *ret)
+{
+    struct gd_node_info info;
+
+    if (!root->is_mask || !gd_graph_node(walk->session->graph, root->node, &info) ||
+        !why_attr(&info, "fill")) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "mask");
+    gd_buf_printf(&ret->text,
+                  "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
+                  "fault (%s). `exclude %s` has watchpoints on NaN and Inf pass over it.",
+                  why_name(walk, root), info.type, root->note, info.name);
+    return true;
+}
+
+static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
+                                         int64_t *since)
+{
+    const struct why_tensor *root, *origin;
+    uint32_t number = walk->bad == GD_BAD_ZERO     ? why_untrained(walk, ret)
+                      : walk->bad == GD_BAD_RAISED ? why_bad_number(walk, ret)
+                                                   : WHY_NONE;
+
+    if (number != WHY_NONE) {
+        walk->tensors[number].verdict = GD_WHY_BAD;
+        return &walk->tensors[number];
+    }
+    settle_masks(walk);
+    root = &walk->tensors[0];
+    if (root->verdict != GD_WHY_BAD &&
+        (say_untrained(walk, root, ret) || say_mask(walk, root, ret))) {
+        return root;
+    }
+    if (root->verdict != GD_WHY_BAD) {
+        gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,
+                      bad_word(walk->bad), root->note, root->is_mask ? " (a mask)" : "");
+        return NULL;
+    }
+    origin = why_first_bad(walk);
+    if (!origin) {
+        gd_buf_puts(&ret->text, "Everything that is bad reads something bad: the origin lies in a "
+                                "step whose values are gone.");
+        return NULL;
+    }
+    *since = why_since(walk, origin);
+    if (!origin->is_leaf) {
+        return conclude_operator(walk, origin, ret, since);
+    }
+    why_say_leaf(walk, origin, *since, ret);
+    return origin;
+}
+
+/* ---- the tree ------------------------------------------------------------------------------- */
+
+struct frame {
+    uint32_t number; /* of the tensor whose inputs are listed */
+    uint32_t input;  /* next one */
+};
+
+struct tree {
+    const struct why_walk *walk;
+    struct gd_why_node *nodes;
+    size_t count, cap;
+    struct frame *stack;
+    size_t depth, stack_cap;
+    const struct why_tensor *origin;
+    bool failed;
+};
+
+/* Adds a line; true when the tensor's inputs are to follow. */
+static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_t above)
+{
+    bool here = tensor->parent == above;
+    struct gd_why_node *node;
+
+    if (tree->count == tree->cap) {
+        size_t cap = tree->cap ? tree->cap * 2 : 64;
+        struct gd_why_node *nodes =
+            cap > 8 * (size_t)WHY_MAX_TENSORS ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
+        if (!nodes) {
+            tree->failed = true;
+            return false;
+        }
+        tree->nodes = nodes;
+        tree->cap = cap;
+    }
+    node = &tree->nodes[tree->count++];
+    *node = (struct gd_why_node){
+        .node = tensor->node,
+        .slot = tensor->slot,
+        .depth = (int)tree->depth,
+        .verdict = tensor->verdict,
+        .shown_above = !here && tensor->expanded,
+        .origin = tensor == tree->origin && here,
+        .has_stats = tensor->has_stats,
+        .stats = tensor->stats,
+        .value_step = tensor->value_step,
+    };
+    snprintf(node->note, sizeof(node->note), "%s%.*s", tensor->is_mask ? "a mask: " : "",
+             (int)(sizeof(node->note) - sizeof("a mask: ")), tensor->note);
+    return here && tensor->expanded;
+}
+
+static bool push(struct tree *tree, uint32_t number)
+{
+    if (tree->depth == tree->stack_cap) {
+        size_t cap = tree->stack_cap ? tree->stack_cap * 2 : 64;
+        struct frame *stack = realloc(tree->stack, cap * sizeof(*stack));
+        if (!stack) {
+            tree->failed = true;
+            return false;
+        }
+        tree->stack = stack;
+        tree->stack_cap = cap;
+    }
+    tree->stack[tree->depth++] = (struct frame){number, 0};
+    return true;
+}
+
+/* The next line below `frame`: an input, or what wrote a parameter. */
+static const struct why_tensor *next_below(const struct tree *tree, struct frame *frame)
+{
+    const struct why_walk *walk = tree->walk;
+    const struct why_tensor *above = &walk->tensors[frame->number];
+    struct gd_node_info info;
+
+    if (above->is_leaf) {
+        if (frame->input++ == 0 && above->writer != WHY_NONE) {
+            return &walk->tensors[above->writer];
+        }
+        return NULL;
+    }
+    if (!gd_graph_node(walk->session->graph, above->node, &info)) {
+        return NULL;
+    }
+    while (frame->input < info.input_count) {
+        const struct why_tensor *input = why_input(walk, above, frame->input++);
+        if (input) {
+            return input;
+        }
+    }
+    return NULL;
+}
+
+static void make_tree(struct tree *tree)
+{
+    const struct why_tensor *below;
+
+    if (add_line(tree, &tree->walk->tensors[0], WHY_NONE)) {
+        push(tree, 0);
+    }
+    while (tree->depth > 0 && !tree->failed) {
+        struct frame *frame = &tree->stack[tree->depth - 1];
+
+        below = next_below(tree, frame);
+        if (!below) {
+            tree->depth--;
+        } else if (add_line(tree, below, frame->number)) {
+            push(tree, (uint32_t)(below - tree->walk->tensors));
+        }
+    }
+}
+
+void why_answer(struct why_walk *walk)
+{
+    struct why_finding finding = {.text = GD_BUF_INIT(sizeof(((struct gd_why *)0)->text) - 1)};
+    struct gd_why why = {.bad = walk->bad, .origin = GD_NO_NODE, .since = -1};
+    struct tree tree = {.walk = walk};
+    struct gd_err err;
+
+    tree.origin = walk->everything ? why_conclude_large(walk, &finding, &why.since)
+                                   : conclude(walk, &finding, &why.since);
+    make_tree(&tree);
+    if (tree.failed && tree.count == 0) {
+        gd_fail(&err, GD_ENOMEM, "out of memory for the answer");
+        walk->fn(walk->ctx, NULL, &err);
+    } else {
+        why.nodes = tree.nodes;
+        why.count = tree.count;
+        why.cut = walk->cut || tree.failed;
+        if (tree.origin) {
+            why.origin = tree.origin->node;
+            why.origin_slot = tree.origin->slot;
+        }
+        snprintf(why.rule, sizeof(why.rule), "%s", finding.rule);
+        snprintf(why.text, sizeof(why.text), "%s", gd_buf_text(&finding.text));
+        walk->fn(walk->ctx, &why, NULL);
+    }
+    gd_buf_deinit(&finding.text);
+    free(tree.nodes);
+    free(tree.stack);
+}
