@@ -146,10 +146,14 @@ struct gd_finding {
 struct gd_dump_format {
     const char *name; /* "mindspore-sync" */
     const char *what; /* "MindSpore synchronous dump (1.3 and later)" */
+    /* What only the format and its functions know: formats of a kind have the same functions and
+     * differ here. */
+    const void *detail;
     /* Looks through the listing and tells all places where it is (gd_findings_add). */
-    int (*find)(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err);
-    /* Fills catalogs with what lies under the root. A broken file is left out with a reason and
-     * does not end it; an error ends it. go_on: see gd_listing_read. */
+    int (*find)(const struct gd_dump_format *format, const struct gd_listing *listing,
+                struct gd_findings *findings, struct gd_err *err);
+    /* Fills catalogs with what lies under the root (the format is the finding's). A broken file is
+     * left out with a reason and does not end it; an error ends it. go_on: see gd_listing_read. */
     int (*read)(const struct gd_listing *listing, const struct gd_finding *finding,
                 struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                 struct gd_err *err);

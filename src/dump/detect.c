@@ -85,8 +85,10 @@ static int find_all(struct looking *look, struct gd_err *err)
     int rc = GD_OK;
 
     for (size_t i = 0; !rc && gd_dump_formats[i]; i++) {
-        if (is_wanted(look, gd_dump_formats[i])) {
-            rc = gd_dump_formats[i]->find(look->listing, &look->findings, err);
+        const struct gd_dump_format *format = gd_dump_formats[i];
+
+        if (is_wanted(look, format)) {
+            rc = format->find(format, look->listing, &look->findings, err);
         }
     }
     return rc;

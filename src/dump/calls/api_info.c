@@ -116,27 +116,15 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 }
 
 static const struct api_walk_ops ops = {
-    .format = &gd_api_info_format,
     .rule = "forward_info_PID.json, backward_info_PID.json",
     .wants = wants,
     .take = take,
 };
 
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
-{
-    return api_walk_find(&ops, listing, findings, err);
-}
-
-static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
-                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
-                       struct gd_err *err)
-{
-    return api_walk_read(&ops, listing, finding, dump, go_on, ctx, err);
-}
-
 const struct gd_dump_format gd_api_info_format = {
     .name = "api-info",
     .what = "API info files of ptdbg_ascend (forward_info, backward_info)",
-    .find = find,
-    .read = read_format,
+    .detail = &ops,
+    .find = api_walk_find,
+    .read = api_walk_read,
 };

@@ -55,13 +55,14 @@ size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, siz
     return len;
 }
 
-int api_walk_find(const struct api_walk_ops *ops, const struct gd_listing *listing,
+int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,
                   struct gd_findings *findings, struct gd_err *err)
 {
+    const struct api_walk_ops *ops = format->detail;
     int rc = GD_OK;
 
     for (uint32_t i = 0; !rc && i < listing->count; i++) {
-        struct gd_finding finding = {.format = ops->format, .rule = ops->rule, .files = 1};
+        struct gd_finding finding = {.format = format, .rule = ops->rule, .files = 1};
         struct api_where where;
         char path[PATH_MAX];
 
@@ -151,10 +152,11 @@ static int collect(const struct api_walk_ops *ops, const struct gd_listing *list
     return GD_OK;
 }
 
-int api_walk_read(const struct api_walk_ops *ops, const struct gd_listing *listing,
-                  const struct gd_finding *finding, struct gd_dump *dump,
-                  bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err)
+int api_walk_read(const struct gd_listing *listing, const struct gd_finding *finding,
+                  struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                  struct gd_err *err)
 {
+    const struct api_walk_ops *ops = finding->format->detail;
     struct file *file = NULL;
     size_t count = 0, begin = 0;
     int rc = collect(ops, listing, finding->root, &file, &count, err);

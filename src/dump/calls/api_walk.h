@@ -9,8 +9,7 @@
 #include "dump/calls/api_load.h"
 #include "dump/detect.h"
 
-struct api_walk_ops {
-    const struct gd_dump_format *format;
+struct api_walk_ops { /* the detail of a format whose functions are these */
     const char *rule;
     /* Whether the file of the listing is one that the format begins with. */
     bool (*wants)(const struct gd_listing *listing, uint32_t entry);
@@ -19,11 +18,11 @@ struct api_walk_ops {
                 struct gd_err *err);
 };
 
-int api_walk_find(const struct api_walk_ops *ops, const struct gd_listing *listing,
+int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,
                   struct gd_findings *findings, struct gd_err *err);
-int api_walk_read(const struct api_walk_ops *ops, const struct gd_listing *listing,
-                  const struct gd_finding *finding, struct gd_dump *dump,
-                  bool (*go_on)(void *ctx, uint64_t done), void *ctx, struct gd_err *err);
+int api_walk_read(const struct gd_listing *listing, const struct gd_finding *finding,
+                  struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
+                  struct gd_err *err);
 
 /* What one file cannot is told; memory that is short and the user's Ctrl-C end it all. */
 int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,

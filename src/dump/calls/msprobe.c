@@ -308,27 +308,15 @@ static int take(struct api_load *load, const char *path, const struct api_where 
 }
 
 static const struct api_walk_ops ops = {
-    .format = &gd_msprobe_format,
     .rule = "dump.json whose root has task, level, data",
     .wants = wants,
     .take = take,
 };
 
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
-{
-    return api_walk_find(&ops, listing, findings, err);
-}
-
-static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
-                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
-                       struct gd_err *err)
-{
-    return api_walk_read(&ops, listing, finding, dump, go_on, ctx, err);
-}
-
 const struct gd_dump_format gd_msprobe_format = {
     .name = "msprobe",
     .what = "msprobe (mindstudio-probe): calls of PyTorch or MindSpore",
-    .find = find,
-    .read = read_format,
+    .detail = &ops,
+    .find = api_walk_find,
+    .read = api_walk_read,
 };

@@ -83,9 +83,10 @@ static int find_roots(const struct gd_dump_format *format, const struct cann_tre
     return rc;
 }
 
-static int find(const struct gd_dump_format *format, const struct gd_listing *listing, bool graphs,
+static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
                 struct gd_findings *findings, struct gd_err *err)
 {
+    bool graphs = format == &gd_tf_ascend_format;
     struct cann_tree tree;
     int rc = cann_tree_read(listing, &tree, err);
 
@@ -94,18 +95,6 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
         cann_tree_clear(&tree);
     }
     return rc;
-}
-
-static int find_cann(const struct gd_listing *listing, struct gd_findings *findings,
-                     struct gd_err *err)
-{
-    return find(&gd_cann_format, listing, false, findings, err);
-}
-
-static int find_tf(const struct gd_listing *listing, struct gd_findings *findings,
-                   struct gd_err *err)
-{
-    return find(&gd_tf_ascend_format, listing, true, findings, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -266,13 +255,13 @@ static int read(const struct gd_listing *listing, const struct gd_finding *findi
 const struct gd_dump_format gd_cann_format = {
     .name = "cann",
     .what = "CANN's dump of operators (MindSpore asynchronous, torch_npu, overflow records)",
-    .find = find_cann,
+    .find = find,
     .read = read,
 };
 
 const struct gd_dump_format gd_tf_ascend_format = {
     .name = "tf-ascend",
     .what = "CANN's dump of operators with compiled graphs (TensorFlow on Ascend)",
-    .find = find_tf,
+    .find = find,
     .read = read,
 };

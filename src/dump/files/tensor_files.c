@@ -131,7 +131,8 @@ static void count_all(const struct gd_listing *listing, const struct gd_findings
 }
 
 /* The largest places that other formats have nothing to do with. */
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
+static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                struct gd_findings *findings, struct gd_err *err)
 {
     struct counts *counts = calloc(listing->count, sizeof(*counts));
     int rc = GD_OK;
@@ -143,7 +144,7 @@ static int find(const struct gd_listing *listing, struct gd_findings *findings, 
     for (uint32_t i = 0; rc == GD_OK && i < listing->count; i++) {
         uint32_t parent = listing->entry[i].parent;
         bool inside = parent != GD_NO_ENTRY && !counts[parent].foreign;
-        struct gd_finding finding = {.format = &gd_tensor_files_format,
+        struct gd_finding finding = {.format = format,
                                      .root = i,
                                      .files = counts[i].files,
                                      .rule = "files whose names end as those of tensors and "

@@ -310,12 +310,13 @@ static bool is_repeated(const struct gd_listing *listing, uint32_t entry)
     return false;
 }
 
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
+static int find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                struct gd_findings *findings, struct gd_err *err)
 {
     int rc = GD_OK;
 
     for (uint32_t i = 0; !rc && i < listing->count; i++) {
-        struct gd_finding finding = {.format = &gd_glog_format,
+        struct gd_finding finding = {.format = format,
                                      .root = i,
                                      .rule = "mindspore.*log*, or lines \"[LEVEL] MODULE(PID\"",
                                      .files = 1};

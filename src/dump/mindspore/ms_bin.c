@@ -250,20 +250,6 @@ static int read_root(struct reading *reading, const struct ms_tree *tree, uint32
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
-{
-    struct ms_tree tree;
-    int rc = ms_tree_read(listing, 0, true, &tree, err);
-
-    if (rc) {
-        return rc;
-    }
-    rc = ms_tree_find(&tree, &gd_ms_bin_format,
-                      "NAME_(input|output)_I_shape_D0_..._DTYPE_FORMAT.bin", findings, err);
-    ms_tree_clear(&tree);
-    return rc;
-}
-
 static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
                        struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                        struct gd_err *err)
@@ -281,9 +267,15 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     return rc;
 }
 
+static const struct ms_tree_rule rule = {
+    .is_bin = true,
+    .text = "NAME_(input|output)_I_shape_D0_..._DTYPE_FORMAT.bin",
+};
+
 const struct gd_dump_format gd_ms_bin_format = {
     .name = "mindspore-bin",
     .what = "MindSpore synchronous dump (1.0 to 1.2)",
-    .find = find,
+    .detail = &rule,
+    .find = ms_tree_find,
     .read = read_format,
 };

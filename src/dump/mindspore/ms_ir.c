@@ -267,18 +267,6 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
     return rc;
 }
 
-static int find_ir(const struct gd_listing *listing, struct gd_findings *findings,
-                   struct gd_err *err)
-{
-    return find(&gd_ms_ir_format, listing, findings, err);
-}
-
-static int find_rdr(const struct gd_listing *listing, struct gd_findings *findings,
-                    struct gd_err *err)
-{
-    return find(&gd_rdr_format, listing, findings, err);
-}
-
 static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
                        struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                        struct gd_err *err)
@@ -292,13 +280,13 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
 const struct gd_dump_format gd_ms_ir_format = {
     .name = "mindspore-ir",
     .what = "graphs that MindSpore saved as text (.ir)",
-    .find = find_ir,
+    .find = find,
     .read = read_format,
 };
 
 const struct gd_dump_format gd_rdr_format = {
     .name = "rdr",
     .what = "MindSpore's Running Data Recorder",
-    .find = find_rdr,
+    .find = find,
     .read = read_format,
 };

@@ -251,21 +251,6 @@ static int read_root(struct reading *reading, const struct ms_tree *tree, uint32
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static int find(const struct gd_listing *listing, struct gd_findings *findings, struct gd_err *err)
-{
-    struct ms_tree tree;
-    int rc = ms_tree_read(listing, 0, false, &tree, err);
-
-    if (rc) {
-        return rc;
-    }
-    rc = ms_tree_find(&tree, &gd_ms_sync_format,
-                      "TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy, or MindSpore's statistic.csv",
-                      findings, err);
-    ms_tree_clear(&tree);
-    return rc;
-}
-
 static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
                        struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                        struct gd_err *err)
@@ -283,9 +268,15 @@ static int read_format(const struct gd_listing *listing, const struct gd_finding
     return rc;
 }
 
+static const struct ms_tree_rule rule = {
+    .is_bin = false,
+    .text = "TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy, or MindSpore's statistic.csv",
+};
+
 const struct gd_dump_format gd_ms_sync_format = {
     .name = "mindspore-sync",
     .what = "MindSpore synchronous dump (1.3 and later)",
-    .find = find,
+    .detail = &rule,
+    .find = ms_tree_find,
     .read = read_format,
 };

@@ -277,18 +277,35 @@ void ms_tree_clear(struct ms_tree *tree)
     *tree = (struct ms_tree){.dir = NULL};
 }
 
-int ms_tree_find(const struct ms_tree *tree, const struct gd_dump_format *format, const char *rule,
-                 struct gd_findings *findings, struct gd_err *err)
+static int add_roots(const struct ms_tree *tree, const struct gd_dump_format *format,
+                     struct gd_findings *findings, struct gd_err *err)
 {
+    const struct ms_tree_rule *rule = format->detail;
     int rc = GD_OK;
 
     for (size_t i = 0, end; !rc && i < tree->count; i = end) {
-        struct gd_finding finding = {.format = format, .root = tree->dir[i].root, .rule = rule};
+        struct gd_finding finding = {
+            .format = format, .root = tree->dir[i].root, .rule = rule->text};
 
         for (end = i; end < tree->count && tree->dir[end].root == finding.root; end++) {
             finding.files += tree->dir[end].files;
         }
         rc = gd_findings_add(findings, &finding, err);
     }
+    return rc;
+}
+
+int ms_tree_find(const struct gd_dump_format *format, const struct gd_listing *listing,
+                 struct gd_findings *findings, struct gd_err *err)
+{
+    const struct ms_tree_rule *rule = format->detail;
+    struct ms_tree tree;
+    int rc = ms_tree_read(listing, 0, rule->is_bin, &tree, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = add_roots(&tree, format, findings, err);
+    ms_tree_clear(&tree);
     return rc;
 }

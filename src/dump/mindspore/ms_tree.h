@@ -33,8 +33,13 @@ int ms_tree_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
                  struct gd_err *err);
 void ms_tree_clear(struct ms_tree *tree);
 
+struct ms_tree_rule { /* the detail of a format that finds itself by ms_tree_find */
+    bool is_bin;
+    const char *text;
+};
+
 /* One finding for every root. */
-int ms_tree_find(const struct ms_tree *tree, const struct gd_dump_format *format, const char *rule,
+int ms_tree_find(const struct gd_dump_format *format, const struct gd_listing *listing,
                  struct gd_findings *findings, struct gd_err *err);
 
 /* "rank_3" */
