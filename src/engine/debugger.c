@@ -140,14 +140,20 @@ static bool is_buried(const struct gd_debugger *debugger, const struct gd_sessio
     return false;
 }
 
-/* Forgets the oldest session that is over and that nobody looks at. */
+/* Nobody looks at it, and no answer of its target can come any more. */
+static bool may_be_forgotten(const struct gd_debugger *debugger, const struct gd_session *session)
+{
+    return session != debugger->current && !gd_session_is_live(session) &&
+           session->impl->holds == 0 && !is_buried(debugger, session);
+}
+
+/* Forgets the oldest session that may be. */
 static bool evict_session(struct gd_debugger *debugger)
 {
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_session *session = debugger->sessions[i];
 
-        if (session != debugger->current && !gd_session_is_live(session) &&
-            !is_buried(debugger, session)) {
+        if (may_be_forgotten(debugger, session)) {
             debugger->session_count--;
             memmove(debugger->sessions + i, debugger->sessions + i + 1,
                     (debugger->session_count - i) * sizeof(struct gd_session *));

@@ -77,6 +77,20 @@ bool gd_session_is_record(const struct gd_session *session)
            (has_ended(session) || (session->target->capabilities & GD_CAN_GOTO) != 0);
 }
 
+void gd_session_hold(struct gd_session *session)
+{
+    if (session) {
+        session->impl->holds++;
+    }
+}
+
+void gd_session_release(struct gd_session *session)
+{
+    if (session) {
+        session->impl->holds--;
+    }
+}
+
 static void name_node(struct gd_session *session, struct gd_stop *stop)
 {
     if (stop->node == GD_NO_NODE && stop->node_name[0]) {

@@ -254,6 +254,11 @@ int gd_session_fetch(struct gd_session *session, const struct gd_tensor_ref *ref
                      const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);
 int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                      void *ctx, struct gd_err *err);
+/* A session that is over is forgotten when new ones need its place (max-sessions), but not while it
+ * is held. Who keeps a pointer to one while the loop runs holds it, or looks it up again by its
+ * number. Counted; NULL is fine. */
+void gd_session_hold(struct gd_session *session);
+void gd_session_release(struct gd_session *session);
 bool gd_session_is_live(const struct gd_session *session); /* has a target that can run */
 /* What it tells was written down when the training ran: it can be read, nothing more comes. */
 bool gd_session_is_record(const struct gd_session *session);

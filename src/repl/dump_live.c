@@ -413,7 +413,9 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
         struct gd_session *member = ranks ? gd_ranks_member(ranks, rank) : session;
         if (member && member->state == GD_STOPPED && member->stop.step == step) {
             call->session = member;
+            gd_session_hold(member);
             rc = dump_process(&s, err);
+            gd_session_release(member);
         }
     }
     call->session = session;

@@ -522,7 +522,10 @@ static int call_command(struct repl *repl, const struct command *command,
         rc = check_needs(&call, &err);
     }
     if (rc == GD_OK) {
+        struct gd_session *held = call.session; /* it may end, and others come, while this runs */
+        gd_session_hold(held);
         rc = call.command->run(&call, &err);
+        gd_session_release(held);
     }
     if (rc != GD_OK && err.code == GD_OK) {
         err.code = rc;

@@ -106,6 +106,7 @@ static int open_session(struct command_call *call, const char *word, struct side
     if (!side->session) {
         return gd_fail(err, GD_ENOTFOUND, "there is no session %lld", (long long)number);
     }
+    gd_session_hold(side->session);
     side->catalog[0] = gd_catalog_of(side->session);
     side->catalog_count = side->catalog[0] ? 1 : 0;
     side->graph[0] = side->session->graph;
@@ -220,7 +221,9 @@ void side_close(struct side *side)
     if (side->dump) {
         gd_dump_destroy(side->dump);
     }
+    gd_session_release(side->session);
     gd_source_unref(side->tensor);
+    side->session = NULL;
     side->archive = NULL;
     side->dump = NULL;
     side->tensor = NULL;

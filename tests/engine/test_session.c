@@ -756,6 +756,38 @@ static void test_several_sessions(void **state)
     assert_true(gone[2]);
 }
 
+/* A session that is over stays for as long as somebody holds it, and goes then. */
+static void test_held_session(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct gd_session *held, *none = NULL;
+    bool gone[3] = {false};
+    struct gd_err err;
+    (void)state;
+
+    gd_session_hold(NULL);
+    gd_session_release(NULL);
+    debugger->settings.max_sessions = 2;
+    held = connect_fake(debugger, fake_create(true, &gone[0]));
+    gd_session_hold(held);
+    gd_session_hold(held);
+    gd_session_on_lost(held, "gone");
+    gd_debugger_reap(debugger);
+    for (int i = 0; i < 2; i++) {
+        struct fake_target *refused = fake_create(true, &gone[1]);
+        assert_int_equal(gd_session_create(debugger, &refused->target, NULL, &none, &err),
+                         GD_ELIMIT);
+        gd_debugger_reap(debugger);
+        assert_string_equal(held->end_text, "gone");
+        assert_ptr_equal(gd_debugger_session(debugger, 2), held);
+        gd_session_release(held);
+    }
+    connect_fake(debugger, fake_create(true, &gone[2]));
+    assert_null(gd_debugger_session(debugger, 2));
+    finish(bench);
+}
+
 static void test_nobody_there(void **state)
 {
     struct gd_debugger *debugger;
@@ -792,6 +824,7 @@ int main(void)
         cmocka_unit_test(test_scalars),
         cmocka_unit_test(test_nobody_is_told_what_is_waited_for),
         cmocka_unit_test(test_several_sessions),
+        cmocka_unit_test(test_held_session),
         cmocka_unit_test(test_nobody_there),
     };
 

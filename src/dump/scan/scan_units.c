@@ -46,6 +46,7 @@ static int copy_plans(struct scan_plan *plan, const struct dump_target *target, 
     int rc = GD_OK;
 
     plan->target = target;
+    gd_session_hold(target->base.session);
     plan->plans = calloc(target->plan_count + 1, sizeof(*plan->plans));
     if (!plan->plans) {
         return no_memory(err);
@@ -221,6 +222,7 @@ void scan_list_free(struct scan_list *list)
         for (size_t k = 0; k < list->plan[i].count; k++) {
             dump_free_plan(&list->plan[i].plans[k]);
         }
+        gd_session_release(list->plan[i].target->base.session);
         free(list->plan[i].plans);
         free(list->plan[i].numbers);
     }
