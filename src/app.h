@@ -19,7 +19,7 @@ struct app_command { /* -x FILE or -ex COMMAND, in the order given */
 struct app_options {
     enum app_mode mode;
     char *const *program;       /* of APP_RUN; NULL-terminated */
-    const char *file;           /* of APP_OPEN */
+    char *const *opened;        /* of APP_OPEN: paths and options of the command "open" */
     const char *listen_address; /* NULL: the usual one */
     struct app_command *commands;
     size_t command_count;

@@ -125,7 +125,7 @@ static void make_zsh(void)
     each_option(zsh_option);
     printf(
         "  '1:mode:((run\\:\"start a training program\" listen\\:\"wait for training processes\" "
-        "open\\:\"look at a training that is over\" demo\\:\"debug the example\" sessions\\:\"list "
+        "open\\:\"look at what a training left\" demo\\:\"debug the example\" sessions\\:\"list "
         "the gradbs that are there\" "
         "attach\\:\"take one of them over\"))' \\\n"
         "  '*::arguments:_gradb_rest'\n");
@@ -157,7 +157,7 @@ static void make_fish(void)
 {
     static const char *const modes[][2] = {{"run", "start a training program"},
                                            {"listen", "wait for training processes"},
-                                           {"open", "look at a training that is over"},
+                                           {"open", "look at what a training left"},
                                            {"demo", "debug the example"},
                                            {"sessions", "list the gradbs that are there"},
                                            {"attach", "take one of them over"}};
@@ -305,7 +305,7 @@ static void make_man(void)
         ".B gradb\n"
         "[\\fIOPTION\\fR]... [\\fBrun \\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]... | "
         "\\fBlisten\\fR "
-        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIFILE\\fR | \\fBdemo\\fR | \\fBsessions\\fR | "
+        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIPATH\\fR... | \\fBdemo\\fR | \\fBsessions\\fR | "
         "\\fBattach\\fR [\\fINAME\\fR]]\n"
         ".SH DESCRIPTION\n"
         "gradb stops a live training run at a step or at a single operator and shows the graph, "
@@ -315,7 +315,9 @@ static void make_man(void)
         "themselves (\\fBlisten\\fR): MindSpore 1.x processes with ENABLE_MS_DEBUGGER=1, and "
         "programs "
         "with a gradb agent.\n"
-        "What it records of a training can be looked at when that is over (\\fBopen\\fR).\n"
+        "What a training left on the disk, a dump, a checkpoint or a record of gradb, is looked at "
+        "in "
+        "the same way (\\fBopen\\fR; its options, as those of the command, may follow).\n"
         ".PP\n"
         "A gradb on a terminal does not end when that terminal is lost: it goes on serving its "
         "trainers as the setting on\\-hangup says. \\fBsessions\\fR lists those that are there, "

@@ -21,7 +21,7 @@ static void print_help(void)
          "\n"
          "  run -- PROGRAM    start a training program and stop it before its first step\n"
          "  listen [ADDRESS]  wait for training processes that connect by themselves\n"
-         "  open PATH         look at what a training left on the disk: dump, checkpoint, record\n"
+         "  open PATH...      look at what a training left on the disk: dump, checkpoint, record\n"
          "  demo              debug the little transformer that comes with gradb\n"
          "  sessions          list the gradbs that have a terminal or outlived it\n"
          "  attach [NAME]     take one of them over to this terminal\n");
@@ -173,10 +173,11 @@ static int take_mode(struct app_options *options, int argc, char **argv)
         }
     } else if (strcmp(mode, "open") == 0) {
         if (at >= argc) {
-            return usage("open: the path is missing: gradb open PATH", "");
+            return usage("open: the path is missing: gradb open PATH...", "");
         }
         options->mode = APP_OPEN;
-        options->file = argv[at++];
+        options->opened = argv + at;
+        return -1;
     } else if (strcmp(mode, "demo") == 0) {
         options->mode = APP_DEMO;
     } else if (strcmp(mode, "sessions") == 0 || strcmp(mode, "attach") == 0) {

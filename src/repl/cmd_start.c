@@ -365,24 +365,26 @@ static int execute(struct repl *repl, struct gd_buf *line, const char *what)
     return rc;
 }
 
-int repl_run_program(struct repl *repl, char *const argv[])
+static int execute_words(struct repl *repl, const char *command, char *const argv[],
+                         const char *what)
 {
     struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
 
-    gd_buf_puts(&line, "run --");
+    gd_buf_puts(&line, command);
     for (size_t i = 0; argv[i] != NULL; i++) {
         add_quoted(&line, argv[i]);
     }
-    return execute(repl, &line, "the program's arguments are");
+    return execute(repl, &line, what);
 }
 
-int repl_open_file(struct repl *repl, const char *path)
+int repl_run_program(struct repl *repl, char *const argv[])
 {
-    struct gd_buf line = GD_BUF_INIT(PARSE_MAX_LINE);
+    return execute_words(repl, "run --", argv, "the program's arguments are");
+}
 
-    gd_buf_puts(&line, "open");
-    add_quoted(&line, path);
-    return execute(repl, &line, "the file's name is");
+int repl_open_files(struct repl *repl, char *const argv[])
+{
+    return execute_words(repl, "open", argv, "the names of the files are");
 }
 
 const struct command cmd_start_table[] = {

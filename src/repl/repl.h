@@ -75,8 +75,8 @@ void repl_set_lend(struct repl *repl, repl_lend_fn fn, void *ctx);
 void repl_set_listen(struct repl *repl, const char *address);
 /* As the command `run -- argv...`. Returns GD_OK or the error that was printed. */
 int repl_run_program(struct repl *repl, char *const argv[]);
-/* As the command `open path`. */
-int repl_open_file(struct repl *repl, const char *path);
+/* As the command `open argv...`. */
+int repl_open_files(struct repl *repl, char *const argv[]);
 /* The orderly end, once, after the last command: ends a program that `run` started, lets go of the
  * others, closes the port. */
 void repl_end(struct repl *repl);

@@ -70,6 +70,17 @@ class Opening(unittest.TestCase):
         self.assertRegex(text, r"3 nodes, 2 steps from 100 to 200")
         self.assertRegex(text, r"(?s)layer/0/weight:0.*a/b:0.*a/b#2:0.*\[200\. 200\.\]")
 
+    def test_many_on_the_command_line(self):
+        """What stands behind the word open is what stands behind the command: paths and options."""
+        self.put("one.npy", np.arange(3, dtype="f4"))
+        self.put("with space.npy", np.arange(4, dtype="f4"))
+        (self.dir / "cut off.npy").write_bytes((self.dir / "one.npy").read_bytes()[:-4])
+        done = harness.run_gradb("-q", "-batch", "-ex", "session 1", "-ex", "print one", "open", str(self.dir / "one.npy"),
+                                 str(self.dir / "with space.npy"), "--partial", str(self.dir / "cut off.npy"))
+        self.assertRegex(done.stdout, r"(?s)Session 1, one\.npy.*Session 2, with space\.npy.*Session 3, cut off\.npy.*"
+                                      r"\[0\. 1\. 2\.\]")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_what_was_cut_short(self):
         self.put("short.npy", np.arange(12, dtype="f4").reshape(4, 3))
         path = self.dir / "short.npy"
