@@ -123,9 +123,26 @@ static int set_text(struct gd_arena *arena, const char *text, size_t len, const 
     return *ret ? GD_OK : GD_ENOMEM;
 }
 
+/* "CODE/ in FUNCTION", as our own dumps have it: the function is cut off. */
+static void cut_function(struct span *span, struct span *function)
+{
+    static const char mark[] = "/ in ";
+    size_t at = span->len;
+
+    *function = (struct span){.text = "", .len = 0};
+    while (at > 0 && span->text[at - 1] != ' ') {
+        at--;
+    }
+    if (at >= strlen(mark) && at < span->len &&
+        memcmp(span->text + at - strlen(mark), mark, strlen(mark)) == 0) {
+        *function = (struct span){.text = span->text + at, .len = span->len - at};
+        span->len = at - strlen(mark) + 1;
+    }
+}
+
 static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame *frame)
 {
-    struct span whole;
+    struct span whole, function;
     struct location at;
 
     *frame = (struct gd_frame){.file = "", .function = "", .code = ""};
@@ -148,6 +165,10 @@ static int parse_line(struct span span, struct gd_arena *arena, struct gd_frame 
                 return GD_ENOMEM;
             }
             skip(&span, at.code_at);
+            cut_function(&span, &function);
+            if (set_text(arena, function.text, function.len, &frame->function)) {
+                return GD_ENOMEM;
+            }
             if (span.len && span.text[span.len - 1] == '/') {
                 span.len--;
             }

@@ -131,11 +131,8 @@ int gd_target_interrupt_at(struct gd_target *target, int64_t step, struct gd_err
     if (rc) {
         return rc;
     }
-    if (step > 0 && session && session->state == GD_STOPPED) {
-        return gd_fail(err, GD_ESTATE, "the trainer is stopped already");
-    }
     rc = target->ops->interrupt_at(target, step, err);
-    if (rc == GD_OK && session && session->state != GD_STOPPED) {
+    if (rc == GD_OK && session) {
         session->impl->interrupt_at = step;
     }
     return rc;

@@ -141,8 +141,9 @@ struct gd_target_ops {
     int (*resume)(struct gd_target *target, const struct gd_run *run, struct gd_err *err);
     /* Stop as soon as possible; the stop is reported later. */
     int (*interrupt)(struct gd_target *target, struct gd_err *err);
-    /* Stop at the end of this step, or of the first one after it that is not over yet. It stands
-     * until then, whatever stops come before; 0 takes it back. */
+    /* Stop at the end of this step, or of the first one after it that is not over yet; asked while
+     * it stands, of the run that follows. It stands until then, whatever stops come before; 0 takes
+     * it back. */
     int (*interrupt_at)(struct gd_target *target, int64_t step, struct gd_err *err);
     /* Something that only the training program knows how to do: "overflow", "rerun", ...; args is
      * not NULL, node may be GD_NO_NODE. Only while stopped; one that runs on is answered with

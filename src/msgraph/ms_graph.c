@@ -433,11 +433,16 @@ static uint32_t read_edges(const struct gd_ms_graph_load *load, const struct ms_
         struct gd_pb input = gd_pb_init(field.data, field.len);
         struct gd_pb_field part;
         bool control = false;
-        while (gd_pb_next(&input, &part))
+        uint16_t slot = 0;
+        while (gd_pb_next(&input, &part)) {
             if (part.number == 2 && part.wire == GD_PB_VARINT)
                 control = part.value == 1;
+            else if (part.number == GD_MS_INPUT_SLOT && part.wire == GD_PB_VARINT &&
+                     part.value <= UINT16_MAX)
+                slot = (uint16_t)part.value;
+        }
         gd_node_id node = found[count] == MS_NO_ITEM ? GD_NO_NODE : load->items[found[count]].node;
-        edges[count++] = (struct gd_edge){node, 0, control};
+        edges[count++] = (struct gd_edge){node, slot, control};
     }
     return count;
 }

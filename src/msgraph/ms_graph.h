@@ -17,6 +17,7 @@
 
 #define GD_MS_MAX_NODES     50000000u /* of one GraphProto */
 #define GD_MS_MAX_ATTRIBUTE 1024u     /* longer texts are dropped */
+#define GD_MS_INPUT_SLOT    1000      /* of an InputProto: our own field, the producer's slot */
 
 struct gd_ms_graph_info {
     char name[256];

@@ -174,10 +174,14 @@ static void arm(struct live_dump *d, struct live_dump *once)
     dump_live_clear(d);
     d->plan = once->plan;
     d->steps = once->steps;
+    d->steps_written = once->steps_written;
     d->rank = once->rank;
     d->ranks = once->ranks;
     d->done_sequence = once->done_sequence;
     d->done_session = once->done_session;
+    d->used = once->used;
+    d->session = once->session;
+    d->behind = once->behind;
     d->armed = true;
     *once = (struct live_dump){.config = NULL};
 }
@@ -204,9 +208,16 @@ static int run_dump(struct command_call *call, struct gd_err *err)
                               .bytes = d->bytes,
                               .tensors = d->tensors,
                               .rows = d->rows,
-                              .steps_done = d->steps_done};
+                              .steps_done = d->steps_done,
+                              .session = call->session->number,
+                              .behind = call->session->stop.step -
+                                        (call->session->stop.at_step_end ? 0 : 1)};
     rc = make_plan(&words, d, &once.plan, err);
     rc = rc ? rc : make_steps(&words, d, &once.steps, &steps, err);
+    if (rc == GD_OK && steps) { /* what cannot work is better known now than at that step */
+        rc = dump_live_prepare(call, &once, err);
+        add_totals(d, &once);
+    }
     if (rc == GD_OK && (!steps || (call->session->stop.at_step_end &&
                                    gd_steps_have(&once.steps, call->session->stop.step)))) {
         rc = dump_live_step(call, &once, err);
@@ -275,6 +286,15 @@ static void tell_mistake(void *ctx, unsigned long line, const char *text)
     }
 }
 
+/* What is right in such a file, and means nothing to a dump that gradb writes. */
+static void tell_unused_keys(struct command_call *call, const struct gd_dump_config *config)
+{
+    if (config && config->unused.len > 0) {
+        out_printf(call->out, "No effect on what \"dump\" writes: %s.\n",
+                   out_safe(call, gd_buf_text(&config->unused)));
+    }
+}
+
 int repl_dump_set_config(struct command_call *call, const char *path, struct gd_err *err)
 {
     struct live_dump *d = dump_live_make(call->repl, err);
@@ -293,6 +313,7 @@ int repl_dump_set_config(struct command_call *call, const char *path, struct gd_
     if (rc == GD_OK) {
         gd_dump_config_free(d->config);
         d->config = config;
+        tell_unused_keys(call, config);
     }
     return rc;
 }
@@ -322,6 +343,7 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
     } else if (rc == GD_OK) {
         out_printf(call->out, "%s is fine: %s.\n", out_safe(call, t.path),
                    config->is_acl ? "a configuration of CANN" : "a data_dump.json of MindSpore");
+        tell_unused_keys(call, config);
     }
     gd_dump_config_free(config);
     return rc;

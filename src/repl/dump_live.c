@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Values of a training that runs, written in the layout of MindSpore's synchronous dump; and runs
- * that are made to end where a step is to be dumped. */
+/* Values of a training that stands, written in the layout of MindSpore's synchronous dump. */
 #include "repl/dump_live.h"
 
 #include <stdlib.h>
@@ -28,6 +27,9 @@ void dump_live_clear(struct live_dump *d)
     free(d->rank);
     d->rank = NULL;
     d->ranks = 0;
+    free(d->used);
+    d->used = NULL;
+    d->steps_written = 0;
     free(d->plan.dir);
     free(d->plan.selector);
     free(d->plan.net);
@@ -68,26 +70,45 @@ struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err)
 
 /* ---- what is dumped -------------------------------------------------------------------------- */
 
-/* As MindSpore takes `kernels`: the full name, or a word of the operator's type or own name. */
-static bool is_kernel(const struct gd_dump_config *config, const struct gd_node_info *info)
+static bool is_kernel(struct live_dump *d, const struct gd_node_info *info)
 {
-    const char *slash = strrchr(info->name, '/');
-    const char *own = slash ? slash + 1 : info->name;
+    bool any = false;
 
-    for (size_t i = 0; i < config->kernels; i++) {
-        const char *kernel = config->kernel[i];
-        bool is_type = !strchr(kernel, '/') && !strstr(kernel, "-op");
-        if (strcmp(kernel, info->name) == 0 ||
-            (is_type && (strcasestr(info->type, kernel) || strcasestr(own, kernel)))) {
-            return true;
+    for (size_t i = 0; i < d->config->kernels; i++) {
+        if (gd_kernel_choice_has(d->config->kernel[i], info->name, info->type)) {
+            any = true;
+            if (d->used) {
+                d->used[i] = true;
+            }
         }
     }
-    return false;
+    return any;
+}
+
+/* Once, behind the first step: a name that chooses nothing is a mistake, most likely. */
+static void tell_unused(struct command_call *call, struct live_dump *d)
+{
+    size_t count = 0, first = 0;
+
+    if (!d->used) {
+        return;
+    }
+    for (size_t i = d->config->kernels; i > 0; i--) {
+        first = d->used[i - 1] ? first : i - 1;
+        count += !d->used[i - 1];
+    }
+    free(d->used);
+    d->used = NULL;
+    if (count > 0) {
+        repl_printf(call->repl, true, "warning: %s of kernels %s nothing, the first: \"%.100s\"\n",
+                    inspect_plural(call, count, "entry"), count == 1 ? "chooses" : "choose",
+                    out_safe(call, gd_kernel_choice_text(d->config->kernel[first])));
+    }
 }
 
 /* *ret is freed by the caller. In execution order where that is known. */
-static int choose(struct command_call *call, const struct live_dump *d, gd_node_id **ret,
-                  size_t *count, struct gd_err *err)
+static int choose(struct command_call *call, struct live_dump *d, gd_node_id **ret, size_t *count,
+                  struct gd_err *err)
 {
     struct gd_graph *graph = call->session->graph;
     struct gd_selector *selector = NULL;
@@ -99,8 +120,11 @@ static int choose(struct command_call *call, const struct live_dump *d, gd_node_
     rc = rc ? rc : gd_selector_resolve(selector, graph, ret, count, err);
     gd_selector_destroy(selector);
     if (rc == GD_OK && d->config && d->config->chosen && !d->plan.selector) {
+        if (d->steps_written == 0 && !d->used) {
+            d->used = calloc(d->config->kernels + 1, sizeof(*d->used));
+        }
         for (size_t i = 0; i < *count; i++) {
-            if (gd_graph_node(graph, (*ret)[i], &info) && is_kernel(d->config, &info)) {
+            if (gd_graph_node(graph, (*ret)[i], &info) && is_kernel(d, &info)) {
                 (*ret)[kept++] = (*ret)[i];
             }
         }
@@ -123,7 +147,9 @@ struct dumping { /* of one step of one process */
     struct gd_ms_writer *writer; /* its */
     struct repl_work work;
     uint64_t done, tensors, rows, missing;
-    const char *why; /* what the first missing one said */
+    const char *why;    /* what the first missing one said */
+    uint64_t earlier;   /* values that were there, and of a step before */
+    uint64_t elsewhere; /* ranks that do not stand here */
 };
 
 static bool go_on(void *ctx, uint64_t bytes)
@@ -188,6 +214,31 @@ static int write_elements(struct dumping *s, const struct gd_ms_item *item,
     return rc;
 }
 
+/* What is true as it lies there, whichever step wrote it: weights, the optimizer's state, and what
+ * comes into a step from outside. */
+static bool holds_on(const struct gd_node_info *info)
+{
+    return info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_CONSTANT ||
+           (info->order == GD_NO_ORDER && info->input_count == 0 && info->kind != GD_NODE_GRADIENT);
+}
+
+/* A value that another step computed is not this one's. Where the training does not tell whose it
+ * is, and stands inside the step: what comes behind that place has not run. */
+static bool is_of_step(const struct dumping *s, gd_node_id node, int64_t step)
+{
+    const struct gd_session *session = s->call->session;
+    struct gd_node_info info, at;
+
+    if (!gd_graph_node(session->graph, node, &info) || holds_on(&info)) {
+        return true;
+    }
+    if (step >= 0) {
+        return step == session->stop.step;
+    }
+    return session->stop.at_step_end || (gd_graph_node(session->graph, session->stop.node, &at) &&
+                                         at.order != GD_NO_ORDER && info.order <= at.order);
+}
+
 static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
                        const struct gd_ms_item *item, struct gd_err *err)
 {
@@ -210,7 +261,9 @@ static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
         }
         return GD_OK;
     }
-    if (elements) {
+    if (!is_of_step(s, ref->node, step)) {
+        s->earlier++;
+    } else if (elements) {
         rc = write_elements(s, item, tensor, err);
     } else {
         rc = check_quota(s, (s->rows + 1) * ROW_BYTES, err);
@@ -296,7 +349,6 @@ static int open_writer(struct command_call *call, struct live_dump *d, struct gd
     return rc;
 }
 
-/* The graph is written when it is new. */
 static int rank_of(struct command_call *call, struct live_dump *d, struct rank_writer **ret,
                    struct gd_err *err)
 {
@@ -318,12 +370,34 @@ static int rank_of(struct command_call *call, struct live_dump *d, struct rank_w
         rc = open_writer(call, d, &rank->writer, err);
         d->ranks += rc == GD_OK;
     }
-    if (rc == GD_OK && rank->generation != session->graph_generation) {
-        rc = gd_ms_writer_graph(rank->writer, session->graph, err);
-        rank->generation = rc == GD_OK ? session->graph_generation : rank->generation;
+    *ret = rank;
+    return rc;
+}
+
+static int write_graph(struct dumping *s, struct gd_err *err)
+{
+    const struct gd_session *session = s->call->session;
+    int rc = GD_OK;
+
+    if (s->rank->generation != session->graph_generation) { /* it is new */
+        rc = gd_ms_writer_graph(s->writer, session->graph, err);
+        s->rank->generation = rc == GD_OK ? session->graph_generation : s->rank->generation;
+        count_bytes(s->d, s->rank);
+    }
+    return rc;
+}
+
+int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_err *err)
+{
+    struct gd_selector *selector = NULL;
+    struct rank_writer *rank = NULL;
+    int rc = d->plan.selector ? gd_selector_parse(d->plan.selector, &selector, err) : GD_OK;
+
+    gd_selector_destroy(selector);
+    rc = rc ? rc : rank_of(call, d, &rank, err);
+    if (rc == GD_OK) {
         count_bytes(d, rank);
     }
-    *ret = rank;
     return rc;
 }
 
@@ -344,7 +418,11 @@ static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count,
         }
     }
     rc = repl_work_end(&s->work, rc, err);
-    end = gd_ms_writer_end(s->writer, rc == GD_OK, rc == GD_OK ? err : NULL);
+    const struct gd_stop *at = &s->call->session->stop;
+    if (rc == GD_OK && !at->at_step_end) {
+        rc = gd_ms_writer_stood(s->writer, at->node_name, err);
+    }
+    end = gd_ms_writer_end(s->writer, rc == GD_OK && at->at_step_end, rc == GD_OK ? err : NULL);
     return rc ? rc : end;
 }
 
@@ -358,29 +436,68 @@ static int dump_process(struct dumping *s, struct gd_err *err)
     rc = rc ? rc : rank_of(s->call, s->d, &s->rank, err);
     if (rc == GD_OK) {
         s->writer = s->rank->writer;
-        rc = write_nodes(s, nodes, count, err);
+        rc = write_graph(s, err);
+        rc = rc ? rc : write_nodes(s, nodes, count, err);
         count_bytes(s->d, s->rank);
     }
     free(nodes);
     return rc;
 }
 
-static void tell(struct dumping *s, int64_t step, uint64_t bytes)
+static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
+{
+    cJSON *record = out_record(s->call->out, "dump");
+
+    inspect_add_text(s->call, record, "directory", s->d->plan.dir);
+    cJSON_AddNumberToObject(record, "step", (double)at->step);
+    cJSON_AddBoolToObject(record, "whole", at->at_step_end);
+    if (!at->at_step_end) {
+        inspect_add_text(s->call, record, "node", at->node_name);
+    }
+    inspect_add_count(record, "tensors", s->tensors);
+    inspect_add_count(record, "rows", s->rows);
+    inspect_add_count(record, "missing", s->missing);
+    inspect_add_count(record, "earlier", s->earlier);
+    inspect_add_count(record, "bytes", bytes);
+    inspect_add_count(record, "total_bytes", s->d->bytes);
+}
+
+/* What is not there, and why. */
+static void tell_missing(struct dumping *s, const struct gd_stop *at)
+{
+    struct command_call *call = s->call;
+
+    if (s->earlier > 0) {
+        out_printf(call->out, "%s %s no value of this step%s: of the one before, and left out\n",
+                   inspect_plural(call, s->earlier, "tensor"), s->earlier == 1 ? "has" : "have",
+                   at->at_step_end ? "" : " yet");
+    }
+    if (s->missing > 0) {
+        out_printf(call->out, "%s %s no value, the first: %s\n",
+                   inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
+                   s->why);
+    }
+    if (s->elsewhere > 0) {
+        out_printf(call->out, "%s %s elsewhere, and %s not dumped\n",
+                   inspect_plural(call, s->elsewhere, "rank"),
+                   s->elsewhere == 1 ? "stands" : "stand", s->elsewhere == 1 ? "is" : "are");
+    }
+}
+
+static void tell(struct dumping *s, const struct gd_stop *at, uint64_t bytes)
 {
     struct command_call *call = s->call;
 
     if (out_is_json(call->out)) {
-        cJSON *record = out_record(call->out, "dump");
-        inspect_add_text(call, record, "directory", s->d->plan.dir);
-        cJSON_AddNumberToObject(record, "step", (double)step);
-        inspect_add_count(record, "tensors", s->tensors);
-        inspect_add_count(record, "rows", s->rows);
-        inspect_add_count(record, "missing", s->missing);
-        inspect_add_count(record, "bytes", bytes);
-        inspect_add_count(record, "total_bytes", s->d->bytes);
+        tell_record(s, at, bytes);
         return;
     }
-    out_printf(call->out, "Dumped step %lld: ", (long long)step);
+    out_printf(call->out, "Dumped step %lld", (long long)at->step);
+    if (!at->at_step_end) {
+        out_printf(call->out, " as far as %s",
+                   at->node_name[0] ? out_safe(call, at->node_name) : "it has run");
+    }
+    out_printf(call->out, ": ");
     if (s->d->plan.data != GD_DUMP_STATISTIC) {
         out_printf(call->out, "%s, ", inspect_plural(call, s->tensors, "tensor"));
     }
@@ -389,11 +506,7 @@ static void tell(struct dumping *s, int64_t step, uint64_t bytes)
     }
     out_printf(call->out, "%s, to %s\n", inspect_bytes(call, bytes),
                out_safe(call, s->d->plan.dir));
-    if (s->missing > 0) {
-        out_printf(call->out, "%s %s no value, the first: %s\n",
-                   inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
-                   s->why);
-    }
+    tell_missing(s, at);
 }
 
 /* All processes that stand where the selected one does. */
@@ -423,150 +536,9 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
     d->rows += s.rows;
     if (rc == GD_OK) {
         d->steps_done++;
-        d->last_step = step;
-        tell(&s, step, d->bytes - before);
+        d->steps_written++;
+        tell(&s, &session->stop, d->bytes - before);
+        tell_unused(call, d);
     }
     return rc;
-}
-
-/* ---- runs and stops -------------------------------------------------------------------------- */
-
-/* The first step of the grammar behind `step`; INT64_MAX: none. */
-static int64_t step_after(const struct gd_steps *steps, int64_t step)
-{
-    int64_t next = steps->all ? step + 1 : INT64_MAX;
-
-    for (uint32_t i = 0; !steps->all && i < steps->count; i++) {
-        int64_t first = steps->range[i].first > step ? steps->range[i].first : step + 1;
-        next = first <= steps->range[i].last && first < next ? first : next;
-    }
-    return next;
-}
-
-void repl_dump_aim(struct repl *repl, const struct gd_session *session, struct gd_run *run)
-{
-    struct live_dump *d = dump_live_find(repl);
-    const struct gd_stop *at = &session->stop;
-
-    if (!d || !d->armed) {
-        return;
-    }
-    d->cut = 0;
-    d->interrupted = false;
-    d->session = session->number;
-    d->asked = *run;
-    int64_t behind = at->at_step_end ? at->step : at->step - 1; /* that have ended */
-    int64_t next = step_after(&d->steps, behind);
-    if (next == INT64_MAX || (run->kind != GD_RUN_CONTINUE && run->kind != GD_RUN_STEP)) {
-        return;
-    }
-    if (run->kind == GD_RUN_STEP) {
-        if (run->count <= next - behind) {
-            return;
-        }
-        d->asked_end = run->count > INT64_MAX - behind ? INT64_MAX : behind + run->count;
-    }
-    run->kind = GD_RUN_STEP;
-    run->count = next - behind;
-    d->cut = next;
-}
-
-bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session)
-{
-    const struct live_dump *d = dump_live_find(repl);
-    const struct gd_stop *at = &session->stop;
-
-    if (!d || !d->armed || d->cut == 0 || d->interrupted || !at->at_step_end ||
-        at->step != d->cut || at->reason != GD_STOP_STEP) {
-        return false;
-    }
-    const struct gd_session *moved = gd_debugger_session(repl->debugger, d->session);
-    const struct gd_ranks *ranks = gd_ranks_of(session);
-    return moved == session || (ranks && moved && gd_ranks_of(moved) == ranks);
-}
-
-void repl_dump_interrupted(struct repl *repl)
-{
-    struct live_dump *d = dump_live_find(repl);
-
-    if (d) {
-        d->interrupted = true;
-    }
-}
-
-/* As a command of its own. What ends a dump does not end the training. */
-static int dump_due(struct repl *repl, struct live_dump *d, struct gd_session *session)
-{
-    static char *no_words[1] = {NULL};
-    struct gd_arena arena;
-    struct repl_out out;
-    struct gd_err err = {.text = ""};
-    struct command_call call = {.repl = repl,
-                                .debugger = repl->debugger,
-                                .session = session,
-                                .out = &out,
-                                .arena = &arena,
-                                .command = cmd_dump_live_table,
-                                .format = "",
-                                .line = "",
-                                .argv = no_words};
-
-    gd_arena_init(&arena, 1 << 30);
-    out_begin(&out, repl, &arena, NULL);
-    int rc = dump_live_step(&call, d, &err);
-    out_end(&out, rc != GD_OK, NULL);
-    if (rc == GD_EINTR) {
-        repl_printf(repl, true, "warning: step %lld is not dumped whole: %s\n",
-                    (long long)session->stop.step, err.text);
-    } else if (rc != GD_OK) {
-        repl_printf(repl, true, "warning: the dump ends here: %s\n",
-                    repl_safe(repl, &arena, err.text));
-        dump_live_clear(d);
-    }
-    gd_arena_deinit(&arena);
-    return rc;
-}
-
-/* The rest of what the user had asked for. */
-static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *asked, int64_t end,
-                   struct gd_session *session)
-{
-    struct gd_run run = *asked;
-    struct gd_err err;
-
-    if (run.kind == GD_RUN_STEP) {
-        run.count = end - session->stop.step;
-    }
-    repl_dump_aim(repl, session, &run);
-    if (d->armed && asked->kind == GD_RUN_STEP) {
-        d->asked_end = end;
-    }
-    if (gd_ranks_resume(session, &run, &err) == GD_OK) {
-        return true;
-    }
-    repl_printf(repl, true, "warning: the training stands after the dump: %s\n", err.text);
-    return false;
-}
-
-bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)
-{
-    struct live_dump *d = dump_live_find(repl);
-
-    if (!d || !d->armed || session != repl->debugger->current || !session->stop.at_step_end ||
-        !gd_steps_have(&d->steps, session->stop.step) ||
-        (d->done_session == session->number && d->done_sequence == session->stop.sequence)) {
-        return false;
-    }
-    bool passing = repl_dump_is_passing(repl, session);
-    struct gd_run asked = d->asked;
-    int64_t end = d->asked_end;
-    int rc = dump_due(repl, d, session);
-    if (!passing || session->state != GD_STOPPED) {
-        return false;
-    }
-    if (rc == GD_EINTR || repl->quit || repl->left) {
-        repl_report_stop(repl, session);
-        return false;
-    }
-    return run_on(repl, d, &asked, end, session);
 }

@@ -9,7 +9,7 @@
 #include "repl/command.h"
 
 /* Before a run: one that would pass the end of a step to be dumped is made to end there. */
-void repl_dump_aim(struct repl *repl, const struct gd_session *session, struct gd_run *run);
+void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run *run);
 /* Whether a stop is of that kind alone: it is not told. */
 bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session);
 /* Once a stop was told: writes what is due. true: the training runs again. */

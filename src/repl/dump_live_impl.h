@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What `dump` remembers from one command to the next. Shared by dump_live.c, which writes, and
- * cmd_dump_live.c, which is told what.
+ * What `dump` remembers from one command to the next. Shared by dump_live.c, which writes,
+ * dump_runs.c, which has runs end where that is due, and cmd_dump_live.c, which is told what.
  */
 #ifndef GD_REPL_DUMP_LIVE_IMPL_H
 #define GD_REPL_DUMP_LIVE_IMPL_H
@@ -32,14 +32,19 @@ struct live_dump {
     size_t ranks;
     uint64_t bytes, tensors, rows; /* since gradb began */
     uint64_t steps_done;
-    int64_t last_step;
+    uint64_t steps_written; /* of this plan */
+    bool *used;             /* by entry of the config's kernels: it has chosen something; or NULL */
     uint64_t done_sequence; /* the stop that was dumped last, of the session */
     int done_session;
     /* the run that goes on */
     int session; /* its number */
     int64_t cut; /* the step at whose end it was made to end; 0: none */
+    bool held;   /* by an interrupt there: the run itself is the user's */
     struct gd_run asked;
-    int64_t asked_end; /* STEP: the step at whose end the user's run ends */
+    char asked_name[512]; /* of its node */
+    struct gd_stop from;  /* where it began */
+    int64_t asked_end;    /* STEP: the step at whose end the user's run ends */
+    int64_t behind;       /* the last step that had ended when it was looked at */
     bool interrupted;
 };
 
@@ -47,6 +52,8 @@ struct live_dump *dump_live_find(struct repl *repl); /* NULL: none was made yet 
 struct live_dump *dump_live_make(struct repl *repl, struct gd_err *err); /* NULL: no memory */
 /* Nothing is armed any more; what was written counts on. */
 void dump_live_clear(struct live_dump *d);
+/* What a plan needs, before the training goes on to where it is due: GD_EINVAL, GD_EIO. */
+int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_err *err);
 /* Writes what the selected process holds now, with all that stand where it does, and tells it. */
 int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err *err);
 

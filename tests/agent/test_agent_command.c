@@ -330,7 +330,6 @@ static void interrupted_at(void **state)
     begin(b);
     const struct gd_session *session = world_session(&b->w);
     assert_true(session->target->capabilities & GD_CAN_INTERRUPT_AT);
-    assert_int_equal(gd_target_interrupt_at(session->target, 5, &err), GD_ESTATE);
     atomic_store(&b->e.gate, 5);
     world_resume(&b->w, GD_RUN_STEP, 50, NULL);
     assert_int_equal(gd_target_interrupt_at(session->target, -1, &err), GD_EINVAL);
@@ -370,6 +369,26 @@ static void interrupted_behind_ignored_breakpoints(void **state)
     assert_true(session->stop.at_step_end);
     assert_int_equal(session->stop.step, 9);
     assert_true(point->hits >= 8);
+}
+
+/* Asked while it stands it is of the next run, whatever that is, and of no other. */
+static void interrupted_at_of_the_next_run(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err;
+    begin(b);
+    const struct gd_session *session = world_session(&b->w);
+    assert_int_equal(gd_target_interrupt_at(session->target, 3, &err), GD_OK);
+    world_run(&b->w, GD_RUN_NEXT, 100000, NULL);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "interrupt");
+    assert_true(session->stop.at_step_end);
+    assert_int_equal(session->stop.step, 3);
+    assert_int_equal(gd_target_interrupt_at(session->target, 4, &err), GD_OK);
+    world_run(&b->w, GD_RUN_NEXT, 1, NULL);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "node");
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    assert_string_equal(gd_stop_reason_name(session->stop.reason), "step");
+    assert_int_equal(session->stop.step, 6);
 }
 
 /* A stop that is shown ends it, and so does taking it back. */
@@ -486,6 +505,7 @@ int main(void)
         RUN(interrupted_at),
         RUN(interrupted_behind_ignored_breakpoints),
         RUN(interrupts_taken_back),
+        RUN(interrupted_at_of_the_next_run),
         RUN(times_of_a_step),
         RUN(events_reach_observers),
         cmocka_unit_test(jobs_are_named),

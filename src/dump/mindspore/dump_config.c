@@ -291,18 +291,26 @@ static void take_text(struct reading *r, int k, const struct gd_json_token *toke
     }
 }
 
-static void add_kernel(struct reading *r, const char *text)
+static void add_kernel(struct reading *r, const struct gd_json_token *token)
 {
     struct gd_dump_config *config = r->config;
-    char **grown = config->kernels < MAX_KERNELS
-                       ? realloc(config->kernel, (config->kernels + 1) * sizeof(*grown))
-                       : NULL;
+    struct gd_kernel_choice **grown = NULL;
+    struct gd_err why;
 
-    if (grown) {
-        config->kernel = grown;
-        grown[config->kernels] = NULL;
-        keep_text(r, &grown[config->kernels], text);
-        config->kernels += grown[config->kernels] != NULL;
+    if (config->kernels == MAX_KERNELS) {
+        mistake(r, token->at, "more than %d names of operators", MAX_KERNELS);
+        return;
+    }
+    grown = realloc(config->kernel, (config->kernels + 1) * sizeof(*grown));
+    if (!grown) {
+        gd_fail(r->err, GD_ENOMEM, "out of memory");
+        return;
+    }
+    config->kernel = grown;
+    if (gd_kernel_choice_parse(token->text, &grown[config->kernels], &why) != GD_OK) {
+        mistake(r, token->at, "kernels: \"%.100s\": %.200s", token->text, why.text);
+    } else {
+        config->kernels++;
     }
 }
 
@@ -319,7 +327,7 @@ static void take_item(struct reading *r, int k, const struct gd_json_token *toke
     } else if (token->kind != GD_JSON_STRING) {
         mistake(r, token->at, "%s is a list of texts", key->name);
     } else if (key->form == A_NAMES) {
-        add_kernel(r, token->text);
+        add_kernel(r, token);
     } else {
         int index = word_index(key->words, token->text);
         if (index < 0) {
@@ -352,7 +360,7 @@ static int take_model(struct reading *r)
                 mistake(r, token.at, "dump_list has no key \"%.60s\"", token.text);
             }
         } else if (token.kind == GD_JSON_STRING && depth == 2 && is_layer) {
-            add_kernel(r, token.text);
+            add_kernel(r, &token);
         }
     }
     return rc;
@@ -557,6 +565,26 @@ static void check_acl(struct reading *r)
     }
 }
 
+/* What speaks of devices, their memory, or their runtime. dump_mode is used but for 2: cells that
+ * a script chose. */
+static void list_unused(struct reading *r)
+{
+    static const int keys_unused[] = {
+        K_INITIAL, K_DEVICES, K_DEBUG,     K_FORMAT, K_OVERFLOWS, K_TRANS,
+        K_ARGS,    K_CALC,    K_PRECISION, K_SAMPLE, K_SAMPLES,   K_ASYNC_DEBUG,
+        A_SWITCH,  A_STATS,   A_LEVEL,     A_DEBUG,  A_SCENE,     A_KERNEL_DATA};
+    struct gd_buf *out = &r->config->unused;
+
+    if (r->has[K_MODE] && r->number[K_MODE] == 2) {
+        gd_buf_puts(out, "dump_mode 2");
+    }
+    for (size_t i = 0; i < sizeof(keys_unused) / sizeof(keys_unused[0]); i++) {
+        if (r->has[keys_unused[i]]) {
+            gd_buf_printf(out, "%s%s", out->len > 0 ? ", " : "", keys[keys_unused[i]].name);
+        }
+    }
+}
+
 static void conclude(struct reading *r)
 {
     static const enum gd_dump_io acl_io[] = {GD_DUMP_INPUT, GD_DUMP_OUTPUT, GD_DUMP_ALL};
@@ -580,33 +608,27 @@ static void conclude(struct reading *r)
         config->io = (enum gd_dump_io)r->number[K_IO];
         config->chosen = r->number[K_MODE] == 1;
     }
+    list_unused(r);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int read_text(const char *path, struct gd_dump_config *config, struct gd_err *err)
+static int parse(struct reading *r, const char *what)
 {
-    struct gd_disk *disk = NULL;
-    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+    r->json = (struct gd_json){
+        .text = r->config->text, .size = r->config->size, .max_depth = 16, .what = what};
+    int rc = take_root(r);
 
-    if (rc) {
-        return rc;
+    gd_json_deinit(&r->json);
+    rc = rc ? rc : r->err->code;
+    if (rc == GD_OK) {
+        conclude(r);
     }
-    if (gd_disk_size(disk) > MAX_FILE) {
-        rc = gd_fail(err, GD_ELIMIT, "%.300s is larger than such a file can be", path);
-    } else {
-        config->size = (size_t)gd_disk_size(disk);
-        config->text = malloc(config->size + 1);
-        rc = !config->text       ? gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path)
-             : config->size == 0 ? GD_OK
-                                 : gd_disk_read(disk, 0, config->text, config->size, err);
-    }
-    gd_disk_unref(disk);
     return rc;
 }
 
-int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, size_t *bad,
-                        struct gd_dump_config **ret, struct gd_err *err)
+int gd_dump_config_parse(const char *text, size_t size, const char *what, gd_dump_config_bad_fn fn,
+                         void *ctx, size_t *bad, struct gd_dump_config **ret, struct gd_err *err)
 {
     struct gd_err own = {.code = GD_OK};
     struct reading r = {.fn = fn, .ctx = ctx, .err = &own};
@@ -615,20 +637,14 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
     *ret = NULL;
     *bad = 0;
     r.config = calloc(1, sizeof(*r.config));
-    if (!r.config) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
+    if (!r.config || !(r.config->text = malloc(size + 1))) {
+        free(r.config);
+        return gd_fail(err, GD_ENOMEM, "out of memory for %.300s", what);
     }
-    rc = read_text(path, r.config, &own);
-    if (rc == GD_OK) {
-        r.json = (struct gd_json){
-            .text = r.config->text, .size = r.config->size, .max_depth = 16, .what = path};
-        rc = take_root(&r);
-        gd_json_deinit(&r.json);
-    }
-    rc = rc ? rc : own.code;
-    if (rc == GD_OK) {
-        conclude(&r);
-    }
+    memcpy(r.config->text, text, size);
+    r.config->size = size;
+    gd_buf_init(&r.config->unused, MAX_FILE);
+    rc = parse(&r, what);
     *bad = r.bad;
     if (rc != GD_OK || r.bad > 0) {
         gd_dump_config_free(r.config);
@@ -638,15 +654,42 @@ int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, s
     return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", own.text);
 }
 
+int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, size_t *bad,
+                        struct gd_dump_config **ret, struct gd_err *err)
+{
+    struct gd_disk *disk = NULL;
+    char *text = NULL;
+    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+
+    *ret = NULL;
+    *bad = 0;
+    if (rc) {
+        return rc;
+    }
+    uint64_t size = gd_disk_size(disk);
+    if (size > MAX_FILE) {
+        rc = gd_fail(err, GD_ELIMIT, "%.300s is larger than such a file can be", path);
+    } else if (!(text = malloc((size_t)size + 1))) {
+        rc = gd_fail(err, GD_ENOMEM, "out of memory for %.300s", path);
+    } else {
+        rc = size > 0 ? gd_disk_read(disk, 0, text, (size_t)size, err) : GD_OK;
+    }
+    gd_disk_unref(disk);
+    rc = rc ? rc : gd_dump_config_parse(text, (size_t)size, path, fn, ctx, bad, ret, err);
+    free(text);
+    return rc;
+}
+
 void gd_dump_config_free(struct gd_dump_config *config)
 {
     if (!config) {
         return;
     }
     for (size_t i = 0; i < config->kernels; i++) {
-        free(config->kernel[i]);
+        gd_kernel_choice_free(config->kernel[i]);
     }
     free(config->kernel);
+    gd_buf_deinit(&config->unused);
     gd_steps_clear(&config->steps);
     free(config->path);
     free(config->net_name);

@@ -8,6 +8,7 @@
 
 #include "dump/cann/step_grammar.h"
 #include "dump/disk.h"
+#include "dump/mindspore/kernel_choice.h"
 #include "dump/mindspore/ms_writer.h"
 
 enum gd_dump_data { GD_DUMP_TENSOR, GD_DUMP_STATISTIC, GD_DUMP_FULL };
@@ -22,17 +23,20 @@ struct gd_dump_config {
     struct gd_steps steps;
     enum gd_dump_data data;
     enum gd_dump_io io;
-    bool chosen;   /* only those of `kernel` */
-    char **kernel; /* names, or types of operators */
+    bool chosen; /* only those of `kernel` */
+    struct gd_kernel_choice **kernel;
     size_t kernels;
     int category[GD_MS_CATEGORIES], categories; /* 0: not told */
+    struct gd_buf unused; /* keys that a dump of a training has no use for: "a, b"; may be empty */
 };
 
 /* line 0: of the file as a whole. */
 typedef void (*gd_dump_config_bad_fn)(void *ctx, unsigned long line, const char *text);
 
 /* *bad mistakes were told; *ret is NULL unless there are none. GD_EPROTO: it is no JSON, or neither
- * kind of file. */
+ * kind of file. `what` is what errors call the text. */
+int gd_dump_config_parse(const char *text, size_t size, const char *what, gd_dump_config_bad_fn fn,
+                         void *ctx, size_t *bad, struct gd_dump_config **ret, struct gd_err *err);
 int gd_dump_config_read(const char *path, gd_dump_config_bad_fn fn, void *ctx, size_t *bad,
                         struct gd_dump_config **ret, struct gd_err *err);
 void gd_dump_config_free(struct gd_dump_config *config); /* NULL is fine */

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_NODE ((size_t)1 << 24) /* bytes of one node's message */
+#include "msgraph/ms_graph.h"
+
+#define MAX_NODE  ((size_t)1 << 24) /* bytes of one node's message */
+#define MAX_STACK ((size_t)1 << 16) /* of its stack as text */
 
 enum { /* numbers of MindSpore's DataType that are not those of a table below */
        TYPE_TENSOR = 14,
@@ -104,6 +107,42 @@ static void put_output_type(struct gd_buf *out, const struct gd_graph *graph, gd
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+/* Text on one line. */
+static void put_flat(struct gd_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        gd_buf_putc(out, *text == '\n' || *text == '\r' ? ' ' : *text);
+    }
+}
+
+/* As MindSpore writes source_address; the function behind it is our own addition. */
+static void put_stack(struct gd_buf *out, struct gd_graph *graph, gd_node_id node)
+{
+    struct gd_buf text = GD_BUF_INIT(MAX_STACK);
+    uint32_t count = 0;
+    const struct gd_frame *frame = gd_graph_stack(graph, node, &count);
+
+    for (uint32_t i = 0; i < count && !text.failed; i++) {
+        gd_buf_puts(&text, frame[i].is_title ? "# " : "      # ");
+        if (frame[i].file[0]) {
+            gd_buf_puts(&text, "In file ");
+            put_flat(&text, frame[i].file);
+            gd_buf_printf(&text, "(%lu)/", (unsigned long)frame[i].line);
+        }
+        put_flat(&text, frame[i].code);
+        gd_buf_puts(&text, frame[i].file[0] ? "/" : "");
+        if (frame[i].file[0] && frame[i].function[0]) {
+            gd_buf_puts(&text, " in ");
+            put_flat(&text, frame[i].function);
+        }
+        gd_buf_putc(&text, '\n');
+    }
+    if (text.len > 0 && !text.failed) { /* one that is too long is left out */
+        put_bytes(out, 9, gd_buf_text(&text), text.len);
+    }
+    gd_buf_deinit(&text);
+}
+
 static void put_inputs(struct gd_buf *out, const struct gd_graph *graph,
                        const struct gd_node_info *info)
 {
@@ -119,7 +158,10 @@ static void put_inputs(struct gd_buf *out, const struct gd_graph *graph,
         }
         snprintf(name, sizeof(name), "%lu", (unsigned long)edge->node + 1);
         put_text(&input, 1, name);
-        put_number(&input, 2, edge->control || edge->slot > 0);
+        put_number(&input, 2, edge->control);
+        if (edge->slot > 0) {
+            put_number(&input, GD_MS_INPUT_SLOT, edge->slot);
+        }
         put_message(out, 1, &input);
     }
     gd_buf_deinit(&input);
@@ -132,7 +174,7 @@ const char *gd_ms_dumped_type(const struct gd_node_info *info)
     return computed || strcmp(info->type, "Const") == 0 ? info->type : "Parameter";
 }
 
-static void put_node(struct gd_buf *out, const struct gd_graph *graph, gd_node_id node,
+static void put_node(struct gd_buf *out, struct gd_graph *graph, gd_node_id node,
                      const struct gd_node_info *info)
 {
     char name[24];
@@ -145,9 +187,10 @@ static void put_node(struct gd_buf *out, const struct gd_graph *graph, gd_node_i
     put_bytes(out, 4, info->name, slash ? (size_t)(slash - info->name) : 0);
     put_output_type(out, graph, node, info->output_count - info->input_slots);
     put_text(out, 8, info->name);
+    put_stack(out, graph, node);
 }
 
-void gd_ms_graph_write(const struct gd_graph *graph, uint32_t subgraph, struct gd_buf *out)
+void gd_ms_graph_write(struct gd_graph *graph, uint32_t subgraph, struct gd_buf *out)
 {
     struct gd_buf nodes = GD_BUF_INIT(out->max), one = GD_BUF_INIT(MAX_NODE);
     gd_node_id limit = gd_graph_node_limit(graph);

@@ -27,7 +27,7 @@ struct graph_dir { /* NET/G of one subgraph */
 };
 
 struct gd_ms_writer {
-    struct gd_folder *rank, *net, *order, *graphs;
+    struct gd_folder *rank, *net, *order, *graphs, *metadata;
     struct graph_dir *dir; /* by subgraph; made as they are needed */
     uint32_t dirs;
     int64_t step;
@@ -50,16 +50,14 @@ static int put(struct gd_ms_writer *w, struct gd_folder *folder, const char *nam
 static int put_metadata(struct gd_ms_writer *w, const struct gd_ms_writer_options *options,
                         struct gd_err *err)
 {
-    struct gd_folder *folder = NULL;
     char text[512];
-    int rc = gd_folder_child(w->rank, ".dump_metadata", &folder, err);
+    int rc = gd_folder_child(w->rank, ".dump_metadata", &w->metadata, err);
 
     snprintf(text, sizeof(text), "{\"device_target\": \"%.100s\", \"ms_version\": \"%.100s\"}\n",
              options->device, options->version);
-    rc = rc ? rc : put(w, folder, "config.json", text, strlen(text), err);
-    rc = rc ? rc : put(w, folder, "data_dump.json", options->config, options->config_size, err);
-    gd_folder_close(folder);
-    return rc;
+    rc = rc ? rc : put(w, w->metadata, "config.json", text, strlen(text), err);
+    return rc ? rc
+              : put(w, w->metadata, "data_dump.json", options->config, options->config_size, err);
 }
 
 int gd_ms_writer_open(const struct gd_ms_writer_options *options, struct gd_ms_writer **ret,
@@ -103,6 +101,7 @@ void gd_ms_writer_close(struct gd_ms_writer *w)
         gd_buf_deinit(&w->dir[i].rows);
     }
     free(w->dir);
+    gd_folder_close(w->metadata);
     gd_folder_close(w->graphs);
     gd_folder_close(w->order);
     gd_folder_close(w->net);
@@ -184,7 +183,7 @@ static int put_order(struct gd_ms_writer *w, const struct gd_graph *graph, uint3
     return rc;
 }
 
-static int put_graph(struct gd_ms_writer *w, const struct gd_graph *graph, uint32_t subgraph,
+static int put_graph(struct gd_ms_writer *w, struct gd_graph *graph, uint32_t subgraph,
                      struct gd_err *err)
 {
     struct gd_buf model = GD_BUF_INIT(MAX_GRAPH);
@@ -528,6 +527,20 @@ int gd_ms_writer_row(struct gd_ms_writer *w, const struct gd_ms_item *item, enum
     }
     gd_buf_putc(&dir->rows, '\n');
     return dir->rows.failed ? gd_fail(err, GD_ENOMEM, "out of memory for statistic.csv") : GD_OK;
+}
+
+int gd_ms_writer_stood(struct gd_ms_writer *w, const char *node, struct gd_err *err)
+{
+    struct gd_buf line = GD_BUF_INIT(MAX_TEXT);
+
+    gd_buf_printf(&line, "%" PRId64 ",", w->step);
+    put_line(&line, node);
+    int rc = line.failed
+                 ? gd_fail(err, GD_ENOMEM, "out of memory")
+                 : gd_folder_append(w->metadata, "stood_at.csv", gd_buf_text(&line), line.len, err);
+    w->bytes += rc == GD_OK ? line.len : 0;
+    gd_buf_deinit(&line);
+    return rc;
 }
 
 static int end_dir(struct gd_ms_writer *w, uint32_t subgraph, bool whole, struct gd_err *err)

@@ -2,7 +2,7 @@
 /*
  * Writes the layout of MindSpore's synchronous dump, as 2.4 and later have it:
  *
- *     ROOT/rank_R/.dump_metadata/{data_dump.json,config.json}
+ *     ROOT/rank_R/.dump_metadata/{data_dump.json,config.json,stood_at.csv}
  *     ROOT/rank_R/execution_order/ms_[global_]execution_order_graph_G.csv
  *     ROOT/rank_R/graphs/ms_output_trace_code_graph_G.pb
  *     ROOT/rank_R/NET/G/constants/Parameter.NAME....npy
@@ -79,6 +79,8 @@ int gd_ms_writer_row(struct gd_ms_writer *writer, const struct gd_ms_item *item,
                      enum gd_dtype dtype, const struct gd_shape *shape,
                      const struct gd_stats *stats, const struct gd_tensor *tensor,
                      struct gd_err *err);
+/* The step was dumped while the training stood inside it, at a node: stood_at.csv tells it. */
+int gd_ms_writer_stood(struct gd_ms_writer *writer, const char *node, struct gd_err *err);
 /* Writes statistic.csv, where there are rows, and with `whole` says that the step is complete. */
 int gd_ms_writer_end(struct gd_ms_writer *writer, bool whole, struct gd_err *err);
 
