@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump/scan/scan.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,44 +12,15 @@
 
 #define WINDOW_ITEMS 4096 /* values whose units are worked on together */
 #define SLICE_ITEMS  256  /* and that are looked at before what was found is written down */
-#define MAX_PATHS    GD_SCAN_MAX_SHARDS
+#define CHAIN_STEPS                                                                                \
+    8 /* that are, where values are looked at against the step before: each is                     \
+         read once then, and only the last of them again */
+#define CHAIN_ITEMS 65536
 
-struct opened { /* a unit of which the values are looked at */
-    const struct scan_unit *unit;
-    struct scan_work *work;
-    struct gd_scan_unit about;
-    struct scan_found *found; /* by value */
-    uint32_t *there;          /* its number in what was remembered, or in each part */
-    uint32_t number;          /* in the file that is written; UINT32_MAX: not there yet */
-    size_t todo_end;          /* its last one of the window's todo is before this */
-};
-struct todo {
-    struct opened *unit;
-    uint32_t index;
-};
-
-struct scan {
-    struct gd_session *session;
-    const struct dump_group *group;
-    const struct gd_scan_options *options;
-    struct gd_scan_summary *summary;
-    struct gd_scan_head head;
-    struct scan_list list;
-    struct scan_state state;
-    struct scan_buffers buffers;
-    struct gd_scan_file **part; /* that are merged; NULL: it is a scan */
-    size_t part_count;
-    int threads;
-    pthread_t main;
-    atomic_bool stopped;
-    atomic_uint_fast64_t read, bytes, sized; /* bytes read, bytes of how many values */
-    /* the window */
-    struct opened *open;
-    size_t open_count, judged; /* so many of them are judged */
-    struct todo *todo;
-    size_t todo_count, todo_cap;
-    size_t slice; /* of todo: the first that is looked at now */
-};
+static struct scan_found *found_of(const struct todo *todo)
+{
+    return &todo->unit->found[todo->index];
+}
 
 static int no_memory(struct gd_err *err)
 {
@@ -99,6 +69,7 @@ static void look(struct scan *scan, const struct todo *todo, int threads)
     struct scan_look how = {.target = open->unit->target,
                             .at = open->unit->at,
                             .buffers = &scan->buffers,
+                            .kept = scan->kept,
                             .threads = threads,
                             .go_on = go_on,
                             .size = size_known,
@@ -119,9 +90,7 @@ static void look_alone(void *ctx, size_t part)
 
 static bool is_mine(const struct scan *scan, const struct opened *open, uint32_t index)
 {
-    size_t unit = (size_t)(open->unit - scan->list.unit);
-
-    return (unit + index) % scan->head.shards == scan->head.shard - 1;
+    return ((uint64_t)open->unit->turn + index) % scan->head.shards == scan->head.shard - 1;
 }
 
 /* The number of the unit in a file whose results can be taken; UINT32_MAX: it has none. */
@@ -202,25 +171,37 @@ static void put_results(struct scan *scan, struct opened *open,
     gd_scan_put_results(out, open->number, results, count);
 }
 
-/* What was found of todo[from ... to) goes into the file. */
+static int by_unit(const void *a, const void *b)
+{
+    const struct todo *x = a, *y = b;
+
+    if (x->unit != y->unit) {
+        return x->unit < y->unit ? -1 : 1;
+    }
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* What was found of todo[from ... to), a slice at most, goes into the file. */
 static int remember(struct scan *scan, size_t from, size_t to, struct gd_err *err)
 {
     struct gd_scan_result results[SLICE_ITEMS];
+    struct todo slice[SLICE_ITEMS];
     struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
     size_t count = 0;
     int rc;
 
-    for (size_t i = from; i < to; i++) {
-        const struct todo *todo = &scan->todo[i];
-        const struct scan_found *found = &todo->unit->found[todo->index];
+    memcpy(slice, &scan->todo[from], (to - from) * sizeof(*slice));
+    qsort(slice, to - from, sizeof(*slice), by_unit);
+    for (size_t i = 0; i < to - from; i++) {
+        const struct scan_found *found = found_of(&slice[i]);
 
         if (found->done) {
             count_found(scan->summary, found);
             results[count++] =
-                (struct gd_scan_result){.index = todo->index, .figures = found->figures};
+                (struct gd_scan_result){.index = slice[i].index, .figures = found->figures};
         }
-        if (i + 1 == to || count == SLICE_ITEMS || scan->todo[i + 1].unit != todo->unit) {
-            put_results(scan, todo->unit, results, count, &out);
+        if (i + 1 == to - from || slice[i + 1].unit != slice[i].unit) {
+            put_results(scan, slice[i].unit, results, count, &out);
             count = 0;
         }
     }
@@ -321,11 +302,6 @@ static int judge_until(struct scan *scan, size_t end, struct gd_err *err)
 }
 
 /* ---- working --------------------------------------------------------------------------------- */
-
-static struct scan_found *found_of(const struct todo *todo)
-{
-    return &todo->unit->found[todo->index];
-}
 
 /* Small values beside each other. Big ones are left; they are told by `big`. */
 static int look_at_small(struct scan *scan, size_t from, size_t to, struct gd_err *err)
@@ -431,26 +407,67 @@ static int open_unit(struct scan *scan, const struct scan_unit *unit, struct gd_
     for (uint32_t i = 0; !rc && !scan->part && i < unit->items; i++) {
         rc = add_todo(scan, open, i, err);
     }
-    open->todo_end = scan->todo_count;
     return rc;
+}
+
+/* One tensor after the other, each from step to step. */
+static int by_chain(const void *a, const void *b)
+{
+    const struct todo *x = a, *y = b;
+    const struct scan_work *p = &x->unit->work[x->index], *q = &y->unit->work[y->index];
+
+    if (x->unit->about.member != y->unit->about.member) {
+        return x->unit->about.member < y->unit->about.member ? -1 : 1;
+    }
+    if (p->item->node != q->item->node) {
+        return p->item->node < q->item->node ? -1 : 1;
+    }
+    if (p->item->slot != q->item->slot) {
+        return p->item->slot < q->item->slot ? -1 : 1;
+    }
+    return by_unit(a, b);
+}
+
+/* In which order the values of the window are looked at, and when their units are done. */
+static void put_in_order(struct scan *scan)
+{
+    if (scan->list.against && scan->todo_count > 0) {
+        qsort(scan->todo, scan->todo_count, sizeof(*scan->todo), by_chain);
+    }
+    for (size_t i = 0; i < scan->todo_count; i++) {
+        scan->todo[i].unit->todo_end = i + 1;
+    }
+}
+
+/* Units from `at` on that are worked on together. */
+static size_t window_size(const struct scan *scan, size_t at)
+{
+    const struct scan_list *list = &scan->list;
+    size_t count = 0, chain = list->against ? CHAIN_STEPS * (list->plan_count + 1) : 0;
+    uint64_t items = 0;
+
+    while (at + count < list->count &&
+           (count == 0 || items < WINDOW_ITEMS || (count < chain && items < CHAIN_ITEMS))) {
+        items += list->unit[at + count++].items;
+    }
+    return count;
 }
 
 /* Looks at the units from *at on, as many as make a window, and judges them. */
 static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 {
-    uint64_t items = 0;
-    size_t count = 0;
+    size_t count = window_size(scan, *at);
     int rc;
 
-    while (*at + count < scan->list.count && (count == 0 || items < WINDOW_ITEMS)) {
-        items += scan->list.unit[*at + count++].items;
-    }
     scan->open = calloc(count + 1, sizeof(*scan->open));
     rc = scan->open ? GD_OK : no_memory(err);
     for (size_t i = 0; !rc && i < count; i++) {
         rc = open_unit(scan, &scan->list.unit[*at + i], err);
     }
-    rc = rc ? rc : look_at_all(scan, err);
+    if (!rc) {
+        put_in_order(scan);
+        rc = look_at_all(scan, err);
+    }
     close_units(scan);
     *at += count;
     return rc;
@@ -518,15 +535,16 @@ static uint64_t count_mine(const struct scan *scan)
 
     for (size_t i = 0; i < scan->list.count; i++) {
         uint64_t items = scan->list.unit[i].items;
-        /* of index i' with (i + i') % shards == shard - 1 */
-        uint64_t first = (head->shard - 1 + head->shards - i % head->shards) % head->shards;
+        /* of the indices with (turn + index) % shards == shard - 1 */
+        uint64_t first = (head->shard - 1 + head->shards - scan->list.unit[i].turn % head->shards) %
+                         head->shards;
 
         count += items > first ? (items - first - 1) / head->shards + 1 : 0;
     }
     return count;
 }
 
-static int run(struct scan *scan, struct gd_err *err)
+int scan_run(struct scan *scan, struct gd_err *err)
 {
     struct gd_debugger *debugger = scan->session->debugger;
     struct tally before = tally_of(debugger), after;
@@ -544,8 +562,9 @@ static int run(struct scan *scan, struct gd_err *err)
     atomic_init(&scan->bytes, 0);
     atomic_init(&scan->sized, 0);
     scan_buffers_init(&scan->buffers);
+    scan->kept = scan_kept_new();
     forget_all(scan);
-    rc = keep_numbers(scan, err);
+    rc = scan->kept ? keep_numbers(scan, err) : no_memory(err);
     for (size_t at = 0; !rc && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }
@@ -555,6 +574,7 @@ static int run(struct scan *scan, struct gd_err *err)
     give_numbers_back(scan);
     forget_all(scan);
     scan_buffers_free(&scan->buffers);
+    scan_kept_free(scan->kept);
     return rc;
 }
 
@@ -569,8 +589,7 @@ static bool watches_numbers(const struct gd_debugger *debugger)
     return w != NULL;
 }
 
-/* What there is to look at, by the head. */
-static int prepare(struct scan *scan, struct gd_err *err)
+int scan_prepare(struct scan *scan, struct gd_err *err)
 {
     int rc = scan_list_make(scan->group, &scan->head, &scan->list, err);
 
@@ -589,9 +608,8 @@ static int prepare(struct scan *scan, struct gd_err *err)
     return rc;
 }
 
-static int start(struct scan *scan, struct gd_session *session,
-                 const struct gd_scan_options *options, struct gd_scan_summary *summary,
-                 struct gd_err *err)
+int scan_start(struct scan *scan, struct gd_session *session, const struct gd_scan_options *options,
+               struct gd_scan_summary *summary, struct gd_err *err)
 {
     const struct dump_target *target = dump_target_of(session);
 
@@ -616,163 +634,23 @@ int gd_scan(struct gd_session *session, const struct gd_scan_options *options,
 {
     struct scan scan;
     char *path;
-    int rc = start(&scan, session, options, ret, err), closed;
+    int rc = scan_start(&scan, session, options, ret, err), closed;
 
     if (rc) {
         return rc;
     }
     path = realpath(scan.group->path, NULL);
-    rc = prepare(&scan, err);
+    rc = scan_prepare(&scan, err);
     if (!rc) {
         rc = scan_state_open(&scan.state, options, &scan.head, path ? path : scan.group->path,
                              ret->warning, sizeof(ret->warning), err);
-        rc = rc ? rc : run(&scan, err);
+        rc = rc ? rc : scan_run(&scan, err);
         closed = scan_state_close(&scan.state, rc == GD_OK, rc ? NULL : err);
         rc = rc ? rc : closed;
         snprintf(ret->file, sizeof(ret->file), "%s", scan.state.path);
         scan_list_free(&scan.list);
     }
     free(path);
-    free(scan.head.watched);
-    return rc;
-}
-
-/* ---- merging --------------------------------------------------------------------------------- */
-
-static int add_part(struct scan *scan, const char *path, struct gd_err *err)
-{
-    struct gd_scan_file **grown =
-        realloc(scan->part, (scan->part_count + 1) * sizeof(struct gd_scan_file *));
-    int rc;
-
-    if (!grown) {
-        return no_memory(err);
-    }
-    scan->part = grown;
-    if (scan->part_count >= MAX_PATHS) {
-        return gd_fail(err, GD_ELIMIT, "more than %d files of parts", MAX_PATHS);
-    }
-    rc = gd_scan_file_open(path, &grown[scan->part_count], err);
-    if (rc) {
-        return rc;
-    }
-    scan->part_count++;
-    if (!gd_scan_file_is_complete(grown[scan->part_count - 1])) {
-        return gd_fail(err, GD_ESTATE,
-                       "%.300s is not complete: %llu values are there; the same scan with --out "
-                       "goes on with it",
-                       path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
-    }
-    return GD_OK;
-}
-
-static int is_part(const struct dirent *entry)
-{
-    size_t len = strlen(entry->d_name), tail = strlen(GD_SCAN_SUFFIX);
-
-    return len > tail && strcmp(entry->d_name + len - tail, GD_SCAN_SUFFIX) == 0;
-}
-
-/* A file, or all parts in a directory. */
-static int add_path(struct scan *scan, const char *path, struct gd_err *err)
-{
-    struct dirent **entry = NULL;
-    char file[4096 + 256];
-    int count = scandir(path, &entry, is_part, alphasort), rc = GD_OK;
-
-    if (count < 0) {
-        return add_part(scan, path, err);
-    }
-    if (count == 0) {
-        rc = gd_fail(err, GD_ENOTFOUND, "%.300s has no file of a part (*%s)", path, GD_SCAN_SUFFIX);
-    }
-    for (int i = 0; i < count; i++) {
-        snprintf(file, sizeof(file), "%.4000s/%s", path, entry[i]->d_name);
-        rc = rc ? rc : add_part(scan, file, err);
-        free(entry[i]);
-    }
-    free(entry);
-    return rc;
-}
-
-/* Each part once, all of one scan. */
-static int check_parts(const struct scan *scan, struct gd_err *err)
-{
-    const struct gd_scan_head *first = gd_scan_file_head(scan->part[0]);
-    bool *seen = calloc((size_t)first->shards + 1, sizeof(*seen));
-    int rc = seen ? GD_OK : no_memory(err);
-
-    for (size_t i = 0; !rc && i < scan->part_count; i++) {
-        const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);
-
-        if (!gd_scan_head_equal(head, first) || head->shards != first->shards) {
-            rc =
-                gd_fail(err, GD_ESTATE,
-                        "the parts are of different scans: part %u of %u is not of the first one's",
-                        head->shard, head->shards);
-        } else if (seen[head->shard]) {
-            rc = gd_fail(err, GD_ESTATE, "part %u of %u is there twice", head->shard, head->shards);
-        } else {
-            seen[head->shard] = true;
-        }
-    }
-    for (uint32_t i = 1; !rc && i <= first->shards; i++) {
-        if (!seen[i]) {
-            rc = gd_fail(err, GD_ESTATE, "part %u of %u is missing", i, first->shards);
-        }
-    }
-    if (!rc && strcmp(first->watched, scan->head.watched) != 0) {
-        rc = gd_fail(err, GD_ESTATE,
-                     "the parts were made with other watchpoints than these: set the same ones, in "
-                     "the same order (their first: %.*s)",
-                     (int)strcspn(first->watched, "\n") > 200 ? 200
-                                                              : (int)strcspn(first->watched, "\n"),
-                     first->watched);
-    }
-    free(seen);
-    return rc;
-}
-
-static int merge_parts(struct scan *scan, struct gd_err *err)
-{
-    char *watched = scan->head.watched;
-    int rc = check_parts(scan, err);
-
-    if (rc) {
-        return rc;
-    }
-    scan->head = *gd_scan_file_head(scan->part[0]);
-    scan->head.shard = scan->head.shards = 1;
-    scan->head.watched = watched;
-    rc = prepare(scan, err);
-    if (rc) {
-        return rc;
-    }
-    scan->state.fd = -1;
-    rc = run(scan, err);
-    scan->summary->remembered = scan->summary->values;
-    scan_list_free(&scan->list);
-    return rc;
-}
-
-int gd_scan_merge(struct gd_session *session, const char *const *paths, size_t count,
-                  const struct gd_scan_options *options, struct gd_scan_summary *ret,
-                  struct gd_err *err)
-{
-    struct scan scan;
-    int rc = start(&scan, session, options, ret, err);
-
-    if (rc) {
-        return rc;
-    }
-    for (size_t i = 0; !rc && i < count; i++) {
-        rc = add_path(&scan, paths[i], err);
-    }
-    rc = rc ? rc : merge_parts(&scan, err);
-    for (size_t i = 0; i < scan.part_count; i++) {
-        gd_scan_file_free(scan.part[i]);
-    }
-    free(scan.part);
     free(scan.head.watched);
     return rc;
 }

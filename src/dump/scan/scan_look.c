@@ -178,6 +178,37 @@ static bool stats_go_on(void *ctx, uint64_t done)
     return amount->look->go_on(amount->look->ctx, more);
 }
 
+/* All that is finite of a value in memory. */
+static bool is_finite(const struct gd_tensor *tensor)
+{
+    return gd_dtype_is_float(tensor->dtype) && gd_stats_all_finite(tensor);
+}
+
+/* Of a value that is wanted again: from memory. GD_ELIMIT without a word: it does not fit. */
+static int compute_kept(const struct scan_look *look, const struct scan_work *work,
+                        struct gd_source *prev, const struct gd_stats_options *options,
+                        struct gd_scan_figures *figures, struct scan_found *ret, struct gd_err *err)
+{
+    struct scan_kept_value *cur = NULL, *before = NULL;
+    size_t bytes;
+    int rc = gd_shape_bytes(&figures->shape, figures->dtype, &bytes, err);
+
+    rc = rc ? rc : scan_kept_get(look->kept, work->value->source, bytes, &cur, err);
+    if (!rc && asks_not_finite(work->item)) {
+        ret->done = is_finite(scan_kept_tensor(cur));
+    }
+    if (!rc && !ret->done && prev) {
+        rc = scan_kept_get(look->kept, prev, bytes, &before, err);
+    }
+    if (!rc && !ret->done) {
+        rc = gd_stats_compute(scan_kept_tensor(cur), scan_kept_tensor(before), options,
+                              &figures->stats, err);
+    }
+    scan_kept_put(look->kept, before);
+    scan_kept_put(look->kept, cur);
+    return rc;
+}
+
 /* GD_OK without statistics in *figures (ret->done): none are needed. */
 static int compute_stats(const struct scan_look *look, const struct scan_work *work,
                          const struct gd_source_info *info, struct gd_scan_figures *figures,
@@ -185,28 +216,29 @@ static int compute_stats(const struct scan_look *look, const struct scan_work *w
 {
     const struct dump_item *item = work->item;
     struct gd_stats_options options = item->options;
-    struct gd_source *source = work->value->source;
+    struct gd_source *source = work->value->source, *prev;
     struct amount amount = {
         .look = look, .bytes = info->bytes, .elements = (uint64_t)gd_shape_count(&info->shape)};
-    int rc;
+    int rc = GD_ELIMIT;
 
     figures->dtype = info->dtype;
     figures->shape = info->shape;
     ret->bytes = info->bytes;
     look->size(look->ctx, info->bytes);
-    if (asks_not_finite(item)) {
-        ret->done = is_all_finite(look, source, info);
-        amount.told = info->bytes;
-    }
-    if (ret->done) {
-        return GD_OK;
-    }
     options.threads = look->threads;
     options.go_on = stats_go_on;
     options.go_on_ctx = &amount;
-    rc = gd_source_stats(source,
-                         item->against ? dump_before(look->target, work->value, look->at) : NULL,
-                         &options, &figures->stats, err);
+    prev = item->against ? dump_before(look->target, work->value, look->at) : NULL;
+    if (work->again) {
+        rc = compute_kept(look, work, prev, &options, figures, ret, err);
+    }
+    if (rc == GD_ELIMIT && asks_not_finite(item)) {
+        ret->done = is_all_finite(look, source, info);
+        amount.told = info->bytes;
+    }
+    if (rc == GD_ELIMIT) {
+        rc = ret->done ? GD_OK : gd_source_stats(source, prev, &options, &figures->stats, err);
+    }
     stats_go_on(&amount, amount.elements);
     return rc;
 }

@@ -161,6 +161,36 @@ static int by_step(const void *a, const void *b)
     return (rank_x > rank_y) - (rank_x < rank_y);
 }
 
+/* Parts take every Nth value, and begin with another one in each unit, so that none has all the
+ * large ones; where values are wanted by the step behind them, in every few steps. */
+#define TURN_STEPS 8
+
+static void take_turns(struct scan_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct scan_unit *unit = &list->unit[i];
+
+        unit->turn = (uint32_t)i;
+        if (list->against && unit->at != SIZE_MAX) {
+            unit->turn = (uint32_t)(unit->at / TURN_STEPS) +
+                         (uint32_t)gd_catalog_rank(unit->target->catalog);
+        }
+    }
+}
+
+static void find_against(struct scan_list *list)
+{
+    for (size_t i = 0; i < list->plan_count; i++) {
+        const struct scan_plan *plan = &list->plan[i];
+
+        for (size_t k = 0; k < plan->count; k++) {
+            for (size_t m = 0; m < plan->plans[k].count; m++) {
+                list->against = list->against || plan->plans[k].item[m].against;
+            }
+        }
+    }
+}
+
 static void count_steps(struct scan_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -213,6 +243,8 @@ int scan_list_make(const struct dump_group *group, const struct gd_scan_head *as
         qsort(ret->unit, ret->count, sizeof(*ret->unit), by_step);
     }
     count_steps(ret);
+    find_against(ret);
+    take_turns(ret);
     return GD_OK;
 }
 
@@ -304,6 +336,15 @@ static void identify(const struct scan_unit *unit, const struct scan_work *work,
     }
 }
 
+/* They are in order: several of one value stand beside each other. */
+static void find_again(struct scan_work *work, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        work[i].again = work[i].item->against || (i > 0 && work[i - 1].value == work[i].value) ||
+                        (i + 1 < count && work[i + 1].value == work[i].value);
+    }
+}
+
 int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
                     struct scan_work **ret, struct gd_scan_unit *about, struct gd_err *err)
 {
@@ -335,6 +376,7 @@ int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
     if (count > 0) {
         qsort(work, count, sizeof(*work), by_execution);
     }
+    find_again(work, count);
     identify(unit, work, count, about);
     *ret = work;
     return GD_OK;

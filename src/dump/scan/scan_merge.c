@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Parts of a scan that several processes made, judged together. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/scan/scan_impl.h"
+
+#define MAX_PATHS GD_SCAN_MAX_SHARDS
+
+static int add_part(struct scan *scan, const char *path, struct gd_err *err)
+{
+    struct gd_scan_file **grown =
+        realloc(scan->part, (scan->part_count + 1) * sizeof(struct gd_scan_file *));
+    int rc;
+
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a scan");
+    }
+    scan->part = grown;
+    if (scan->part_count >= MAX_PATHS) {
+        return gd_fail(err, GD_ELIMIT, "more than %d files of parts", MAX_PATHS);
+    }
+    rc = gd_scan_file_open(path, &grown[scan->part_count], err);
+    if (rc) {
+        return rc;
+    }
+    scan->part_count++;
+    if (!gd_scan_file_is_complete(grown[scan->part_count - 1])) {
+        return gd_fail(err, GD_ESTATE,
+                       "%.300s is not complete: %llu values are there; the same scan with --out "
+                       "goes on with it",
+                       path, (unsigned long long)gd_scan_file_results(grown[scan->part_count - 1]));
+    }
+    return GD_OK;
+}
+
+static int is_part(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name), tail = strlen(GD_SCAN_SUFFIX);
+
+    return len > tail && strcmp(entry->d_name + len - tail, GD_SCAN_SUFFIX) == 0;
+}
+
+/* A file, or all parts in a directory. */
+static int add_path(struct scan *scan, const char *path, struct gd_err *err)
+{
+    struct dirent **entry = NULL;
+    char file[4096 + 256];
+    int count = scandir(path, &entry, is_part, alphasort), rc = GD_OK;
+
+    if (count < 0) {
+        return add_part(scan, path, err);
+    }
+    if (count == 0) {
+        rc = gd_fail(err, GD_ENOTFOUND, "%.300s has no file of a part (*%s)", path, GD_SCAN_SUFFIX);
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof(file), "%.4000s/%s", path, entry[i]->d_name);
+        rc = rc ? rc : add_part(scan, file, err);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc;
+}
+
+/* Each part once, all of one scan. */
+static int check_parts(const struct scan *scan, struct gd_err *err)
+{
+    const struct gd_scan_head *first = gd_scan_file_head(scan->part[0]);
+    bool *seen = calloc((size_t)first->shards + 1, sizeof(*seen));
+    int rc = seen ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a scan");
+
+    for (size_t i = 0; !rc && i < scan->part_count; i++) {
+        const struct gd_scan_head *head = gd_scan_file_head(scan->part[i]);
+
+        if (!gd_scan_head_equal(head, first) || head->shards != first->shards) {
+            rc =
+                gd_fail(err, GD_ESTATE,
+                        "the parts are of different scans: part %u of %u is not of the first one's",
+                        head->shard, head->shards);
+        } else if (seen[head->shard]) {
+            rc = gd_fail(err, GD_ESTATE, "part %u of %u is there twice", head->shard, head->shards);
+        } else {
+            seen[head->shard] = true;
+        }
+    }
+    for (uint32_t i = 1; !rc && i <= first->shards; i++) {
+        if (!seen[i]) {
+            rc = gd_fail(err, GD_ESTATE, "part %u of %u is missing", i, first->shards);
+        }
+    }
+    if (!rc && strcmp(first->watched, scan->head.watched) != 0) {
+        rc = gd_fail(err, GD_ESTATE,
+                     "the parts were made with other watchpoints than these: set the same ones, in "
+                     "the same order (their first: %.*s)",
+                     (int)strcspn(first->watched, "\n") > 200 ? 200
+                                                              : (int)strcspn(first->watched, "\n"),
+                     first->watched);
+    }
+    free(seen);
+    return rc;
+}
+
+static int merge_parts(struct scan *scan, struct gd_err *err)
+{
+    char *watched = scan->head.watched;
+    int rc = check_parts(scan, err);
+
+    if (rc) {
+        return rc;
+    }
+    scan->head = *gd_scan_file_head(scan->part[0]);
+    scan->head.shard = scan->head.shards = 1;
+    scan->head.watched = watched;
+    rc = scan_prepare(scan, err);
+    if (rc) {
+        return rc;
+    }
+    scan->state.fd = -1;
+    rc = scan_run(scan, err);
+    scan->summary->remembered = scan->summary->values;
+    scan_list_free(&scan->list);
+    return rc;
+}
+
+int gd_scan_merge(struct gd_session *session, const char *const *paths, size_t count,
+                  const struct gd_scan_options *options, struct gd_scan_summary *ret,
+                  struct gd_err *err)
+{
+    struct scan scan;
+    int rc = scan_start(&scan, session, options, ret, err);
+
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; !rc && i < count; i++) {
+        rc = add_path(&scan, paths[i], err);
+    }
+    rc = rc ? rc : merge_parts(&scan, err);
+    for (size_t i = 0; i < scan.part_count; i++) {
+        gd_scan_file_free(scan.part[i]);
+    }
+    free(scan.part);
+    free(scan.head.watched);
+    return rc;
+}
