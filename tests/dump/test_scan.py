@@ -209,10 +209,12 @@ class Scan(unittest.TestCase):
         """Conditions on the step before, and several of one value, do not make a file be read again."""
         once = self.dir / "once"
         for step in range(12):
-            (once / f"step_{step}").mkdir(parents=True)
-            for layer in range(4):
-                array = np.full(1 << 16, step // 5 if layer == 2 else step, "f4")
-                np.save(once / f"step_{step}" / f"layer{layer}.npy", array)
+            for rank in range(RANKS):
+                folder = once / f"rank_{rank}" / f"step_{step}"
+                folder.mkdir(parents=True)
+                for layer in range(4):
+                    array = np.full(1 << 15, step // 5 if layer == 2 else step, "f4")
+                    np.save(folder / f"layer{layer}.npy", array)
         size = 12 * 4 * 4 << 16  # the headers were read when it was opened
         watches = ["watch TO", "watch abs_mean(cur-prev) == 0", "watch norm_ratio > 3"]
         with harness.Gradb("-nx", listen=None, command=(), env=self.state) as gradb:
@@ -225,8 +227,9 @@ class Scan(unittest.TestCase):
             read = int(io.read_text().split()[1]) - before
         self.assertTrue(size <= read < 1.25 * size, (read, size))
         told = self.gradb("scan", watches=watches, dump=once)
-        same = [(hit["node"], hit["step"]) for hit in self.hits_of(told) if hit["watchpoint"] == 2 and not hit["error"]]
-        self.assertEqual(same, [("layer2", step) for step in range(1, 12) if step % 5])
+        same = [(hit["step"], hit["rank"], hit["node"]) for hit in self.hits_of(told)
+                if hit["watchpoint"] == 2 and not hit["error"]]
+        self.assertEqual(same, [(step, rank, "layer2") for step in range(1, 12) if step % 5 for rank in range(RANKS)])
 
     def test_interrupted(self):
         """C-c while files with far more than can be read at once are looked at; gradb answers, and knows how far."""
