@@ -62,6 +62,8 @@ int gd_catalog_add_event(struct gd_catalog *catalog, int64_t step, gd_node_id no
  * "CORRUPT: " is told by `open`, too. Those beyond ten thousand are not kept. */
 int gd_catalog_add_fact(struct gd_catalog *catalog, const char *name, const char *value,
                         struct gd_err *err);
+/* Files that belong to a node by more than its name: `info formats` tells that, too. */
+#define GD_FACT_JOINED "operators joined"
 /* What it has is in its facts: it is not dropped though it has nothing else. */
 void gd_catalog_keep(struct gd_catalog *catalog);
 /* What was seen and left out, and why: for `info formats`. Thousands of a kind are counted and not
@@ -161,8 +163,9 @@ struct gd_dump_format {
 /* In the order of detection; ends with NULL. */
 extern const struct gd_dump_format *const gd_dump_formats[];
 extern const struct gd_dump_format gd_ms_sync_format, gd_ms_bin_format, gd_cann_format,
-    gd_tf_ascend_format, gd_ptdbg_format, gd_msprobe_format, gd_api_info_format, gd_rdr_format,
-    gd_ms_ir_format, gd_glog_format, gd_tensor_files_format, gd_recorder_format;
+    gd_tf_ascend_format, gd_ptdbg_format, gd_msprobe_format, gd_api_info_format,
+    gd_grad_probe_format, gd_monitor_format, gd_rdr_format, gd_ms_ir_format, gd_glog_format,
+    gd_tensor_files_format, gd_recorder_format;
 
 int gd_findings_add(struct gd_findings *findings, const struct gd_finding *finding,
                     struct gd_err *err);

@@ -133,6 +133,65 @@ class Written(unittest.TestCase):
         self.assertRegex(text, r"/a, b/net\.py:12 in construct\n +return x \+ 1")
         self.assertRegex(text, r"(?s)net/fc/Mint\.add\.0\.forward:0\n +type +float32 \(2,\)\n.*NaN +1\b")
 
+    def test_findings(self):
+        """Overflow check, nan_check, the analysis of anomalies, what msprobe failed at; calls that were recomputed and
+        arguments that are no tensors."""
+        inf = self.tensor(Max=float("inf"), Min=1.0, Mean=float("inf"), Norm=None)
+        data = {"Torch.dropout.0.forward": {"input_args": [self.tensor([1, 2]), {"type": "float", "value": 0.5},
+                                                           {"type": "slice", "value": [None, 3, None]}],
+                                            "input_kwargs": {"group": {"type": "torch.ProcessGroup",
+                                                                       "group_ranks": [0, 3], "group_id": "9"}},
+                                            "output": [self.tensor([1, 2], is_nan=False)]},
+                "Torch.div.0.forward": {"input_args": [self.tensor([1, 2])], "output": [inf], "is_recompute": True},
+                "Torch.mul.0.forward": {"input_args": [inf], "output": [{"type": "torch.Tensor", "shape": [2],
+                                                                         "dtype": "torch.float32"}], "is_nan": True}}
+        run = self.dir / "found"
+        self.put("found/step2/proc77", {"task": "overflow_check", "level": "L1", "framework": "pytorch", "data": {
+            "Torch.div.0.forward": data["Torch.div.0.forward"]}})
+        folder = self.put("found/step3/proc77", {"task": "nan_check", "level": "L1", "framework": "pytorch",
+                                                 "data": data}, construct={"Torch.mul.0.forward": [None, 1]})
+        (folder / "dump_error_info.log").write_text("boom at Torch.foo\n  trace\n")
+        (run / "step3" / "anomaly_analyze_17.json").write_text(json.dumps(
+            {"rank_0": [{"op_name": "Torch.div.0.forward", "data_info": {}, "construct_info": [], "stack_info": {}}],
+             "rank_5": [{"op_name": "Torch.mul.0.forward"}]}))
+        text = gradb(run, "info steps", "info events", "step", "info node Torch.dropout.0.forward",
+                     "info node Torch.div.0.forward", "info node Torch.mul.0.forward", "info formats")
+        told = [line for line in text.splitlines() if "Torch." in line and ("overflow" in line or "anomaly" in line)]
+        self.assertEqual(len(told), 3, text)
+        self.assertRegex(text, r"begins here")
+        self.assertRegex(text, r"nan_check: NaN or infinities")
+        self.assertRegex(text, r"(?s)in1 += ?0\.5|in1 +0\.5")
+        for wanted in (r"\[null,3,null\]", r"kwargs\.group\.group_ranks\W+\[0,3\]", r"recompute\W+true",
+                       r"micro step\W+1", r"failed, in 2 lines: boom at Torch\.foo"):
+            self.assertRegex(text, wanted)
+
+    def test_debug_distributed_and_mixed(self):
+        """Level debug; xor sums; DTensors; MindSpore's mixed execution, whose halves are one training."""
+        values = np.array([3, -4], "f4")
+        spread = {"type": "torch.distributed.tensor.DTensor", "dtype": "torch.float32", "shape": [2], "Max": 3.0,
+                  "Min": -4.0, "Mean": -0.5, "Norm": 5.0, "requires_grad": True, "device_mesh": [0, 1],
+                  "placements": [{"Shard": {"dim": 0}}, {"Replicate": {}}, {"Partial": {"reduce_op": "sum"}}]}
+        folder = self.put("debug/step0/rank", "{}")
+        (folder / "dump.json").unlink()
+        (folder / "debug.json").write_text(json.dumps({"task": "tensor", "level": "debug", "framework": "pytorch",
+                                                       "dump_data_dir": "x", "data": {
+            "loss.0.debug": self.tensor(values, "loss.0.debug.npy"), "loss_grad.0.debug": {"a": [spread]},
+            "sums.0.debug": {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2],
+                             "md5": "0x00000000deadbeef"}}}))
+        np.save(folder / "dump_tensor_data" / "loss.0.debug.npy", values)
+        text = gradb(self.dir / "debug", "print loss.0.debug", "info node loss_grad.0.debug", "stats loss_grad.0.debug",
+                     "info node sums.0.debug")
+        self.assertRegex(text, r"\[ ?3\. +-4\. ?\]")
+        self.assertRegex(text, r"type +debug, gradient")
+        self.assertRegex(text, r"placed as Shard\(0\), Replicate, Partial\(sum\) on the device mesh \[0,1\]")
+        self.assertRegex(text, r"xor:0x00000000deadbeef")
+        for half, call in (("graph", "Cell.net.fc.Dense.forward.0"), ("pynative", "Mint.add.0.forward")):
+            for step in (1, 2):
+                self.put(f"mixed/{half}/step{step}/rank0", {
+                    "task": "statistics", "level": "mix", "framework": "mindspore",
+                    "data": {call: {"output": [self.tensor(values)]}}})
+        self.assertRegex(gradb(self.dir / "mixed"), r"2 nodes, step 1 ")
+
     def test_broken(self):
         """What stands before a fault is read, the fault is told; nothing outside the directory is opened."""
         good = {"A.b.0.forward": {"output": [self.tensor([1, 2], "../../secret.npy")]},

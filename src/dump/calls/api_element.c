@@ -115,18 +115,16 @@ static void take_extremes(struct gd_stats *stats, bool has_max, double max, bool
     }
 }
 
-bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, bool nan_may_hide,
-               struct gd_stats *ret)
+bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shape,
+                  bool nan_may_hide, struct gd_stats *ret)
 {
-    double max = 0, min = 0, mean = 0, norm = 0;
-    bool has_max = number_of(figures->max, &max), has_min = number_of(figures->min, &min);
-    bool has_mean = number_of(figures->mean, &mean), has_norm = number_of(figures->norm, &norm);
+    const struct api_numbers *of = numbers;
 
     memset(ret, 0, sizeof(*ret));
     ret->min = INFINITY;
     ret->max = -INFINITY;
     ret->unknown = GD_UNKNOWN_ALL;
-    if (!has_max && !has_min && !has_mean && !has_norm) {
+    if (!of->has_max && !of->has_min && !of->has_mean && !of->has_norm) {
         return false;
     }
     if (shape) {
@@ -135,16 +133,28 @@ bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, 
         ret->count = count > 0 ? (uint64_t)count : 0;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_COUNT;
     }
-    take_extremes(ret, has_max, max, has_min, min, nan_may_hide);
-    if (has_mean && isfinite(mean)) {
-        ret->mean = mean;
+    take_extremes(ret, of->has_max, of->max, of->has_min, of->min, nan_may_hide);
+    if (of->has_mean && isfinite(of->mean)) {
+        ret->mean = of->mean;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_MEAN;
     }
-    if (has_norm && isfinite(norm)) {
-        ret->sum_sq = norm * norm;
+    if (of->has_norm && isfinite(of->norm)) {
+        ret->sum_sq = of->norm * of->norm;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_SUM_SQ;
     }
     return true;
+}
+
+bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, bool nan_may_hide,
+               struct gd_stats *ret)
+{
+    struct api_numbers of = {.max = 0};
+
+    of.has_max = number_of(figures->max, &of.max);
+    of.has_min = number_of(figures->min, &of.min);
+    of.has_mean = number_of(figures->mean, &of.mean);
+    of.has_norm = number_of(figures->norm, &of.norm);
+    return api_stats_of(&of, shape, nan_may_hide, ret);
 }
 
 bool api_shape(const cJSON *array, struct gd_shape *ret)
@@ -237,6 +247,54 @@ static int find_values(struct api_load *load, const cJSON *element, const char *
     return GD_OK;
 }
 
+/* How a distributed tensor lies: "Shard(0), Replicate", or MindSpore's layout. */
+static void tell_layout(const cJSON *element, struct gd_buf *out)
+{
+    const cJSON *placements = cJSON_GetObjectItemCaseSensitive(element, "placements"), *item;
+    const cJSON *layout = cJSON_GetObjectItemCaseSensitive(element, "layout");
+    const cJSON *told[] = {cJSON_GetObjectItemCaseSensitive(element, "device_mesh"), layout};
+    static const char *const names[] = {" on the device mesh ", "layout "};
+
+    cJSON_ArrayForEach(item, placements)
+    {
+        const cJSON *how = item->child, *value = how ? how->child : NULL;
+
+        gd_buf_printf(out, "%s%s", out->len ? ", " : "placed as ",
+                      how && how->string ? how->string : "?");
+        if (cJSON_IsNumber(value) || cJSON_IsString(value)) {
+            gd_buf_printf(out, "(%s)", value->valuestring);
+        }
+    }
+    for (size_t i = 0; i < 2; i++) {
+        char *text = cJSON_IsArray(told[i]) || cJSON_IsObject(told[i])
+                         ? cJSON_PrintUnformatted(told[i])
+                         : NULL;
+
+        if (text) {
+            gd_buf_printf(out, "%s%.300s", out->len || i > 0 ? names[i] : names[i] + 8, text);
+        }
+        cJSON_free(text);
+    }
+}
+
+static int add_value(struct api_load *load, uint32_t call, const cJSON *element, const char *folder,
+                     struct api_value *value, struct gd_err *err)
+{
+    struct gd_buf note = GD_BUF_INIT(2048);
+    int rc = find_values(load, element, folder, value, err);
+
+    if (!rc) {
+        tell_layout(element, &note);
+        if (note.len && value->note) {
+            gd_buf_printf(&note, "; %s", value->note);
+        }
+        value->note = note.len && !note.failed ? gd_buf_text(&note) : value->note;
+        rc = api_value_add(load, &load->call[call], value, err);
+    }
+    gd_buf_deinit(&note);
+    return rc;
+}
+
 static int take_tensor(struct api_load *load, uint32_t call, const cJSON *element,
                        const struct api_place *place, const char *label, struct gd_err *err)
 {
@@ -254,7 +312,6 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
     struct gd_stats stats;
     struct gd_shape shape;
     char digest[96];
-    int rc;
 
     if (api_shape(cJSON_GetObjectItemCaseSensitive(element, "shape"), &shape)) {
         value.shape = &shape;
@@ -270,8 +327,39 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
     if (value.stats && (stats.nan || stats.pos_inf || stats.neg_inf)) {
         value.note = "the dump tells that there are NaN or infinite elements, not how many";
     }
-    rc = find_values(load, element, place->folder, &value, err);
-    return rc ? rc : api_value_add(load, &load->call[call], &value, err);
+    return add_value(load, call, element, place->folder, &value, err);
+}
+
+/* An argument that is no tensor: numbers, texts, types, groups of ranks. */
+static bool is_plain(const cJSON *element)
+{
+    return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(element, "type")) &&
+           element->child->next;
+}
+
+/* As an attribute of the call: "in1" "0.5", "kwargs.group_ranks" "[0,1]". */
+static int take_plain(struct api_load *load, uint32_t call, const cJSON *element, bool is_input,
+                      const char *label, struct gd_err *err)
+{
+    char name[300], value[300];
+    int rc = GD_OK;
+
+    for (const cJSON *item = element->child; item && rc == GD_OK; item = item->next) {
+        const char *key = item->string ? item->string : "";
+        bool is_value = strcmp(key, "value") == 0;
+        bool plain = label[0] >= '0' && label[0] <= '9';
+        char *text = strcmp(key, "type") == 0 ? NULL : cJSON_PrintUnformatted(item);
+
+        snprintf(name, sizeof(name), "%s%.200s%s%.60s",
+                 !label[0] || plain ? (is_input ? "in" : "out") : "", label, is_value ? "" : ".",
+                 is_value ? "" : key);
+        snprintf(value, sizeof(value), "%.290s", text ? text : "");
+        if (text) {
+            rc = api_attr_add(load, &load->call[call], name, value, err);
+        }
+        cJSON_free(text);
+    }
+    return rc;
 }
 
 struct nest { /* an object or an array that is walked through */
@@ -325,6 +413,8 @@ int api_elements(struct api_load *load, uint32_t call, const cJSON *element,
                          API_MAX_NAME);
         } else if (is_tensor(now)) {
             rc = take_tensor(load, call, now, place, gd_buf_text(&label), err);
+        } else if (is_plain(now)) {
+            rc = take_plain(load, call, now, place->is_input, gd_buf_text(&label), err);
         } else if (now->child && depth + 1 < MAX_NESTING) {
             nest[++depth] = (struct nest){.next = now->child, .label = label.len};
         }

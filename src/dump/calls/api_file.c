@@ -160,6 +160,27 @@ static bool is_version(const char *name, size_t len)
     return at < len && at >= 3 && name[at - 1] == 'v' && name[at - 2] == '_';
 }
 
+/* "Nov22_08-41-10-rank3-de30794b" of msprobe's monitor: a run of its own, and its rank. */
+static bool is_run(const char *name, size_t len, int *rank)
+{
+    const char *at = len > 24 && name[5] == '_' ? strstr(name + 14, "-rank") : NULL;
+    int64_t number =
+        at == name + 14 ? number_behind(at + 1, 4 + strspn(at + 5, "0123456789"), "rank") : -1;
+
+    if (number < 0) {
+        return false;
+    }
+    *rank = (int)number;
+    return true;
+}
+
+/* Above the steps of MindSpore's mixed execution: both are of one training. */
+static bool is_mode(const char *name, size_t len)
+{
+    return (len == 5 && strncmp(name, "graph", 5) == 0) ||
+           (len == 8 && strncmp(name, "pynative", 8) == 0);
+}
+
 /* Whether the directory tells something and is none of the root's. */
 static bool take_component(const char *name, size_t len, struct api_where *ret, int64_t *process)
 {
@@ -174,8 +195,12 @@ static bool take_component(const char *name, size_t len, struct api_where *ret, 
         ret->has_rank = true;
     } else if (id >= 0 && !ret->has_rank && *process < 0) {
         *process = id;
+    } else if (!ret->has_rank && *process < 0 && is_run(name, len, &ret->rank)) {
+        ret->has_rank = true;
+        return false;
     } else {
-        return (len == 4 && strncmp(name, "rank", 4) == 0) || is_version(name, len);
+        return (len == 4 && strncmp(name, "rank", 4) == 0) || is_version(name, len) ||
+               (ret->has_step && is_mode(name, len));
     }
     return true;
 }

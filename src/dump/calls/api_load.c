@@ -10,6 +10,7 @@
 #define MAX_CALLS (UINT32_C(1) << 24)
 #define MAX_PLAIN 1024 /* numbers of slots that are taken at their word */
 #define ASK_EVERY 1024
+#define MAX_ATTRS 48 /* of a call, those of its slots aside */
 
 struct api_label {
     const char *text;
@@ -91,6 +92,50 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
     load->count += rc == GD_OK;
     *ret = call;
     return rc;
+}
+
+int api_attr_add(struct api_load *load, struct api_call *call, const char *name, const char *value,
+                 struct gd_err *err)
+{
+    struct api_attr **at = &call->attrs, *attr;
+    size_t count = 0;
+
+    for (; *at; at = &(*at)->next) {
+        if (strcmp((*at)->name, name) == 0 || ++count == MAX_ATTRS) {
+            return GD_OK;
+        }
+    }
+    attr = gd_arena_alloc(&load->arena, sizeof(*attr));
+    if (attr) {
+        *attr = (struct api_attr){.name = api_keep(load, name), .value = api_keep(load, value)};
+    }
+    if (!attr || !attr->name || !attr->value) {
+        return no_memory(err);
+    }
+    *at = attr;
+    return GD_OK;
+}
+
+int api_event_add(struct api_load *load, struct api_call *call, int64_t step, const char *kind,
+                  const char *text, struct gd_err *err)
+{
+    struct api_event *event = call->events;
+
+    for (; event; event = event->next) {
+        if (event->step == step && strcmp(event->kind, kind) == 0) {
+            return GD_OK;
+        }
+    }
+    event = gd_arena_alloc(&load->arena, sizeof(*event));
+    if (event) {
+        *event = (struct api_event){
+            .kind = kind, .text = api_keep(load, text), .step = step, .next = call->events};
+    }
+    if (!event || !event->text) {
+        return no_memory(err);
+    }
+    call->events = event;
+    return GD_OK;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -392,14 +437,18 @@ static void name_node(struct api_load *load, const struct api_call *call, struct
 /* "relu" of Torch.relu.0.forward, "Linear" of a module, "relu" of Torch_relu_0_forward. */
 static void type_of(const char *name, char *out, size_t size)
 {
-    size_t path = module_path(name), end, begin = strcspn(name, "._");
+    size_t path = module_path(name), end, begin = strcspn(name, "._"), len = strlen(name);
 
+    if (len > 6 && strcmp(name + len - 6, ".debug") == 0) { /* VARIABLE.N.debug */
+        snprintf(out, size, "debug");
+        return;
+    }
     if (path) {
         begin = path + 1;
         end = begin + strcspn(name + begin, ".");
     } else {
         begin += name[begin] != '\0';
-        end = strlen(name);
+        end = len;
         for (int part = 0; part < 2; part++) { /* the number and the direction */
             size_t at = end;
 
@@ -409,7 +458,7 @@ static void type_of(const char *name, char *out, size_t size)
             end = at > begin ? at - 1 : end;
         }
     }
-    snprintf(out, size, "%.*s", end > begin ? (int)(end - begin) : (int)strlen(name),
+    snprintf(out, size, "%.*s", end > begin ? (int)(end - begin) : (int)len,
              end > begin ? name + begin : name);
 }
 
@@ -447,7 +496,7 @@ static int add_node(struct api_load *load, const struct api_call *call, uint32_t
                     struct gd_buf *name, gd_node_id *ret, struct gd_err *err)
 {
     struct gd_graph *graph = gd_catalog_graph(load->catalog);
-    struct gd_attr attr[64];
+    struct gd_attr attr[64 + MAX_ATTRS];
     char type[256];
     struct gd_node_desc desc = {.wire_name = call->name,
                                 .type = call->type ? call->type : type,
@@ -462,6 +511,9 @@ static int add_node(struct api_load *load, const struct api_call *call, uint32_t
 
     type_of(call->name, type, sizeof(type));
     desc.attr_count = describe_slots(load, call, attr, 64);
+    for (const struct api_attr *more = call->attrs; more; more = more->next) {
+        attr[desc.attr_count++] = (struct gd_attr){.name = more->name, .value = more->value};
+    }
     name_node(load, call, name);
     if (gd_graph_lookup(graph, gd_buf_text(name), name->len) != GD_NO_NODE) {
         gd_buf_clear(name); /* two of one name: the file's own tells them apart */
@@ -495,9 +547,8 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
         }
         rc = gd_catalog_add(load->catalog, &value, err);
     }
-    if (!rc && call->event) {
-        rc = gd_catalog_add_event(load->catalog, call->event_step, node, "overflow", call->event,
-                                  err);
+    for (const struct api_event *event = call->events; !rc && event; event = event->next) {
+        rc = gd_catalog_add_event(load->catalog, event->step, node, event->kind, event->text, err);
     }
     return rc;
 }

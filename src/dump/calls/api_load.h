@@ -30,6 +30,17 @@ struct api_value {
 struct api_item;
 struct api_label;
 
+struct api_attr { /* what is told of a call beside its tensors */
+    const char *name, *value;
+    struct api_attr *next;
+};
+
+struct api_event {
+    const char *kind, *text;
+    int64_t step;
+    struct api_event *next;
+};
+
 struct api_call {
     const char *name;
     const char *parent; /* the call or the scope it ran in; NULL none */
@@ -41,8 +52,8 @@ struct api_call {
     uint32_t label_count[2], plain[2]; /* outputs, inputs; slots that have numbers for names */
     const struct gd_frame *frames;     /* innermost first */
     uint32_t frame_count;
-    const char *event; /* NULL none */
-    int64_t event_step;
+    struct api_attr *attrs; /* in the order in which they were told */
+    struct api_event *events;
 };
 
 struct api_load { /* zeroed is empty */
@@ -65,6 +76,12 @@ struct api_call *api_call_find(struct api_load *load, const char *name);
  * fills what the first leaves open. */
 int api_value_add(struct api_load *load, struct api_call *call, const struct api_value *value,
                   struct gd_err *err);
+/* Of one name the first counts, and of very many the first ones. Texts are copied. */
+int api_attr_add(struct api_load *load, struct api_call *call, const char *name, const char *value,
+                 struct gd_err *err);
+/* One of each kind in a step. The text is copied, the kind is not. */
+int api_event_add(struct api_load *load, struct api_call *call, int64_t step, const char *kind,
+                  const char *text, struct gd_err *err);
 /* A copy that lives as long as the load. NULL: no memory. */
 const char *api_keep(struct api_load *load, const char *text);
 
@@ -98,6 +115,13 @@ struct api_figures {
 };
 bool api_stats(const struct api_figures *figures, const struct gd_shape *shape, bool nan_may_hide,
                struct gd_stats *ret);
+/* The same of numbers; those that are not told are not `has`. */
+struct api_numbers {
+    double max, min, mean, norm;
+    bool has_max, has_min, has_mean, has_norm;
+};
+bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shape,
+                  bool nan_may_hide, struct gd_stats *ret);
 bool api_shape(const cJSON *array, struct gd_shape *ret);
 /* A file with one tensor that is opened when somebody asks. GD_ENOTFOUND: it is not there. */
 int api_source(const char *folder, const char *name, struct gd_source **ret, struct gd_err *err);

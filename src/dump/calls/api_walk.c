@@ -110,9 +110,12 @@ static int take_files(const struct api_walk_ops *ops, struct api_load *load,
         }
         rc = ops->take(load, file[i].path, &file[i].where, &why);
         rc = rc ? api_leave_out(load->dump, file[i].path, &why, err) : GD_OK;
-        if (!rc && load->count > 0) {
+        if (!rc && load->count > 0 && !ops->steps_inside) {
             rc = gd_catalog_add_step(load->catalog, file[i].where.step, err);
         }
+    }
+    if (!rc && ops->finish) {
+        rc = ops->finish(load, &file[count - 1].where, err);
     }
     return rc ? rc : api_load_finish(load, err);
 }

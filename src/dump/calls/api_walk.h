@@ -16,6 +16,9 @@ struct api_walk_ops { /* the detail of a format whose functions are these */
     /* Takes it all. An error leaves it out with that reason, what was taken stays. */
     int (*take)(struct api_load *load, const char *path, const struct api_where *where,
                 struct gd_err *err);
+    /* Behind the last file of a rank; NULL: there is nothing to be done. */
+    int (*finish)(struct api_load *load, const struct api_where *where, struct gd_err *err);
+    bool steps_inside; /* files tell steps, their paths do not */
 };
 
 int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dump/calls/api_walk.h"
+#include "dump/calls/msprobe.h"
 
 #define MAX_FILE (UINT64_C(2) << 30)
 
@@ -14,7 +15,6 @@ struct reading { /* of one dump.json */
     const struct api_where *where;
     const char *folder; /* with the tensors */
     char framework[32], task[40], level[40];
-    bool has_data; /* the root has an object "data" */
 };
 
 /* ---- what it is ------------------------------------------------------------------------------ */
@@ -115,10 +115,25 @@ static int take_part(struct reading *in, uint32_t call, const cJSON *part, struc
     if (strcmp(key, "parameters") == 0) {
         return take_parameters(in, in->load->call[call].name, part, false, err);
     }
+    if (strcmp(key, "is_recompute") == 0 && cJSON_IsTrue(part)) {
+        return api_attr_add(in->load, &in->load->call[call], "recompute", "true", err);
+    }
+    if (strcmp(key, "is_nan") == 0 && cJSON_IsTrue(part)) { /* of the whole call */
+        return api_event_add(in->load, &in->load->call[call], in->where->step, "overflow",
+                             "msprobe's nan_check: NaN or infinities in its results", err);
+    }
     if (!place.is_input && strcmp(key, "output") != 0) {
         return GD_OK;
     }
     return api_elements(in->load, call, part, &place, err);
+}
+
+/* "VARIABLE.N.debug", of PrecisionDebugger.save. */
+static bool is_debug(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 6 && strcmp(name + len - 6, ".debug") == 0;
 }
 
 static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd_err *err)
@@ -136,13 +151,16 @@ static int take_entry(void *ctx, const char *name, const cJSON *value, struct gd
     if (rc) {
         return rc;
     }
-    if (strcmp(in->task, "overflow_check") == 0 && !call->event) {
-        call->event = "msprobe found an overflow in its results";
-        call->event_step = in->where->step;
+    if (strcmp(in->task, "overflow_check") == 0) {
+        rc = api_event_add(in->load, call, in->where->step, "overflow",
+                           "msprobe found an overflow in its results", err);
     }
     number = (uint32_t)(call - in->load->call);
-    if (cJSON_GetObjectItemCaseSensitive(value, "type")) { /* of level debug: the tensor itself */
-        struct api_place place = {.label = "", .step = in->where->step, .folder = in->folder};
+    if (!rc && is_debug(name)) { /* the tensor itself, or what it is nested in */
+        struct api_place place = {.label = "",
+                                  .step = in->where->step,
+                                  .folder = in->folder,
+                                  .nan_may_hide = strcmp(in->framework, "mindspore") == 0};
 
         return api_elements(in->load, number, value, &place, err);
     }
@@ -198,6 +216,10 @@ static int take_parent(void *ctx, const char *name, const cJSON *value, struct g
     struct api_call *call = api_call_find(in->load, name);
     const cJSON *parent = cJSON_IsArray(value) ? value->child : value; /* [parent, micro step] */
 
+    if (call && cJSON_IsArray(value) && parent && cJSON_IsNumber(parent->next) &&
+        api_attr_add(in->load, call, "micro step", parent->next->valuestring, err)) {
+        return GD_ENOMEM;
+    }
     if (call && !call->parent && cJSON_IsString(parent) && parent->valuestring[0] &&
         strlen(parent->valuestring) <= API_MAX_NAME) {
         call->parent = api_keep(in->load, parent->valuestring);
@@ -304,7 +326,8 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     rc = rc ? api_leave_out(load->dump, path, &why, err) : GD_OK; /* what came before it counts */
     rc = rc ? rc : tell_facts(&in, err);
     rc = rc ? rc : take_beside(&in, path, "stack.json", take_stack, err);
-    return rc ? rc : take_beside(&in, path, "construct.json", take_parent, err);
+    rc = rc ? rc : take_beside(&in, path, "construct.json", take_parent, err);
+    return rc ? rc : msprobe_events(load, path, where, err);
 }
 
 static const struct api_walk_ops ops = {

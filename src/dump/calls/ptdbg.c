@@ -135,11 +135,12 @@ static int take_tensor(struct reading *in, const char *name, const cJSON *mark, 
     if (rc) {
         return rc;
     }
-    if (cJSON_IsNumber(mark) && mark->valuedouble == MARK_OVERFLOW && !call->event) {
-        call->event = "ptdbg_ascend found an overflow here";
-        call->event_step = in->where->step;
+    rc = api_value_add(in->load, call, &value, err);
+    if (!rc && cJSON_IsNumber(mark) && mark->valuedouble == MARK_OVERFLOW) {
+        rc = api_event_add(in->load, call, in->where->step, "overflow",
+                           "ptdbg_ascend found an overflow here", err);
     }
-    return api_value_add(in->load, call, &value, err);
+    return rc;
 }
 
 static int take_line(struct reading *in, const char *line, size_t len, struct gd_err *err)
