@@ -306,6 +306,7 @@ int app_run(const struct app_options *options)
     int status = STATUS_FAILED;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, not the end */
     app.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     app.loop = ev_default_loop(EVFLAG_AUTO);
     if (app.loop == NULL) {

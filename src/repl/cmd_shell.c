@@ -25,6 +25,7 @@ static void exec_shell(const char *text, int input)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     if (input >= 0) {
         dup2(input, STDIN_FILENO);
     }
