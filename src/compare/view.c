@@ -305,6 +305,8 @@ static int view_trouble(struct pair *pair, struct gd_view_row *ret, struct gd_er
 
 struct probe {
     struct norms norms;
+    enum gd_dtype type; /* of relative errors */
+    bool scalar;        /* of rank 0: computed in the elements' own type */
     double eps, distance, max, max_relative;
     uint64_t mismatch, r1k, r5k;
 };
@@ -318,7 +320,8 @@ static void probe_positions(struct pair *pair, void *ctx, double x, double y, do
     p->mismatch += (isinf(x) != 0) != (isinf(y) != 0) || (isnan(x) != 0) != (isnan(y) != 0);
 }
 
-/* What is not finite in the same places counts as 0, whatever its sign. */
+/* What is not finite in the same places counts as 0, whatever its sign. Errors relative to b are in
+ * the type of both, float32 at least; everything else is in double. */
 static void probe_add(struct pair *pair, void *ctx, double x, double y, double distance)
 {
     struct probe *p = ctx;
@@ -327,11 +330,12 @@ static void probe_add(struct pair *pair, void *ctx, double x, double y, double d
     if (!isfinite(x)) {
         x = y = distance = 0;
     }
+    distance = p->scalar ? distance : fabs(x - y);
     base = y == 0 ? p->eps : y;
-    relative =
-        as_type(pair->type,
-                as_type(pair->type, (y == 0 ? as_type(pair->type, x + p->eps) : x) - base) / base);
+    relative = as_type(p->type, y == 0 ? as_type(p->type, x + p->eps) : x);
+    relative = as_type(p->type, as_type(p->type, relative - base) / base);
     relative = fabs(relative);
+    (void)pair;
     norms_add(&p->norms, x, y);
     p->distance += distance * distance;
     p->max = distance > p->max ? distance : p->max;
@@ -363,15 +367,17 @@ static void probe_fill(struct gd_view_row *ret, const char *cell, const char *me
 
 static void probe_cosine(const struct pair *pair, const struct probe *p, struct gd_view_row *ret)
 {
-    bool nothing;
-    double cosine = cosine_of(pair, &p->norms, &nothing);
+    double a = sqrt(p->norms.aa), b = sqrt(p->norms.bb), cosine = p->norms.dot / (a * b);
+    bool no_a = a <= NORM_OF_NOTHING, no_b = b <= NORM_OF_NOTHING;
 
     if (pair->job.count == 1) {
         snprintf(ret->cell[0], sizeof(ret->cell[0]), "unsupported");
-    } else if (isnan(cosine)) {
+    } else if (no_a && no_b) {
+        probe_number(ret->cell[0], 1);
+    } else if (no_a || no_b || isnan(cosine)) {
         snprintf(ret->cell[0], sizeof(ret->cell[0]), "Nan");
         snprintf(ret->message, sizeof(ret->message), "Cannot compare by Cosine Similarity, %s.",
-                 nothing ? "one side is all zero" : "the dump data has NaN");
+                 no_a || no_b ? "one side is all zero" : "the dump data has NaN");
     } else {
         cosine = twelve(cosine);
         probe_number(ret->cell[0], cosine > 0.9999 ? round(cosine * 1e6) / 1e6 : cosine);
@@ -380,11 +386,12 @@ static void probe_cosine(const struct pair *pair, const struct probe *p, struct 
 
 static int view_probe(struct pair *pair, struct gd_view_row *ret, struct gd_err *err)
 {
-    bool scalar = pair->job.info_a.shape.rank == 0;
+    bool scalar = pair->job.count == 1; /* axes of 1 were dropped */
     double count = (double)pair->job.count;
-    struct probe p = {.eps = pair->type_b == GD_FLOAT16   ? 0x1p-10
-                             : pair->type_b == GD_FLOAT32 ? (double)FLT_EPSILON
-                                                          : DBL_EPSILON};
+    bool wide = pair->type == GD_FLOAT64;
+    struct probe p = {.type = wide ? GD_FLOAT64 : GD_FLOAT32,
+                      .scalar = scalar,
+                      .eps = wide ? DBL_EPSILON : (double)FLT_EPSILON};
     int rc = each(pair, probe_positions, &p, err);
 
     if (rc == GD_OK && p.mismatch) {
@@ -393,7 +400,7 @@ static int view_probe(struct pair *pair, struct gd_view_row *ret, struct gd_err 
     }
     rc = rc == GD_OK ? each(pair, probe_add, &p, err) : rc;
     probe_cosine(pair, &p, ret);
-    probe_number(ret->cell[1], as_type(pair->type, sqrt(p.distance)));
+    probe_number(ret->cell[1], sqrt(p.distance));
     probe_number(ret->cell[2], twelve(p.max));
     probe_number(ret->cell[3], twelve(p.max_relative));
     probe_number(ret->cell[4], twelve((double)p.r1k / count));
@@ -483,7 +490,8 @@ int gd_view_compare(enum gd_view view, struct gd_source *a, struct gd_source *b,
 
     memset(ret, 0, sizeof(*ret));
     if (!a || !b) {
-        refuse(view, ret, view == GD_VIEW_MSPROBE ? "N/A" : "False", "no partner");
+        refuse(view, ret, view == GD_VIEW_MSPROBE ? "unsupported" : "False",
+               "Bench api/module unmatched.");
         return GD_OK;
     }
     rc = gd_source_info(a, &pair.job.info_a, &why);

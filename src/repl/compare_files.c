@@ -6,6 +6,7 @@
 
 #include "dump/dump_target.h"
 #include "engine/glob.h"
+#include "repl/compare_probe.h"
 #include "repl/inspect.h"
 #include "repl/value.h"
 #include "repl/work.h"
@@ -234,7 +235,11 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
                               .note = "",
                               .step = c->b->step >= 0 ? c->b->step : c->a->step,
                               .rank = c->b->rank >= 0 ? c->b->rank : c->a->rank,
-                              .max_abs_at = -1};
+                              .max_abs_at = -1,
+                              .item_a = pair->a,
+                              .item_b = pair->b,
+                              .unit_a = pair->unit_a,
+                              .unit_b = pair->unit_b};
 
     row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
     row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
@@ -306,6 +311,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
                                      .go_on = go_on};
     struct gd_matching matching = {0};
     struct repl_work work;
+    size_t first = c->rows->count;
     int rc;
 
     if (c->options->has_rtol || c->options->has_atol) {
@@ -322,6 +328,9 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     c->guessed = c->guessed || matching.guessed;
     if (rc == GD_OK) {
         rc = gd_compare_run(c->count, &ops, c, &options, err);
+    }
+    if (rc == GD_OK && c->options->shown.view == GD_VIEW_MSPROBE) {
+        rc = compare_probe_make(c->call, c->a, c->b, c->rows, first, err);
     }
     gd_matching_free(&matching);
     return repl_work_end(&work, rc, err);
@@ -522,6 +531,12 @@ static int show(struct comparing *c, struct gd_err *err)
 
     shown.label_a = c->side_a->label;
     shown.label_b = c->side_b->label;
+    if (shown.view == GD_VIEW_MSPROBE) {
+        rc = compare_probe_judge(call, c->rows, err);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
     compare_rows_sort(c->rows, shown.sort);
     compare_rows_show(call, c->rows, &shown);
     if (c->guessed) {

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/compare_probe.h"
 #include "repl/inspect.h"
 #include "repl/newfile.h"
 
 #define ROWS_FOR_A_PERSON 50
 #define MAX_CELLS         32
 
-int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err)
+int compare_rows_add_extra(struct compare_rows *rows, const struct compare_row *row,
+                           struct gd_err *err)
 {
     if (rows->count == rows->room) {
         size_t room = rows->room ? rows->room * 2 : 64;
@@ -24,8 +26,15 @@ int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, s
         rows->room = room;
     }
     rows->row[rows->count++] = *row;
-    rows->verdicts[row->verdict]++;
     return GD_OK;
+}
+
+int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err)
+{
+    int rc = compare_rows_add_extra(rows, row, err);
+
+    rows->verdicts[row->verdict] += rc == GD_OK;
+    return rc;
 }
 
 void compare_rows_free(struct compare_rows *rows)
@@ -213,104 +222,14 @@ static double norm(const struct gd_stats *stats)
     return sqrt(stats->sum_sq);
 }
 
-static const char *const probe_titles[] = {"NPU Name",
-                                           "Bench Name",
-                                           "NPU Dtype",
-                                           "Bench Dtype",
-                                           "NPU Tensor Shape",
-                                           "Bench Tensor Shape",
-                                           "NPU Requires_grad",
-                                           "Bench Requires_grad",
-                                           "Cosine",
-                                           "EucDist",
-                                           "MaxAbsErr",
-                                           "MaxRelativeErr",
-                                           "One Thousandth Err Ratio",
-                                           "Five Thousandths Err Ratio",
-                                           "NPU max",
-                                           "NPU min",
-                                           "NPU mean",
-                                           "NPU l2norm",
-                                           "Bench max",
-                                           "Bench min",
-                                           "Bench mean",
-                                           "Bench l2norm",
-                                           "Requires_grad Consistent",
-                                           "Result",
-                                           "Err_message"};
-#define PROBE_CELLS 25
-
-/* Shapes as Python writes tuples and lists. */
-static const char *list_shape(struct command_call *call, bool has, const struct gd_shape *shape)
+const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape)
 {
     const char *text = "[";
 
-    if (!has) {
-        return "N/A";
-    }
     for (int i = 0; i < shape->rank; i++) {
         text = inspect_printf(call, "%s%s%lld", text, i ? ", " : "", (long long)shape->dim[i]);
     }
     return inspect_printf(call, "%s]", text);
-}
-
-static const char *probe_figure(struct command_call *call, const struct compare_row *row,
-                                const struct gd_stats *stats, double value)
-{
-    return !row->has_metrics ? "N/A"
-           : stats->nan      ? "nan"
-                             : number(call, stats->pos_inf ? INFINITY : value);
-}
-
-/* NaN or infinity on the one side alone, another type or shape: error; figures that could not be
- * computed: a warning. What needs all tensors of an operator together is not judged. */
-static const char *probe_result(const struct compare_row *row)
-{
-    bool bad_a = row->stats_a.nan || row->stats_a.pos_inf || row->stats_a.neg_inf;
-    bool bad_b = row->stats_b.nan || row->stats_b.pos_inf || row->stats_b.neg_inf;
-
-    if (!row->a || !row->b) {
-        return "N/A";
-    }
-    if ((row->has_metrics && bad_a && !bad_b) || row->type_a != row->type_b ||
-        row->verdict == GD_V_SHAPE) {
-        return "error";
-    }
-    return "pass";
-}
-
-static void probe_cells(struct command_call *call, const struct compare_row *row, const char **cell)
-{
-    const struct gd_stats *a = &row->stats_a, *b = &row->stats_b;
-    const char *cells[PROBE_CELLS] = {
-        row->a ? row->a : "N/A",
-        row->b ? row->b : "N/A",
-        row->type_a == GD_STORED_NONE ? "N/A" : gd_stored_name(row->type_a),
-        row->type_b == GD_STORED_NONE ? "N/A" : gd_stored_name(row->type_b),
-        list_shape(call, row->has_shape_a, &row->shape_a),
-        list_shape(call, row->has_shape_b, &row->shape_b),
-        "N/A",
-        "N/A",
-        row->view->cell[0],
-        row->view->cell[1],
-        row->view->cell[2],
-        row->view->cell[3],
-        row->view->cell[4],
-        row->view->cell[5],
-        probe_figure(call, row, a, a->max),
-        probe_figure(call, row, a, a->min),
-        probe_figure(call, row, a, a->mean),
-        probe_figure(call, row, a, norm(a)),
-        probe_figure(call, row, b, b->max),
-        probe_figure(call, row, b, b->min),
-        probe_figure(call, row, b, b->mean),
-        probe_figure(call, row, b, norm(b)),
-        "True",
-        probe_result(row),
-        row->view->message,
-    };
-
-    memcpy(cell, cells, sizeof(cells));
 }
 
 struct columns {
@@ -318,18 +237,20 @@ struct columns {
     int count;
 };
 
-static void columns_of(const struct rows_shown *how, struct columns *ret)
+static void columns_of(const struct compare_rows *rows, const struct rows_shown *how,
+                       struct columns *ret)
 {
     const char *const *view;
     int more;
 
     ret->count = 0;
-    if (how->view == GD_VIEW_OWN || how->view == GD_VIEW_MSPROBE) {
-        bool own = how->view == GD_VIEW_OWN;
-
-        ret->count = own ? OWN_CELLS : PROBE_CELLS;
-        memcpy(ret->title, own ? own_titles : probe_titles,
-               (size_t)ret->count * sizeof(ret->title[0]));
+    if (how->view == GD_VIEW_OWN) {
+        ret->count = OWN_CELLS;
+        memcpy(ret->title, own_titles, sizeof(own_titles));
+        return;
+    }
+    if (how->view == GD_VIEW_MSPROBE) {
+        ret->count = compare_probe_titles(rows->probe_mode, ret->title);
         return;
     }
     view = gd_view_columns(how->view, &more);
@@ -344,8 +265,8 @@ static void columns_of(const struct rows_shown *how, struct columns *ret)
     }
 }
 
-static void cells_of(struct command_call *call, const struct rows_shown *how,
-                     const struct compare_row *row, const char **cell)
+static void cells_of(struct command_call *call, const struct compare_rows *rows,
+                     const struct rows_shown *how, const struct compare_row *row, const char **cell)
 {
     int count = 0, more;
 
@@ -354,7 +275,7 @@ static void cells_of(struct command_call *call, const struct rows_shown *how,
         return;
     }
     if (how->view == GD_VIEW_MSPROBE) {
-        probe_cells(call, row, cell);
+        compare_probe_cells(rows->probe_mode, row->probe, cell);
         return;
     }
     gd_view_columns(how->view, &more);
@@ -373,6 +294,9 @@ static void cells_of(struct command_call *call, const struct rows_shown *how,
 
 static bool differs(const struct rows_shown *how, const struct compare_row *row)
 {
+    if (how->view == GD_VIEW_MSPROBE) {
+        return !compare_probe_passed(row->probe);
+    }
     if (how->view != GD_VIEW_OWN) {
         return !row->view->passed;
     }
@@ -450,7 +374,7 @@ static void show_view(struct command_call *call, const struct compare_rows *rows
     struct out_column column[16] = {{NULL, NULL, false}};
     struct out_table *table;
 
-    columns_of(how, &columns);
+    columns_of(rows, how, &columns);
     for (int i = 0; i < columns.count && i < 16; i++) {
         column[i] = (struct out_column){columns.title[i], columns.title[i], false};
     }
@@ -462,7 +386,7 @@ static void show_view(struct command_call *call, const struct compare_rows *rows
             continue;
         }
         limit--;
-        cells_of(call, how, &rows->row[i], cell);
+        cells_of(call, rows, how, &rows->row[i], cell);
         for (int j = 0; j < columns.count; j++) {
             cell[j] = inspect_name(call, cell[j]);
         }
@@ -477,7 +401,7 @@ static void show_lists(struct command_call *call, const struct compare_rows *row
 {
     struct columns columns;
 
-    columns_of(how, &columns);
+    columns_of(rows, how, &columns);
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
         const char *cell[MAX_CELLS];
 
@@ -485,7 +409,7 @@ static void show_lists(struct command_call *call, const struct compare_rows *row
             continue;
         }
         limit--;
-        cells_of(call, how, &rows->row[i], cell);
+        cells_of(call, rows, how, &rows->row[i], cell);
         for (int j = 0; j < columns.count; j++) {
             out_printf(call->out, "%-27s %s\n", columns.title[j], inspect_name(call, cell[j]));
         }
@@ -570,15 +494,15 @@ static void add_row_record(struct command_call *call, cJSON *list, const struct 
     }
 }
 
-static void add_view_record(struct command_call *call, cJSON *list, const struct rows_shown *how,
-                            const struct compare_row *row)
+static void add_view_record(struct command_call *call, cJSON *list, const struct compare_rows *rows,
+                            const struct rows_shown *how, const struct compare_row *row)
 {
     cJSON *object = cJSON_CreateObject();
     const char *cell[MAX_CELLS];
     struct columns columns;
 
-    columns_of(how, &columns);
-    cells_of(call, how, row, cell);
+    columns_of(rows, how, &columns);
+    cells_of(call, rows, how, row, cell);
     for (int i = 0; i < columns.count; i++) {
         inspect_add_text(call, object, columns.title[i], cell[i]);
     }
@@ -608,7 +532,7 @@ static void record(struct command_call *call, const struct compare_rows *rows,
         if (how->view == GD_VIEW_OWN) {
             add_row_record(call, list, &rows->row[i]);
         } else {
-            add_view_record(call, list, how, &rows->row[i]);
+            add_view_record(call, list, rows, how, &rows->row[i]);
         }
     }
 }
@@ -679,7 +603,7 @@ int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
     if (rc != GD_OK) {
         return rc;
     }
-    columns_of(how, &columns);
+    columns_of(rows, how, &columns);
     for (int i = 0; i < columns.count; i++) {
         fputs(i ? "," : "", file.file);
         csv_cell(file.file, columns.title[i]);
@@ -691,7 +615,7 @@ int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
         if (how->only_differing && !differs(how, &rows->row[i])) {
             continue;
         }
-        cells_of(call, how, &rows->row[i], cell);
+        cells_of(call, rows, how, &rows->row[i], cell);
         for (int j = 0; j < columns.count; j++) {
             fputs(j ? "," : "", file.file);
             csv_cell(file.file, cell[j]);

@@ -10,6 +10,27 @@
 #include "compare/run.h"
 #include "repl/command.h"
 
+/* msprobe's: see compare_probe.h. */
+enum probe_mode { PROBE_ELEMENTS, PROBE_STATISTICS, PROBE_DIGESTS };
+struct probe_side {
+    const char *name, *dtype, *shape, *grad; /* "N/A": none */
+    const char *figure[4];                   /* max, min, mean, norm */
+    const char *digest;
+};
+struct probe_row {
+    bool skip;         /* only B has it */
+    bool has_elements; /* on both sides */
+    const char *api;   /* the call it is of */
+    uint32_t group;    /* that, as a number among those of its table */
+    int place;         /* input, parameter, output */
+    int position;      /* among those */
+    size_t number;     /* of the table */
+    struct probe_side a, b;
+    const char *metric[GD_VIEW_CELLS];
+    const char *difference[8];
+    const char *result, *message;
+};
+
 struct compare_row {
     const char *a, *b; /* names; NULL: there is none */
     int rank;          /* -1: none */
@@ -24,9 +45,12 @@ struct compare_row {
     double close, max_abs, mean_abs, rel_l2, max_rel, r1k, r5k, cosine, ulp99;
     int64_t max_abs_at;
     struct gd_tolerance tolerance;
-    struct gd_stats stats_a, stats_b; /* with metrics, or of a dump of statistics */
-    const char *note;                 /* "" */
-    const struct gd_view_row *view;   /* of another tool; NULL */
+    struct gd_stats stats_a, stats_b;      /* with metrics, or of a dump of statistics */
+    const char *note;                      /* "" */
+    const struct gd_view_row *view;        /* of another tool; NULL */
+    struct probe_row *probe;               /* of msprobe; NULL */
+    const struct gd_item *item_a, *item_b; /* as long as their tables live; NULL none */
+    uint32_t unit_a, unit_b;
 };
 
 struct compare_rows {
@@ -34,10 +58,16 @@ struct compare_rows {
     size_t count, room;
     size_t verdicts[GD_V_COUNT];
     size_t not_counted; /* without a partner by nature */
+    enum probe_mode probe_mode;
 };
 
 int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err);
+/* One that is shown only, and counted nowhere. */
+int compare_rows_add_extra(struct compare_rows *rows, const struct compare_row *row,
+                           struct gd_err *err);
 void compare_rows_free(struct compare_rows *rows);
+/* "[3, 8]", as Python writes a list. */
+const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape);
 /* Some are bad, or missing on a side. */
 bool compare_rows_differ(const struct compare_rows *rows);
 
