@@ -48,12 +48,21 @@ static bool same_op(const char *a, const char *b)
     return strcasestr(x, y) || strcasestr(y, x);
 }
 
+/* Backward, what frameworks call alike need not be: a loss and its softmax may be one or two. */
+static bool same_work(const struct gd_unit *a, const struct gd_unit *b)
+{
+    return same_op(a->op, b->op) || (a->phase == GD_PHASE_FORWARD && gd_op_is_alike(a->op, b->op));
+}
+
 static bool fits(struct gd_matcher *m, uint32_t a, uint32_t b)
 {
     const struct gd_unit *x = &m->a->unit[a], *y = &m->b->unit[b];
     struct gd_item *p, *q;
 
-    if (x->count == 0 || y->count == 0 || !same_op(x->op, y->op) || gd_name_is_alone(x->name) ||
+    if (gd_unit_goes_on(m->a, a) != gd_unit_goes_on(m->b, b)) {
+        return false;
+    }
+    if (x->count == 0 || y->count == 0 || !same_work(x, y) || gd_name_is_alone(x->name) ||
         gd_name_is_alone(y->name)) {
         return false;
     }
@@ -65,7 +74,7 @@ static bool fits(struct gd_matcher *m, uint32_t a, uint32_t b)
 
 /* The shortest way back through the costs of all beginnings. */
 static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
-                      size_t count_b, const unsigned char *moves)
+                      size_t count_b, enum gd_how how, const unsigned char *moves)
 {
     size_t i = count_a, j = count_b;
 
@@ -76,7 +85,7 @@ static void walk_back(struct gd_matcher *m, const uint32_t *a, size_t count_a, c
             j--;
             m->of_a[a[i]] = b[j];
             m->of_b[b[j]] = a[i];
-            m->how[b[j]] = GD_HOW_ORDER;
+            m->how[b[j]] = how;
             break;
         case MOVE_SKIP_A: i--; break;
         case MOVE_SKIP_B: j--; break;
@@ -118,7 +127,7 @@ static bool fill(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
 
 /* Too much for a table of all beginnings: in turn, the next that fits. */
 static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
-                         size_t count_b)
+                         size_t count_b, enum gd_how how)
 {
     size_t next = 0;
 
@@ -128,7 +137,7 @@ static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a
             if (fits(m, a[i], b[j])) {
                 m->of_a[a[i]] = b[j];
                 m->of_b[b[j]] = a[i];
-                m->how[b[j]] = GD_HOW_ORDER;
+                m->how[b[j]] = how;
                 next = j + 1;
                 break;
             }
@@ -136,8 +145,8 @@ static void pair_in_turn(struct gd_matcher *m, const uint32_t *a, size_t count_a
     }
 }
 
-static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
-                 size_t count_b, struct gd_err *err)
+int gd_align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+             size_t count_b, enum gd_how how, struct gd_err *err)
 {
     unsigned char *moves;
     uint32_t *row;
@@ -147,7 +156,7 @@ static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
         return GD_OK;
     }
     if (count_a > MAX_CELLS / count_b) {
-        pair_in_turn(m, a, count_a, b, count_b);
+        pair_in_turn(m, a, count_a, b, count_b, how);
         return GD_OK;
     }
     moves = malloc(count_a * count_b);
@@ -157,7 +166,7 @@ static int align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const 
     } else if (!fill(m, a, count_a, b, count_b, row, moves)) {
         rc = gd_fail(err, GD_EINTR, "interrupted");
     } else {
-        walk_back(m, a, count_a, b, count_b, moves);
+        walk_back(m, a, count_a, b, count_b, how, moves);
     }
     free(row);
     free(moves);
@@ -208,7 +217,7 @@ static int align_phase(struct gd_matcher *m, enum gd_phase phase, struct gap *ga
             }
         }
         next = to + 1;
-        rc = align(m, gap->a, gap->count_a, gap->b, gap->count_b, err);
+        rc = gd_align(m, gap->a, gap->count_a, gap->b, gap->count_b, GD_HOW_ORDER, err);
         gap->count_a = gap->count_b = 0;
     }
     return rc;

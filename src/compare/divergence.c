@@ -43,6 +43,7 @@ struct search {
         double rel_l2;
     } * known;
     uint32_t *unit_of;  /* by node of B's graph: its unit; UINT32_MAX none */
+    uint32_t limit;     /* nodes that it had at first: that of a training may grow */
     uint32_t *match_of; /* by unit of B */
 };
 
@@ -119,6 +120,30 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     return rc;
 }
 
+/* A unit and the one before it that is of the same layer: their inputs are the layer's. */
+struct parts {
+    uint32_t unit[2];
+    int count;
+};
+
+static struct parts parts_of(const struct gd_table *table, uint32_t unit)
+{
+    struct parts ret = {.unit = {unit}, .count = 1};
+
+    if (unit > 0 && gd_unit_goes_on(table, unit - 1) != GD_GOES_NOT) {
+        ret.unit[ret.count++] = unit - 1;
+    }
+    return ret;
+}
+
+/* Two operators that are alike and not the same: their first outputs stand for each other, their
+ * other outputs and the order of their inputs need not. */
+static bool is_loose(const struct search *s, const struct gd_match *match)
+{
+    return strcmp(s->a->unit[match->a].op, s->b->unit[match->b].op) != 0 ||
+           parts_of(s->a, match->a).count != parts_of(s->b, match->b).count;
+}
+
 /* All outputs; *bad: the first that is bad, UINT32_MAX none. */
 static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct gd_err *err)
 {
@@ -128,7 +153,7 @@ static int judge_outputs(struct search *s, size_t index, uint32_t *bad, struct g
 
     *bad = UINT32_MAX;
     for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
-        if (s->b->item[i].input) {
+        if (s->b->item[i].input || (s->b->item[i].position > 0 && is_loose(s, match))) {
             continue;
         }
         rc = judge(s, match, i, NULL, NULL, err);
@@ -175,7 +200,8 @@ static int judge_producers(struct search *s, const struct gd_unit *unit, struct 
     }
     for (uint32_t i = 0; rc == GD_OK && i < info.input_count; i++) {
         const struct gd_edge *edge = &info.inputs[i];
-        uint32_t from = edge->control ? UINT32_MAX : s->unit_of[edge->node];
+        uint32_t from =
+            edge->control || edge->node >= s->limit ? UINT32_MAX : s->unit_of[edge->node];
 
         if (from == UINT32_MAX || s->match_of[from] == UINT32_MAX) {
             continue;
@@ -193,20 +219,83 @@ static int judge_producers(struct search *s, const struct gd_unit *unit, struct 
     return rc;
 }
 
+/* An input of a layer: not what its own first part has made, nor what it writes to. */
+static bool is_layers_input(const struct gd_table *table, const struct gd_item *item,
+                            const struct parts *parts, int part)
+{
+    const char *op = table->unit[parts->unit[part]].op;
+
+    return item->input && (parts->count == 1 || part == 1 || item->position > 0) &&
+           !gd_op_changes_input(op, item->position);
+}
+
+/* The input of B is one that A has, too, whatever its place: of those of its shape. */
+static int judge_against(struct search *s, uint32_t of_a, uint32_t item_b, struct known *known,
+                         struct gd_err *err)
+{
+    struct gd_unit *unit = &s->a->unit[of_a];
+    const struct parts parts = parts_of(s->a, of_a);
+    struct gd_difference difference;
+    int rc = GD_OK;
+
+    for (int part = 0; rc == GD_OK && part < parts.count; part++) {
+        unit = &s->a->unit[parts.unit[part]];
+        for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
+            if (!is_layers_input(s->a, &s->a->item[i], &parts, part)) {
+                continue;
+            }
+            rc = item_value(s, false, unit, &s->a->item[i], err);
+            rc = rc == GD_OK
+                     ? compare_values(s, &s->a->item[i], &s->b->item[item_b], &difference, err)
+                     : rc;
+            if (rc != GD_OK || difference.verdict == GD_V_UNREADABLE ||
+                difference.verdict == GD_V_SHAPE || (known->has && !is_bad(known->verdict))) {
+                continue;
+            }
+            known->has = true;
+            known->verdict = difference.verdict;
+            known->rel_l2 = difference.has_metrics ? difference.metrics.rel_l2 : 0;
+        }
+    }
+    return rc;
+}
+
+static int judge_input(struct search *s, const struct gd_match *match, uint32_t unit_b,
+                       uint32_t item_b, struct gd_err *err)
+{
+    struct known *known = &s->known[item_b];
+    int rc;
+
+    if (known->asked) {
+        return GD_OK;
+    }
+    if (!is_loose(s, match) && unit_b == match->b) {
+        return judge(s, match, item_b, NULL, NULL, err);
+    }
+    known->asked = true;
+    rc = item_value(s, true, &s->b->unit[unit_b], &s->b->item[item_b], err);
+    return rc == GD_OK ? judge_against(s, match->a, item_b, known, err) : rc;
+}
+
 static int judge_inputs(struct search *s, size_t index, struct inputs *ret, struct gd_err *err)
 {
     const struct gd_match *match = &s->matching->match[index];
-    const struct gd_unit *unit = &s->b->unit[match->b];
+    const struct parts parts = parts_of(s->b, match->b);
     int rc = GD_OK;
 
     *ret = (struct inputs){.bad = UINT32_MAX};
-    for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
-        if (s->b->item[i].input) {
-            rc = judge(s, match, i, NULL, NULL, err);
-            take_input(s, i, ret);
+    for (int part = 0; rc == GD_OK && part < parts.count; part++) {
+        const struct gd_unit *unit = &s->b->unit[parts.unit[part]];
+
+        for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
+            if (is_layers_input(s->b, &s->b->item[i], &parts, part)) {
+                rc = judge_input(s, match, parts.unit[part], i, err);
+                take_input(s, i, ret);
+            }
         }
+        rc = rc == GD_OK ? judge_producers(s, unit, ret, err) : rc;
     }
-    return rc == GD_OK ? judge_producers(s, unit, ret, err) : rc;
+    return rc;
 }
 
 static double output_error(const struct search *s, const struct gd_unit *unit)
@@ -268,6 +357,7 @@ static int in_order(struct search *s, struct gd_err *err)
     if (s->b->graph) {
         uint32_t limit = gd_graph_node_limit(s->b->graph);
 
+        s->limit = limit;
         s->unit_of = malloc((limit + 1) * sizeof(*s->unit_of));
         if (!s->unit_of) {
             return gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");
@@ -355,7 +445,7 @@ static void between_in_graph(struct search *s, struct gd_divergence *ret)
             started = true;
             continue;
         }
-        if (started && gd_graph_node(s->b->graph, order[i], &info) &&
+        if (started && order[i] < s->limit && gd_graph_node(s->b->graph, order[i], &info) &&
             info.kind != GD_NODE_CONSTANT && info.kind != GD_NODE_WEIGHT &&
             info.kind != GD_NODE_PARAMETER &&
             (s->unit_of[order[i]] == UINT32_MAX ||

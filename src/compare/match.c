@@ -564,6 +564,9 @@ static int run(struct gd_matcher *m, struct gd_err *err)
     if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
         rc = by_rules(m, err);
     }
+    if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
+        rc = gd_match_by_layer(m, err);
+    }
     if (rc == GD_OK && m->options->last >= GD_HOW_VALUES) {
         rc = by_values(m, err);
     }

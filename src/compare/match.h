@@ -65,6 +65,19 @@ void gd_matching_free(struct gd_matching *matching);
 int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_table *b,
                        struct gd_item *item_b, bool *ret, struct gd_err *err);
 
+/* Two operators that compute the same, in any framework's spelling; false when one is not known. */
+bool gd_op_is_alike(const char *a, const char *b);
+/* An input that the operator itself writes to, as running statistics: whether a dump has it as it
+ * was before or after is a matter of the tool. */
+bool gd_op_changes_input(const char *op, uint16_t position);
+/* Whether the layer is done with a unit; else the output of the next one is the layer's. */
+enum gd_goes_on {
+    GD_GOES_NOT,
+    GD_GOES_ON_BIAS,  /* the next one adds the layer's bias */
+    GD_GOES_ON_LAYER, /* the next one is the layer itself, around this call that it makes */
+};
+enum gd_goes_on gd_unit_goes_on(const struct gd_table *table, uint32_t unit);
+
 /* Items of two units that stand for each other: both by their place among inputs and outputs. NULL:
  * there is none. */
 struct gd_item *gd_match_item(struct gd_table *other, const struct gd_unit *unit,

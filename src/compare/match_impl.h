@@ -34,5 +34,10 @@ struct gd_matcher {
 
 /* What is left, between those that have partners. */
 int gd_match_by_order(struct gd_matcher *m, struct gd_err *err);
+/* As many of these units as can be, in their order: they are alike in shape and operator. */
+int gd_align(struct gd_matcher *m, const uint32_t *a, size_t count_a, const uint32_t *b,
+             size_t count_b, enum gd_how how, struct gd_err *err);
+/* Operators of the forward pass, by the layers that they belong to: layers.c. */
+int gd_match_by_layer(struct gd_matcher *m, struct gd_err *err);
 
 #endif

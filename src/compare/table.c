@@ -343,6 +343,7 @@ struct filling {
     struct gd_table *table;
     const struct gd_graph *graph;
     struct gd_err *err;
+    double last_ran; /* when the last operator of the step was dumped; 0 not known */
 };
 
 static int replace_value(struct gd_table *table, struct gd_item *item,
@@ -360,6 +361,25 @@ static int replace_value(struct gd_table *table, struct gd_item *item,
     return copy_text(&table->arena, &item->digest)
                ? GD_OK
                : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+}
+
+/* What is no operator and was written when they all had run: weights as the optimizer left them. */
+static bool is_left_behind(const struct filling *f, const struct gd_node_info *info,
+                           const struct gd_catalog_value *value)
+{
+    return info->order == GD_NO_ORDER && f->last_ran > 0 && value->time >= f->last_ran;
+}
+
+static int note_time(void *ctx, const struct gd_catalog_value *value)
+{
+    struct filling *f = ctx;
+    struct gd_node_info info;
+
+    if (gd_graph_node(f->graph, value->node, &info) && info.order != GD_NO_ORDER &&
+        value->time > f->last_ran) {
+        f->last_ran = value->time;
+    }
+    return GD_OK;
 }
 
 /* Values come in execution order, those of a node together. */
@@ -383,6 +403,11 @@ static int add_value(void *ctx, const struct gd_catalog_value *value)
         unit = &table->unit[table->unit_count - 1];
         unit->node = value->node;
         unit->ordered = info.order != GD_NO_ORDER;
+        if (is_left_behind(f, &info, value)) {
+            unit->phase = GD_PHASE_OPTIMIZER;
+        } else if (info.kind == GD_NODE_GRADIENT) {
+            unit->phase = GD_PHASE_BACKWARD;
+        }
     }
     if (unit->count && table->item[table->item_count - 1].slot == value->slot) {
         struct gd_item *last = &table->item[table->item_count - 1];
@@ -414,10 +439,11 @@ static int add_value(void *ctx, const struct gd_catalog_value *value)
 int gd_table_of_catalog(struct gd_table *table, const struct gd_catalog *catalog, int64_t step,
                         struct gd_err *err)
 {
-    struct filling filling = {table, table->graph, err};
+    struct filling filling = {.table = table, .graph = table->graph, .err = err};
     int rc = gd_catalog_each(catalog, GD_EVERY_STEP, add_value, &filling);
 
     if (rc == GD_OK && step != GD_EVERY_STEP) {
+        gd_catalog_each(catalog, step, note_time, &filling);
         rc = gd_catalog_each(catalog, step, add_value, &filling);
     }
     table->step = step == GD_EVERY_STEP ? -1 : step;

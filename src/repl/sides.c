@@ -270,6 +270,7 @@ static int load_live(const struct gd_session *session, struct gd_table *table, s
         }
     }
     table->step = session->stop.step;
+    table->graph = session->graph;
     return rc;
 }
 

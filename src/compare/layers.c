@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Operators of the forward pass by the layer that they belong to: the scopes before the operator's
+ * own name, "net/conv1" of "net/conv1/conv2d" and of "Default/net-Net/conv1-Conv2d/Conv2D-op0".
+ * What stands before a layer's own name differs from framework to framework, so a layer's partner
+ * is the one with the longest common end, where only one has it on either side; those that are left
+ * at the root belong together where the layers below them do. Inside a pair of layers the operators
+ * are aligned in their order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/match_impl.h"
+
+#define MAX_DEPTH 64
+#define MAX_PATH  4096
+
+struct layer {
+    const char *path;
+    uint32_t depth;
+    uint32_t partner; /* of the other side; UINT32_MAX none */
+    uint32_t first;   /* unit; the next of its layer by `next` */
+    uint32_t last;
+};
+
+struct layers {
+    struct layer *layer;
+    size_t count;
+    uint32_t *next; /* by unit: the next of its layer; UINT32_MAX none */
+    struct gd_lookup lookup;
+    struct gd_arena arena;
+};
+
+/* ---- the layers of a side -------------------------------------------------------------------- */
+
+/* Scopes without their classes, joined by slashes: how many there are; 0: it is in none. */
+static uint32_t path_of(const char *name, char ret[MAX_PATH])
+{
+    const char *end = strrchr(name, '/');
+    uint32_t depth = 0;
+    size_t len = 0;
+
+    if (!end || (size_t)(end - name) >= MAX_PATH) {
+        return 0;
+    }
+    if (strncmp(name, "Default/", 8) == 0) {
+        name += 8;
+    }
+    while (name < end) {
+        const char *slash = memchr(name, '/', (size_t)(end - name));
+        size_t one = (size_t)((slash ? slash : end) - name), dash = one;
+
+        while (dash > 0 && name[dash - 1] != '-') {
+            dash--;
+        }
+        dash = dash > 1 ? dash - 1 : one;
+        if (depth++ > 0) {
+            ret[len++] = '/';
+        }
+        memcpy(ret + len, name, dash);
+        len += dash;
+        name += one + 1;
+    }
+    ret[len] = '\0';
+    return depth <= MAX_DEPTH ? depth : 0;
+}
+
+static uint32_t find(struct layers *layers, const char *path)
+{
+    uint64_t hash = gd_lookup_hash(&layers->lookup, path, strlen(path));
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(&layers->lookup, hash, &at, &number)) {
+        if (strcmp(layers->layer[number].path, path) == 0) {
+            return number;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static int add(struct layers *layers, uint32_t unit, const char *path, uint32_t depth,
+               struct gd_err *err)
+{
+    uint32_t number = find(layers, path);
+    int rc = GD_OK;
+
+    layers->next[unit] = UINT32_MAX;
+    if (number != UINT32_MAX) {
+        layers->next[layers->layer[number].last] = unit;
+        layers->layer[number].last = unit;
+        return GD_OK;
+    }
+    number = (uint32_t)layers->count++;
+    layers->layer[number] = (struct layer){.path = gd_arena_strdup(&layers->arena, path),
+                                           .depth = depth,
+                                           .partner = UINT32_MAX,
+                                           .first = unit,
+                                           .last = unit};
+    if (!layers->layer[number].path) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+    }
+    rc = gd_lookup_add(&layers->lookup, gd_lookup_hash(&layers->lookup, path, strlen(path)), number,
+                       err);
+    return rc;
+}
+
+static bool is_operator(const struct gd_table *table, uint32_t unit)
+{
+    const struct gd_unit *one = &table->unit[unit];
+
+    return one->phase == GD_PHASE_FORWARD && one->ordered && one->count > 0 && one->op[0];
+}
+
+static int find_layers(const struct gd_table *table, struct layers *ret, struct gd_err *err)
+{
+    char path[MAX_PATH];
+    int rc = GD_OK;
+
+    *ret = (struct layers){.layer = calloc(table->unit_count + 1, sizeof(*ret->layer)),
+                           .next = calloc(table->unit_count + 1, sizeof(*ret->next))};
+    gd_arena_init(&ret->arena, 0);
+    if (!ret->layer || !ret->next) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
+        uint32_t depth = is_operator(table, i) ? path_of(table->unit[i].name, path) : 0;
+
+        if (depth > 0) {
+            rc = add(ret, i, path, depth, err);
+        }
+    }
+    return rc;
+}
+
+static void layers_free(struct layers *layers)
+{
+    free(layers->layer);
+    free(layers->next);
+    gd_lookup_deinit(&layers->lookup);
+    gd_arena_deinit(&layers->arena);
+}
+
+/* ---- which belong together ------------------------------------------------------------------- */
+
+/* The last `depth` scopes. */
+static const char *end_of(const struct layer *layer, uint32_t depth)
+{
+    const char *at = layer->path;
+
+    for (uint32_t i = depth; i < layer->depth; i++) {
+        at = strchr(at, '/') + 1;
+    }
+    return at;
+}
+
+struct ending { /* of some layers that have no partner yet */
+    const char *text;
+    uint32_t a, b;             /* one of them */
+    uint32_t count_a, count_b; /* 2: several */
+};
+
+struct endings {
+    struct ending *list;
+    size_t count;
+    struct gd_lookup lookup;
+};
+
+static struct ending *ending_of(struct endings *endings, const char *text, struct gd_err *err)
+{
+    uint64_t hash = gd_lookup_hash(&endings->lookup, text, strlen(text));
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(&endings->lookup, hash, &at, &number)) {
+        if (strcmp(endings->list[number].text, text) == 0) {
+            return &endings->list[number];
+        }
+    }
+    number = (uint32_t)endings->count;
+    if (gd_lookup_add(&endings->lookup, hash, number, err) != GD_OK) {
+        return NULL;
+    }
+    endings->list[number] = (struct ending){.text = text};
+    endings->count++;
+    return &endings->list[number];
+}
+
+static int note_endings(struct endings *endings, const struct layers *layers, bool of_b,
+                        uint32_t depth, struct gd_err *err)
+{
+    for (uint32_t i = 0; i < layers->count; i++) {
+        const struct layer *layer = &layers->layer[i];
+        struct ending *ending;
+
+        if (layer->partner != UINT32_MAX || layer->depth < depth) {
+            continue;
+        }
+        ending = ending_of(endings, end_of(layer, depth), err);
+        if (!ending) {
+            return GD_ENOMEM;
+        }
+        *(of_b ? &ending->b : &ending->a) = i;
+        *(of_b ? &ending->count_b : &ending->count_a) += 1;
+    }
+    return GD_OK;
+}
+
+static void pair(struct layers *a, struct layers *b, uint32_t of_a, uint32_t of_b)
+{
+    a->layer[of_a].partner = of_b;
+    b->layer[of_b].partner = of_a;
+}
+
+/* Those whose last `depth` scopes nobody else has. */
+static int pair_endings(struct layers *a, struct layers *b, uint32_t depth, struct gd_err *err)
+{
+    struct endings endings = {.list = calloc(a->count + b->count + 1, sizeof(*endings.list))};
+    int rc = endings.list ? note_endings(&endings, a, false, depth, err)
+                          : gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
+
+    rc = rc == GD_OK ? note_endings(&endings, b, true, depth, err) : rc;
+    for (size_t i = 0; rc == GD_OK && i < endings.count; i++) {
+        const struct ending *one = &endings.list[i];
+
+        if (one->count_a == 1 && one->count_b == 1) {
+            pair(a, b, one->a, one->b);
+        }
+    }
+    gd_lookup_deinit(&endings.lookup);
+    free(endings.list);
+    return rc;
+}
+
+/* What is left of both paths when their common end is gone; false: nothing, of one of them. */
+static bool roots_of(char *a, char *b)
+{
+    for (;;) {
+        char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+        if (strcmp(x ? x + 1 : a, y ? y + 1 : b) != 0) {
+            return true;
+        }
+        if (!x || !y) {
+            return false;
+        }
+        *x = *y = '\0';
+    }
+}
+
+/* The network itself has another name, yet its layers are pairs already. */
+static void pair_roots(struct layers *a, struct layers *b)
+{
+    char x[MAX_PATH], y[MAX_PATH];
+
+    for (size_t i = 0; i < a->count; i++) {
+        const struct layer *layer = &a->layer[i];
+        uint32_t of_a, of_b;
+
+        if (layer->partner == UINT32_MAX) {
+            continue;
+        }
+        memcpy(x, layer->path, strlen(layer->path) + 1);
+        memcpy(y, b->layer[layer->partner].path, strlen(b->layer[layer->partner].path) + 1);
+        if (!roots_of(x, y)) {
+            continue;
+        }
+        of_a = find(a, x);
+        of_b = find(b, y);
+        if (of_a != UINT32_MAX && of_b != UINT32_MAX && a->layer[of_a].partner == UINT32_MAX &&
+            b->layer[of_b].partner == UINT32_MAX) {
+            pair(a, b, of_a, of_b);
+        }
+    }
+}
+
+static uint32_t deepest(const struct layers *layers)
+{
+    uint32_t ret = 0;
+
+    for (size_t i = 0; i < layers->count; i++) {
+        ret = layers->layer[i].depth > ret ? layers->layer[i].depth : ret;
+    }
+    return ret;
+}
+
+/* ---- their operators ------------------------------------------------------------------------- */
+
+static int collect(struct gd_table *table, const struct layers *layers, uint32_t layer,
+                   const uint32_t *taken, uint32_t *list, size_t *count, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    *count = 0;
+    for (uint32_t i = layers->layer[layer].first; rc == GD_OK && i != UINT32_MAX;
+         i = layers->next[i]) {
+        if (taken[i] == UINT32_MAX) {
+            list[(*count)++] = i;
+            rc = gd_table_look(table, &table->item[table->unit[i].first], err);
+        }
+    }
+    return rc;
+}
+
+static int align_pairs(struct gd_matcher *m, const struct layers *a, const struct layers *b,
+                       struct gd_err *err)
+{
+    uint32_t *of_a = calloc(m->a->unit_count + 1, sizeof(*of_a));
+    uint32_t *of_b = calloc(m->b->unit_count + 1, sizeof(*of_b));
+    int rc = of_a && of_b ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory to align two layers");
+
+    for (uint32_t i = 0; rc == GD_OK && i < a->count; i++) {
+        size_t count_a, count_b;
+
+        if (a->layer[i].partner == UINT32_MAX) {
+            continue;
+        }
+        rc = collect(m->a, a, i, m->of_a, of_a, &count_a, err);
+        if (rc == GD_OK) {
+            rc = collect(m->b, b, a->layer[i].partner, m->of_b, of_b, &count_b, err);
+        }
+        if (rc == GD_OK) {
+            rc = gd_align(m, of_a, count_a, of_b, count_b, GD_HOW_RULES, err);
+        }
+    }
+    free(of_a);
+    free(of_b);
+    return rc;
+}
+
+int gd_match_by_layer(struct gd_matcher *m, struct gd_err *err)
+{
+    struct layers a, b = {.layer = NULL};
+    int rc = find_layers(m->a, &a, err);
+
+    rc = rc == GD_OK ? find_layers(m->b, &b, err) : rc;
+    for (uint32_t depth = rc == GD_OK ? deepest(&a) : 0; rc == GD_OK && depth > 0; depth--) {
+        rc = pair_endings(&a, &b, depth, err);
+    }
+    if (rc == GD_OK) {
+        pair_roots(&a, &b);
+        rc = align_pairs(m, &a, &b, err);
+    }
+    layers_free(&a);
+    layers_free(&b);
+    return rc;
+}
