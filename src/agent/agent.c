@@ -658,10 +658,12 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
     if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
+    static const gradb_tensor none = {.rank = 0};
     const struct agent_node *known = agent_node_at(a, id);
-    count = known && count > known->slot_count ? known->slot_count : count;
-    for (unsigned i = 0; known && i < count; i++) {
-        agent_bind(a, id, i, &outputs[i]);
+    unsigned slots = known ? known->slot_count : 0;
+    count = known && count > slots ? slots : count;
+    for (unsigned i = 0; i < slots; i++) {
+        agent_bind(a, id, i, i < count ? &outputs[i] : &none);
     }
     node_did(a, id);
     capture(a, id);

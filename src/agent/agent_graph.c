@@ -284,6 +284,10 @@ void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_ten
     } else if (!tensor) {
         n->slots[slot].bound = false;
         n->slots[slot].data = NULL;
+    } else if (tensor->dtype == 0) { /* none this time; what it is when there is one stays known */
+        n->slots[slot].bound = false;
+        n->slots[slot].data = NULL;
+        n->slots[slot].empty_step = atomic_load_explicit(&a->step, memory_order_relaxed);
     } else {
         bool same = same_geometry(&n->slots[slot], tensor);
         if (!agent_slot_set(&n->slots[slot], tensor)) {

@@ -85,6 +85,7 @@ struct agent_slot {
     uint8_t dtype;
     uint8_t rank;
     bool bound;
+    int64_t empty_step;          /* in which the node ran and made no such tensor */
     struct agent_copy *previous; /* NULL until kept */
     struct agent_copy *captured; /* NULL until captured */
 };

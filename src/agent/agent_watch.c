@@ -362,6 +362,16 @@ static void looked(const struct agent_moment *m, struct agent_watch_item *item, 
     }
 }
 
+/* Its node ran in this step and made no such tensor: there is nothing to check, and nothing
+ * missing.
+ */
+static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
+{
+    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    return node && item->slot < node->slot_count && node->slots[item->slot].empty_step == STEP(a) &&
+           !node->slots[item->slot].bound;
+}
+
 /* Items that have no leader may be looked at side by side. */
 static void look(const struct agent_moment *m, struct agent_watch_item *item,
                  struct agent_look *ret)
@@ -516,7 +526,7 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
     }
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
-        bool there = is_scalar(item) || agent_node_at(a, item->node);
+        bool there = is_scalar(item) || (agent_node_at(a, item->node) && !is_empty(a, item));
         if (there && share && !item->leader) {
             add_member(a, item);
         } else if (there) {
@@ -597,7 +607,7 @@ bool agent_watch_node(struct agent *a, gradb_node id)
     struct agent_moment m = begin_moment(a);
     struct agent_watch_item *i = a->nodes[id].watch;
     for (; i && !is_over(&m); i = i->next_of_node) {
-        if (i->plan->exact && is_due(a, i->plan)) {
+        if (i->plan->exact && is_due(a, i->plan) && !is_empty(a, i)) {
             watch_item(&m, i);
         }
     }
@@ -611,7 +621,8 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
     begin_step(m->a, plan);
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
-        if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node)) {
+        if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node) &&
+            !is_empty(m->a, item)) {
             struct agent_look seen;
             look(m, item, &seen);
             plan->step_ns += seen.cost_ns;

@@ -290,7 +290,8 @@ static inline void gradb_did(gradb *g, gradb_node node)
 }
 /* The same for values that do not outlive the call, one tensor per slot: an eager framework's.
  * They are copied when the debugger wants to look at them later. A tensor with data NULL lies
- * elsewhere: the source is asked for it. */
+ * elsewhere: the source is asked for it. One of dtype 0 is none, and so is one that is not given:
+ * the slot has no value this time. */
 GRADB_API void gradb_did_with_slow(gradb *g, gradb_node node, const gradb_tensor *outputs,
                                    size_t count);
 static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor *outputs,

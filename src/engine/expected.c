@@ -57,16 +57,17 @@ static void add_breakpoints(struct parts *parts)
     }
 }
 
-/* What is judged at the end of a step is not late when the node comes late. But nodes are only
- * looked for while something is waited for: what covers nothing yet would never find its node. */
+/* What is judged at the end of a step is not late when the node comes late; what is judged at once
+ * must know of each node before it runs on, also where it goes by kind. But nodes are only looked
+ * for while something is waited for: what covers nothing yet would never find its node. */
 static void add_watchpoints(struct parts *parts)
 {
     const struct gd_watching *w = parts->session->watching;
 
-    parts->names_only = true;
     for (size_t i = 0; w && i < w->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[i];
         const struct gd_watchpoint *watch = cover->watch;
+        parts->names_only = !cover->wants.exact;
         if (watch && watch->selector && (cover->wants.exact || !cover->node_count)) {
             gd_selector_parts(watch->selector, parts->session->graph, add_part, parts);
         }

@@ -217,11 +217,15 @@ class Sharded(Ranks):
     which = staticmethod(torches.pip)
 
     def test_the_local_part(self):
-        done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2",
+        done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)],
+                          "watch 'norm > 1e9' on weights,gradients", "watch TO on all", "step 2",
                           "info node net/0/weight", "rank all print net/0/bias", "rank check", "step",
-                          "continue", "info log")
+                          "info node net/0/weight.gathered", "continue", "info log")
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, r"output :0 +float32 \(4, 4\), 64 B\n(?s:.*)value = local shard of \(8, 4\)")
+        # What is put together while it runs is looked at as it runs, and is none of the weights.
+        self.assertRegex(done.stdout, r"net/0/weight\.gathered\n(?s:.*)output :0 +float32 \(8, 4\), 128 B")
+        self.assertNotIn("could not be checked", done.stdout)
         printed = [[round(float(number), 4) for number in numbers.split()]
                    for numbers in re.findall(r"net/0/bias:0\nfloat32 \(4,\) .*\n\[([^\]]*)\]", done.stdout)]
         told = sorted(re.findall(r"bias (\d) \[(.*)\]", done.stdout))

@@ -134,15 +134,15 @@ class Modules:
             if isinstance(holder, torch.nn.Module) and self._find(holder) is None:
                 self.add_root(holder, variable_of(holder) or type(holder).__name__)
 
-    def gathered(self, parameter):
-        """The name of a parameter that a sharded module has while it runs, put together from all ranks; None when
-        it is no such one."""
+    def place_of(self, parameter):
+        """PATH/KEY of a parameter that the module which runs has now and that it was not named with: a part of it
+        put together from all ranks, or a new one in the old one's place. None: the module has none such."""
         path = self.path()
         for known in self._known.values():
             module = known.ref() if path and known.path == path else None
             for key, held in module._parameters.items() if module is not None else ():
                 if held is parameter:
-                    return "%s/%s.gathered" % (path, key)
+                    return "%s/%s" % (path, key)
         return None
 
     def _find(self, module):

@@ -22,6 +22,8 @@ _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_no
 _PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
 _SETUP = frozenset(("zero_grad", "reset_parameters", "_reset_parameters", "reset_running_stats"))
 _OWN_WORD = "__gradb_told__"
+_GATHERED = "Gathered"
+_FROM_OUTSIDE = frozenset(("Input", _GATHERED))  # types of nodes that run when the first operator reads them
 
 
 class Telling:
@@ -241,7 +243,7 @@ class Telling:
                     self._settle_latent(made, tensor)
             if made is None or made.id == 0:
                 continue
-            if made.operator == "Input":
+            if made.operator in _FROM_OUTSIDE:
                 foreign[position] = made
                 self._input_ran(made, tensor)
             inputs.append((made.id, slot))
@@ -259,13 +261,25 @@ class Telling:
         could not be seen. `known`: the one that stood at this place before."""
         if isinstance(tensor, torch.nn.Parameter):
             self.agent.modules.adopt()
-            return self.graph.holder(tensor) or self.add_parameter(tensor, self._unused(
-                self.agent.modules.gathered(tensor) or modules.variable_of(tensor) or "parameter"))
+            return self.graph.holder(tensor) or self._new_parameter(tensor)
         if tensor.grad_fn is not None:
             return self._unseen(tensor)
         if known is not None and known.step != self.agent.steps.step:
             return known
         return self._input_node(tensor)
+
+    def _new_parameter(self, tensor):
+        """The node of a parameter that was not there when modules were named. As a sharded module has it while it
+        runs, it is none of `weights`: its memory is given back within the step, and what is trained is the part."""
+        place = self.agent.modules.place_of(tensor)
+        known = self.graph.nodes.get(place)
+        held = self.agent.live.lasting(known.id) if known is not None else None
+        if held is not None and type(held) not in values.PLAIN:
+            return self.graph.add(place + ".gathered", _lib.OTHER, operator=_GATHERED, phase=_lib.FORWARD,
+                                  outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
+        if place is None or held is not None:
+            place = self._unused(place or modules.variable_of(tensor) or "parameter")
+        return self.add_parameter(tensor, place)
 
     def _unused(self, name):
         base, count = name, 0
@@ -460,7 +474,11 @@ class Telling:
             weight = origin[2] if origin is not None else None
         if weight is None or gradient is None:
             return
-        node = self._add_gradient(own.variable, weight.name, own)
+        if weight.operator == _GATHERED:  # goes to the parts, and is gone
+            node = self.graph.add(weight.name + ".grad", _lib.OTHER, operator="Gradient", phase=_lib.BACKWARD,
+                                  outputs=(values.shape_of(gradient),), inputs=own.inputs())
+        else:
+            node = self._add_gradient(own.variable, weight.name, own)
         if node is not None:
             own.node = node
             self._ran(node, (gradient,), [self.graph.produced(gradient, node, 0)])

@@ -554,8 +554,10 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
 
     for (const struct term *term = selector->terms; term; term = term->next) {
         bool is_name = term->kind == TERM_NAME || term->kind == TERM_QUOTED;
+        bool never_runs = term->kind == TERM_KINDS && term->kinds == 1U << GD_NODE_WEIGHT;
 
-        if (term->except || (is_name && !part_of_name(term, graph, part, sizeof(part)))) {
+        if (term->except || never_runs ||
+            (is_name && !part_of_name(term, graph, part, sizeof(part)))) {
             continue;
         }
         fn(ctx, is_name ? part : "", is_name);

@@ -33,7 +33,8 @@ bool gd_selector_ends_in_except(const struct gd_selector *selector);
 
 /* What the name of a node that it may come to select must contain, one piece for each term that
  * selects: "" where a term goes by anything but the name (is_name false), or by a pattern without
- * any letters. The name of a node that is there stands for that one alone. */
+ * any letters. The name of a node that is there stands for that one alone;
+ * `weights`, which do not run, for nothing. */
 typedef void (*gd_selector_part_fn)(void *ctx, const char *part, bool is_name);
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
                        gd_selector_part_fn fn, void *ctx);
