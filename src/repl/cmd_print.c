@@ -312,10 +312,12 @@ static void print_stats(struct command_call *call, const struct value *value)
     size_t bytes = 0;
     gd_shape_bytes(&value->shape, value->dtype, &bytes, NULL);
     out_printf(call->out, "%s\n", value_title(call, value));
-    out_printf(call->out, "  %-12s %s %s\n", "type", gd_dtype_name(value->dtype),
-               inspect_shape(call, &value->shape));
-    out_printf(call->out, "  %-12s %s (%s)\n", "elements", inspect_number(call, s->count),
-               inspect_bytes(call, bytes));
+    if (!(s->unknown & GD_UNKNOWN_COUNT)) { /* else nobody told the shape */
+        out_printf(call->out, "  %-12s %s %s\n", "type", gd_dtype_name(value->dtype),
+                   inspect_shape(call, &value->shape));
+        out_printf(call->out, "  %-12s %s (%s)\n", "elements", inspect_number(call, s->count),
+                   inspect_bytes(call, bytes));
+    }
     print_share(call, "NaN", s->nan, s, GD_UNKNOWN_NAN);
     print_share(call, "+Inf", s->pos_inf, s, GD_UNKNOWN_INF);
     print_share(call, "-Inf", s->neg_inf, s, GD_UNKNOWN_INF);

@@ -132,6 +132,8 @@ bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shap
 
         ret->count = count > 0 ? (uint64_t)count : 0;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_COUNT;
+    } else {
+        ret->count = 2; /* there are some, or there would be no figures: finite and other ones */
     }
     take_extremes(ret, of->has_max, of->max, of->has_min, of->min, nan_may_hide);
     if (of->has_mean && isfinite(of->mean)) {

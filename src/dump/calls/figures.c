@@ -119,6 +119,7 @@ static void take_counts(const struct table *table, const struct gd_shape *shape,
     if (table_number(table_cell(table, "nans"), &number) && number >= 0 && number < 1e18) {
         stats->nan = (uint64_t)number;
         stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+        stats->count += stats->unknown & GD_UNKNOWN_COUNT ? stats->nan : 0;
     }
     zeros = zeros ? zeros : table_cell(table, "=0");
     if (shape && table_number(zeros, &number) && number >= 0 && number <= 1) {
@@ -432,6 +433,15 @@ static bool wants_monitor(const struct gd_listing *listing, uint32_t entry)
     return strncmp(start, "vpp_stage,name,step", 19) == 0 || is_second(start);
 }
 
+/* What the tables are called whose figures have that tag. */
+static const char *alarm_suffix(const char *tag)
+{
+    if (strcmp(tag, "post_grad") == 0) {
+        return "grad_reduced";
+    }
+    return strcmp(tag, "acc_grad") == 0 || strcmp(tag, "pre_grad") == 0 ? "grad_unreduced" : tag;
+}
+
 /* {tag: {step, tag_name, message}}, with "VPP:NAME[:MICRO]/rankR/SUFFIX" for tag_name. */
 static int take_alarm(void *ctx, const char *key, const cJSON *value, struct gd_err *err)
 {
@@ -450,7 +460,7 @@ static int take_alarm(void *ctx, const char *key, const cJSON *value, struct gd_
     begin = begin ? begin + 1 + (begin[1] == '.') : tag;
     if (begin && last > begin) {
         snprintf(wire, sizeof(wire), "%.*s.%.200s", (int)(strcspn(begin, ":/") & 0xfff), begin,
-                 last + 1);
+                 alarm_suffix(last + 1));
         call = api_call_find(in->load, wire);
     }
     return call ? api_event_add(in->load, call, number, "anomaly", text ? text : key, err)
