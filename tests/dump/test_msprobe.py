@@ -190,7 +190,7 @@ class Written(unittest.TestCase):
                 self.put(f"mixed/{half}/step{step}/rank0", {
                     "task": "statistics", "level": "mix", "framework": "mindspore",
                     "data": {call: {"output": [self.tensor(values)]}}})
-        self.assertRegex(gradb(self.dir / "mixed"), r"2 nodes, step 1 ")
+        self.assertRegex(gradb(self.dir / "mixed"), r"2 nodes, 2 steps from 1 to 2")
 
     def test_broken(self):
         """What stands before a fault is read, the fault is told; nothing outside the directory is opened."""
