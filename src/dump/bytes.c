@@ -27,6 +27,7 @@ struct gd_bytes {
     struct row_part *row; /* or several others, none of them empty */
     size_t row_count;
     gd_bytes_locate_fn locate; /* until it was found */
+    gd_bytes_seen_fn seen;
     gd_bytes_load_fn load;
     void (*free_ctx)(void *ctx);
     void *ctx;
@@ -160,6 +161,11 @@ int gd_bytes_of_place(struct gd_disk *disk, gd_bytes_locate_fn locate, void (*fr
     bytes->ctx = ctx;
     *ret = bytes;
     return GD_OK;
+}
+
+void gd_bytes_tell(struct gd_bytes *bytes, gd_bytes_seen_fn seen)
+{
+    bytes->seen = seen;
 }
 
 int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *ctx, uint64_t size,
@@ -361,6 +367,19 @@ static int read_row(struct gd_bytes *bytes, uint64_t at, unsigned char *ret, siz
     return rc;
 }
 
+/* A piece of a file. */
+static int read_piece(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size,
+                      struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    if (bytes->locate && !__atomic_load_n(&bytes->located, __ATOMIC_ACQUIRE)) {
+        rc = find_place(bytes, err);
+    }
+    rc = rc ? rc : gd_disk_read(bytes->disk, bytes->at + at, ret, size, err);
+    return rc || !bytes->seen ? rc : bytes->seen(bytes->ctx, at, ret, size, err);
+}
+
 int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, struct gd_err *err)
 {
     if (at > bytes->size || size > bytes->size - at) {
@@ -383,12 +402,5 @@ int gd_bytes_read(struct gd_bytes *bytes, uint64_t at, void *ret, size_t size, s
     if (bytes->load) {
         return read_loaded(bytes, at, ret, size, err);
     }
-    if (bytes->locate && !__atomic_load_n(&bytes->located, __ATOMIC_ACQUIRE)) {
-        int rc = find_place(bytes, err);
-
-        if (rc) {
-            return rc;
-        }
-    }
-    return gd_disk_read(bytes->disk, bytes->at + at, ret, size, err);
+    return read_piece(bytes, at, ret, size, err);
 }

@@ -18,6 +18,10 @@ int gd_bytes_of_disk(struct gd_disk *disk, uint64_t at, uint64_t size, struct gd
 typedef int (*gd_bytes_locate_fn)(void *ctx, uint64_t *ret, struct gd_err *err);
 int gd_bytes_of_place(struct gd_disk *disk, gd_bytes_locate_fn locate, void (*free_ctx)(void *ctx),
                       void *ctx, uint64_t size, struct gd_bytes **ret, struct gd_err *err);
+/* Told what was read of such a piece, by whichever thread reads; an error ends the read. */
+typedef int (*gd_bytes_seen_fn)(void *ctx, uint64_t at, const void *data, size_t size,
+                                struct gd_err *err);
+void gd_bytes_tell(struct gd_bytes *bytes, gd_bytes_seen_fn seen);
 /* Bytes that are only to be had in one piece (an inflated member): `load` fills all `size` of them
  * when they are first wanted. Those used last are kept, up to a limit for all together. Owns ctx,
  * also on failure. */

@@ -198,6 +198,20 @@ class Attacks(unittest.TestCase):
                 (Zip().add(b"a.npy", one[:40]).bytes(), "ends within its header")]:
             self.refused(data, pattern, read="a")
 
+    def test_large_member_is_checked_as_it_is_read(self):
+        """Its checksum is known when all of it was read, in whatever pieces; until then a part is what it is."""
+        array = np.arange(400000, dtype="<f4").reshape(1000, 400)
+        whole = npy_bytes(array)
+        broken = bytearray(whole)
+        broken[1200000] ^= 4
+        path = self.put(Zip().add(b"a.npy", bytes(broken), crc=zlib.crc32(whole)).add(b"b.npy", whole).bytes())
+        for name in "ab":
+            self.assertEqual(self.tool.read(path, name, "[3, 1:3]").tolist(), [1201, 1202])
+        for _ in range(2):
+            with self.assertRaisesRegex(dumptool.Refused, "the member a.npy is damaged: its CRC is not"):
+                self.tool.read(path, "a")
+            self.assertEqual(self.tool.read(path, "b").tobytes(), array.tobytes())
+
     def test_zip_bomb_stays_packed(self):
         """A member that inflates to more than it may is refused before, and one that lies about it at its size."""
         zeros = zlib.compressobj(9, zlib.DEFLATED, -15)

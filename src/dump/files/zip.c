@@ -4,6 +4,7 @@
  * must lie right before it (or before the zip64 one). All else follows from the directory.
  */
 #include "dump/files/zip.h"
+#include "dump/files/zip_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -508,13 +509,16 @@ int gd_zip_locate(struct gd_zip *zip, const struct gd_zip_entry *entry, uint64_t
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-#define STEP      ((size_t)256 << 10)
-#define HEAD_STEP ((size_t)4096)
+#define STEP            ((size_t)256 << 10)
+#define HEAD_STEP       ((size_t)4096)
+/* Of an .npy that is longer, the checksum stays unknown. */
+#define GD_ZIP_MAX_HEAD ((size_t)16 << 10)
 
 struct member {
     struct gd_zip *zip;
     const struct gd_zip_entry *entry;
     bool check;
+    struct zip_check *large; /* of a stored one that is checked as it is read */
 };
 
 static int wrong_crc(const struct member *member, struct gd_err *err)
@@ -543,6 +547,30 @@ static int locate_stored(void *ctx, uint64_t *ret, struct gd_err *err)
     }
     free(data);
     return rc;
+}
+
+/* The header of an array is read before its values, and not by way of them. */
+static enum zip_verdict tell_head(const struct member *member, uint64_t size)
+{
+    unsigned char head[GD_ZIP_MAX_HEAD];
+    uint64_t at;
+
+    if (size == 0 || size > sizeof(head) || gd_zip_locate(member->zip, member->entry, &at, NULL) ||
+        gd_disk_read(member->zip->disk, at, head, (size_t)size, NULL)) {
+        return ZIP_UNKNOWN;
+    }
+    return zip_check_piece(member->large, 0, head, (size_t)size);
+}
+
+static int seen_stored(void *ctx, uint64_t at, const void *data, size_t size, struct gd_err *err)
+{
+    const struct member *member = ctx;
+    enum zip_verdict verdict = zip_check_piece(member->large, at, data, size);
+
+    if (verdict == ZIP_UNKNOWN) {
+        verdict = tell_head(member, zip_check_missing_head(member->large));
+    }
+    return verdict == ZIP_DAMAGED ? wrong_crc(member, err) : GD_OK;
 }
 
 static int inflate_fault(const struct member *member, const char *what, struct gd_err *err)
@@ -673,7 +701,7 @@ static int inflate_head(const struct member *member, unsigned char *in, unsigned
 int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret, size_t size,
                 size_t *got, struct gd_err *err)
 {
-    struct member member = {zip, entry, false};
+    struct member member = {.zip = zip, .entry = entry};
     unsigned char *in;
     uint64_t at;
     int rc;
@@ -697,6 +725,7 @@ static void free_member(void *ctx)
 {
     struct member *member = ctx;
 
+    zip_check_free(member->large);
     gd_zip_unref(member->zip);
     free(member);
 }
@@ -704,15 +733,24 @@ static void free_member(void *ctx)
 int gd_zip_bytes(struct gd_zip *zip, const struct gd_zip_entry *entry, bool check,
                  struct gd_bytes **ret, struct gd_err *err)
 {
-    struct member *member = malloc(sizeof(*member));
+    struct member *member = calloc(1, sizeof(*member));
+    bool large = entry->method == GD_ZIP_STORED && check && entry->size > GD_ZIP_CHECKED;
+    int rc;
 
-    if (!member) {
+    if (!member || (large && (member->large = zip_check_new(entry->size, entry->crc)) == NULL)) {
+        free(member);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    *member = (struct member){gd_zip_ref(zip), entry, check};
+    member->zip = gd_zip_ref(zip);
+    member->entry = entry;
+    member->check = check;
     if (entry->method == GD_ZIP_STORED) {
-        return gd_bytes_of_place(zip->disk, locate_stored, free_member, member, entry->size, ret,
-                                 err);
+        rc =
+            gd_bytes_of_place(zip->disk, locate_stored, free_member, member, entry->size, ret, err);
+        if (rc == GD_OK && large) {
+            gd_bytes_tell(*ret, seen_stored);
+        }
+        return rc;
     }
     return gd_bytes_of_load(load_deflated, free_member, member, entry->size, ret, err);
 }

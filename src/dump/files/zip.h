@@ -54,7 +54,9 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
 
 /* The content. Nothing is read yet. A deflated member is inflated as a whole when it is first
  * wanted, to exactly `size` bytes; that its CRC is right is checked then. Of a stored one it is
- * checked when it is no more than GD_ZIP_CHECKED bytes, and `check`: PyTorch's may be wrong. */
+ * checked, if `check` (PyTorch's may be wrong), before anything of it is given when it is no more
+ * than GD_ZIP_CHECKED bytes, else when all of it has been read, once and by whatever pieces: the
+ * read that completes it fails then, and every one after that. */
 #define GD_ZIP_CHECKED ((uint64_t)1 << 20)
 int gd_zip_bytes(struct gd_zip *zip, const struct gd_zip_entry *entry, bool check,
                  struct gd_bytes **ret, struct gd_err *err);
