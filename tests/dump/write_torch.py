@@ -10,6 +10,7 @@ import json
 import pathlib
 import pickle
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -251,6 +252,55 @@ def arrays():
     return value, entries
 
 
+def pretend(module, name, **members):
+    """A class of a package that is not here: pickles only hold its name."""
+    parts = module.split(".")
+    for i in range(len(parts)):
+        sys.modules.setdefault(".".join(parts[:i + 1]), types.ModuleType(".".join(parts[:i + 1])))
+    made = type(name, (), dict(members, __module__=module))
+    setattr(sys.modules[module], name, made)
+    return made
+
+
+def adapter():
+    """What PyTorch's interface on MindSpore writes: arrays, and what they were."""
+    made = {name: pretend("mindtorch.torch._utils", f"_rebuild_mindtorch_{name}")
+            for name in ("tensor", "parameter", "parameter_with_state")}
+    reduced = pretend("mindtorch.torch.tensor", "Tensor", __reduce_ex__=lambda self, protocol: self.how)
+    tensor = pretend("mindspore.common.tensor", "Tensor")
+    kinds = {kind: pretend("mindspore._c_expression.typing", kind, __getstate__=lambda self: (self.bits,))
+             for kind in ("Float", "BFloat")}
+
+    def dtype(kind, size):
+        one = kinds[kind]()
+        one.bits = size
+        return one
+
+    def object_of(function, *args):
+        one = reduced()
+        one.how = (made[function], args)
+        return one
+
+    def mindspore(array):
+        one = tensor()
+        one.value = array
+        return one
+
+    plain, wide, ints = np.arange(6, dtype="<f4").reshape(2, 3), np.array([1.5, -2.0], "<f4"), np.arange(3)
+    value = {"w": object_of("tensor", plain, dtype("Float", 32)), "half": object_of("tensor", wide, dtype("BFloat", 16)),
+             "p": object_of("parameter", mindspore(plain), True, "p", False),
+             "s": object_of("parameter_with_state", mindspore(ints), False, "s", False, {"note": "kept"}),
+             "bare": mindspore(ints)}
+    entries = {}
+    for name, array, more in (("w", plain, {}), ("half", wide, {"note": "bfloat16 that was widened to float32 when it was saved"}),
+                              ("p", plain, {"kind": "parameter", "trainable": "yes"}),
+                              ("s", ints, {"kind": "parameter", "trainable": "no"})):
+        entries[name] = dict(dtype=str(array.dtype), shape=list(array.shape), hex=array.tobytes().hex(), **more)
+    entries["s.note"] = {"text": "'kept'"}
+    entries["bare"] = {"dtype": "int64", "shape": [3], "hex": ints.tobytes().hex()}
+    return value, entries
+
+
 def main():
     torch.manual_seed(11)
     net = Net()
@@ -287,6 +337,9 @@ def main():
         torch.save(value, DIRECTORY / f"arrays{protocol}.pt", pickle_protocol=protocol)
         (DIRECTORY / f"arrays{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
         expected[f"arrays{protocol}.pt"] = expected[f"arrays{protocol}.pkl"] = entries
+    value, entries = adapter()
+    torch.save(value, DIRECTORY / "adapter.pt")
+    expected["adapter.pt"] = entries
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), str(DIRECTORY / "script.jit"))
     (DIRECTORY / "expected.json").write_text(json.dumps({"version": torch.__version__, "files": expected}))
 

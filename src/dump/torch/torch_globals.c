@@ -72,6 +72,10 @@ static const struct name known[] = {
     {"torch.storage", "TypedStorage"},
     {"torch.storage", "_load_from_bytes"},
     {"ml_dtypes", NULL},
+    {"mindspore._c_expression.np_dtypes", NULL},
+    {"mindspore._c_expression.typing", NULL},
+    {"mindspore.common.tensor", "Tensor"},
+    {"mindspore.common.parameter", "Parameter"},
 };
 
 static const struct name suspicious[] = {
@@ -182,12 +186,17 @@ static bool is_suspicious(const struct gd_pickle_global *global)
     return is_in(suspicious, sizeof(suspicious) / sizeof(suspicious[0]), &plain);
 }
 
+static bool is_storage_module(const char *module)
+{
+    return strncmp(module, "torch", 5) == 0 || strncmp(module, "mindtorch.", 10) == 0;
+}
+
 static bool is_known(const struct gd_pickle_global *global)
 {
     struct gd_pickle_value value = {.kind = GD_PICKLE_GLOBAL, .global = global};
 
     return is_in(known, sizeof(known) / sizeof(known[0]), global) || torch_is_rebuild(global) ||
-           (strncmp(global->module, "torch", 5) == 0 && torch_storage_type(global->name)) ||
+           (is_storage_module(global->module) && torch_storage_type(global->name)) ||
            torch_dtype(&value);
 }
 

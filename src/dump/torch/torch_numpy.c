@@ -85,7 +85,9 @@ static enum gd_stored type_of_code(const struct gd_pickle_value *code)
             return types[i].stored;
         }
     }
-    if (code && code->kind == GD_PICKLE_GLOBAL && strcmp(code->global->module, "ml_dtypes") == 0) {
+    if (code && code->kind == GD_PICKLE_GLOBAL &&
+        (strcmp(code->global->module, "ml_dtypes") == 0 ||
+         strcmp(code->global->module, "mindspore._c_expression.np_dtypes") == 0)) {
         stored = gd_stored_from_name(code->global->name);
         /* numpy has one in a byte, not several. */
         return gd_stored_bits(stored) < 8 ? GD_STORED_NONE : stored;

@@ -292,6 +292,22 @@ static void go_on(struct job *job, const struct gd_pickle_value *callee,
     job->again = true;
 }
 
+/* The array of mindspore.Tensor, an object whose state is {'value': array}, or of mindspore's
+ * Parameter around one; NULL: it is none. */
+static const struct gd_pickle_value *mindspore_array(const struct gd_pickle_value *value)
+{
+    const struct gd_pickle_value *array;
+
+    if (gd_pickle_is_call(value, "mindspore.common.parameter", "Parameter")) {
+        value = gd_pickle_item(value->object->args, 0);
+    }
+    if (!gd_pickle_is_call(value, "mindspore.common.tensor", "Tensor")) {
+        return NULL;
+    }
+    array = gd_pickle_get(value->object->state, "value");
+    return array && torch_is_array(array) ? array : NULL;
+}
+
 static void go_on_with(struct job *job, const struct gd_pickle_value *tensor)
 {
     if (tensor && tensor->kind == GD_PICKLE_PERSISTENT && job->file->tensor_of) {
@@ -302,6 +318,10 @@ static void go_on_with(struct job *job, const struct gd_pickle_value *tensor)
     }
     if (!tensor || tensor->kind != GD_PICKLE_OBJECT) {
         refuse(job, "what it is made of is no tensor");
+        return;
+    }
+    if (mindspore_array(tensor)) {
+        torch_describe_array(mindspore_array(tensor), job->ret);
         return;
     }
     go_on(job, tensor->object->callee, tensor->object->args);
@@ -340,6 +360,28 @@ static void rebuild_from_numpy(struct job *job)
     torch_describe_array(array, job->ret);
 }
 
+/* ---- MindSpore's ----------------------------------------------------------------------------- */
+
+/* (array, dtype): what has no type in numpy was widened for it. */
+static void rebuild_adapter_tensor(struct job *job)
+{
+    const struct gd_pickle_value *array = argument(job, 0), *dtype = argument(job, 1);
+
+    rebuild_from_numpy(job);
+    if (array && gd_pickle_is_call(dtype, "mindspore._c_expression.typing", "BFloat") &&
+        job->ret->view.stored == GD_STORED_FLOAT32) {
+        snprintf(job->ret->note, sizeof(job->ret->note),
+                 "bfloat16 that was widened to float32 when it was saved");
+    }
+}
+
+/* (tensor, requires_grad, name, layerwise_parallel[, state]) */
+static void rebuild_adapter_parameter(struct job *job)
+{
+    rebuild_parameter(job);
+    job->ret->state = gd_pickle_item(job->args, 4);
+}
+
 static const struct rebuild {
     const char *name;
     void (*run)(struct job *job);
@@ -360,13 +402,26 @@ static const struct rebuild {
     {"_rebuild_xla_tensor", rebuild_from_numpy},
     {"_rebuild_from_type", rebuild_subclass},
     {"_rebuild_from_type_v2", rebuild_subclass},
+    {"_rebuild_mindtorch_tensor", rebuild_adapter_tensor},
+    {"_rebuild_mindtorch_parameter", rebuild_adapter_parameter},
+    {"_rebuild_mindtorch_parameter_with_state", rebuild_adapter_parameter},
 };
+
+/* PyTorch's own, and those of its interface on MindSpore, "mindtorch.torch._utils". */
+static bool is_rebuild_module(const char *module)
+{
+    static const char adapter[] = "mindtorch.";
+
+    if (strncmp(module, adapter, sizeof(adapter) - 1) == 0) {
+        module += sizeof(adapter) - 1;
+    }
+    return strcmp(module, "torch._utils") == 0 || strcmp(module, "torch._tensor") == 0 ||
+           strcmp(module, "torch.tensor") == 0;
+}
 
 static const struct rebuild *find_rebuild(const struct gd_pickle_global *global)
 {
-    if (strcmp(global->module, "torch._utils") != 0 &&
-        strcmp(global->module, "torch._tensor") != 0 &&
-        strcmp(global->module, "torch.tensor") != 0) {
+    if (!is_rebuild_module(global->module)) {
         return NULL;
     }
     for (size_t i = 0; i < sizeof(rebuilds) / sizeof(rebuilds[0]); i++) {
@@ -390,7 +445,7 @@ bool torch_is_tensor(const struct torch_file *file, const struct gd_pickle_value
         return file->tensor_of || torch_storage_id(value, &id);
     }
     return value->kind == GD_PICKLE_OBJECT && value->object->callee->kind == GD_PICKLE_GLOBAL &&
-           find_rebuild(value->object->callee->global);
+           (find_rebuild(value->object->callee->global) || mindspore_array(value));
 }
 
 /* A storage that stands alone is listed as its elements in a row. */
