@@ -427,6 +427,9 @@ static int add_value(void *ctx, const struct gd_catalog_value *value)
                            .stats = value->stats,
                            .digest = value->digest,
                            .dtype = value->dtype,
+                           .trainable = value->needs_grad > 0   ? GD_TRAINABLE_YES
+                                        : value->needs_grad < 0 ? GD_TRAINABLE_NO
+                                                                : GD_TRAINABLE_UNKNOWN,
                            .has_shape = value->shape != NULL};
 
     if (value->shape) {

@@ -34,6 +34,7 @@ struct gd_catalog_value {
     double time;                  /* of the dump of it, seconds since the epoch; 0 not known */
     const char *digest;           /* "md5:...", "crc32:..."; NULL none. Copied */
     const char *note;             /* worth a line; NULL none. Copied */
+    signed char needs_grad;       /* requires_grad: 1 yes, -1 no, 0 not told */
 };
 
 /* ---- filling --------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include "dump/lookup.h"
 #include "repl/inspect.h"
 
-#define NONE "N/A"
+#define NONE PROBE_NONE
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -104,10 +104,8 @@ static const char *label_of(const struct naming *names, const struct gd_node_inf
     return slot + (item->input ? 7 : 5);
 }
 
-enum { PLACE_INPUT, PLACE_PARAMETER, PLACE_OUTPUT };
-
 struct place {
-    const char *name, *api;
+    const char *name;
     uint32_t group; /* unit of the call */
     int place;
 };
@@ -121,17 +119,18 @@ static void place_of(struct naming *names, uint32_t unit, const struct gd_item *
     const char *leaf;
     uint32_t of;
 
-    *ret = (struct place){.name = item->name,
-                          .api = names->table->unit[unit].name,
-                          .group = unit,
-                          .place = item->input ? PLACE_INPUT : PLACE_OUTPUT};
+    *ret =
+        (struct place){.name = inspect_printf(call, "%s", item->name), /* it outlives the table */
+                       .group = unit,
+                       .place = item->input ? PROBE_INPUT : PROBE_OUTPUT};
     if (!node_of(names, unit, &info)) {
         return;
     }
     leaf = strrchr(info.wire_name, '.');
     if (info.kind == GD_NODE_WEIGHT && leaf && module_call(names, info.wire_name, &module, &of)) {
         ret->name = inspect_printf(call, "%s.parameters%s", module.wire_name, leaf);
-        *ret = (struct place){ret->name, module.wire_name, of, PLACE_PARAMETER};
+        ret->group = of;
+        ret->place = PROBE_PARAMETER;
         return;
     }
     if (strcmp(info.type, "Gradient") == 0 && leaf && strcmp(leaf, ".grad") == 0) {
@@ -141,16 +140,14 @@ static void place_of(struct naming *names, uint32_t unit, const struct gd_item *
         if (module_call(names, parameter, &module, &of)) {
             const char *at = strstr(module.wire_name, ".forward.");
 
-            ret->api = inspect_printf(call, "%.*s.parameters_grad", (int)(at - module.wire_name),
-                                      module.wire_name);
-            ret->name = inspect_printf(call, "%s%s%s", ret->api, names->torch ? ".0" : "",
-                                       strrchr(parameter, '.'));
-            ret->place = PLACE_PARAMETER;
+            ret->name =
+                inspect_printf(call, "%.*s.parameters_grad%s%s", (int)(at - module.wire_name),
+                               module.wire_name, names->torch ? ".0" : "", strrchr(parameter, '.'));
+            ret->place = PROBE_PARAMETER;
             return;
         }
     }
     if (strstr(info.wire_name, "forward") || strstr(info.wire_name, "backward")) {
-        ret->api = info.wire_name;
         ret->name = inspect_printf(call, "%s.%s.%s", info.wire_name,
                                    item->input ? "input" : "output", label_of(names, &info, item));
     }
@@ -178,14 +175,6 @@ static const char *dtype_of(const struct naming *names, enum gd_stored stored)
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
-
-static const char *number(struct command_call *call, double value)
-{
-    char text[40];
-
-    return isnan(value) ? "Nan"
-                        : inspect_printf(call, "%s", gd_view_number(value, text, sizeof(text)));
-}
 
 static double infinity_of(const struct gd_stats *stats)
 {
@@ -219,60 +208,9 @@ static void figures_of(struct command_call *call, const struct gd_stats *stats, 
         } else if (is_bool) {
             figure[i] = i > 1 || !told ? "None" : value[i] != 0 ? "True" : "False";
         } else if (told) {
-            figure[i] = number(call, value[i]);
+            figure[i] = compare_probe_number(call, value[i]);
         }
     }
-}
-
-enum figure_kind {
-    FIGURE_NUMBER,
-    FIGURE_NAN,
-    FIGURE_INF,
-    FIGURE_NEG_INF,
-    FIGURE_NONE,
-    FIGURE_TEXT
-};
-
-static enum figure_kind kind_of(const char *figure, double *value)
-{
-    char *end;
-
-    if (strcmp(figure, NONE) == 0) {
-        return FIGURE_NONE;
-    }
-    *value = strtod(figure, &end);
-    if (end == figure || *end) {
-        return FIGURE_TEXT;
-    }
-    return isnan(*value)   ? FIGURE_NAN
-           : isinf(*value) ? (*value > 0 ? FIGURE_INF : FIGURE_NEG_INF)
-                           : FIGURE_NUMBER;
-}
-
-/* What lies between two figures, and how much of B's that is in per cent. */
-static void differ_of(struct command_call *call, const char *a, const char *b, const char **diff,
-                      const char **relative)
-{
-    double x = 0, y = 0;
-    enum figure_kind p = kind_of(a, &x), q = kind_of(b, &y);
-
-    if (strcmp(a, b) == 0) {
-        *diff = "0";
-    } else if (p == FIGURE_NONE || q == FIGURE_NONE) {
-        *diff = NONE;
-    } else if (p == FIGURE_TEXT || q == FIGURE_TEXT) {
-        *diff = "Diff";
-    } else if (p == FIGURE_NAN || q == FIGURE_NAN) {
-        *diff = "Nan";
-    } else if (p == FIGURE_NUMBER && q == FIGURE_NUMBER) {
-        *diff = number(call, x - y);
-        *relative =
-            y == 0 ? "inf" : inspect_printf(call, "%s%%", number(call, fabs((x - y) / y * 100)));
-        return;
-    } else {
-        *diff = p == FIGURE_INF || (p == FIGURE_NUMBER && q == FIGURE_NEG_INF) ? "inf" : "-inf";
-    }
-    *relative = *diff;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -350,11 +288,10 @@ static int make_row(struct naming *a, struct naming *b, struct compare_row *row,
         return GD_OK;
     }
     place_of(a, row->unit_a, row->item_a, &place);
-    probe->api = place.api;
     probe->group = place.group;
     probe->place = place.place;
     probe->position =
-        place.place == PLACE_PARAMETER
+        place.place == PROBE_PARAMETER
             ? 0
             : position_of(strrchr(place.name, '.') ? strrchr(place.name, '.') + 1 : "");
     fill_side(a, &place, row->item_a, row, false, &probe->a);
@@ -454,8 +391,7 @@ static int add_argument(struct naming *a, struct naming *b, uint32_t unit,
     if (!probe) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
     }
-    *probe =
-        (struct probe_row){.result = "pass", .message = "", .group = unit, .api = x->wire_name};
+    *probe = (struct probe_row){.result = "pass", .message = "", .group = unit};
     probe->position = position_of(attr->name[0] == 'k' ? "" : attr->name + 2);
     fill_argument(a, x, attr, &probe->a);
     no_side(&probe->b);
@@ -550,307 +486,4 @@ int compare_probe_make(struct command_call *call, const struct gd_table *a,
     gd_lookup_deinit(&names_a.modules);
     gd_lookup_deinit(&names_b.modules);
     return rc;
-}
-
-/* ---- columns --------------------------------------------------------------------------------- */
-
-int compare_probe_titles(enum probe_mode mode, const char **title)
-{
-    static const char *const begin[] = {
-        "NPU Name",         "Bench Name",         "NPU Dtype",         "Bench Dtype",
-        "NPU Tensor Shape", "Bench Tensor Shape", "NPU Requires_grad", "Bench Requires_grad"};
-    static const char *const diffs[] = {"Max diff",        "Min diff",       "Mean diff",
-                                        "L2norm diff",     "MaxRelativeErr", "MinRelativeErr",
-                                        "MeanRelativeErr", "NormRelativeErr"};
-    static const char *const figures[] = {"NPU max",   "NPU min",   "NPU mean",   "NPU l2norm",
-                                          "Bench max", "Bench min", "Bench mean", "Bench l2norm"};
-    static const char *const end[] = {"Requires_grad Consistent", "Result", "Err_message"};
-    static const char *const digests[] = {"NPU MD5", "BENCH MD5"};
-    const char *const *middle = diffs;
-    int count = 8, more = 8;
-
-    memcpy(title, begin, sizeof(begin));
-    if (mode == PROBE_ELEMENTS) {
-        middle = gd_view_columns(GD_VIEW_MSPROBE, &more);
-    } else if (mode == PROBE_DIGESTS) {
-        middle = digests;
-        more = 2;
-    }
-    memcpy(title + count, middle, (size_t)more * sizeof(*title));
-    count += more;
-    if (mode != PROBE_DIGESTS) {
-        memcpy(title + count, figures, sizeof(figures));
-        count += 8;
-    }
-    memcpy(title + count, end, sizeof(end));
-    return count + 3;
-}
-
-void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, const char **cell)
-{
-    const char *begin[] = {row->a.name,  row->b.name,  row->a.dtype, row->b.dtype,
-                           row->a.shape, row->b.shape, row->a.grad,  row->b.grad};
-    const char *end[] = {strcmp(row->a.grad, row->b.grad) == 0 ? "True" : "False", row->result,
-                         row->message};
-    int count = 8;
-
-    memcpy(cell, begin, sizeof(begin));
-    if (mode == PROBE_ELEMENTS) {
-        memcpy(cell + count, row->metric, sizeof(row->metric));
-        count += GD_VIEW_CELLS;
-    } else if (mode == PROBE_STATISTICS) {
-        memcpy(cell + count, row->difference, sizeof(row->difference));
-        count += 8;
-    } else {
-        cell[count++] = row->a.digest;
-        cell[count++] = row->b.digest;
-    }
-    if (mode != PROBE_DIGESTS) {
-        memcpy(cell + count, row->a.figure, sizeof(row->a.figure));
-        memcpy(cell + count + 4, row->b.figure, sizeof(row->b.figure));
-        count += 8;
-    }
-    memcpy(cell + count, end, sizeof(end));
-}
-
-bool compare_probe_passed(const struct probe_row *row)
-{
-    return strcmp(row->result, "pass") == 0;
-}
-
-/* ---- the result of a call -------------------------------------------------------------------- */
-
-struct judging {
-    struct command_call *call;
-    struct compare_row *row; /* of one call: inputs and parameters, then outputs */
-    size_t count, inputs;
-    enum probe_mode mode;
-};
-
-/* An error is worse than a warning; a row tells of all its faults. */
-static void blame(struct judging *j, size_t i, bool is_error, const char *why)
-{
-    struct probe_row *row = j->row[i].probe;
-    const char *level = is_error ? "error" : "warning";
-
-    if (strcmp(row->result, "error") != 0) {
-        row->result = level;
-    }
-    row->message = inspect_printf(j->call, "%s%s\"%s: %s\"", row->message,
-                                  row->message[0] ? ", " : "", level, why);
-}
-
-static bool is_matched(const struct probe_row *row)
-{
-    return strcmp(row->b.name, NONE) != 0;
-}
-
-static bool is_wild(const char *figure)
-{
-    double value;
-    enum figure_kind kind = kind_of(figure, &value);
-
-    return kind == FIGURE_NAN || kind == FIGURE_INF || kind == FIGURE_NEG_INF;
-}
-
-/* Numbers in a column; what is none, words and "inf" among them, does not count. */
-static bool measure(const char *cell, bool percent, double *ret)
-{
-    char *end;
-
-    *ret = strtod(cell, &end);
-    if (end == cell || isnan(*ret) || isinf(*ret)) {
-        return false;
-    }
-    *ret /= percent ? 100 : 1;
-    return percent ? strcmp(end, "%") == 0 : *end == '\0';
-}
-
-static double least(const struct judging *j, bool inputs, int metric)
-{
-    double least = 1, value;
-
-    for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
-        if (measure(j->row[i].probe->metric[metric], false, &value) && value < least) {
-            least = value;
-        }
-    }
-    return least;
-}
-
-#define NORM_RELATIVE 7 /* of the differences */
-
-static double largest_norm(const struct judging *j, bool inputs)
-{
-    double largest = 0, value;
-
-    for (size_t i = inputs ? 0 : j->inputs; i < (inputs ? j->inputs : j->count); i++) {
-        if (measure(j->row[i].probe->difference[NORM_RELATIVE], true, &value) && value > largest) {
-            largest = value;
-        }
-    }
-    return largest;
-}
-
-static void judge_row(struct judging *j, size_t i)
-{
-    const struct probe_row *row = j->row[i].probe;
-    bool is_class = strncmp(row->a.dtype, "<class", 6) == 0;
-
-    if (j->mode == PROBE_DIGESTS) {
-        bool none = strcmp(row->a.digest, NONE) == 0 || strcmp(row->b.digest, NONE) == 0;
-
-        if (strcmp(row->a.digest, row->b.digest) != 0) {
-            blame(j, i, !none, none ? "no partner to compare with" : "the checksums differ");
-        }
-        return;
-    }
-    if (!is_wild(row->b.figure[0]) && !is_wild(row->b.figure[1]) &&
-        (is_wild(row->a.figure[0]) || is_wild(row->a.figure[1]))) {
-        blame(j, i, true, "NaN or infinity in the extremes, not in the reference's");
-    }
-    if (!is_matched(row)) {
-        return;
-    }
-    if (i < j->inputs && is_class && strcmp(row->a.figure[0], row->b.figure[0]) != 0) {
-        blame(j, i, true, "the numbers that were given differ");
-    }
-    if (strcmp(row->a.dtype, row->b.dtype) != 0 && !strstr(row->b.name, "qkv") &&
-        !strstr(row->b.name, "gate_up")) {
-        blame(j, i, true, "the types differ");
-    }
-    if (strcmp(row->a.shape, row->b.shape) != 0) {
-        blame(j, i, true, "the shapes differ");
-    }
-}
-
-/* Outputs against inputs. */
-static void judge_elements(struct judging *j)
-{
-    enum { COSINE = 0, THOUSANDTH = 4 };
-    double in = least(j, true, THOUSANDTH), cosine = least(j, true, COSINE);
-
-    if (j->inputs == j->count) {
-        return;
-    }
-    if (in > 0.9 && least(j, false, THOUSANDTH) < 0.1) {
-        blame(j, j->inputs, true,
-              "less than a tenth is within one thousandth, of what was given "
-              "more than 0.9");
-    }
-    if (cosine > 0.9 && cosine - least(j, false, COSINE) > 0.1) {
-        blame(j, j->inputs, false, "the cosine is less than that of what was given by 0.1");
-    }
-}
-
-static void judge_statistics(struct judging *j)
-{
-    double in = largest_norm(j, true), out = largest_norm(j, false);
-
-    for (size_t i = j->inputs; in < 0.1 && i < j->count; i++) {
-        const char *cell = j->row[i].probe->difference[NORM_RELATIVE];
-        double value = 0;
-
-        if (strcmp(cell, "inf") == 0 || strcmp(cell, "-inf") == 0 ||
-            (measure(cell, true, &value) && value > 0.5)) {
-            blame(j, i, true, "the norm differs by more than half of it");
-        }
-    }
-    if (j->inputs < j->count && (in == 0 ? out > 0.1 : out / in > 10)) {
-        blame(j, j->inputs, false, "the norm differs by ten times what those of the inputs do");
-    }
-}
-
-static bool has_word(const char *word, const char *const *list)
-{
-    while (*list && strcmp(*list, word) != 0) {
-        list++;
-    }
-    return *list != NULL;
-}
-
-/* What such a call returns was never computed; what others are given is not there yet. */
-static void ignored(const struct judging *j, bool *all, bool *inputs)
-{
-    static const char *const empty[] = {
-        "empty",     "empty_like",        "numpy",         "to", "__setitem__", "empty_with_format",
-        "new_empty", "new_empty_strided", "empty_strided", NULL};
-    static const char *const received[] = {"_reduce_scatter_base", "_all_gather_base",
-                                           "all_to_all_single", "batch_isend_irecv", NULL};
-    const char *dot = j->inputs ? strchr(j->row[0].probe->a.name, '.') : NULL;
-    const char *name =
-        dot ? inspect_printf(j->call, "%.*s", (int)strcspn(dot + 1, "."), dot + 1) : "";
-
-    *all = has_word(name, empty);
-    *inputs = has_word(name, received);
-}
-
-static void judge_call(struct judging *j)
-{
-    bool all, inputs;
-
-    ignored(j, &all, &inputs);
-    for (size_t i = inputs ? j->inputs : 0; !all && i < j->count; i++) {
-        judge_row(j, i);
-    }
-    if (!all && !inputs && j->mode == PROBE_ELEMENTS) {
-        judge_elements(j);
-    } else if (!all && !inputs && j->mode == PROBE_STATISTICS) {
-        judge_statistics(j);
-    }
-}
-
-static enum probe_mode mode_of(const struct compare_rows *rows)
-{
-    enum probe_mode mode = PROBE_STATISTICS;
-
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct probe_row *row = rows->row[i].probe;
-
-        if (row->has_elements) {
-            return PROBE_ELEMENTS;
-        }
-        mode = strcmp(row->a.digest, NONE) != 0 && strcmp(row->b.digest, NONE) != 0 ? PROBE_DIGESTS
-                                                                                    : mode;
-    }
-    return mode;
-}
-
-int compare_probe_judge(struct command_call *call, struct compare_rows *rows, struct gd_err *err)
-{
-    struct judging j = {.call = call, .mode = mode_of(rows)};
-
-    rows->probe_mode = j.mode;
-    for (size_t i = 0; i < rows->count; i++) {
-        struct probe_row *row = rows->row[i].probe;
-
-        for (int k = 0; k < 4; k++) {
-            differ_of(call, row->a.figure[k], row->b.figure[k], &row->difference[k],
-                      &row->difference[k + 4]);
-        }
-    }
-    for (size_t i = 0; i < rows->count; i += j.count) {
-        const struct probe_row *first = rows->row[i].probe;
-
-        j.row = &rows->row[i];
-        j.inputs = 0;
-        for (j.count = 0; i + j.count < rows->count; j.count++) {
-            const struct probe_row *row = j.row[j.count].probe;
-
-            if (row->group != first->group || row->number != first->number) {
-                break;
-            }
-            j.inputs += row->place != PLACE_OUTPUT;
-        }
-        judge_call(&j);
-    }
-    for (size_t i = 0; i < rows->count; i++) {
-        struct probe_row *row = rows->row[i].probe;
-
-        row->message = inspect_printf(call, "[%s]", row->message);
-        if (!row->message) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the rows of a comparison");
-        }
-    }
-    return GD_OK;
 }

@@ -9,7 +9,8 @@
 
 #include "repl/compare_rows.h"
 
-#define PROBE_MAX_CELLS 27
+#define PROBE_NONE "N/A"
+enum { PROBE_INPUT, PROBE_PARAMETER, PROBE_OUTPUT }; /* probe_row.place */
 
 /* Turns the rows from number `first` on, those of two tables, into msprobe's. The items of the rows
  * must be there yet. */
@@ -21,6 +22,8 @@ int compare_probe_judge(struct command_call *call, struct compare_rows *rows, st
 
 int compare_probe_titles(enum probe_mode mode, const char **title);
 void compare_probe_cells(enum probe_mode mode, const struct probe_row *row, const char **cell);
+/* As Python writes it; "Nan". */
+const char *compare_probe_number(struct command_call *call, double value);
 bool compare_probe_passed(const struct probe_row *row);
 
 #endif

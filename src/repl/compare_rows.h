@@ -20,8 +20,7 @@ struct probe_side {
 struct probe_row {
     bool skip;         /* only B has it */
     bool has_elements; /* on both sides */
-    const char *api;   /* the call it is of */
-    uint32_t group;    /* that, as a number among those of its table */
+    uint32_t group;    /* the call that it is of, among those of its table */
     int place;         /* input, parameter, output */
     int position;      /* among those */
     size_t number;     /* of the table */

@@ -302,6 +302,7 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
 {
     const char *dtype = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(element, "dtype"));
     const cJSON *is_nan = cJSON_GetObjectItemCaseSensitive(element, "is_nan");
+    const cJSON *needs_grad = cJSON_GetObjectItemCaseSensitive(element, "requires_grad");
     struct api_figures figures = {.max = cJSON_GetObjectItemCaseSensitive(element, "Max"),
                                   .min = cJSON_GetObjectItemCaseSensitive(element, "Min"),
                                   .mean = cJSON_GetObjectItemCaseSensitive(element, "Mean"),
@@ -318,6 +319,7 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
     if (api_shape(cJSON_GetObjectItemCaseSensitive(element, "shape"), &shape)) {
         value.shape = &shape;
     }
+    value.needs_grad = cJSON_IsBool(needs_grad) ? (cJSON_IsTrue(needs_grad) ? 1 : -1) : 0;
     value.digest = digest_of(element, digest, sizeof(digest));
     if (api_stats(&figures, value.shape, place->nan_may_hide, &stats) || cJSON_IsTrue(is_nan)) {
         value.stats = &stats;

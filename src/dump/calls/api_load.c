@@ -194,6 +194,7 @@ static void fill(struct api_value *value, const struct api_value *more)
     value->stats = value->stats ? value->stats : more->stats;
     value->digest = value->digest ? value->digest : more->digest;
     value->note = value->note ? value->note : more->note;
+    value->needs_grad = value->needs_grad ? value->needs_grad : more->needs_grad;
 }
 
 static int give_slot(struct api_load *load, struct api_call *call, struct api_item *item,
@@ -538,7 +539,8 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
                                          .dtype = item->of.dtype,
                                          .shape = item->of.shape,
                                          .digest = item->of.digest,
-                                         .note = item->of.note};
+                                         .note = item->of.note,
+                                         .needs_grad = item->of.needs_grad};
         struct gd_output output = {.dtype = item->of.dtype};
 
         if (item->of.shape) {

@@ -25,6 +25,7 @@ struct api_value {
     const struct gd_shape *shape; /* NULL not told; these four are copied */
     const struct gd_stats *stats;
     const char *digest, *note;
+    signed char needs_grad; /* see gd_catalog_value */
 };
 
 struct api_item;
