@@ -8,7 +8,7 @@
 
 #define MAX_BETWEEN 64
 #define AMPLIFIES   10
-#define NOTHING     1e-9 /* a relative error up to it is none to speak of */
+#define NOTHING     1e-6 /* a relative error up to it is none to speak of */
 
 const char *gd_origin_name(enum gd_origin origin)
 {

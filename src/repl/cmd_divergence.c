@@ -189,7 +189,7 @@ static const char *advice(const struct found *f)
                                : "its inputs agree: the operator itself differs (its kernel, its "
                                  "attributes, its type, random numbers)";
     case GD_ORIGIN_INHERITED:
-        return "an input is off already, and what made it is not in both dumps: dump that next";
+        return "an input is off already: a weight, the data, or a node that is not in both dumps";
     default: return "its inputs were not dumped: dump them, and what lies before it";
     }
 }
