@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "dump/detect.h"
+#include "dump/lookup.h"
 
 #define MAX_FACTS    10000
 #define MAX_VALUES   (UINT32_C(1) << 26)
@@ -34,6 +35,9 @@ struct gd_catalog {
     struct gd_arena arena;
     struct value *values;
     size_t value_count, value_cap;
+    const struct gd_shape **shapes; /* of values, each once */
+    size_t shape_count, shape_cap;
+    struct gd_lookup shape_lookup;
     struct gd_catalog_step *steps;
     size_t step_count, step_cap;
     struct reason *reasons;
@@ -117,6 +121,37 @@ static bool keep_bytes(struct gd_arena *arena, const void **data, size_t size)
     return true;
 }
 
+/* A dump has few shapes, and many values of each: one copy is enough. */
+static bool keep_shape(struct gd_catalog *catalog, const struct gd_shape **shape)
+{
+    const void *copy = *shape;
+    size_t size, at = 0;
+    uint64_t hash;
+    uint32_t number;
+    int rc;
+
+    if (!*shape) {
+        return true;
+    }
+    size = (size_t)(*shape)->rank * sizeof((*shape)->dim[0]);
+    hash = gd_lookup_hash(&catalog->shape_lookup, (*shape)->dim, size);
+    while (gd_lookup_next(&catalog->shape_lookup, hash, &at, &number)) {
+        if (gd_shape_equal(catalog->shapes[number], *shape)) {
+            *shape = catalog->shapes[number];
+            return true;
+        }
+    }
+    catalog->shapes = grow(catalog->shapes, catalog->shape_count, &catalog->shape_cap,
+                           sizeof(*catalog->shapes), MAX_VALUES, &rc, NULL);
+    if (rc || !keep_bytes(&catalog->arena, &copy, sizeof(**shape)) ||
+        gd_lookup_add(&catalog->shape_lookup, hash, (uint32_t)catalog->shape_count, NULL)) {
+        return false;
+    }
+    *shape = copy;
+    catalog->shapes[catalog->shape_count++] = copy;
+    return true;
+}
+
 /* ---- making and breaking --------------------------------------------------------------------- */
 
 static void catalog_free(struct gd_catalog *catalog)
@@ -131,6 +166,8 @@ static void catalog_free(struct gd_catalog *catalog)
         gd_graph_destroy(catalog->graph);
     }
     gd_arena_deinit(&catalog->arena);
+    gd_lookup_deinit(&catalog->shape_lookup);
+    free(catalog->shapes);
     free(catalog->where);
     free(catalog->values);
     free(catalog->steps);
@@ -248,7 +285,7 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
                    struct gd_err *err)
 {
     struct gd_catalog_value kept = *value;
-    const void *stats = value->stats, *shape = value->shape;
+    const void *stats = value->stats;
     int rc;
 
     catalog->values = grow(catalog->values, catalog->value_count, &catalog->value_cap,
@@ -257,12 +294,11 @@ int gd_catalog_add(struct gd_catalog *catalog, const struct gd_catalog_value *va
         return rc;
     }
     if (!keep_bytes(&catalog->arena, &stats, sizeof(*value->stats)) ||
-        !keep_bytes(&catalog->arena, &shape, sizeof(*value->shape)) ||
-        !keep_text(&catalog->arena, &kept.digest) || !keep_text(&catalog->arena, &kept.note)) {
+        !keep_shape(catalog, &kept.shape) || !keep_text(&catalog->arena, &kept.digest) ||
+        !keep_text(&catalog->arena, &kept.note)) {
         return no_memory(err);
     }
     kept.stats = stats;
-    kept.shape = shape;
     if (kept.source) {
         gd_source_ref(kept.source);
     }

@@ -100,11 +100,12 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
         return rc;
     }
     source = source_new();
-    if (!source || (desc->note && (source->note = strdup(desc->note)) == NULL)) {
+    if (!source || (source->layout = malloc(sizeof(layout))) == NULL ||
+        (desc->note && (source->note = strdup(desc->note)) == NULL)) {
         gd_source_unref(source);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    source->layout = layout;
+    *source->layout = layout;
     source->is_contiguous = gd_layout_is_contiguous(&layout);
     source->elements = (struct gd_stored_elements){.bytes = gd_bytes_ref(desc->bytes),
                                                    .stored = desc->stored,
@@ -180,6 +181,7 @@ void gd_source_unref(struct gd_source *source)
     gd_bytes_unref(source->elements.bytes);
     pthread_mutex_destroy(&source->mutex);
     free(source->note);
+    free(source->layout);
     free(source);
 }
 
@@ -326,7 +328,7 @@ int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_
     int rc = gd_source_resolve(source, &source, err);
 
     if (rc == GD_OK) {
-        rc = slice_layout(&source->layout, slice, &layout, err);
+        rc = slice_layout(source->layout, slice, &layout, err);
     }
     if (rc == GD_OK) {
         rc = gd_tensor_create(source->info.dtype, &layout.shape, max_bytes, &tensor, err);
@@ -362,9 +364,9 @@ int gd_source_read_run(struct gd_source *source, int64_t first, int64_t count, v
     if (source->is_contiguous) {
         struct gd_layout run = {.shape = {.rank = 1, .dim = {count}},
                                 .stride = {1},
-                                .offset = source->layout.offset + first};
+                                .offset = source->layout->offset + first};
 
         return gd_gather(&source->elements, &run, ret, err);
     }
-    return gd_gather_run(&source->elements, &source->layout, first, count, ret, err);
+    return gd_gather_run(&source->elements, source->layout, first, count, ret, err);
 }

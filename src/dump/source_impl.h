@@ -17,7 +17,7 @@ struct gd_source {
     struct gd_source_info info;
     char *note;
     struct gd_stored_elements elements; /* of one that is not lazy */
-    struct gd_layout layout;
+    struct gd_layout *layout; /* the same; a dump has a lazy one for every file, which has none */
     bool is_contiguous;
 };
 

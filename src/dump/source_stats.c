@@ -97,9 +97,9 @@ int gd_source_stats(struct gd_source *source, struct gd_source *prev,
     if (rc) {
         return rc;
     }
-    cur = (struct view){.elements = &source->elements, .layout = source->layout};
+    cur = (struct view){.elements = &source->elements, .layout = *source->layout};
     if (prev) {
-        before = (struct view){.elements = &prev->elements, .layout = prev->layout};
+        before = (struct view){.elements = &prev->elements, .layout = *prev->layout};
     }
     count = gd_shape_count(&source->info.shape);
     if (count > 0) {

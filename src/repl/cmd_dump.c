@@ -405,11 +405,38 @@ static void tell_listing(struct command_call *call, const struct gd_dump *dump)
     out_printf(call->out, ".\n");
 }
 
+/* Operators whose files have other names than the graph. */
+static void tell_joined(struct command_call *call, const struct gd_dump *dump)
+{
+    cJSON *record = out_is_json(call->out) ? out_record(call->out, "info_formats") : NULL;
+    cJSON *list = record ? cJSON_AddArrayToObject(record, "joined") : NULL;
+
+    for (size_t i = 0; i < gd_dump_count(dump); i++) {
+        const struct gd_catalog *catalog = gd_dump_at(dump, i);
+        size_t count;
+        const struct gd_catalog_fact *facts = gd_catalog_facts(catalog, &count);
+
+        for (size_t k = 0; k < count; k++) {
+            if (strcmp(facts[k].name, GD_FACT_JOINED) != 0) {
+                continue;
+            }
+            const char *text = inspect_printf(call, "rank %d: %s: %s", gd_catalog_rank(catalog),
+                                              facts[k].name, out_safe(call, facts[k].value));
+            if (list) {
+                cJSON_AddItemToArray(list, cJSON_CreateString(text));
+            } else {
+                out_printf(call->out, "%s\n", text);
+            }
+        }
+    }
+}
+
 static void tell_formats(struct command_call *call, const struct gd_dump *dump, bool all)
 {
     out_record(call->out, "info_formats");
     list_found(call, dump);
     list_left(call, dump, all);
+    tell_joined(call, dump);
     tell_listing(call, dump);
 }
 
@@ -467,7 +494,53 @@ const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_
     const struct gd_catalog_value *value =
         catalog ? gd_catalog_find(catalog, ref->node, ref->slot, step) : NULL;
 
-    return value ? value->note : NULL;
+    if (!value || !value->digest) {
+        return value ? value->note : NULL;
+    }
+    return inspect_printf(call, "%s%s%s", value->note ? value->note : "", value->note ? "; " : "",
+                          value->digest);
+}
+
+/* Behind the note the first digest that the dump has of the node, which may be all it has. */
+static const char *add_digest(struct command_call *call, gd_node_id node, uint32_t slots,
+                              const char *note)
+{
+    const struct gd_catalog *catalog = gd_catalog_of(call->session);
+
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        const struct gd_catalog_value *value =
+            gd_catalog_find(catalog, node, slot, call->session->stop.step);
+
+        if (value && value->digest) {
+            char name[16];
+
+            gd_graph_slot_name(call->session->graph, node, slot, name);
+            return inspect_printf(call, "%s%sdigest of :%s %s", note ? note : "", note ? "; " : "",
+                                  name, value->digest);
+        }
+    }
+    return note;
+}
+
+const char *inspect_dump_node(struct command_call *call, gd_node_id node)
+{
+    const struct gd_catalog *catalog = call->session ? gd_catalog_of(call->session) : NULL;
+    const char *why = catalog ? gd_catalog_why_not(catalog, node) : NULL, *note = NULL;
+    struct gd_node_info info;
+
+    if (!catalog || !gd_graph_node(call->session->graph, node, &info)) {
+        return NULL;
+    }
+    if (why) {
+        return inspect_printf(call, "nothing was dumped: %s", why);
+    }
+    for (uint32_t slot = 0; !note && slot < info.output_count; slot++) {
+        const struct gd_catalog_value *value =
+            gd_catalog_find(catalog, node, slot, call->session->stop.step);
+
+        note = value ? value->note : NULL;
+    }
+    return add_digest(call, node, info.output_count, note);
 }
 
 /* ---- info events ----------------------------------------------------------------------------- */

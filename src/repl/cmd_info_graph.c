@@ -273,6 +273,10 @@ static void node_text(struct command_call *call, gd_node_id node, const struct g
         out_printf(call->out, "  %-11s %s:%u%s%s\n", "made at", out_safe(call, frame->file),
                    frame->line, frame->function[0] ? " in " : "", out_safe(call, frame->function));
     }
+    const char *dump = inspect_dump_node(call, node);
+    if (dump) {
+        out_printf(call->out, "  %-11s %s\n", "dump", out_safe(call, dump));
+    }
     const char *numbers = watch_numbers_of(call, node);
     if (numbers[0] != '\0') {
         out_printf(call->out, "  %-11s %s\n", "watched by", numbers);
@@ -325,6 +329,10 @@ static void node_record(struct command_call *call, gd_node_id node, const struct
     if (frame) {
         inspect_add_text(call, record, "file", frame->file);
         cJSON_AddNumberToObject(record, "line", frame->line);
+    }
+    const char *dump = inspect_dump_node(call, node);
+    if (dump) {
+        inspect_add_text(call, record, "dump", dump);
     }
     cJSON_AddItemToObject(record, "watchpoints", watch_numbers_record(call, node));
 }

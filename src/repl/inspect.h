@@ -118,10 +118,13 @@ int inspect_info_history(struct command_call *call, struct gd_err *err);
 int inspect_info_steps(struct command_call *call, struct gd_err *err);
 int inspect_info_formats(struct command_call *call, struct gd_err *err);
 int inspect_info_events(struct command_call *call, struct gd_err *err);
-/* What a dump has to say about a value (a layout that was undone, bytes that are missing); NULL:
- * nothing, or no dump. */
+/* What a dump has to say about a value (a layout that was undone, bytes that are missing, its
+ * digest); NULL: nothing, or no dump. */
 const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
                               int64_t step);
+/* The same of a node: why nothing of it was dumped, or the first note of its values in the step
+ * that the session stands at. */
+const char *inspect_dump_node(struct command_call *call, gd_node_id node);
 int inspect_info_dump(struct command_call *call, struct gd_err *err);
 int inspect_info_overflows(struct command_call *call, struct gd_err *err);
 int inspect_info_timing(struct command_call *call, struct gd_err *err);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dumps as MindSpore's releases write them, made from the layouts alone: names, npy files, statistic.csv,
 execution order, graphs as protobuf by hand."""
+import hashlib
 import re
 
 import numpy as np
@@ -52,7 +53,7 @@ def figures(array):
             "Positive Zero Count": str(int((finite > 0).sum())), "NaN Count": str(int(np.isnan(flat).sum())),
             "Negative Inf Count": str(int(np.isneginf(flat).sum())),
             "Positive Inf Count": str(int(np.isposinf(flat).sum())), "Zero Count": str(int((flat == 0).sum())),
-            "L2Norm Value": number(np.sqrt((flat * flat).sum())), "MD5": "0123456789abcdef0123456789abcdef"}
+            "L2Norm Value": number(np.sqrt((flat * flat).sum())), "MD5": hashlib.md5(array.tobytes()).hexdigest()}
 
 
 class Statistic:
@@ -63,10 +64,16 @@ class Statistic:
         self.comma = "," if comma else ""
         self.rows = [",".join([HEADER, *self.columns])]
 
+    def nothing(self, known):
+        """Since 2.3 the extremes of no finite element are what they began with; before they are null."""
+        if self.comma and known["Max Value"] == "null":
+            known |= {"Max Value": "-1.79769e+308", "Min Value": "1.79769e+308", "Avg Value": "0"}
+        return known
+
     def add(self, op_type, name, stamp, io, slot, array):
         """A row."""
         shape = '"(' + ",".join(map(str, array.shape)) + ')"'
-        known = figures(array)
+        known = self.nothing(figures(array))
         self.rows.append(",".join([op_type, name, "0", "0", str(stamp), io, str(slot), str(array.nbytes),
                                    array.dtype.name, shape, *(known[c] for c in self.columns)]) + self.comma)
 
@@ -74,6 +81,26 @@ class Statistic:
         """The file."""
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "statistic.csv").write_text("\n".join(self.rows) + "\n")
+
+
+class WholeGraphStatistic(Statistic):
+    """The same of a whole graph on Ascend, as msprobe writes it: other words, types of the device, no comma at
+    the end, and what the device did not compute is NA."""
+    HEADER = "Op Type,Op Name,Task ID,Stream ID,Timestamp,Input/Output,Slot,Data Size,Data Type,Format,Shape"
+    COLUMNS = ["Max Value", "Min Value", "Avg Value", "L2Norm Value", "NaN Count", "Negative Inf Count",
+               "Positive Inf Count", "MD5 Value"]
+    TYPES = {"float32": "DT_FLOAT", "int32": "DT_INT32"}
+
+    def __init__(self, columns=None):
+        super().__init__(columns or self.COLUMNS)
+        self.rows = [",".join([self.HEADER, *self.columns])]
+
+    def add(self, op_type, name, stamp, io, slot, array):
+        known = figures(array)
+        known["MD5 Value"] = known["MD5"]
+        values = ["NA" if known[c] == "null" else known[c] for c in self.columns]
+        self.rows.append(",".join([op_type, name, "5", "1", str(stamp), io.capitalize(), str(slot), str(array.nbytes),
+                                   self.TYPES[array.dtype.name], "ND", "x".join(map(str, array.shape)), *values]))
 
 
 def varint(value):

@@ -260,11 +260,7 @@ int ms_graph_take(const struct gd_listing *listing, uint32_t rank_dir, const cha
 {
     int rc = begin_nodes(listing, rank_dir, id, catalog, dump, nodes, err);
 
-    if (!rc) {
-        nodes->made = 0;
-        rc = take_order(listing, rank_dir, id, dump, nodes, next_order, err);
-    }
-    return rc;
+    return rc ? rc : take_order(listing, rank_dir, id, dump, nodes, next_order, err);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -316,6 +312,26 @@ static int take_iterations(struct gd_disk *disk, struct gd_catalog *catalog, str
     return rc;
 }
 
+/* stood_at.csv, which is gradb's own: steps of which only a part had run. */
+static int take_stood_at(struct gd_disk *disk, struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct lines lines = {.at = 0};
+    char name[64], *line;
+    int rc = read_all(disk, MAX_METADATA, &lines.data, &lines.len, err);
+
+    while (!rc && (line = next_line(&lines)) != NULL) {
+        size_t len = strcspn(line, ",");
+        uint64_t step;
+        if (line[len] == ',' && gd_ms_number(line, len, INT64_MAX, &step)) {
+            snprintf(name, sizeof(name), "step %llu has what ran as far as",
+                     (unsigned long long)step);
+            rc = gd_catalog_add_fact(catalog, name, line + len + 1, err);
+        }
+    }
+    free(lines.data);
+    return rc;
+}
+
 /* The first of the files, one for each root graph. */
 static struct gd_disk *open_iterations(const struct gd_listing *listing, uint32_t rank_dir,
                                        struct gd_err *err)
@@ -353,6 +369,12 @@ int ms_metadata_take(const struct gd_listing *listing, uint32_t rank_dir,
     disk = rc ? NULL : open_iterations(listing, rank_dir, &why);
     if (disk) {
         rc = take_iterations(disk, catalog, &why);
+        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        gd_disk_unref(disk);
+    }
+    disk = rc ? NULL : open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why);
+    if (disk) {
+        rc = take_stood_at(disk, catalog, &why);
         rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }

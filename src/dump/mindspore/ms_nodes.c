@@ -2,22 +2,33 @@
 #include "dump/mindspore/ms_nodes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dump/mindspore/ms_name.h"
 
-#define MAX_NAME 8192
+#define MAX_NAME   8192
+#define MAX_WANTED (UINT32_C(1) << 24)
 
 int ms_nodes_begin(struct gd_graph *graph, const char *subgraph, struct ms_nodes *ret,
                    struct gd_err *err)
 {
     *ret = (struct ms_nodes){.graph = graph};
+    gd_arena_init(&ret->arena, 0);
     return gd_graph_subgraph(graph, subgraph, false, &ret->subgraph, err);
 }
 
 void ms_nodes_end(struct ms_nodes *nodes)
 {
-    gd_lookup_deinit(&nodes->lookup);
+    if (nodes->graph) {
+        gd_lookup_deinit(&nodes->lookup);
+        gd_lookup_deinit(&nodes->without);
+        gd_lookup_deinit(&nodes->wanted_lookup);
+        free(nodes->wanted);
+        free(nodes->taken);
+        gd_arena_deinit(&nodes->arena);
+    }
+    *nodes = (struct ms_nodes){.graph = NULL};
 }
 
 /* ---- spellings ------------------------------------------------------------------------------- */
@@ -42,27 +53,51 @@ static const char *spell(const struct gd_node_info *info, enum spelling how, cha
     }
 }
 
+/* The length of a name without the number of the operator: "scope/Add-op3" is "scope/Add-op". 0: it
+ * has none. */
+static size_t without_number(const char *name)
+{
+    size_t len = strlen(name), end = len;
+
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') {
+        end--;
+    }
+    return end < len && end > 3 && memcmp(name + end - 3, "-op", 3) == 0 ? end : 0;
+}
+
+/* A short name is of any scope: its number alone tells which operator it is. */
+static bool has_scope(enum spelling how)
+{
+    return how != SHORT && how != WIRE_SHORT;
+}
+
+static int add_name(struct gd_lookup *lookup, const char *name, size_t len, uint32_t number,
+                    struct gd_err *err)
+{
+    return gd_lookup_add(lookup, gd_lookup_hash(lookup, name, len), number, err);
+}
+
 int ms_nodes_add(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
 {
     char buffer[MAX_NAME + 1];
     struct gd_node_info info;
+    int rc = GD_OK;
 
     if (!gd_graph_node(nodes->graph, node, &info)) {
         return GD_OK;
     }
-    for (int how = 0; how < SPELLINGS; how++) {
+    for (int how = 0; !rc && how < SPELLINGS; how++) {
         const char *name = spell(&info, (enum spelling)how, buffer);
-        int rc = GD_OK;
+        size_t stem = has_scope((enum spelling)how) ? without_number(name) : 0;
 
         if (name[0]) {
-            rc = gd_lookup_add(&nodes->lookup, gd_lookup_hash(&nodes->lookup, name, strlen(name)),
-                               node, err);
+            rc = add_name(&nodes->lookup, name, strlen(name), node, err);
         }
-        if (rc) {
-            return rc;
+        if (!rc && stem > 0) {
+            rc = add_name(&nodes->without, name, stem, node, err);
         }
     }
-    return GD_OK;
+    return rc;
 }
 
 static bool is_called(const struct gd_node_info *info, const char *name)
@@ -154,8 +189,173 @@ int ms_nodes_get(struct ms_nodes *nodes, const char *type, const char *name, gd_
         rc = ms_nodes_add(nodes, node, err);
     }
     if (!rc) {
-        nodes->made++;
         *ret = node;
+    }
+    return rc;
+}
+
+/* ---- names that may be another's ------------------------------------------------------------- */
+
+static uint32_t find_wanted(struct ms_nodes *nodes, const char *type, const char *name)
+{
+    uint64_t hash = gd_lookup_hash(&nodes->wanted_lookup, name, strlen(name));
+    uint32_t number;
+    size_t at = 0;
+
+    while (gd_lookup_next(&nodes->wanted_lookup, hash, &at, &number)) {
+        if (strcmp(nodes->wanted[number].name, name) == 0 &&
+            strcmp(nodes->wanted[number].type, type) == 0) {
+            return number;
+        }
+    }
+    return MS_WANTED;
+}
+
+static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name, gd_node_id *ret,
+                      struct gd_err *err)
+{
+    struct ms_wanted wanted = {.type = gd_arena_strdup(&nodes->arena, type),
+                               .name = gd_arena_strdup(&nodes->arena, name),
+                               .node = GD_NO_NODE};
+
+    if (nodes->wanted_count == MAX_WANTED) {
+        return gd_fail(err, GD_ELIMIT, "a dump of more than %u operators", MAX_WANTED);
+    }
+    if (nodes->wanted_count == nodes->wanted_cap) {
+        size_t cap = nodes->wanted_cap ? nodes->wanted_cap * 2 : 64;
+        struct ms_wanted *grown = realloc(nodes->wanted, cap * sizeof(*grown));
+
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+        }
+        nodes->wanted = grown;
+        nodes->wanted_cap = cap;
+    }
+    if (!wanted.type || !wanted.name) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+    }
+    *ret = MS_WANTED | nodes->wanted_count;
+    nodes->wanted[nodes->wanted_count++] = wanted;
+    return add_name(&nodes->wanted_lookup, name, strlen(name), nodes->wanted_count - 1, err);
+}
+
+static int take(struct ms_nodes *nodes, gd_node_id node, struct gd_err *err)
+{
+    if (node >= nodes->taken_count) {
+        uint32_t count = gd_graph_node_limit(nodes->graph);
+        uint8_t *grown = realloc(nodes->taken, count);
+
+        if (!grown) {
+            return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+        }
+        memset(grown + nodes->taken_count, 0, count - nodes->taken_count);
+        nodes->taken = grown;
+        nodes->taken_count = count;
+    }
+    nodes->taken[node] = 1;
+    return GD_OK;
+}
+
+static bool is_taken(const struct ms_nodes *nodes, gd_node_id node)
+{
+    return node < nodes->taken_count && nodes->taken[node];
+}
+
+int ms_nodes_want(struct ms_nodes *nodes, const char *type, const char *name, gd_node_id *ret,
+                  struct gd_err *err)
+{
+    gd_node_id node = ms_nodes_find(nodes, type, name);
+    uint32_t number;
+
+    if (node != GD_NO_NODE) {
+        *ret = node;
+        return take(nodes, node, err);
+    }
+    number = find_wanted(nodes, type, name);
+    if (number != MS_WANTED) {
+        *ret = MS_WANTED | number;
+        return GD_OK;
+    }
+    return add_wanted(nodes, type, name, ret, err);
+}
+
+const struct ms_wanted *ms_nodes_wanted(const struct ms_nodes *nodes, gd_node_id node)
+{
+    return &nodes->wanted[node & ~MS_WANTED];
+}
+
+/* The only operator of that type that has this name but for its number; GD_NO_NODE: there is none,
+ * or there are several, as in the scope of a file with other numbers of its own. */
+static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wanted, size_t stem)
+{
+    uint64_t hash = gd_lookup_hash(&nodes->without, wanted->name, stem);
+    char buffer[MAX_NAME + 1];
+    gd_node_id found = GD_NO_NODE;
+    uint32_t node;
+    size_t at = 0;
+
+    while (gd_lookup_next(&nodes->without, hash, &at, &node)) {
+        struct gd_node_info info;
+        bool same = false;
+
+        if (!gd_graph_node(nodes->graph, node, &info) || info.subgraph != nodes->subgraph ||
+            strcmp(info.type, wanted->type) != 0 || node == found) {
+            continue;
+        }
+        for (int how = 0; !same && how < SPELLINGS; how++) {
+            const char *name = spell(&info, (enum spelling)how, buffer);
+
+            same = has_scope((enum spelling)how) && without_number(name) == stem &&
+                   memcmp(name, wanted->name, stem) == 0;
+        }
+        if (same && found != GD_NO_NODE) {
+            return GD_NO_NODE;
+        }
+        found = same ? node : found;
+    }
+    return found;
+}
+
+/* Those that differ in their numbers alone: of two, neither is the graph's for certain. */
+static int join(struct ms_nodes *nodes, struct gd_err *err)
+{
+    uint32_t *first = malloc((size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first) + 1);
+
+    if (!first) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
+    }
+    memset(first, 0xff, (size_t)gd_graph_node_limit(nodes->graph) * sizeof(*first));
+    for (uint32_t i = 0; i < nodes->wanted_count; i++) {
+        struct ms_wanted *wanted = &nodes->wanted[i];
+        size_t stem = without_number(wanted->name);
+        gd_node_id node = stem ? only_one(nodes, wanted, stem) : GD_NO_NODE;
+
+        if (node == GD_NO_NODE || is_taken(nodes, node)) {
+            continue;
+        }
+        if (first[node] == UINT32_MAX) {
+            first[node] = i;
+            wanted->node = node;
+            wanted->joined = true;
+        } else {
+            nodes->wanted[first[node]].joined = false;
+            nodes->wanted[first[node]].node = GD_NO_NODE;
+        }
+    }
+    free(first);
+    return GD_OK;
+}
+
+int ms_nodes_settle(struct ms_nodes *nodes, struct gd_err *err)
+{
+    int rc = nodes->wanted_count ? join(nodes, err) : GD_OK;
+
+    for (uint32_t i = 0; !rc && i < nodes->wanted_count; i++) {
+        struct ms_wanted *wanted = &nodes->wanted[i];
+
+        if (wanted->node == GD_NO_NODE) {
+            rc = ms_nodes_get(nodes, wanted->type, wanted->name, &wanted->node, err);
+        }
     }
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "dump/csv.h"
 #include "dump/mindspore/ms_name.h"
@@ -31,29 +32,32 @@ enum column {
     ZERO,
     NORM,
     MD5,
+    SHA1,
     COLUMNS
 };
 
-static const char *const titles[COLUMNS] = {
-    [OP_TYPE] = "Op Type",
-    [OP_NAME] = "Op Name",
-    [TIMESTAMP] = "Timestamp",
-    [IO] = "IO",
-    [SLOT] = "Slot",
-    [DATA_TYPE] = "Data Type",
-    [SHAPE] = "Shape",
-    [MAX_VALUE] = "Max Value",
-    [MIN_VALUE] = "Min Value",
-    [AVG_VALUE] = "Avg Value",
-    [COUNT] = "Count",
-    [NEGATIVE] = "Negative Zero Count", /* elements below 0, whatever it says */
-    [POSITIVE] = "Positive Zero Count",
-    [NAN_COUNT] = "NaN Count",
-    [NEG_INF] = "Negative Inf Count",
-    [POS_INF] = "Positive Inf Count",
-    [ZERO] = "Zero Count",
-    [NORM] = "L2Norm Value",
-    [MD5] = "MD5",
+/* MindSpore's, and those of what msprobe writes of whole graphs on Ascend. */
+static const char *const titles[COLUMNS][2] = {
+    [OP_TYPE] = {"Op Type"},
+    [OP_NAME] = {"Op Name"},
+    [TIMESTAMP] = {"Timestamp"},
+    [IO] = {"IO", "Input/Output"},
+    [SLOT] = {"Slot"},
+    [DATA_TYPE] = {"Data Type"},
+    [SHAPE] = {"Shape"},
+    [MAX_VALUE] = {"Max Value"},
+    [MIN_VALUE] = {"Min Value"},
+    [AVG_VALUE] = {"Avg Value"},
+    [COUNT] = {"Count"},
+    [NEGATIVE] = {"Negative Zero Count"}, /* elements below 0, whatever it says */
+    [POSITIVE] = {"Positive Zero Count"},
+    [NAN_COUNT] = {"NaN Count"},
+    [NEG_INF] = {"Negative Inf Count"},
+    [POS_INF] = {"Positive Inf Count"},
+    [ZERO] = {"Zero Count"},
+    [NORM] = {"L2Norm Value"},
+    [MD5] = {"MD5", "MD5 Value"},
+    [SHA1] = {"SHA1", "SHA1 Value"},
 };
 
 struct table {
@@ -62,12 +66,18 @@ struct table {
     size_t count;
 };
 
+static bool is_title(const char *text, int column)
+{
+    return strcmp(text, titles[column][0]) == 0 ||
+           (titles[column][1] && strcmp(text, titles[column][1]) == 0);
+}
+
 static bool read_header(struct table *table)
 {
     for (int i = 0; i < COLUMNS; i++) {
         table->at[i] = -1;
         for (size_t k = 0; k < table->count; k++) {
-            if (strcmp(table->field[k], titles[i]) == 0) {
+            if (is_title(table->field[k], i)) {
                 table->at[i] = (int)k;
             }
         }
@@ -100,13 +110,13 @@ static bool count_of(const struct table *table, enum column column, uint64_t *re
     return gd_ms_number(text, strlen(text), UINT64_MAX, ret);
 }
 
-/* "(2,3)", "()" */
+/* "(2,3)", "()"; of whole graphs "2x3" */
 static bool shape_of(const char *text, struct gd_shape *ret)
 {
+    bool brackets = *text == '(';
+
     *ret = (struct gd_shape){.rank = 0};
-    if (*text++ != '(') {
-        return false;
-    }
+    text += brackets;
     while (*text && *text != ')') {
         size_t len = strspn(text, "0123456789");
         uint64_t dim;
@@ -116,9 +126,9 @@ static bool shape_of(const char *text, struct gd_shape *ret)
         }
         ret->dim[ret->rank++] = (int64_t)dim;
         text += len;
-        text += strspn(text, ", ");
+        text += strspn(text, brackets ? ", " : "x");
     }
-    return strcmp(text, ")") == 0;
+    return brackets ? strcmp(text, ")") == 0 : ret->rank > 0 && *text == '\0';
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -147,31 +157,68 @@ static void take_counts(const struct table *table, struct ms_statistic *row)
     }
 }
 
-/* Without a finite element the largest and the smallest are what they began with, or "null". */
-static void take_values(const struct table *table, struct gd_stats *stats)
+/* Where nothing was counted, figures that are not finite tell that there are such elements, not how
+ * many. So do extremes that are still what they began with. True: they tell so. */
+static bool guess_counts(struct gd_stats *stats, const double *figure, size_t figures,
+                         bool none_finite)
 {
-    bool has_max = number_of(table, MAX_VALUE, &stats->max);
-    bool has_min = number_of(table, MIN_VALUE, &stats->min);
-    bool has_mean = number_of(table, AVG_VALUE, &stats->mean);
-    unsigned needed = GD_UNKNOWN_COUNT | GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
-    bool none = has_max && has_min && stats->max < stats->min;
-    double norm = 0;
+    bool is_nan = false, is_inf = isinf(stats->max) || isinf(stats->min);
 
-    if (!(stats->unknown & needed) &&
-        stats->nan + stats->pos_inf + stats->neg_inf >= stats->count) {
-        none = true;
+    for (size_t i = 0; i < figures; i++) {
+        is_nan = is_nan || isnan(figure[i]);
     }
-    if (none) {
+    is_nan = is_nan || (none_finite && !is_inf && stats->count > 0);
+    if ((stats->unknown & GD_UNKNOWN_NAN) && is_nan) {
+        stats->nan = 1;
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+    }
+    if ((stats->unknown & GD_UNKNOWN_INF) && is_inf) {
+        stats->pos_inf = stats->max > 0 && isinf(stats->max);
+        stats->neg_inf = stats->min < 0 && isinf(stats->min);
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_INF;
+    }
+    return is_nan || is_inf;
+}
+
+static bool finite_of(const struct table *table, enum column column, double *ret)
+{
+    return number_of(table, column, ret) && isfinite(*ret);
+}
+
+/* Without a finite element the largest and the smallest are what they began with, or "null". */
+static void take_values(const struct table *table, struct ms_statistic *row)
+{
+    struct gd_stats *stats = &row->stats;
+    double figure[4] = {0, 0, 0, 0}; /* max, min, mean, norm */
+    unsigned counts = GD_UNKNOWN_COUNT | GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
+    bool has_max = number_of(table, MAX_VALUE, &figure[0]);
+    bool has_min = number_of(table, MIN_VALUE, &figure[1]);
+    bool none = has_max && has_min && figure[0] < figure[1], told;
+
+    number_of(table, AVG_VALUE, &figure[2]);
+    number_of(table, NORM, &figure[3]);
+    stats->max = figure[0];
+    stats->min = figure[1];
+    told = (stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) &&
+           guess_counts(stats, figure, 4, none);
+    row->note =
+        told ? "the dump tells that there are NaN or infinite elements, not how many" : NULL;
+    if (!told && !(stats->unknown & counts) &&
+        stats->nan + stats->pos_inf + stats->neg_inf >= stats->count) {
         stats->max = -INFINITY;
         stats->min = INFINITY;
         stats->mean = 0;
-        has_max = has_min = has_mean = true;
+    } else {
+        bool known = !none && finite_of(table, MAX_VALUE, &stats->max);
+
+        stats->unknown |= known ? 0 : GD_UNKNOWN_MAX;
+        known = !none && finite_of(table, MIN_VALUE, &stats->min);
+        stats->unknown |= known ? 0 : GD_UNKNOWN_MIN;
+        known = !none && finite_of(table, AVG_VALUE, &stats->mean);
+        stats->unknown |= known ? 0 : GD_UNKNOWN_MEAN;
     }
-    stats->unknown |= has_max ? 0 : GD_UNKNOWN_MAX;
-    stats->unknown |= has_min ? 0 : GD_UNKNOWN_MIN;
-    stats->unknown |= has_mean ? 0 : GD_UNKNOWN_MEAN;
-    if (number_of(table, NORM, &norm)) {
-        stats->sum_sq = norm * norm;
+    if (finite_of(table, NORM, &figure[3])) {
+        stats->sum_sq = figure[3] * figure[3];
     } else {
         stats->unknown |= GD_UNKNOWN_SUM_SQ;
     }
@@ -184,8 +231,8 @@ static const char *read_row(const struct table *table, struct ms_statistic *ret)
     uint64_t slot;
 
     *ret = (struct ms_statistic){.type = text_of(table, OP_TYPE), .name = text_of(table, OP_NAME)};
-    ret->is_input = strcmp(io, "input") == 0;
-    if (!ret->is_input && strcmp(io, "output") != 0) {
+    ret->is_input = strcasecmp(io, "input") == 0;
+    if (!ret->is_input && strcasecmp(io, "output") != 0) {
         return "IO is neither input nor output";
     }
     if (!count_of(table, SLOT, &slot) || slot > GD_MS_MAX_SLOT) {
@@ -201,8 +248,17 @@ static const char *read_row(const struct table *table, struct ms_statistic *ret)
     ret->stored = gd_stored_from_name(text_of(table, DATA_TYPE));
     ret->has_shape = shape_of(text_of(table, SHAPE), &ret->shape);
     take_counts(table, ret);
-    take_values(table, &ret->stats);
+    take_values(table, ret);
     return NULL;
+}
+
+static const char *digest_of(const struct table *table, char *out, size_t size)
+{
+    bool md5 = text_of(table, MD5)[0] != '\0';
+    const char *text = text_of(table, md5 ? MD5 : SHA1);
+
+    snprintf(out, size, "%s%.100s", md5 ? "md5:" : "sha1:", text);
+    return text[0] ? out : NULL;
 }
 
 int ms_statistic_read(struct gd_disk *disk,
@@ -226,7 +282,7 @@ int ms_statistic_read(struct gd_disk *disk,
         if (rc || table.count == 0) {
             break;
         }
-        if (strcmp(text_of(&table, IO), titles[IO]) == 0) {
+        if (is_title(text_of(&table, IO), IO)) {
             continue; /* a header again: it was written in several goes */
         }
         problem = read_row(&table, &row);
@@ -238,10 +294,7 @@ int ms_statistic_read(struct gd_disk *disk,
             }
             continue;
         }
-        if (text_of(&table, MD5)[0]) {
-            snprintf(digest, sizeof(digest), "md5:%.100s", text_of(&table, MD5));
-            row.digest = digest;
-        }
+        row.digest = digest_of(&table, digest, sizeof(digest));
         rc = fn(ctx, &row, err);
     }
     gd_csv_deinit(&csv);

@@ -19,7 +19,8 @@ struct ms_statistic { /* a row; texts are good during the call */
     struct gd_shape shape;
     bool has_shape;
     struct gd_stats stats; /* stats.unknown: what there is no column of, or no figure */
-    const char *digest;    /* "md5:..."; NULL none */
+    const char *digest;    /* "md5:...", "sha1:..."; NULL none */
+    const char *note;      /* worth a line; NULL none */
 };
 
 /* fn's non-zero return ends it and is returned. A row that makes no sense is told to `bad` (may be

@@ -86,7 +86,7 @@ static int take_npy(struct reading *reading, const char *path, const struct gd_m
     int rc = cut(name->type, name->type_len, type, sizeof(type), err);
 
     rc = rc ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
-    rc = rc ? rc : ms_nodes_get(&reading->nodes, type, op, &value.node, err);
+    rc = rc ? rc : ms_nodes_want(&reading->nodes, type, op, &value.node, err);
     rc = rc ? rc : ms_npy_source(path, bf16 ? "bfloat16" : NULL, &value.source, err);
     return rc ? rc : ms_values_add(&reading->values, &value, err);
 }
@@ -101,8 +101,9 @@ static int take_row(void *ctx, const struct ms_statistic *row, struct gd_err *er
                              .stored = row->stored,
                              .shape = row->has_shape ? &row->shape : NULL,
                              .stats = &row->stats,
-                             .digest = row->digest};
-    int rc = ms_nodes_get(&reading->nodes, row->type, row->name, &value.node, err);
+                             .digest = row->digest,
+                             .note = row->note};
+    int rc = ms_nodes_want(&reading->nodes, row->type, row->name, &value.node, err);
 
     return rc ? rc : ms_values_add(&reading->values, &value, err);
 }
@@ -192,11 +193,31 @@ static int take_dir(struct reading *reading, struct gd_err *err)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
+/* All names of a graph have been seen: which operators they are of is known. */
+static int settle(struct reading *reading, size_t first, struct gd_err *err)
+{
+    struct ms_nodes *nodes = &reading->nodes;
+    char text[96];
+    uint32_t joined = 0;
+    int rc = ms_nodes_settle(nodes, err);
+
+    for (uint32_t i = 0; i < nodes->wanted_count; i++) {
+        joined += nodes->wanted[i].joined;
+    }
+    rc = rc ? rc : ms_values_settle(&reading->values, first, nodes, err);
+    if (rc || joined == 0) {
+        return rc;
+    }
+    snprintf(text, sizeof(text), "%u by type and scope: the graph has other numbers", joined);
+    return gd_catalog_add_fact(reading->catalog, GD_FACT_JOINED, text, err);
+}
+
 /* The directories of one graph of the root, all steps and the constants: those from *at on. */
 static int take_graph(struct reading *reading, const struct ms_tree *tree, size_t *at,
                       struct gd_err *err)
 {
     const struct ms_dir *of = &tree->dir[*at];
+    size_t first = reading->values.count;
     int rc = ms_graph_take(reading->listing, of->rank_dir, of->graph, reading->catalog,
                            reading->dump, &reading->nodes, &reading->next_order, err);
 
@@ -206,8 +227,8 @@ static int take_graph(struct reading *reading, const struct ms_tree *tree, size_
         reading->dir = &tree->dir[*at];
         rc = take_dir(reading, err);
     }
+    rc = rc ? rc : settle(reading, first, err);
     ms_nodes_end(&reading->nodes);
-    reading->nodes = (struct ms_nodes){.graph = NULL};
     return rc;
 }
 

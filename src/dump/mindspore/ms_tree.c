@@ -91,6 +91,26 @@ static uint32_t top_of(const struct parts *parts, int levels)
     return top;
 }
 
+static bool is_time(const char *name)
+{
+    return strlen(name) == 14 && strspn(name, "0123456789") == 14;
+}
+
+/* rank_R/YmdHMS/step_N, of whole graphs on Ascend: all starts of a rank are one. */
+static bool place_started(const struct parts *parts, struct ms_dir *ret)
+{
+    uint64_t step;
+
+    if (!number_behind(part(parts, 0), "step_", INT64_MAX, &step) || !is_time(part(parts, 1)) ||
+        !ms_is_rank(part(parts, 2), &ret->rank)) {
+        return false;
+    }
+    ret->step = (int64_t)step;
+    ret->root = top_of(parts, 3);
+    ret->rank_dir = parts->entry[2];
+    return true;
+}
+
 /* NET/GRAPH/ITERATION, NET/GRAPH/constants; anything else is a directory of files that hold in all
  * steps. */
 static void place(const struct parts *parts, struct ms_dir *ret)
@@ -103,7 +123,8 @@ static void place(const struct parts *parts, struct ms_dir *ret)
     ret->net = ret->graph = "";
     ret->root = parts->entry[0];
     ret->rank_dir = GD_NO_ENTRY;
-    if (!numbered || (!constants && !number_behind(part(parts, 0), "", INT64_MAX, &step))) {
+    if (place_started(parts, ret) || !numbered ||
+        (!constants && !number_behind(part(parts, 0), "", INT64_MAX, &step))) {
         return;
     }
     ret->step = constants ? GD_EVERY_STEP : (int64_t)step;
@@ -151,7 +172,7 @@ bool ms_is_renamed(const char *name)
 /* Begins as MindSpore's does. */
 static bool is_statistic(const struct gd_listing *listing, uint32_t entry)
 {
-    static const char header[] = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO";
+    static const char header[] = "Op Type,Op Name,Task ID,Stream ID,Timestamp,I";
     char path[PATH_MAX], start[sizeof(header) - 1];
     struct gd_disk *disk;
     bool is = false;

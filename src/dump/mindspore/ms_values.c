@@ -2,6 +2,7 @@
 #include "dump/mindspore/ms_values.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,37 @@ int ms_values_add(struct ms_values *values, const struct ms_value *value, struct
     }
     values->item[values->count++] = kept;
     return GD_OK;
+}
+
+/* The note of a value says under which name it was dumped. */
+static int note_joined(struct ms_values *values, struct ms_value *value,
+                       const struct ms_wanted *wanted, struct gd_err *err)
+{
+    char note[512];
+    bool ok = true;
+
+    snprintf(note, sizeof(note), "%.160s%sdumped as %.300s: the only %.40s of that scope",
+             value->note ? value->note : "", value->note ? "; " : "", wanted->name, wanted->type);
+    value->note = keep_text(values, note, &ok);
+    return ok ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for the values of a dump");
+}
+
+int ms_values_settle(struct ms_values *values, size_t first, const struct ms_nodes *nodes,
+                     struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (size_t i = first; !rc && i < values->count; i++) {
+        struct ms_value *value = &values->item[i];
+
+        if (value->node & MS_WANTED) {
+            const struct ms_wanted *wanted = ms_nodes_wanted(nodes, value->node);
+
+            value->node = wanted->node;
+            rc = wanted->joined ? note_joined(values, value, wanted, err) : GD_OK;
+        }
+    }
+    return rc;
 }
 
 void ms_values_clear(struct ms_values *values)

@@ -10,9 +10,10 @@
 
 #include "base/arena.h"
 #include "dump/catalog.h"
+#include "dump/mindspore/ms_nodes.h"
 
 struct ms_value {
-    gd_node_id node;
+    gd_node_id node; /* or MS_WANTED with a number */
     bool is_input;
     uint32_t slot;
     int64_t step;
@@ -33,6 +34,9 @@ struct ms_values {
 
 /* Takes over the reference to the source, also on failure. */
 int ms_values_add(struct ms_values *values, const struct ms_value *value, struct gd_err *err);
+/* Those from `first` on are of `nodes`, which are settled: what was wanted is known now. */
+int ms_values_settle(struct ms_values *values, size_t first, const struct ms_nodes *nodes,
+                     struct gd_err *err);
 /* Gives the nodes of the graph their slots and order (by time, for those without), and everything
  * to the catalog. */
 int ms_values_finish(struct ms_values *values, struct gd_catalog *catalog, uint32_t next_order,
