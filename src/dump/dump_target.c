@@ -185,6 +185,35 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
     return gd_source_stats(value->source, dump_before(target, value, at), &mine, &ret->stats, err);
 }
 
+struct waiting { /* a user waits for statistics */
+    struct gd_debugger *debugger;
+    uint64_t item, total; /* bytes */
+};
+
+static bool wait_on(void *ctx, uint64_t done)
+{
+    const struct waiting *waiting = ctx;
+    struct gd_debugger *debugger = waiting->debugger;
+
+    return !debugger->meanwhile ||
+           debugger->meanwhile(debugger->meanwhile_ctx, done * waiting->item, waiting->total);
+}
+
+static int stats_while_waiting(const struct dump_target *target,
+                               const struct gd_catalog_value *value, size_t at,
+                               struct dump_figures *ret, struct gd_err *err)
+{
+    struct waiting waiting = {.debugger = target->base.session->debugger};
+    struct gd_stats_options options = {.go_on = wait_on, .go_on_ctx = &waiting};
+    struct gd_source_info info;
+
+    if (value->source && gd_source_info(value->source, &info, NULL) == GD_OK) {
+        waiting.item = gd_dtype_size(info.dtype);
+        waiting.total = (uint64_t)gd_shape_count(&info.shape) * waiting.item;
+    }
+    return dump_stats(target, value, at, &options, ret, err);
+}
+
 static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
                         void *ctx, struct gd_err *err)
 {
@@ -194,8 +223,8 @@ static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
     int rc = find_value(target, ref, &value, err);
 
     if (!rc) {
-        rc =
-            dump_stats(target, value, target->at - (ref->iter == GD_PREVIOUS), NULL, &figures, err);
+        rc = stats_while_waiting(target, value, target->at - (ref->iter == GD_PREVIOUS), &figures,
+                                 err);
     }
     if (rc) {
         return rc;

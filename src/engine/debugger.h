@@ -99,6 +99,11 @@ struct gd_debugger {
     const struct gd_server_ops *server;
     void *server_ctx;
     gd_open_fn open_file; /* NULL: nothing can be opened */
+    /* Who works long inside a call (statistics of a tensor on the disk) asks it now and then, with
+     * how many of how many bytes are done; the loop may run meanwhile. false: the user wants it to
+     * end. NULL: nobody waits. */
+    bool (*meanwhile)(void *ctx, uint64_t done, uint64_t total);
+    void *meanwhile_ctx;
     gd_pump_fn pump;
     void *pump_ctx;
     double (*now)(void *ctx); /* seconds since the epoch */

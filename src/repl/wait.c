@@ -285,6 +285,43 @@ static bool is_computed_here(const struct gd_session *session, const struct gd_t
              gd_cache_get_stats(session->cache, ref, &dtype, &shape, &stats, &step));
 }
 
+/* While the loop runs, others may ask for statistics, too: they do not run it again. */
+static bool meanwhile(void *ctx, uint64_t done, uint64_t total)
+{
+    struct repl_work *work = ctx;
+    struct gd_debugger *debugger = work->call->debugger;
+
+    debugger->meanwhile = NULL;
+    gd_progress_of(work->progress, total);
+    work->total = total;
+    bool goes = repl_work_at(work, done);
+    debugger->meanwhile = meanwhile;
+    return goes;
+}
+
+/* Of a record they are computed before the call is back. */
+static int ask_record(struct command_call *call, const struct gd_tensor_ref *ref,
+                      struct answer *answer, struct gd_err *err)
+{
+    struct gd_debugger *debugger = call->debugger;
+    struct repl_work work;
+    char name[160];
+
+    repl_work_name(name, sizeof(name), "statistics of", call->session, ref);
+    repl_work_begin_count(&work, call, name, "B", 0);
+    debugger->meanwhile = meanwhile;
+    debugger->meanwhile_ctx = &work;
+    int rc = gd_session_stats(call->session, ref, on_stats, answer, err);
+    debugger->meanwhile = NULL;
+    debugger->meanwhile_ctx = NULL;
+    return repl_work_end(&work, rc, err);
+}
+
+static bool is_record(const struct gd_session *session)
+{
+    return session->target != NULL && (session->target->capabilities & GD_CAN_GOTO) != 0;
+}
+
 int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum gd_dtype *dtype,
                struct gd_shape *shape, struct gd_stats *ret, int64_t *step, struct gd_err *err)
 {
@@ -299,7 +336,8 @@ int repl_stats(struct command_call *call, const struct gd_tensor_ref *ref, enum 
     if (answer == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    rc = gd_session_stats(call->session, ref, on_stats, answer, err);
+    rc = is_record(call->session) ? ask_record(call, ref, answer, err)
+                                  : gd_session_stats(call->session, ref, on_stats, answer, err);
     if (rc != GD_OK) {
         free(answer);
         return rc;
