@@ -3,6 +3,8 @@
 import json
 import pathlib
 import pickle
+import re
+import struct
 import tempfile
 import unittest
 
@@ -146,6 +148,124 @@ class Opening(unittest.TestCase):
             self.assertRegex(gradb(self.dir / "complex.npz", command), pattern)
         self.assertEqual(target.read_text(), "before")
         self.assertFalse((self.dir / "x.npy").exists())
+
+
+GB = 10**9
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def field(number, data):
+    """A message or text of a .ckpt: what comes before it, where `data` is a number of bytes that come later."""
+    return bytes([number << 3 | 2]) + (data if isinstance(data, bytes) else varint(data))
+
+
+def huge_npy(out):
+    np.lib.format.write_array_header_1_0(out, {"descr": "<f4", "fortran_order": False, "shape": (250000, 100000)})
+    return [(out.tell() + 100 * GB, b"")]
+
+
+def huge_safetensors(out):
+    head = json.dumps({f"w{i}": {"dtype": "F32", "shape": [100000, 2500], "data_offsets": [i * GB, (i + 1) * GB]}
+                       for i in range(100)}).encode()
+    out.write(struct.pack("<Q", len(head)) + head)
+    return [(out.tell() + 100 * GB, b"")]
+
+
+def huge_torch(out):
+    """As torch.save writes it: sizes of 64 bits, in the directory and behind the values."""
+    program = (b"\x80\x02}X\x01\0\0\0wctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n"
+               b"X\x01\0\0\x000X\x03\0\0\0cpu\x8a\x08" + struct.pack("<q", 25 * GB) +
+               b"tQK\0J" + struct.pack("<i", 250000) + b"J" + struct.pack("<i", 100000) + b"\x86J" +
+               struct.pack("<i", 100000) + b"K\x01\x86\x89ccollections\nOrderedDict\n)RtRs.")
+    central, at, pieces = b"", 0, []
+    for name, data, size in ((b"big/data.pkl", program, len(program)), (b"big/data/0", b"", 100 * GB)):
+        extra = struct.pack("<HHQQ", 1, 16, size, size)
+        local = struct.pack("<IHHHHHIIIHH", 0x04034b50, 45, 0, 0, 0, 0, 0, 0xffffffff, 0xffffffff, len(name), len(extra))
+        central += struct.pack("<IHHHHHHIIIHHHHHII", 0x02014b50, 45, 45, 0, 0, 0, 0, 0, 0xffffffff, 0xffffffff, len(name),
+                               28, 0, 0, 0, 0, 0xffffffff) + name + struct.pack("<HHQQQ", 1, 24, size, size, at)
+        pieces.append((at, local + name + extra + data))
+        at += len(local + name + extra) + size
+    end = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, 2, 2, len(central), at)
+    end += struct.pack("<IIQI", 0x07064b50, 0, at + len(central), 1)
+    end += struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 2, 2, len(central), 0xffffffff, 0)
+    return [*pieces, (at, central + end)]
+
+
+def huge_ckpt(out):
+    """One parameter in records of 512 MiB."""
+    at, left, pieces = 0, 100 * GB, []
+    while left:
+        size = min(left, 512 << 20)
+        tensor = b"".join(b"\x08" + varint(dim) for dim in (250000, 100000)) + field(2, 7) + b"Float32" + field(3, size)
+        value = field(1, 1) + b"w" + field(2, len(tensor) + size) + tensor
+        head = field(1, len(value) + size) + value
+        pieces.append((at, head))
+        at += len(head) + size
+        left -= size
+    return [*pieces, (at, b"")]
+
+
+class Huge(unittest.TestCase):
+    """Checkpoints of 100 GB, nearly all of it holes: they open by their heads, and a slice is what is read of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory(prefix="gradb-huge-")
+        cls.dir = pathlib.Path(cls.home.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+
+    def make(self, name, write):
+        """write(file) gives pieces, and where they lie; the last one ends the file."""
+        path = self.dir / name
+        with path.open("wb") as out:
+            try:
+                pieces = write(out)
+                for at, data in pieces:
+                    out.seek(at)
+                    out.write(data)
+                out.truncate(pieces[-1][0] + len(pieces[-1][1]))
+            except OSError as error:
+                self.skipTest(f"no file of 100 GB with holes can be made here: {error}")
+        return path
+
+    def proc(self, gradb, file, key):
+        text = pathlib.Path(f"/proc/{gradb.process.pid}/{file}").read_text()
+        return int(re.search(rf"^{key}:\s+(\d+)", text, re.MULTILINE)[1])
+
+    def test_opens_by_its_head(self):
+        for name, write, tensor in (("huge.npy", huge_npy, "huge"), ("huge.safetensors", huge_safetensors, "w73"),
+                                    ("huge.pt", huge_torch, "w"), ("huge.ckpt", huge_ckpt, "w")):
+            with self.subTest(name), harness.Gradb("-nx", listen=None, command=()) as gradb:
+                path, last = self.make(name, write), "99999, 2490:" if "safe" in name else "249999, 99990:"
+                before, memory = self.proc(gradb, "io", "rchar"), self.proc(gradb, "status", "VmHWM")
+                gradb.run(f"open {path}", r"100 nodes|1 node\b")
+                gradb.run(f"print {tensor}[{last}]", r"\[0\. 0\. 0\.")
+                self.assertLess(self.proc(gradb, "io", "rchar") - before, 4 << 20)
+                self.assertLess(self.proc(gradb, "status", "VmHWM") - memory, 64 << 10)
+
+    def test_interrupted(self):
+        """C-c while the statistics of all of it are taken."""
+        path = self.make("whole.npy", huge_npy)
+        with harness.Gradb("-nx", listen=None, command=()) as gradb:
+            gradb.run(f"open {path}", "1 node")
+            before = self.proc(gradb, "io", "rchar")
+            for command in ("print whole", "tensor whole"):
+                gradb.send(command)
+                harness.wait_for("some of it", lambda at=before: self.proc(gradb, "io", "rchar") > at + (8 << 20))
+                gradb.interrupt()
+                gradb.expect(r"interrupted after .* of 93\.1 GiB")
+                gradb.run("info steps", "hold in all")
+                before = self.proc(gradb, "io", "rchar")
 
 
 if __name__ == "__main__":
