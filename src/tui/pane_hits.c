@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * What the watchpoints found: the session's hits in order of execution, those that could not be
- * checked for the same reason in one row. A picture costs what is new and what is on the screen,
- * however many there are.
+ * checked for the same reason in one row; of a job those of all its ranks, each row with its rank.
+ * A picture costs what is new and what is on the screen, however many there are.
  */
 #include "tui/tui_impl.h"
 
@@ -13,6 +13,7 @@
 #include "repl/commands.h"
 #include "repl/hits.h"
 #include "tui/detail.h"
+#include "tui/job_hits.h"
 #include "tui/text.h"
 
 #define WIDE_COLS  60 /* from these on rows name what was compared */
@@ -20,18 +21,18 @@
 #define MAX_GROUPS 64 /* of one step: reasons why watchpoints could not be checked */
 
 struct row {
-    size_t place; /* in order.place: its only hit, or the first of a group */
+    size_t place; /* in hits.place: its only hit, or the first of a group */
     size_t count; /* > 1: so many could not be checked, for one reason */
 };
 
 struct hits_pane {
     struct tui_list list;
-    struct hits_order order;
+    struct job_hits hits;
     int only;    /* this watchpoint's alone; 0 all */
     bool single; /* no groups */
     struct row *row;
     size_t row_count, capacity;
-    size_t rows_of; /* order.count that the rows were made of */
+    size_t rows_of; /* hits.count that the rows were made of */
     int session;
     uint64_t stop_sequence, selected; /* that the cursor was put on */
 };
@@ -42,16 +43,6 @@ static struct hits_pane *state(struct tui *tui)
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
-
-static const struct gd_hit *hit_at(const struct hits_pane *pane, const struct gd_session *session,
-                                   size_t place)
-{
-    uint64_t number = pane->order.place[place].number;
-    bool kept =
-        number > session->hits_dropped && number <= session->hits_dropped + session->hit_count;
-
-    return kept ? &session->hits[number - session->hits_dropped - 1] : NULL;
-}
 
 static bool add_row(struct hits_pane *pane, size_t place)
 {
@@ -76,12 +67,15 @@ struct groups { /* of one step: rows that stand for more than one */
 /* The row that stands for such hits already; those of reasons beyond MAX_GROUPS get rows of their
  * own. */
 static struct row *group_of(const struct hits_pane *pane, const struct gd_session *session,
-                            const struct groups *groups, const struct gd_hit *hit)
+                            const struct groups *groups, size_t place)
 {
+    const struct gd_hit *hit = job_hits_at(&pane->hits, session, place);
+
     for (size_t i = 0; i < groups->count; i++) {
         struct row *row = &pane->row[groups->row[i]];
-        const struct gd_hit *other = hit_at(pane, session, row->place);
-        if (other != NULL && other->error == hit->error && other->watchpoint == hit->watchpoint) {
+        const struct gd_hit *other = job_hits_at(&pane->hits, session, row->place);
+        if (other != NULL && other->error == hit->error && other->watchpoint == hit->watchpoint &&
+            pane->hits.place[row->place].rank == pane->hits.place[place].rank) {
             return row;
         }
     }
@@ -93,13 +87,13 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
 {
     struct groups groups = {.count = 0};
 
-    for (size_t i = from; i < pane->order.count; i++) {
-        const struct gd_hit *hit = hit_at(pane, session, i);
-        if (i > from && pane->order.place[i].step != pane->order.place[i - 1].step) {
+    for (size_t i = from; i < pane->hits.count; i++) {
+        const struct gd_hit *hit = job_hits_at(&pane->hits, session, i);
+        if (i > from && pane->hits.place[i].step != pane->hits.place[i - 1].step) {
             groups.count = 0;
         }
         bool unclear = hit != NULL && hit->error != 0 && !pane->single;
-        struct row *group = unclear ? group_of(pane, session, &groups, hit) : NULL;
+        struct row *group = unclear ? group_of(pane, session, &groups, i) : NULL;
         if (group != NULL) {
             group->count++;
             continue;
@@ -111,15 +105,15 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
             groups.row[groups.count++] = pane->row_count - 1;
         }
     }
-    pane->rows_of = pane->order.count;
+    pane->rows_of = pane->hits.count;
 }
 
 /* Makes the rows anew from the step on that the place is of. */
 static void rows_from(struct hits_pane *pane, const struct gd_session *session, size_t from)
 {
     from = from < pane->rows_of ? from : pane->rows_of;
-    while (from > 0 && from < pane->order.count &&
-           pane->order.place[from - 1].step == pane->order.place[from].step) {
+    while (from > 0 && from < pane->hits.count &&
+           pane->hits.place[from - 1].step == pane->hits.place[from].step) {
         from--;
     }
     while (pane->row_count > 0 && pane->row[pane->row_count - 1].place >= from) {
@@ -134,7 +128,7 @@ static void rows_anew(struct tui *tui)
 
     pane->rows_of = 0;
     pane->row_count = 0;
-    if (tui->debugger->current != NULL && pane->order.session == tui->debugger->current->number) {
+    if (tui->debugger->current != NULL && job_hits_are_of(&pane->hits, tui->debugger->current)) {
         add_rows(pane, tui->debugger->current, 0);
     }
     pane->list.count = pane->row_count;
@@ -143,13 +137,24 @@ static void rows_anew(struct tui *tui)
 
 /* ---- following the session ----------------------------------------------------------------- */
 
+/* The hit of a row; NULL: it is another rank's. */
+static const struct gd_hit *hit_of(const struct hits_pane *pane, const struct gd_session *session,
+                                   size_t row)
+{
+    size_t place = pane->row[row].place;
+
+    return job_hits_session(&pane->hits, session, place) == session
+               ? job_hits_at(&pane->hits, session, place)
+               : NULL;
+}
+
 static void go_to_number(struct hits_pane *pane, const struct gd_session *session, uint64_t number)
 {
     const struct gd_hit *hit =
         number > session->hits_dropped ? &session->hits[number - session->hits_dropped - 1] : NULL;
 
     for (size_t i = 0; hit != NULL && i < pane->row_count; i++) {
-        const struct gd_hit *other = hit_at(pane, session, pane->row[i].place);
+        const struct gd_hit *other = hit_of(pane, session, i);
         if (other == hit || (other != NULL && pane->row[i].count > 1 && other->step == hit->step &&
                              other->watchpoint == hit->watchpoint && other->error == hit->error)) {
             pane->list.cursor = i;
@@ -168,7 +173,7 @@ static void go_to_stop(struct hits_pane *pane, const struct gd_session *session)
         return;
     }
     for (size_t i = 0; i < pane->row_count; i++) {
-        const struct gd_hit *hit = hit_at(pane, session, pane->row[i].place);
+        const struct gd_hit *hit = hit_of(pane, session, i);
         int weight = hit != NULL ? hits_weight(session, hit) : 0;
         if (weight > best) {
             best = weight;
@@ -209,10 +214,14 @@ static void update(struct tui *tui)
     if (session->number != pane->session) {
         pane->session = session->number;
         pane->stop_sequence = pane->selected = 0;
-        pane->list.cursor = pane->list.top = 0;
     }
     bool at_end = pane->list.count > 0 && pane->list.cursor + 1 == pane->list.count;
-    if (hits_order_update(&pane->order, session, pane->only, &from)) {
+    bool same = job_hits_are_of(&pane->hits, session);
+    bool changed = job_hits_update(&pane->hits, session, pane->only, &from);
+    if (!same) { /* of others than those before */
+        pane->list.cursor = pane->list.top = 0;
+    }
+    if (changed) {
         rows_from(pane, session, from);
         if (at_end && session->state == GD_RUNNING) {
             pane->list.cursor = pane->row_count > 0 ? pane->row_count - 1 : 0;
@@ -226,12 +235,19 @@ static void update(struct tui *tui)
 static const struct gd_hit *hit_of_row(struct tui *tui, size_t index)
 {
     const struct hits_pane *pane = state(tui);
-    const struct gd_session *session = tui->debugger->current;
 
-    if (session == NULL || session->number != pane->order.session || index >= pane->row_count) {
-        return NULL;
-    }
-    return hit_at(pane, session, pane->row[index].place);
+    return index < pane->row_count
+               ? job_hits_at(&pane->hits, tui->debugger->current, pane->row[index].place)
+               : NULL;
+}
+
+static const struct gd_session *session_of_row(struct tui *tui, size_t index)
+{
+    const struct hits_pane *pane = state(tui);
+
+    return index < pane->row_count
+               ? job_hits_session(&pane->hits, tui->debugger->current, pane->row[index].place)
+               : NULL;
 }
 
 /* ---- words --------------------------------------------------------------------------------- */
@@ -327,23 +343,28 @@ static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool s
 {
     struct tui *tui = ctx;
     const struct hits_pane *pane = state(tui);
-    const struct gd_session *session = tui->debugger->current;
+    const struct gd_session *session = session_of_row(tui, index);
     const struct gd_hit *hit = hit_of_row(tui, index);
-    char head[96], watch[48];
+    char head[128], watch[48], rank[24] = "";
 
     if (hit == NULL) {
         return;
     }
     bool newest = hit->stop_sequence == session->stop.sequence;
-    bool chosen = pane->selected != 0 && hits_number(session, hit) == pane->selected;
+    bool chosen = session == tui->debugger->current && pane->selected != 0 &&
+                  hits_number(session, hit) == pane->selected;
     enum draw_style style = selected ? DRAW_REVERSE : hit->error != 0 ? DRAW_DIM : DRAW_PLAIN;
     snprintf(watch, sizeof(watch), "%d %s", hit->watchpoint, short_name(tui, hit));
-    int64_t last = pane->order.place[pane->order.count - 1].step;
-    int used = snprintf(head, sizeof(head), "%c%*lld %-*s ",
+    if (pane->hits.ranks != NULL) {
+        snprintf(rank, sizeof(rank), "r%-*d ", digits(pane->hits.rank_count - 1),
+                 session->peer.rank);
+    }
+    int64_t last = pane->hits.place[pane->hits.count - 1].step;
+    int used = snprintf(head, sizeof(head), "%c%*lld %s%-*s ",
                         chosen   ? '>'
                         : newest ? '*'
                                  : ' ',
-                        digits(last), (long long)hit->step,
+                        digits(last), (long long)hit->step, rank,
                         digits(tui->debugger->next_breakpoint - 1) + 4, watch);
     if (selected) {
         draw_fill(tui->draw, row, col, cols, style);
@@ -360,6 +381,10 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
     const struct gd_hit *hit = hit_of_row(tui, index);
 
     if (hit != NULL) {
+        const struct hits_pane *pane = state(tui);
+        if (pane->hits.ranks != NULL) {
+            gd_buf_printf(out, "rank %d ", session_of_row(tui, index)->peer.rank);
+        }
         gd_buf_printf(out, "%d %s ", hit->watchpoint, short_name(tui, hit));
         hits_add_where(hit, out);
         gd_buf_putc(out, ' ');
@@ -370,9 +395,12 @@ static void row_text(void *ctx, size_t index, struct gd_buf *out)
 static const struct tui_list_ops list_ops = {draw_row, row_text};
 
 /* The hit under the cursor in whole. */
-static void add_detail(struct tui *tui, const struct gd_hit *hit, size_t count, struct gd_buf *out)
+static void add_detail(struct tui *tui, const struct gd_session *session, const struct gd_hit *hit,
+                       size_t count, struct gd_buf *out)
 {
+    const struct hits_pane *pane = state(tui);
     const struct gd_condition *condition = hits_condition(tui->debugger, hit);
+    char rank[32] = "";
 
     if (count > 1) {
         char why[256];
@@ -382,9 +410,12 @@ static void add_detail(struct tui *tui, const struct gd_hit *hit, size_t count, 
         repl_hit_text(hit, out);
         gd_buf_putc(out, '\n');
     }
-    gd_buf_printf(
-        out, "hit %llu%s: %s\n", (unsigned long long)hits_number(tui->debugger->current, hit),
-        hit->traced ? ", traced" : "", condition != NULL ? condition->id : hit->expression);
+    if (pane->hits.ranks != NULL) {
+        snprintf(rank, sizeof(rank), " of rank %d", session->peer.rank);
+    }
+    gd_buf_printf(out, "hit %llu%s%s: %s\n", (unsigned long long)hits_number(session, hit), rank,
+                  hit->traced ? ", traced" : "",
+                  condition != NULL ? condition->id : hit->expression);
     if (hit->node == GD_NO_NODE && !hit->is_scalar) {
         gd_buf_puts(out, "The graph has no such node: it may have been optimised away.\n");
     }
@@ -415,7 +446,8 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     const struct gd_hit *hit = hit_of_row(tui, pane->list.cursor);
     if (hit != NULL && foot.rows > 0) {
         struct gd_buf text = GD_BUF_INIT(8192);
-        add_detail(tui, hit, pane->row[pane->list.cursor].count, &text);
+        add_detail(tui, session_of_row(tui, pane->list.cursor), hit,
+                   pane->row[pane->list.cursor].count, &text);
         tui_detail_draw(tui, &foot, gd_buf_text(&text));
         gd_buf_deinit(&text);
     }
@@ -425,10 +457,12 @@ static void title(struct tui *tui, char *out, size_t size)
 {
     const struct hits_pane *pane = state(tui);
     const struct gd_session *session = tui->debugger->current;
-    char of[32] = "", place[64] = "", older[32] = "";
+    char of[64] = "", place[64] = "", older[32] = "";
 
     if (pane->only != 0) {
         snprintf(of, sizeof(of), " of watchpoint %d", pane->only);
+    } else if (pane->hits.ranks != NULL) {
+        snprintf(of, sizeof(of), " of %d ranks", pane->hits.rank_count);
     }
     if (pane->list.count > 0) {
         snprintf(place, sizeof(place), " %zu/%zu", pane->list.cursor + 1, pane->list.count);
@@ -443,14 +477,20 @@ static void title(struct tui *tui, char *out, size_t size)
 
 static void open_hit(struct tui *tui)
 {
-    const struct gd_hit *hit = hit_of_row(tui, state(tui)->list.cursor);
+    size_t row = state(tui)->list.cursor;
+    const struct gd_session *session = session_of_row(tui, row);
+    const struct gd_hit *hit = hit_of_row(tui, row);
     char line[48];
 
-    if (hit != NULL && !tui->executing) {
-        snprintf(line, sizeof(line), "hit %llu",
-                 (unsigned long long)hits_number(tui->debugger->current, hit));
+    if (hit == NULL || tui->executing) {
+        return;
+    }
+    if (session != tui->debugger->current) {
+        snprintf(line, sizeof(line), "rank %d", session->peer.rank);
         tui_run_line(tui, line);
     }
+    snprintf(line, sizeof(line), "hit %llu", (unsigned long long)hits_number(session, hit));
+    tui_run_line(tui, line);
 }
 
 void tui_hits_show(struct tui *tui, int watchpoint)
@@ -502,7 +542,10 @@ static bool word(struct tui *tui, char which, struct gd_buf *out)
         return false;
     }
     switch (which) {
-    case 'h':
+    case 'h': /* hits have numbers of their own on each rank */
+        if (session_of_row(tui, state(tui)->list.cursor) != tui->debugger->current) {
+            return false;
+        }
         gd_buf_printf(out, "%llu", (unsigned long long)hits_number(tui->debugger->current, hit));
         return true;
     case 'w': gd_buf_printf(out, "%d", hit->watchpoint); return true;
@@ -535,7 +578,7 @@ static void destroy(struct tui *tui, void *of)
     struct hits_pane *pane = of;
 
     (void)tui;
-    hits_order_free(&pane->order);
+    job_hits_free(&pane->hits);
     free(pane->row);
     free(pane);
 }

@@ -24,11 +24,11 @@ PLAIN = "\x18a"
 class Terminal:
     """gradb --tui on a terminal of its own, debugging a small charlm unless told otherwise.
 
-    look_at: a record to open instead. rc: the lines of its gradbrc. steps: after so many the training ends by itself. start: what to start
+    look_at: a record to open instead. run: the command line of another program. rc: the lines of its gradbrc. steps: after so many the training ends by itself. start: what to start
     instead of gradb; it finds gradb's own command line in "$@" of a shell."""
 
     def __init__(self, rows=24, cols=80, env=None, term="linux", program=True, options=("--tui",),
-                 rc="set recommend off\n", steps=1000000, start=(), look_at=None):
+                 rc="set recommend off\n", steps=1000000, start=(), look_at=None, run=None):
         self.home = tempfile.TemporaryDirectory(prefix="gradb-home-")
         os.makedirs(self.home.name + "/config/gradb")
         with open(self.home.name + "/config/gradb/gradbrc", "w", encoding="utf-8") as file:
@@ -47,6 +47,8 @@ class Terminal:
         argv = [str(harness.GRADB), *options, "-q", "--listen", "127.0.0.1:0"]
         if look_at is not None:
             argv += ["open", str(look_at)]
+        elif run is not None:
+            argv += ["run", "--", *map(str, run)]
         elif program:
             argv += ["run", "--", str(harness.CHARLM), "--layers", "1", "--width", "16", "--heads", "2",
                      "--context", "16", "--batch", "2", "--threads", "1", "--steps", str(steps)]

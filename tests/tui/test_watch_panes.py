@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The panes of watchpoints and hits, and the form that makes a watchpoint."""
 import re
+import shlex
 import unittest
 
 import harness
@@ -173,6 +174,26 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"│Default/network/block0/mlp/fc\.weight:0")
             t.send("m")
             t.expect(r"─ hits 1/1 ─")
+
+    def test_hits_of_all_ranks(self):
+        charlm = shlex.join(map(str, (harness.CHARLM, "--layers", 1, "--width", 16, "--heads", 2, "--context", 16,
+                                      "--batch", 2, "--threads", 1)))
+        script = f"RANK=0 {charlm} & RANK=1 {charlm}; wait"
+        with WatchTerminal(run=("/bin/sh", "-c", script), env={"WORLD_SIZE": "2"}) as t:
+            t.command("trace WCL", r"^Trace 1: .*: 18 nodes")
+            t.command("step", r"^All 2 ranks stand at the end of step 1")
+            t.expect(r"─ hits of 2 ranks [12]/2 ─")
+            t.expect(r"│.1 r0 1 WCL 18 tensors  not checked")
+            t.expect(r"│.1 r1 1 WCL 18 tensors  not checked")
+            t.send("focus hits\r")
+            t.expect(r"\) focus hits$")
+            t.send("G")
+            t.expect(r"─ hits of 2 ranks 2/2 ─")
+            t.send("\r")  # that rank is selected, and its hit
+            t.expect(r" rank 1 of 2 ")
+            t.expect(r"^\(gradb\) hit 1$")
+            t.expect(r"│>1 r1 1 WCL 18 tensors  not checked")
+            t.expect(r"│\*1 r0 1 WCL 18 tensors  not checked")
 
     def test_excluded_places(self):
         with WatchTerminal() as t:
