@@ -62,7 +62,7 @@ static int find_roots(const struct gd_dump_format *format, const struct cann_tre
         if (!is_ours(tree, &tree->dir[i], graphs) || !is_new(root, roots, count)) {
             continue;
         }
-        grown = cann_grow(roots, count, &cap, sizeof(*grown));
+        grown = gd_grow(roots, count, &cap, sizeof(*grown));
         if (!grown) {
             rc = gd_fail(err, GD_ENOMEM, "out of memory for what was found");
             break;

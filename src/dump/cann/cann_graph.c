@@ -84,7 +84,7 @@ static int find_candidates(struct cann_load *load, struct candidate **ret, size_
             !cann_is_build_graph(name ? name + 1 : listing->entry[i].name)) {
             continue;
         }
-        struct candidate *grown = cann_grow(*ret, *count, &cap, sizeof(*grown));
+        struct candidate *grown = gd_grow(*ret, *count, &cap, sizeof(*grown));
 
         if (!grown) {
             return cann_no_memory(load);

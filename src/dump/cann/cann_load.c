@@ -12,21 +12,6 @@ int cann_no_memory(struct cann_load *load)
     return gd_fail(load->err, GD_ENOMEM, "out of memory for what was found of a dump");
 }
 
-void *cann_grow(void *list, size_t count, size_t *cap, size_t size)
-{
-    size_t wanted = *cap ? *cap * 2 : 64;
-    void *grown;
-
-    if (count < *cap) {
-        return list;
-    }
-    grown = realloc(list, wanted * size);
-    if (grown) {
-        *cap = wanted;
-    }
-    return grown;
-}
-
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* The directory rank_R above one of an iteration. */
@@ -82,7 +67,7 @@ static int add_file(struct cann_load *load, const struct cann_file *file,
         return gd_fail(load->err, GD_ELIMIT, "the dump of a rank has more than %u files",
                        MAX_FILES);
     }
-    grown = cann_grow(load->file, load->file_count, &load->file_cap, sizeof(*grown));
+    grown = gd_grow(load->file, load->file_count, &load->file_cap, sizeof(*grown));
     if (!grown) {
         return cann_no_memory(load);
     }
@@ -210,7 +195,7 @@ static void number_files(const struct cann_load *load, size_t count, uint32_t *n
 static int add_op(struct cann_load *load, const struct cann_file *file, uint32_t occurrence,
                   size_t at, size_t *cap, uint32_t *ret)
 {
-    struct cann_op *grown = cann_grow(load->op, load->op_count, cap, sizeof(*grown));
+    struct cann_op *grown = gd_grow(load->op, load->op_count, cap, sizeof(*grown));
 
     if (!grown) {
         return cann_no_memory(load);

@@ -11,6 +11,7 @@
 #include "dump/cann/cann_tree.h"
 #include "dump/cann/ge_graph.h"
 #include "dump/catalog.h"
+#include "dump/grow.h"
 
 #define CANN_NO_OP UINT32_MAX
 
@@ -101,8 +102,6 @@ int cann_load_dir(struct cann_load *load, uint32_t dir, int64_t step);
 int cann_load_ops(struct cann_load *load);
 void cann_load_free(struct cann_load *load);
 int cann_no_memory(struct cann_load *load);
-/* An item more; NULL: no memory. The list doubles. */
-void *cann_grow(void *list, size_t count, size_t *cap, size_t size);
 
 /* ---- cann_open.c ---- */
 

@@ -223,8 +223,7 @@ static int take_row(void *ctx, const struct gd_cann_stats_row *row)
 {
     struct rows *rows = ctx;
     struct cann_file *file = rows->file;
-    struct cann_value *grown =
-                          cann_grow(file->value, file->value_count, &rows->cap, sizeof(*grown)),
+    struct cann_value *grown = gd_grow(file->value, file->value_count, &rows->cap, sizeof(*grown)),
                       *value;
     struct gd_stats *stats = gd_arena_alloc(&rows->load->arena, sizeof(*stats));
     uint32_t *slots = row->is_output ? &file->outputs : &file->inputs;

@@ -8,6 +8,7 @@
 
 #include "dump/cann/cann_container.h"
 #include "dump/disk.h"
+#include "dump/grow.h"
 
 #define MAX_TRIES  8 /* files of a directory that are looked into */
 #define MAX_PARTS  64
@@ -164,16 +165,12 @@ static void find_place(const struct gd_listing *listing, uint32_t directory,
 
 static int add_dir(struct cann_tree *tree, const struct cann_dir *dir, struct gd_err *err)
 {
-    if (tree->count == tree->cap) {
-        size_t cap = tree->cap ? tree->cap * 2 : 64;
-        struct cann_dir *grown = realloc(tree->dir, cap * sizeof(*grown));
+    struct cann_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
 
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
-        }
-        tree->dir = grown;
-        tree->cap = cap;
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
     }
+    tree->dir = grown;
     tree->dir[tree->count++] = *dir;
     return GD_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/grow.h"
 #include "dump/mindspore/ms_name.h"
 
 #define MAX_NAME   8192
@@ -216,22 +217,15 @@ static int add_wanted(struct ms_nodes *nodes, const char *type, const char *name
 {
     struct ms_wanted wanted = {.type = gd_arena_strdup(&nodes->arena, type),
                                .name = gd_arena_strdup(&nodes->arena, name),
-                               .node = GD_NO_NODE};
+                               .node = GD_NO_NODE},
+                     *grown;
 
     if (nodes->wanted_count == MAX_WANTED) {
         return gd_fail(err, GD_ELIMIT, "a dump of more than %u operators", MAX_WANTED);
     }
-    if (nodes->wanted_count == nodes->wanted_cap) {
-        size_t cap = nodes->wanted_cap ? nodes->wanted_cap * 2 : 64;
-        struct ms_wanted *grown = realloc(nodes->wanted, cap * sizeof(*grown));
-
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
-        }
-        nodes->wanted = grown;
-        nodes->wanted_cap = cap;
-    }
-    if (!wanted.type || !wanted.name) {
+    grown = gd_grow(nodes->wanted, nodes->wanted_count, &nodes->wanted_cap, sizeof(*grown));
+    nodes->wanted = grown ? grown : nodes->wanted;
+    if (!grown || !wanted.type || !wanted.name) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the operators of a dump");
     }
     *ret = MS_WANTED | nodes->wanted_count;

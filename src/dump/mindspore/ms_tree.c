@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/grow.h"
 #include "dump/mindspore/ms_name.h"
 
 #define MAX_PARTS 64
@@ -222,16 +223,12 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
 
 static int add_dir(struct ms_tree *tree, const struct ms_dir *dir, struct gd_err *err)
 {
-    if (tree->count == tree->cap) {
-        size_t cap = tree->cap ? tree->cap * 2 : 64;
-        struct ms_dir *grown = realloc(tree->dir, cap * sizeof(*grown));
+    struct ms_dir *grown = gd_grow(tree->dir, tree->count, &tree->cap, sizeof(*grown));
 
-        if (!grown) {
-            return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
-        }
-        tree->dir = grown;
-        tree->cap = cap;
+    if (!grown) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the directories of a dump");
     }
+    tree->dir = grown;
     tree->dir[tree->count++] = *dir;
     return GD_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dump/files/npy.h"
+#include "dump/grow.h"
 
 #define MAX_LEARNED 4096 /* files that are looked into for shapes that nothing else tells */
 
@@ -34,19 +35,11 @@ static const char *keep_text(struct ms_values *values, const char *text, bool *o
 
 int ms_values_add(struct ms_values *values, const struct ms_value *value, struct gd_err *err)
 {
+    struct ms_value *grown = gd_grow(values->item, values->count, &values->cap, sizeof(*grown));
     struct ms_value kept = *value;
-    bool ok = true;
+    bool ok = grown != NULL;
 
-    if (values->count == values->cap) {
-        size_t cap = values->cap ? values->cap * 2 : 256;
-        struct ms_value *grown = realloc(values->item, cap * sizeof(*grown));
-
-        if (grown) {
-            values->item = grown;
-            values->cap = cap;
-        }
-        ok = grown != NULL;
-    }
+    values->item = grown ? grown : values->item;
     kept.shape = keep(values, value->shape, sizeof(*value->shape), &ok);
     kept.stats = keep(values, value->stats, sizeof(*value->stats), &ok);
     kept.digest = keep_text(values, value->digest, &ok);
