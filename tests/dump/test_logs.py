@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MindSpore's logs, graphs as text of old and new grammar, and directories of the Running Data Recorder, as an
 independent writer lays them out."""
+import json
 import pathlib
 import tempfile
 import unittest
@@ -120,11 +121,29 @@ class Logs(unittest.TestCase):
                  "================== execution order ==================\nexecution_order size: 2\n"
                  "0:\n\tDefault/ReLU-op2{[0]: x}\n\t0\n\t0\n1:\n\tDefault/fc-Dense/MatMul-op1{}\n\t0\n\t0\n====\n")
         self.put(f"{rdr}/OPTIMIZER.somas_mem_info.0.20240501102030.txt", "text\n")
-        text = gradb(self.dir / "rdr", "info target", "info node MatMul-op1", "info formats")
+        name = "Default/fc-Dense/MatMul-op1"
+        self.put(f"{rdr}/SESSION.assign_stream.0.20240501102030.json",  # appended to: one array behind the other
+                 json.dumps([{"index": 0, "node_name": name, "logic_id": 3, "stream_id": 7, "node_info": "x",
+                              "event_id": 2, "active_stream_id": "1,4"}], indent=2) + "\n"
+                 + json.dumps([{"index": 0, "node_name": "Default/ReLU-op2", "logic_id": 9, "stream_id": 8},
+                               {"node_name": 5}, 7]) + "\n[{]")
+        self.put(f"{rdr}/DEVICE.task_info_graph.0.20240501102030.ir",
+                 f"op_name:{name}\ntask_index:0\ttask_num:1\ttask0_stream_id:7\ttask0_type:KERNEL\n"
+                 "input address:0x12(64)\t0x99(32)\n")
+        self.put(f"{rdr}/KERNEL.mem_address_list.20240501102030.txt",
+                 f"{name}\nkernel_inputs 2\n&0x12 #64\n&0x99 #32\nkernel_workspaces 0\nkernel_outputs 1\n&0x55 #8\n\n")
+        text = gradb(self.dir / "rdr", "info target", "info node MatMul-op1", "info node ReLU-op2", "info formats")
+        for wanted in (r"transpose_b = true", r"logic_id = 3", r"stream_id = 7", r"event_id = 2",
+                       r"active_stream_id = 1,4", r"logic_id = 9", r"streams +2 nodes",
+                       r"task = task_index:0 task_num:1 task0_stream_id:7 task0_type:KERNEL",
+                       r"input address = 0x12\(64\) 0x99\(32\)", r"kernel_inputs = &0x12 #64, &0x99 #32",
+                       r"kernel_outputs = &0x55 #8", r"somas_mem_info.*planner of memory",
+                       r"assign_stream.*(line|byte|key)"):
+            self.assertRegex(text, wanted)
         self.assertRegex(text, r"graph +SESSION\.graph_build\.0\.20240501102030_0042\.ir")
         self.assertRegex(text, r"order of execution +2 nodes")
         self.assertRegex(text, r"MatMul-op1\n  type +MatMul.*order 1")
-        self.assertRegex(text, r"rdr +4 ")
+        self.assertRegex(text, r"rdr +7 ")
 
     def test_logs_alone_and_beside_a_dump(self):
         lines = ("Log file created at: 2024/05/01\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Graphs that MindSpore's compiler wrote as text: save_graphs, and the Running Data Recorder with
- * its order of execution. Of the many stages of one compilation the last one is shown. */
+/* Graphs that MindSpore's compiler wrote as text: save_graphs, and the Running Data Recorder. Of
+ * the many stages of one compilation the last one is shown. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 
 #include "dump/calls/api_walk.h"
 #include "dump/mindspore/ir_text.h"
+#include "dump/mindspore/ms_graph_file.h"
+#include "dump/mindspore/ms_rdr.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)
 
@@ -31,30 +34,10 @@ static bool ends_with(const char *text, const char *end)
     return len >= size && strcmp(text + len - size, end) == 0;
 }
 
-/* "MODULE.name.YYYYMMDDHHMMSS[_NNNN].ext" */
-static bool is_rdr_name(const char *name)
-{
-    size_t module = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    const char *at = strrchr(name, '.');
-
-    if (module < 2 || name[module] != '.' || !at) {
-        return false;
-    }
-    for (const char *dot = strchr(name + module, '.'); dot && dot < at;
-         dot = strchr(dot + 1, '.')) {
-        size_t digits = strspn(dot + 1, "0123456789");
-
-        if (digits == 14 && (dot[15] == '.' || dot[15] == '_')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct name parse_name(const char *name)
 {
     const char *at = strrchr(name, '_');
-    struct name ret = {.is_rdr = is_rdr_name(name), .stage = -1};
+    struct name ret = {.is_rdr = ms_rdr_is_name(name), .stage = -1};
 
     if (at && strspn(at + 1, "0123456789") == strcspn(at + 1, ".")) {
         ret.stage = strtoll(at + 1, NULL, 10);
@@ -76,85 +59,6 @@ static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
     return strncmp(start, "#IR entry", 9) == 0 || strncmp(start, "# IR entry", 10) == 0 ||
            strncmp(start, "#=====", 6) == 0 || strncmp(start, "# ====", 6) == 0 ||
            strstr(start, "subgraph @") || strstr(start, "subgraph instance:");
-}
-
-/* ---- order of execution ---------------------------------------------------------------------- */
-
-/* The node whose full name stands in a line. */
-static gd_node_id node_in(const struct gd_graph *graph, const char *text, size_t size)
-{
-    static const char part[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.";
-
-    for (size_t at = 0; at < size;) {
-        size_t len = 0;
-
-        while (at + len < size && text[at + len] && strchr(part, text[at + len])) {
-            len++;
-        }
-        if (len > 2 && memchr(text + at, '/', len)) {
-            gd_node_id node = gd_graph_lookup_wire(graph, text + at, len);
-
-            if (node != GD_NO_NODE) {
-                return node;
-            }
-        }
-        at += len ? len : 1;
-    }
-    return GD_NO_NODE;
-}
-
-/* "0:" and lines behind it, the first of which names the node. */
-static void take_order(const struct api_text *text, struct gd_graph *graph, uint32_t *known)
-{
-    uint32_t order = 0;
-
-    for (size_t at = 0; at < text->size;) {
-        const char *line = text->data + at, *end = memchr(line, '\n', text->size - at);
-        size_t len = end ? (size_t)(end - line) : text->size - at;
-        size_t digits = strspn(line, "0123456789");
-
-        if (digits > 0 && digits < len && line[digits] == ':') {
-            order++;
-        } else if (len > 1 && (line[0] == '\t' || line[0] == ' ')) {
-            gd_node_id node = node_in(graph, line, len);
-
-            if (node != GD_NO_NODE) {
-                gd_graph_set_order(graph, node, order - (order > 0));
-                ++*known;
-            }
-        }
-        at += len + 1;
-    }
-}
-
-static int take_orders(const struct gd_listing *listing, uint32_t directory,
-                       struct gd_catalog *catalog, struct gd_dump *dump, struct gd_err *err)
-{
-    int rc = GD_OK;
-
-    for (uint32_t i = listing->entry[directory].first_child; !rc && i != GD_NO_ENTRY;
-         i = listing->entry[i].next) {
-        struct api_text text;
-        struct gd_err why;
-        char path[PATH_MAX], fact[96];
-        uint32_t known = 0;
-
-        if (!is_rdr_name(listing->entry[i].name) || listing->entry[i].is_directory ||
-            !strstr(listing->entry[i].name, "graph_exec_order.") ||
-            gd_listing_path(listing, i, path, sizeof(path), NULL)) {
-            continue;
-        }
-        rc = api_text_read(path, MAX_FILE, &text, &why);
-        if (rc) {
-            rc = api_leave_out(dump, path, &why, err);
-            continue;
-        }
-        take_order(&text, gd_catalog_graph(catalog), &known);
-        free(text.data);
-        snprintf(fact, sizeof(fact), "%u nodes", known);
-        rc = gd_catalog_add_fact(catalog, "order of execution", fact, err);
-    }
-    return rc;
 }
 
 /* ---- a directory ----------------------------------------------------------------------------- */
@@ -181,14 +85,50 @@ static uint32_t best_of(const struct gd_listing *listing, uint32_t root, bool rd
     return ret;
 }
 
+/* "SESSION.graph_build.G.TIME.pb": the same graph, which stands there without its text where that
+ * was switched off or lost. */
+static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
+{
+    uint32_t ret = GD_NO_ENTRY, last = listing->entry[root].is_directory ? GD_NO_ENTRY : root;
+
+    for (uint32_t i = last == root ? root : listing->entry[root].first_child; i != GD_NO_ENTRY;
+         i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
+        const char *name = base_of(listing->entry[i].name);
+
+        if (!listing->entry[i].is_directory && ms_rdr_is_name(name) && ends_with(name, ".pb")) {
+            ret = i;
+        }
+    }
+    return ret;
+}
+
+static int read_pb(const char *path, struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct gd_disk *disk;
+    uint32_t subgraph;
+    int rc = gd_disk_open(AT_FDCWD, path, false, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), &subgraph, err);
+    gd_disk_unref(disk);
+    return rc ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
+}
+
 static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_err *err)
 {
     struct gd_peer *peer = gd_catalog_peer(catalog);
     struct gd_ir_facts facts;
     struct api_text text;
     uint32_t order = 0;
-    int rc = api_text_read(path, MAX_FILE, &text, err);
+    int rc;
 
+    if (ends_with(path, ".pb")) {
+        snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
+        return read_pb(path, catalog, err);
+    }
+    rc = api_text_read(path, MAX_FILE, &text, err);
     if (rc) {
         return rc;
     }
@@ -225,8 +165,12 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
     uint32_t count = 0, best = best_of(listing, finding->root, rdr, &count);
     int rank, rc;
 
+    if (best == GD_NO_ENTRY && rdr) {
+        best = find_pb(listing, finding->root);
+    }
     if (best == GD_NO_ENTRY) {
-        return gd_fail(err, GD_EPROTO, "there is no graph in .ir files beside the other files");
+        return gd_fail(err, GD_EPROTO,
+                       "there is no graph in .ir or .pb files beside the other files");
     }
     rc = gd_listing_path(listing, best, path, sizeof(path), err);
     rank = rc ? 0 : api_rank_of(path);
@@ -240,7 +184,7 @@ static int read_place(const struct gd_listing *listing, const struct gd_finding 
         snprintf(fact, sizeof(fact), "%u: open a file to see another", count);
         rc = gd_catalog_add_fact(catalog, "graphs of stages", fact, err);
     }
-    return rc || !rdr ? rc : take_orders(listing, finding->root, catalog, dump, err);
+    return rc || !rdr ? rc : ms_rdr_take(listing, finding->root, catalog, dump, err);
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -258,7 +202,7 @@ static int find(const struct gd_dump_format *format, const struct gd_listing *li
                                      .files = 1,
                                      .rule = rdr ? "MODULE.NAME.TIME.EXT" : "IR text in .ir files"};
 
-        if (listing->entry[i].is_directory || is_rdr_name(name) != rdr ||
+        if (listing->entry[i].is_directory || ms_rdr_is_name(name) != rdr ||
             (!rdr && !is_ir_text(listing, i))) {
             continue;
         }

@@ -131,6 +131,9 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
  * ones nothing is known. GD_EINVAL: it has input slots already. */
 int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs,
                        uint32_t input_slots, struct gd_err *err);
+/* Behind the attributes that it has. Nothing for a node that is not there. */
+int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
+                       uint32_t count, struct gd_err *err);
 /* Changes what is known of a slot (a shape learnt from a tensor that arrived). Ignored when the
  * slot does not exist. */
 void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,

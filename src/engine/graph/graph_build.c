@@ -473,6 +473,39 @@ void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
     }
 }
 
+int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_attr *attrs,
+                       uint32_t count, struct gd_err *err)
+{
+    const struct graph_extra *had = exists(graph, node) ? graph->node[node].extra : NULL;
+    struct gd_node_desc desc = {.attr_count = count + (had ? had->attr_count : 0)};
+    struct graph_extra *extra;
+    struct gd_attr *all;
+    int rc;
+
+    if (!exists(graph, node) || count == 0) {
+        return GD_OK;
+    }
+    extra = graph_pool_alloc(graph, &graph->data, sizeof(*extra), 8, err);
+    if (!extra) {
+        return err->code;
+    }
+    *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE};
+    all = malloc(desc.attr_count * sizeof(*all));
+    if (!all) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the attributes of a node");
+    }
+    for (uint32_t i = 0; i < desc.attr_count; i++) {
+        all[i] = i < extra->attr_count ? extra->attrs[i] : attrs[i - extra->attr_count];
+    }
+    desc.attrs = all;
+    rc = copy_attrs(graph, extra, &desc, err);
+    free(all);
+    if (!rc) {
+        graph->node[node].extra = extra;
+    }
+    return rc;
+}
+
 /* A slot of which nothing is known. */
 static int blank_slot(struct gd_graph *graph, uint32_t *ret, struct gd_err *err)
 {
