@@ -15,14 +15,17 @@
 #include "repl/value.h"
 #include "repl/work.h"
 
-#define PIECE     ((size_t)1 << 20) /* bytes written before Ctrl-C is looked for */
-#define MORE_RANK 8                 /* dimensions that a tensor may have beyond what is declared */
+#define PIECE     ((size_t)1 << 20)    /* bytes written before Ctrl-C is looked for */
+#define HUGE      ((uint64_t)32 << 20) /* bytes from which a tensor of a dump goes by pieces */
+#define ROWS      ((uint64_t)16 << 20) /* bytes of such a piece, about */
+#define MORE_RANK 8 /* dimensions that a tensor may have beyond what is declared */
 #define MAX_SAVED ((size_t)1000000)
 
 struct saved { /* one tensor to be saved */
     const char *name;
     struct value value;  /* parsed, not fetched */
     enum gd_dtype dtype; /* as far as it is known before */
+    struct gd_shape shape;
     int rank;
     uint64_t bytes;
 };
@@ -38,6 +41,7 @@ struct saving {
     uint64_t done;   /* bytes written */
     size_t written;  /* tensors */
     size_t missing;  /* without a value now */
+    size_t renamed;  /* called as another one */
     const char *why; /* what the first of those said */
     bool as_bits;    /* a bfloat16 in a file of numpy's */
     bool stood;      /* the values are those of a training that stood */
@@ -88,6 +92,7 @@ static void know(struct saving *s, struct saved *item)
     item->rank = MORE_RANK;
     if (value_declared(s->call, &item->value, &item->dtype, &shape, NULL) == GD_OK) {
         item->rank += shape.rank;
+        item->shape = shape;
         gd_shape_bytes(&shape, item->dtype, &bytes, NULL);
     }
     item->bytes = bytes;
@@ -149,6 +154,44 @@ static int add_selected(struct saving *s, const char *text, struct gd_err *err)
                : rc;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct saved *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* Nodes of two graphs, or one that is called as the slot of another: the later ones get a number,
+ * once more where somebody has that name, too. */
+static int part_names(struct saving *s, struct gd_err *err)
+{
+    struct saved **sorted = calloc(s->count + 1, sizeof(struct saved *));
+    size_t parted = 1;
+    if (!sorted) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    while (parted > 0) {
+        parted = 0;
+        for (size_t i = 0; i < s->count; i++) {
+            sorted[i] = &s->item[i];
+        }
+        qsort(sorted, s->count, sizeof(struct saved *), by_name);
+        const char *first = "";
+        for (size_t i = 1, number = 2; i < s->count; i++) {
+            bool same = strcmp(sorted[i]->name, number > 2 ? first : sorted[i - 1]->name) == 0;
+            number = same ? number : 2;
+            if (same) {
+                first = number > 2 ? first : sorted[i - 1]->name;
+                sorted[i]->name = inspect_printf(s->call, "%s#%zu", sorted[i]->name, number++);
+                parted++;
+            }
+        }
+        s->renamed += parted;
+    }
+    free(sorted);
+    return GD_OK;
+}
+
 /* Large elements first, so that all are aligned; else the order stays. */
 static int by_size(const void *a, const void *b)
 {
@@ -196,13 +239,92 @@ static int write_tensor(struct saving *s, const struct saved *item, struct gd_te
     return rc;
 }
 
+/* Of a dump, a value that memory need not hold as a whole. */
+static bool is_huge(const struct saving *s, const struct saved *item)
+{
+    const struct value *value = &item->value;
+    return value->which == VALUE_CURRENT && !value->is_history && !value->arg.value &&
+           value->arg.slice.count == 0 && item->shape.rank > 0 && item->bytes >= HUGE &&
+           gd_catalog_of(s->call->session) != NULL;
+}
+
+/* Some rows, and that they are what they should be. */
+static int fetch_rows(struct saving *s, struct saved *item, int64_t first, int64_t count,
+                      struct gd_tensor **ret, struct gd_err *err)
+{
+    struct gd_tensor *rows = NULL;
+    struct gd_slice slice = {.count = 1};
+    struct gd_shape expected = item->shape;
+    expected.dim[0] = count;
+    slice.item[0] = (struct gd_slice_item){.kind = GD_SLICE_RANGE,
+                                           .has_start = true,
+                                           .start = first,
+                                           .has_stop = true,
+                                           .stop = first + count,
+                                           .step = 1};
+    int rc = repl_fetch(s->call, &item->value.arg.ref, &slice, &rows, &item->value.step, err);
+    if (rc == GD_OK && (rows->dtype != item->dtype || rows->shape.rank != expected.rank ||
+                        memcmp(rows->shape.dim, expected.dim,
+                               (size_t)expected.rank * sizeof(expected.dim[0])) != 0)) {
+        rc = gd_fail(err, GD_EPROTO, "%.200s is not of the shape that it is said to have",
+                     item->name);
+    }
+    if (rc == GD_OK) {
+        rc = gd_tensor_contiguous(rows, ret, err);
+    }
+    gd_tensor_unref(rows);
+    return rc;
+}
+
+/* The first rows are there before the file has anything of it. *begun: from then on a failure is
+ * one of the file. */
+static int save_huge(struct saving *s, struct saved *item, bool *begun, struct gd_err *err)
+{
+    int64_t all = item->shape.dim[0];
+    int64_t most = (int64_t)(ROWS / (item->bytes / (uint64_t)all + 1)) + 1;
+    int rc = GD_OK;
+    for (int64_t at = 0, n; rc == GD_OK && at < all; at += n) {
+        struct gd_tensor *rows = NULL;
+        n = all - at < most ? all - at : most;
+        rc = fetch_rows(s, item, at, n, &rows, err);
+        if (rc == GD_OK && at == 0) {
+            *begun = true;
+            rc = gd_tensor_writer_begin(s->writer, item->name, item->dtype, &item->shape, err);
+        }
+        rc = rc ? rc : write_elements(s, rows, err);
+        gd_tensor_unref(rows);
+    }
+    rc = rc ? rc : gd_tensor_writer_end(s->writer, err);
+    item->value.dtype = item->dtype;
+    item->value.shape = item->shape;
+    s->written += rc == GD_OK;
+    s->as_bits = s->as_bits || (item->dtype == GD_BFLOAT16 && s->kind != GD_FILE_SAFETENSORS);
+    return rc;
+}
+
+/* The elements of one of many; its statistics nobody asked for. */
+static int fetch_item(struct saving *s, struct saved *item, struct gd_err *err)
+{
+    if (item->value.tensor) {
+        return GD_OK;
+    }
+    return s->count > 1 ? repl_fetch(s->call, &item->value.arg.ref, NULL, &item->value.tensor,
+                                     &item->value.step, err)
+                        : value_fetch(s->call, &item->value, VALUE_ELEMENTS, err);
+}
+
 /* Of many, those without a value are counted and left out. */
 static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
 {
     struct gd_err why = {.text = ""};
-    int rc = item->value.tensor ? GD_OK : value_fetch(s->call, &item->value, VALUE_ELEMENTS, &why);
-    if (rc == GD_OK) {
+    bool begun = false, huge = is_huge(s, item);
+    int rc = huge ? save_huge(s, item, &begun, &why) : fetch_item(s, item, &why);
+    if (rc == GD_OK && !huge) {
         rc = write_tensor(s, item, item->value.tensor, err);
+    } else if (rc != GD_OK && (begun || (huge && s->count == 1))) {
+        rc = gd_fail(err, rc, "%s", why.text);
+    } else if (rc == GD_OK) {
+        return GD_OK;
     } else if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
         rc = gd_fail(err, rc, "%s", why.text);
     } else if (s->stood && s->call->session->state != GD_STOPPED) { /* nor have those behind it */
@@ -265,7 +387,9 @@ static int write_file(struct saving *s, const char *path, struct gd_err *err)
 {
     uint64_t bytes = 0;
     /* One alone is fetched before a file is made; many are fetched one by one. */
-    int rc = s->count == 1 ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err) : GD_OK;
+    int rc = s->count == 1 && !is_huge(s, &s->item[0])
+                 ? value_fetch(s->call, &s->item[0].value, VALUE_ELEMENTS, err)
+                 : GD_OK;
     rc = rc ? rc : newfile_open(&s->file, path, err);
     if (rc != GD_OK) {
         return rc;
@@ -331,11 +455,16 @@ static void report_many(struct saving *s, const char *path)
         inspect_add_count(record, "count", s->written);
         inspect_add_count(record, "bytes", s->done);
         inspect_add_count(record, "missing", s->missing);
+        inspect_add_count(record, "renamed", s->renamed);
         return;
     }
     out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),
                inspect_bytes(call, s->done), out_safe(call, path),
                s->as_bits ? " (bfloat16 as its bits: numpy has no such type)" : "");
+    if (s->renamed) {
+        out_printf(call->out, "%s had the name of another, and %s a number behind it\n",
+                   inspect_plural(call, s->renamed, "tensor"), s->renamed == 1 ? "has" : "have");
+    }
     if (s->missing) {
         out_printf(call->out, "%s %s no value, the first: %s\n",
                    inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
@@ -377,6 +506,7 @@ int cmd_save_tensors(struct command_call *call, const char *path, bool previous,
                                    : VALUE_CURRENT,
                       err);
     rc = rc ? rc : check_types(&s, err);
+    rc = rc ? rc : part_names(&s, err);
     if (rc == GD_OK && access(path, F_OK) == 0 &&
         !repl_confirm(call, "%s exists. Replace it?", path)) {
         out_printf(call->out, "Not saved.\n");

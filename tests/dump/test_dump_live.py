@@ -5,6 +5,7 @@ import csv
 import json
 import pathlib
 import re
+import shlex
 import tempfile
 import unittest
 
@@ -127,6 +128,43 @@ class Steps(unittest.TestCase):
         dumped = files(self.root / "b" / "rank_0" / "net" / "0" / "3")
         self.assertEqual(len(dumped), 18)
         self.assertTrue(all(key[0].endswith(("_weight", "_bias")) for key in dumped))
+
+
+class Moves(unittest.TestCase):
+    """Moves from node to node pass the ends of steps that are due: those are dumped, and the moves end where they
+    would have ended without that."""
+
+    MOVES = ("next 3", "next 200", "run-to Default/network/loss/Log-op29", "run-to Default/network/loss/Log-op29",
+             "finish", "finish", "finish", "next 7")
+
+    def stops(self, root, *first):
+        done = gradb(root, [*first, *self.MOVES, "info dump"], "--json")
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return [(r["step"], r.get("node"), r["at_step_end"]) for r in records if r["type"] == "stopped"][1:], records
+
+    def test_they_are_dumped_on_the_way(self):
+        with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
+            root = pathlib.Path(folder).resolve()
+            expected, _ = self.stops(root)
+            stops, records = self.stops(root, "dump d on weights,*/Log-op29 --steps 1-4")
+            self.assertEqual(stops, expected)
+            self.assertEqual(expected[-1][0], 6)
+            self.assertEqual([r["step"] for r in records if r["type"] == "dump" and "step" in r], [1, 2, 3, 4])
+            graph = root / "d" / "rank_0" / "net" / "0"
+            self.assertEqual([len(files(graph / str(step))) for step in (1, 2, 3, 4)], [19] * 4)
+
+    def test_two_ranks_are_dumped_together(self):
+        with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
+            trainer = " ".join(map(shlex.quote, map(str, [*TRAINER, "--steps", 50])))
+            lines = ["dump d on weights --steps 2-3", "run-to Default/network/loss/Log-op29", "step 3", "kill"]
+            done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *(w for line in lines for w in ("-ex", line)),
+                                     "--listen", "127.0.0.1:0", "run", "--", "/bin/sh", "-c",
+                                     f"RANK=0 {trainer} & RANK=1 {trainer}; wait", env={"WORLD_SIZE": "2"}, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout), [("2", "36"), ("3", "36")])
+            for rank in (0, 1):
+                for step in (2, 3):
+                    self.assertEqual(len(files(pathlib.Path(folder, "d", f"rank_{rank}", "net", "0", str(step)))), 18)
 
 
 WRONG = """{
