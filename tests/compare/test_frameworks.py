@@ -35,10 +35,10 @@ def values():
     def bias(count):
         return (random.rand(count) * 0.2 - 0.1).astype(np.float32)
 
-    return {"conv1.weight": weight(4, 1, 5, 5), "conv1.bias": bias(4), "bn1.weight": np.linspace(0.5, 1.5, 4),
+    return {"conv1.weight": weight(4, 1, 5, 5), "conv1.bias": bias(4), "bn1.weight": np.linspace(0.25, 0.5, 4),
             "bn1.bias": bias(4), "fc1.weight": weight(16, 144), "fc1.bias": bias(16), "fc2.weight": weight(16, 16),
             "fc2.bias": bias(16), "fc3.weight": weight(10, 16), "fc3.bias": bias(10),
-            "x": random.randn(2, 8, 1, 16, 16), "y": random.randint(0, 10, (2, 8)).astype(np.int32)}
+            "x": random.randn(2, 8, 1, 16, 16) * 0.5, "y": random.randint(0, 10, (2, 8)).astype(np.int32)}
 
 
 def run(*words, **more):
