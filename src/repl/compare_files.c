@@ -21,6 +21,7 @@ struct comparing {
         uint32_t unit_a, unit_b;
         struct gd_item *a, *b; /* NULL: missing */
         enum gd_how how;
+        bool not_held; /* of the step before, on a side */
     } * pairs;
     size_t count, room;
     bool guessed;
@@ -66,7 +67,7 @@ static int pair_units(struct comparing *c, const struct gd_match *match, struct 
 {
     const struct gd_unit *a = match->a == UINT32_MAX ? NULL : &c->a->unit[match->a];
     const struct gd_unit *b = match->b == UINT32_MAX ? NULL : &c->b->unit[match->b];
-    struct item_pair pair = {match->a, match->b, NULL, NULL, match->how};
+    struct item_pair pair = {.unit_a = match->a, .unit_b = match->b, .how = match->how};
     int rc = GD_OK;
 
     if (!is_wanted(c, a, b)) {
@@ -104,14 +105,35 @@ static int look(struct comparing *c, struct side *side, struct gd_table *table, 
     return rc == GD_OK && item ? gd_table_look(table, item, err) : rc;
 }
 
+/* Few nodes have a value of the step before: the other side's is not fetched for the rest. */
+static bool is_held(struct comparing *c, struct item_pair *pair, int *rc, struct gd_err *err)
+{
+    struct side *side[2] = {c->side_a, c->side_b};
+    struct gd_table *table[2] = {c->a, c->b};
+    uint32_t unit[2] = {pair->unit_a, pair->unit_b};
+    struct gd_item *item[2] = {pair->a, pair->b};
+
+    for (int i = 0; *rc == GD_OK && i < 2; i++) {
+        if (side[i]->previous && side[i]->kind == SIDE_LIVE) {
+            *rc = look(c, side[i], table[i], unit[i], item[i], err);
+            pair->not_held = pair->not_held || item[i]->problem;
+        }
+    }
+    return *rc == GD_OK && !pair->not_held;
+}
+
 static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
 {
     struct comparing *c = ctx;
     struct item_pair *pair = &c->pairs[i];
-    int rc = pair->b ? look(c, c->side_a, c->a, pair->unit_a, pair->a, err) : GD_OK;
+    int rc = GD_OK;
 
-    if (rc == GD_OK && pair->a) {
-        rc = look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
+    if (pair->a && pair->b && is_held(c, pair, &rc, err)) {
+        rc = look(c, c->side_a, c->a, pair->unit_a, pair->a, err);
+        rc = rc == GD_OK ? look(c, c->side_b, c->b, pair->unit_b, pair->b, err) : rc;
+    } else if (rc == GD_OK && !pair->not_held) {
+        rc = pair->a ? look(c, c->side_a, c->a, pair->unit_a, pair->a, err)
+                     : look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
     }
     if (pair->a && pair->b) {
         ret->a = pair->a->source;
@@ -241,6 +263,10 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
                               .unit_a = pair->unit_a,
                               .unit_b = pair->unit_b};
 
+    if (pair->not_held) {
+        c->rows->not_held++;
+        return GD_OK;
+    }
     row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
     row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
     fill_items(pair, &row);
@@ -501,6 +527,28 @@ static int compare_all(struct comparing *c, struct gd_err *err)
     return rc;
 }
 
+/* Of a dump: the step it stands in against the one before it, unless steps were given. */
+static int choose_steps(const struct side *a, const struct side *b, struct compare_options *options,
+                        struct gd_err *err)
+{
+    const struct side *side = b->previous ? b : a;
+    size_t count;
+    const struct gd_catalog_step *steps = side_steps(side, 0, &count);
+
+    if (!side->previous || side->kind != SIDE_DUMP || options->step != INT64_MIN) {
+        return GD_OK;
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (steps[i].step == side->session->stop.step) {
+            options->step = steps[b->previous ? i : i - 1].step;
+            options->step_b = steps[b->previous ? i - 1 : i].step;
+            return GD_OK;
+        }
+    }
+    return gd_fail(err, GD_ENODATA, "%.200s stands in step %lld, and has none before it",
+                   side->label, (long long)side->session->stop.step);
+}
+
 /* A tensor of the session, or a value that was printed, beside a file. */
 static int open_side(struct command_call *call, const char *word, struct side *side,
                      struct gd_err *err)
@@ -531,6 +579,11 @@ static int show(struct comparing *c, struct gd_err *err)
 
     shown.label_a = c->side_a->label;
     shown.label_b = c->side_b->label;
+    if (c->rows->count == 0 && c->rows->not_held) {
+        return gd_fail(err, GD_ENODATA,
+                       "nothing is held of the step before: `set keep-previous SELECTOR` has "
+                       "values kept, from the next step on");
+    }
     if (shown.view == GD_VIEW_MSPROBE) {
         rc = compare_probe_judge(call, c->rows, err);
     }
@@ -546,6 +599,11 @@ static int show(struct comparing *c, struct gd_err *err)
     if (c->rows->not_counted) {
         out_printf(call->out, "%zu without a partner by their nature are not counted\n",
                    c->rows->not_counted);
+    }
+    if (c->rows->not_held) {
+        out_printf(call->out,
+                   "%zu are not held of the step before (`set keep-previous` has them kept)\n",
+                   c->rows->not_held);
     }
     if (c->options->csv) {
         rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);
@@ -568,16 +626,18 @@ int compare_files(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK && call->argc != 2) {
         rc = gd_fail(err, GD_EUSAGE, "compare: two of files, directories, dumps or sessions (@N)");
     }
+    if (rc == GD_OK && strcmp(call->argv[1], "prev") == 0 && call->argv[0][0] == '@') {
+        call->argv[1] = (char *)inspect_printf(call, "%s:prev", call->argv[0]);
+    }
     if (rc == GD_OK) {
         rc = open_side(call, call->argv[0], &a, err);
     }
     if (rc == GD_OK) {
         rc = open_side(call, call->argv[1], &b, err);
         if (rc == GD_OK) {
-            rc = compare_all(&c, err);
-            if (rc == GD_OK) {
-                rc = show(&c, err);
-            }
+            rc = choose_steps(&a, &b, &options, err);
+            rc = rc == GD_OK ? compare_all(&c, err) : rc;
+            rc = rc == GD_OK ? show(&c, err) : rc;
             side_close(&b);
         }
         side_close(&a);

@@ -57,6 +57,7 @@ struct compare_rows {
     size_t count, room;
     size_t verdicts[GD_V_COUNT];
     size_t not_counted; /* without a partner by nature */
+    size_t not_held;    /* whose value of the step before is gone */
     enum probe_mode probe_mode;
 };
 

@@ -95,13 +95,19 @@ static bool go_on(void *ctx, uint64_t done)
 static int open_session(struct command_call *call, const char *word, struct side *side,
                         struct gd_err *err)
 {
+    const char *colon = strchr(word, ':');
+    const char *digits =
+        inspect_printf(call, "%.*s", colon ? (int)(colon - word) - 1 : (int)strlen(word), word + 1);
     int64_t number;
-    int rc = arg_count(word + 1, 1, INT32_MAX, &number, err);
+    int rc = arg_count(digits, 1, INT32_MAX, &number, err);
 
-    if (rc != GD_OK) {
-        return gd_fail(err, GD_EINVAL, "%s: @ and the number of a session, as `info ranks` has it",
+    if (rc != GD_OK || (colon && strcmp(colon, ":prev") != 0)) {
+        return gd_fail(err, GD_EINVAL,
+                       "%.100s: @ and the number of a session, as `info ranks` has it; @N:prev is "
+                       "its step before",
                        word);
     }
+    side->previous = colon != NULL;
     side->session = gd_debugger_session(call->debugger, (int)number);
     if (!side->session) {
         return gd_fail(err, GD_ENOTFOUND, "there is no session %lld", (long long)number);
@@ -335,7 +341,10 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
         break;
     case SIDE_DIRECTORY: rc = load_directory(call, side, ret, err); break;
     case SIDE_TENSOR: rc = load_tensor(ret, side, err); break;
-    case SIDE_LIVE: rc = load_live(side->session, ret, err); break;
+    case SIDE_LIVE:
+        rc = load_live(side->session, ret, err);
+        ret->step = side->previous ? -1 : side->session->stop.step;
+        break;
     case SIDE_DUMP:
         ret->graph = side->graph[rank];
         rc = gd_table_of_catalog(ret, side->catalog[rank], step < 0 ? GD_EVERY_STEP : step, err);
@@ -347,31 +356,38 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
     return rc;
 }
 
+int side_fetch_value(struct command_call *call, struct gd_session *session,
+                     const struct gd_tensor_ref *ref, struct gd_source **ret, const char **why,
+                     struct gd_err *err)
+{
+    struct gd_session *before = call->session;
+    struct gd_tensor *tensor;
+    struct gd_err reason = {.text = ""};
+    int64_t step;
+    int rc;
+
+    *ret = NULL;
+    call->session = session;
+    rc = repl_fetch(call, ref, NULL, &tensor, &step, &reason);
+    call->session = before;
+    if (rc == GD_OK) {
+        rc = gd_source_of_tensor(tensor, ret, &reason);
+        gd_tensor_unref(tensor);
+    }
+    if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
+        return gd_fail(err, rc, "%s", reason.text);
+    }
+    *why = rc == GD_OK ? NULL : inspect_printf(call, "%s", reason.text);
+    return GD_OK;
+}
+
 int side_fetch(struct command_call *call, struct side *side, const struct gd_unit *unit,
                struct gd_item *item, struct gd_err *err)
 {
     struct gd_tensor_ref ref = {.node = unit->node, .slot = item->slot};
-    struct gd_session *before = call->session;
-    struct gd_tensor *tensor;
-    struct gd_err why = {.text = ""};
-    int64_t step;
-    int rc;
 
     if (side->kind != SIDE_LIVE || item->source || item->problem) {
         return GD_OK;
     }
-    call->session = side->session;
-    rc = repl_fetch(call, &ref, NULL, &tensor, &step, &why);
-    call->session = before;
-    if (rc == GD_OK) {
-        rc = gd_source_of_tensor(tensor, &item->source, &why);
-        gd_tensor_unref(tensor);
-    }
-    if (rc == GD_EINTR || rc == GD_ENOMEM || rc == GD_ELOST) {
-        return gd_fail(err, rc, "%s", why.text);
-    }
-    if (rc != GD_OK) {
-        item->problem = inspect_printf(call, "%s", why.text);
-    }
-    return GD_OK;
+    return side_fetch_value(call, side->session, &ref, &item->source, &item->problem, err);
 }

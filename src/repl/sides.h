@@ -22,6 +22,7 @@ struct side {
     const struct gd_catalog *catalog[64];
     size_t catalog_count;       /* ranks */
     struct gd_session *session; /* SIDE_LIVE, SIDE_DUMP of a session */
+    bool previous;              /* "@1:prev": the step before the one it stands in */
     struct gd_source *tensor;   /* SIDE_TENSOR */
     const char *path;
 };
@@ -37,7 +38,8 @@ const struct gd_catalog_step *side_steps(const struct side *side, size_t rank, s
 /* What it holds of a step (-1: what has no steps, or the one that a session stands in). */
 int side_load(struct command_call *call, struct side *side, size_t rank, int64_t step,
               struct gd_table *ret, struct gd_err *err);
-/* Of a live session: the value of an item, fetched. */
+/* Of a live session: the value of an item, fetched. Of a step before that is not held a problem of
+ * the item tells. */
 int side_fetch(struct command_call *call, struct side *side, const struct gd_unit *unit,
                struct gd_item *item, struct gd_err *err);
 
