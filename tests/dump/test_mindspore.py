@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
+import cann_writer
 import harness
 import ms_writer as writer
 import numpy as np
@@ -311,8 +312,8 @@ class OlderReleases(unittest.TestCase):
         for column, key in self.KEYS.items():
             value = record["stats"][key]
             nothing = key in ("max", "min", "mean", "l2") and not np.isfinite(array).any()
-            if key in ("nan", "pos_inf") and column not in columns and value is not None:
-                self.assertEqual(value, 1, column)  # there are such elements, and nobody knows how many
+            if key in ("nan", "pos_inf", "neg_inf") and column not in columns and value is not None:
+                self.assertIn(value, (0, 1), column)  # there are such elements, and nobody knows how many
                 self.assertFalse(np.isfinite(array).all(), column)
             elif column not in columns:
                 self.assertIsNone(value, column)
@@ -362,6 +363,69 @@ class OlderReleases(unittest.TestCase):
             self.assertIn("md5:" + hashlib.md5(value.tobytes()).hexdigest(), text)
         for value, got in zip(values, saved(self.root / "full", [(4, "Add-op1:0"), (4, "Add-op1:1")]), strict=True):
             self.assertTrue(same_bits(value, got))
+
+    def test_figures_that_are_not_finite(self):
+        """Where nobody counted, such a figure tells that there are such elements: a watchpoint sees it."""
+        rank, head = self.tree("guessed"), writer.HEADER + ",Max Value,Min Value,Avg Value,L2Norm Value\n"
+        rows = ["inf,-2,null,inf", "nan,nan,nan,nan", "3,-inf,1,null", "-1.79769e+308,1.79769e+308,0,nan", "2,1,1.5,3"]
+        table = "".join(f'Add,Add-op{i},0,0,{17 + i},output,0,8,float32,"(2)",{row},\n' for i, row in enumerate(rows))
+        (rank / "net/0/3").mkdir(parents=True)
+        (rank / "net/0/3/statistic.csv").write_text(head + table)
+        found = records(self.root / "guessed", [f"stats Add-op{i}" for i in range(5)], "tensor")
+        self.assertEqual([[r["stats"][key] for key in ("nan", "pos_inf", "neg_inf", "max")] for r in found],
+                         [[0, 1, 0, None], [1, 0, 0, None], [0, 0, 1, 3], [1, 0, 0, None], [None, None, None, 2]])
+        text = gradb(self.root / "guessed", ["watch tensor_overflow", "scan", "print Add-op1"])
+        for i in range(4):
+            self.assertIn(f"  Add-op{i}:0\n", text)
+        self.assertIn("Add-op4:0 could not be checked", text)
+        self.assertIn("that there are NaN or infinite elements, not how many", text)
+
+    def test_records_beside_converted_files(self):
+        """Overflows are events of the rank whose files lie beside them, and blame what these are of."""
+        overflow = json.dumps({"AI Core": {"task_id": 12, "stream_id": 3, "status": 32}})
+        for name, where in (("async", "net/0/1"), ("ascend", "20240101000000/step_1")):
+            step = self.tree(name) / where
+            writer.npy(step / "Add.Default_net_Add-op1.11.3.17.output.0.ND.FLOAT.npy", np.arange(2, dtype="<f4"))
+            writer.npy(step / "Mul.Default_net_Mul-op2.12.3.18.output.0.NCHW.BF16.npy", np.arange(3, dtype="<f4"))
+            (step / "Raw.Default_net_Raw-op1.7.1.17.output.0.ND.FLOAT").write_bytes(bytes(8))
+            (step / "Opdebug.Node_OpDebug.12.3.19.output.0.json").write_text(overflow)
+            [opened] = records(self.root / name, [], "open")
+            self.assertEqual((opened["ranks"], opened["formats"]), (1, ["mindspore-sync", "cann"]))
+            text = gradb(self.root / name, ["info events", "info formats"])
+            self.assertRegex(text, r"1 +overflow +Default_net_Mul-op2 +AI Core: floating-point overflow")
+            self.assertIn("elements alone, without .npy", text)
+            [value] = saved(self.root / name, [(1, "Default_net_Mul-op2:0")])
+            self.assertTrue(same_bits(value, np.arange(3, dtype="<f4")))
+
+    def test_many_dumps_and_what_is_none(self):
+        """One walk over a directory that holds everything: all that is known is read, the rest is told."""
+        root = self.root / "mixed"
+        name = "Add.Add-op1.0.0.17.output.0.DefaultFormat.npy"
+        writer.npy(root / "sync/rank_1/net/0/2" / name, np.full((2,), 1, "<f4"))
+        writer.npy(root / "loose/a.npy", np.full((2,), 2, "<f4"))
+        old = root / "old/net/device_0/iteration_1"
+        old.mkdir(parents=True)
+        (old / "Default--Add-op1_output_0_shape_2_Float32_DefaultFormat.bin").write_bytes(bytes(8))
+        value = cann_writer.Tensor(np.full((2,), 3, "<f4"), "FLOAT", "ND", (2,), (2,))
+        for where in (root / "ge/20230101010101/4/model/1/7", root / "extra-info/data-dump/3"):
+            where.mkdir(parents=True)
+        (root / "ge/20230101010101/4/model/1/7/Add.conv.5.1.1700000000000000").write_bytes(
+            cann_writer.container([], [value]))
+        (root / "extra-info/data-dump/3/exception_info.5.1.1700000000000000").write_bytes(
+            cann_writer.container([value], [], op_name="net/bad", dfx="kernel"))
+        (root / "link").symlink_to(root)
+        (root / "gone").symlink_to(root / "nowhere")
+        os.mkfifo(root / "sync/rank_1/net/0/2/Add.Add-op2.0.0.17.output.0.DefaultFormat.npy")
+        deep = root.joinpath("deep", *["d"] * 14)
+        deep.mkdir(parents=True)
+        writer.npy(deep / "z.npy", np.zeros((1,), "<f4"))
+        [opened, *tables] = records(root, ["info formats"], "open", "info_formats")
+        found = {key: value for table in tables for key, value in table.items()}
+        where = {(row["name"], str(pathlib.Path(row["path"]).relative_to(root))) for row in found["formats"]}
+        self.assertEqual(where, {("mindspore-sync", "sync/rank_1/net"), ("mindspore-bin", "old/net/device_0"),
+                                 ("cann", "ge"), ("cann", "extra-info"), ("tensor-files", "loose")})
+        self.assertEqual([found[key] for key in ("links", "others", "too_deep")], [2, 1, 1])
+        self.assertEqual(opened["ranks"], 5)
 
     def test_statistics_alone(self):
         self.statistics("alone", writer.ALL, False)

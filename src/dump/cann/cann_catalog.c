@@ -131,15 +131,17 @@ static const struct cann_file *find_blamed(const struct cann_file *const *sorted
 static int add_overflow(struct cann_load *load, const struct cann_file *record,
                         const struct cann_file *blamed)
 {
-    gd_node_id node = blamed ? load->op[blamed->op].node : GD_NO_NODE;
+    gd_node_id node = blamed        ? load->op[blamed->op].node
+                      : load->joins ? cann_join_blamed(load, record)
+                                    : GD_NO_NODE;
     char text[700];
 
     if (record->task < 0 || record->stream < 0) {
         snprintf(text, sizeof(text), "%.500s; its task is not told", record->text);
     } else {
         snprintf(text, sizeof(text), "%.500s%s in task %" PRId64 " of stream %" PRId64,
-                 record->text, blamed ? "" : ": no file is of the operator", record->task,
-                 record->stream);
+                 record->text, node != GD_NO_NODE ? "" : ": no file is of the operator",
+                 record->task, record->stream);
     }
     return gd_catalog_add_event(load->catalog, record->step, node, "overflow", text, load->err);
 }
@@ -206,5 +208,5 @@ int cann_fill(struct cann_load *load)
         }
     }
     rc = rc ? rc : add_events(load);
-    return rc ? rc : add_facts(load);
+    return rc || load->joins ? rc : add_facts(load);
 }

@@ -170,16 +170,29 @@ static int load_dirs(const struct reading *reading, struct cann_load *load)
     return rc;
 }
 
-static int read_files(struct cann_load *load, bool graphs)
+/* Several dumps of what was opened are told apart by their directories. */
+static void name_peer(const struct cann_load *load, struct gd_peer *peer, bool graphs)
 {
-    struct gd_peer *peer = gd_catalog_peer(load->catalog);
-    int rc = cann_graph_find(load);
+    const char *where = gd_catalog_where(load->catalog), *slash = strrchr(where, '/');
 
     snprintf(peer->framework, sizeof(peer->framework), "%s",
              load->is_mindspore ? "MindSpore"
              : graphs           ? "GE"
                                 : "CANN");
     snprintf(peer->device, sizeof(peer->device), "Ascend %d", load->rank);
+    if (load->is_inside && slash && slash[1] != '\0') {
+        snprintf(peer->program, sizeof(peer->program), "%s", slash + 1);
+    }
+}
+
+static int read_files(struct cann_load *load, bool graphs)
+{
+    struct gd_peer *peer = gd_catalog_peer(load->catalog);
+    int rc = load->joins ? GD_OK : cann_graph_find(load);
+
+    if (!load->joins) {
+        name_peer(load, peer, graphs);
+    }
     rc = rc ? rc : cann_open_all(load);
     rc = rc ? rc : cann_load_ops(load);
     return rc ? rc : cann_fill(load);
@@ -194,12 +207,18 @@ static int read_rank(struct reading *reading, int rank, struct gd_err *err)
                              .go_on = reading->go_on,
                              .ctx = reading->ctx,
                              .done = reading->done,
+                             .is_inside = reading->finding->root != 0,
                              .err = err};
     char where[PATH_MAX];
     int rc = gd_listing_path(reading->listing, reading->finding->root, where, sizeof(where), err);
 
     gd_arena_init(&load.arena, 0);
-    rc = rc ? rc : gd_dump_catalog(reading->dump, rank, where, &load.catalog, err);
+    if (rc == GD_OK) {
+        load.catalog =
+            cann_join_find(reading->dump, &reading->tree, reading->finding->root, where, rank);
+        load.joins = load.catalog != NULL;
+        rc = load.joins ? GD_OK : gd_dump_catalog(reading->dump, rank, where, &load.catalog, err);
+    }
     rc = rc ? rc : load_dirs(reading, &load);
     rc = rc ? rc : read_files(&load, reading->graphs);
     reading->done = load.done;

@@ -81,6 +81,9 @@ struct cann_load {
     struct gd_catalog *catalog;
     int rank;
     bool is_mindspore;
+    bool is_inside; /* its directory is below what was opened */
+    bool joins;     /* only records, beside a dump that another format has read into the catalog */
+    uint32_t looked_for; /* records that were joined so */
     struct gd_arena arena;
     struct cann_file *file;
     size_t file_count, file_cap;
@@ -128,5 +131,14 @@ int cann_add_nodes(struct cann_load *load);
 
 /* All of it into the catalog: nodes, values, events, facts. */
 int cann_fill(struct cann_load *load);
+
+/* ---- cann_join.c ---- */
+
+/* The catalog of MindSpore's synchronous dump under `root` that a rank's records belong to, when
+ * they are all that there is of the rank; NULL: none. */
+struct gd_catalog *cann_join_find(struct gd_dump *dump, const struct cann_tree *tree, uint32_t root,
+                                  const char *where, int rank);
+/* The node that a record blames, by the names of MindSpore's files beside it. GD_NO_NODE: none. */
+gd_node_id cann_join_blamed(struct cann_load *load, const struct cann_file *record);
 
 #endif

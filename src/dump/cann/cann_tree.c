@@ -10,9 +10,10 @@
 #include "dump/disk.h"
 #include "dump/grow.h"
 
-#define MAX_TRIES  8 /* files of a directory that are looked into */
-#define MAX_PARTS  64
-#define FIRST_LOOK 16
+#define MAX_TRIES    8 /* files of a directory that are looked into */
+#define MAX_PARTS    64
+#define FIRST_LOOK   16
+#define MAX_NARROWED 4096 /* directories of a tree that are looked at pair by pair */
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -92,11 +93,12 @@ static bool looks_right(const struct gd_listing *listing, uint32_t entry)
     return right;
 }
 
-/* How many files of the directory are dumps by their names; 0 where the first of them are none
+/* How many files of the directory are dumps by their names; none where the first of them are none
  * inside. */
-static uint32_t count_files(const struct gd_listing *listing, uint32_t directory, bool exceptions,
-                            const struct gd_mapping *mapping)
+static void count_files(const struct gd_listing *listing, uint32_t directory,
+                        const struct gd_mapping *mapping, struct cann_dir *ret)
 {
+    bool exceptions = ret->place.exceptions;
     uint32_t count = 0, tries = 0, right = 0, others = 0;
     struct gd_cann_name name;
     const char *text;
@@ -105,6 +107,7 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
          at = listing->entry[at].next) {
         enum cann_file_kind kind = cann_file_kind(listing, at, mapping, exceptions, &name, &text);
 
+        ret->records += kind != CANN_FILE_NONE && name.kind == GD_CANN_OVERFLOW;
         if (kind == CANN_FILE_CONTAINER) {
             count++;
             if (right == 0 && tries < MAX_TRIES) {
@@ -115,7 +118,7 @@ static uint32_t count_files(const struct gd_listing *listing, uint32_t directory
             others++;
         }
     }
-    return right ? count + others : others;
+    ret->files = right ? count + others : others;
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */
@@ -179,11 +182,11 @@ static int look_into(struct cann_tree *tree, const struct gd_listing *listing, u
                      const char *const *root, int root_count, struct gd_err *err)
 {
     struct gd_mapping *mapping = NULL;
-    struct cann_dir dir;
+    struct cann_dir dir = {.files = 0};
 
     find_place(listing, directory, root, root_count, &dir);
     gd_mapping_read(listing, directory, &mapping, NULL); /* read again, and told, with the files */
-    dir.files = count_files(listing, directory, dir.place.exceptions, mapping);
+    count_files(listing, directory, mapping, &dir);
     gd_mapping_free(mapping);
     return dir.files ? add_dir(tree, &dir, err) : GD_OK;
 }
@@ -212,6 +215,23 @@ static int look_at_file(struct cann_tree *tree, const struct gd_listing *listing
     return add_dir(tree, &dir, err);
 }
 
+/* What an exception left is a tree of its own, extra-info, when nothing else lies beside it. */
+static void narrow_exceptions(struct cann_tree *tree, const struct gd_listing *listing)
+{
+    for (size_t i = 0; i < tree->count && tree->count <= MAX_NARROWED; i++) {
+        struct cann_dir *dir = &tree->dir[i];
+        uint32_t device = dir->entry, data_dump = listing->entry[device].parent;
+        bool alone = dir->place.exceptions && data_dump != GD_NO_ENTRY && data_dump != 0;
+
+        for (size_t k = 0; alone && k < tree->count; k++) {
+            alone = tree->dir[k].root != dir->root || tree->dir[k].place.exceptions;
+        }
+        if (alone && listing->entry[data_dump].parent != dir->root) {
+            dir->root = listing->entry[data_dump].parent;
+        }
+    }
+}
+
 int cann_tree_read(const struct gd_listing *listing, struct cann_tree *ret, struct gd_err *err)
 {
     const char *root[MAX_PARTS];
@@ -233,8 +253,10 @@ int cann_tree_read(const struct gd_listing *listing, struct cann_tree *ret, stru
     }
     if (rc != GD_OK) {
         cann_tree_clear(ret);
+        return rc;
     }
-    return rc;
+    narrow_exceptions(ret, listing);
+    return GD_OK;
 }
 
 void cann_tree_clear(struct cann_tree *tree)

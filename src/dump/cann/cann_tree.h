@@ -21,8 +21,8 @@ enum cann_file_kind {
 
 struct cann_dir {
     uint32_t entry;
-    uint32_t root; /* under which the whole tree lies */
-    uint32_t files;
+    uint32_t root;           /* under which the whole tree lies */
+    uint32_t files, records; /* all; those that tell of overflows */
     struct gd_cann_place place;
 };
 

@@ -116,6 +116,13 @@ static bool is_io(const struct fields *fields, int i)
     return is_word(fields, i, "input") || is_word(fields, i, "output");
 }
 
+static int64_t id_of(const struct fields *fields, int i)
+{
+    uint64_t id;
+
+    return gd_ms_number(fields->at[i], fields->len[i], INT64_MAX, &id) ? (int64_t)id : INT64_MAX;
+}
+
 /* Fields [i] and on are io, time, stream, task. */
 static bool parse_middle(const struct fields *fields, int i, struct gd_ms_name *ret)
 {
@@ -133,6 +140,8 @@ static bool parse_middle(const struct fields *fields, int i, struct gd_ms_name *
     if (!gd_ms_number(fields->at[i + 1], fields->len[i + 1], UINT64_MAX, &ret->time)) {
         ret->time = 0;
     }
+    ret->stream = id_of(fields, i + 2);
+    ret->task = id_of(fields, i + 3);
     return true;
 }
 

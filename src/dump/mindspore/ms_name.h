@@ -20,6 +20,7 @@ struct gd_ms_name {   /* TYPE.NAME.TASK.STREAM.TIME.(input|output).SLOT.FORMAT[.
     size_t type_len;
     const char *name;
     size_t name_len;
+    int64_t task, stream; /* INT64_MAX: more than fits */
     bool is_input;
     uint32_t slot;
     uint64_t time; /* microseconds since the epoch; 0: more than fits */

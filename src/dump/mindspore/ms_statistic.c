@@ -170,12 +170,13 @@ static bool guess_counts(struct gd_stats *stats, const double *figure, size_t fi
     is_nan = is_nan || (none_finite && !is_inf && stats->count > 0);
     if ((stats->unknown & GD_UNKNOWN_NAN) && is_nan) {
         stats->nan = 1;
-        stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
     }
     if ((stats->unknown & GD_UNKNOWN_INF) && is_inf) {
         stats->pos_inf = stats->max > 0 && isinf(stats->max);
         stats->neg_inf = stats->min < 0 && isinf(stats->min);
-        stats->unknown &= ~(unsigned)GD_UNKNOWN_INF;
+    }
+    if (is_nan || is_inf) { /* conditions on overflows ask for both */
+        stats->unknown &= ~(unsigned)(GD_UNKNOWN_NAN | GD_UNKNOWN_INF);
     }
     return is_nan || is_inf;
 }
