@@ -39,7 +39,8 @@ class Monitors(unittest.TestCase):
                     self.assertRegex(text, r"1 +anomaly +fc1/weight\.grad_reduced +Rule AnomalyTurbulence")
 
 
-class GradProbe(unittest.TestCase):
+class Tables(unittest.TestCase):
+    """What needs a place for its files."""
     @classmethod
     def setUpClass(cls):
         cls.home = tempfile.TemporaryDirectory(prefix="gradb-figures-")
@@ -56,6 +57,8 @@ class GradProbe(unittest.TestCase):
             csv.writer(out).writerows([header, *rows])
         return path
 
+
+class GradProbe(Tables):
     def test_levels(self):
         """Steps and ranks; digests; shares of intervals; signs that were saved."""
         bounds = ["(-inf, -1.0]", "(-1.0, 0.0]", "(0.0, inf)", "=0"]
@@ -92,6 +95,79 @@ class GradProbe(unittest.TestCase):
         for wanted in (r"line 2: the row has no step", r"line 4: the row has no name", r"vpp2/a\.actv",
                        r"a\.entropy", r"max +1\n"):
             self.assertRegex(text, wanted)
+
+
+class Atb(Tables):
+    """The transformer library's dump: a table, and tensors with a head of text."""
+    HEADER = ("Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,"
+              "Norm,Tensor Path").split(",")
+
+    def tensor(self, name, array, code, **more):
+        lines = {"format": 2, "dtype": code, "dims": ",".join(map(str, array.shape)), **more}
+        head = f"$Version=1.0\n$Object.Count=1\n$Object.Length={array.nbytes}\n"
+        head += "".join(f"{key}={value}\n" for key, value in lines.items()) + "$End=1\n"
+        path = self.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(head.encode() + array.tobytes())
+        return path
+
+    def test_tree(self):
+        values = np.array([[1.5, -2], [3, 4]], "f2")
+        name = "data/0_77/0/3_Linear/after/outtensor0.bin"
+        self.tensor("atb/" + name, values, 1)
+        self.put("atb/statistic.csv", self.HEADER,
+                 ["0_77", 0, "3_Linear", "LinearOperation", "3", "output", 0, "float16", "ND", "2,2", 4, -2, 1.625, 5.6,
+                  "/gone/atb/" + name],
+                 ["0_77", 1, "3_Linear", "LinearOperation", "3", "input", 1, "float32", "ND", "3", "nan", "N/A", "N/A",
+                  "N/A", "N/A"], ["0_77", "x", "", "", "", "", "", "", "", "", "", "", "", "", "../../etc/passwd"])
+        text = gradb(self.dir / "atb", "print 3_Linear:0", "info node 3_Linear", "step", "stats 3_Linear:in1",
+                     "info formats")
+        for wanted in (r"1 nodes?, 2 steps from 0 to 1", r"\[\[ ?1\.5 +-2\. ?\]", r"type +LinearOperation", r"id = 3",
+                       r"NaN +1\b", r"line 4: the row has no name or no execution count", r"(?m)^atb +1 "):
+            self.assertRegex(text, wanted)
+
+    def test_tensors_alone(self):
+        bf16 = np.array([0x3FC0, 0xC000], "u2")
+        for name, array, code, shown in (("a.bin", np.arange(3, dtype="i8"), 9, r"int64 \(3,\)"),
+                                         ("b.bin", bf16, 27, r"(?s)bfloat16 \(2,\).*\[ ?1\.5 +-2\. ?\]"),
+                                         ("c.bin", np.array([True, False]), 12, r"(?s)bool.*True +False")):
+            text = gradb(self.tensor("alone/" + name, array, code), "print tensor")
+            self.assertRegex(text, shown, name)
+        for name, more, told in (("far.bin", {"data": "/else"}, r"lie in another file"),
+                                 ("type.bin", {"dtype": 99}, r"no element type"),
+                                 ("dims.bin", {"dims": "2,x"}, r"is no shape"),
+                                 ("long.bin", {"dims": "1000000,1000000"}, r"fewer than its shape wants")):
+            self.assertRegex(gradb(self.tensor("bad/" + name, np.zeros(2, "f4"), 0, **more)), told)
+        (self.dir / "bad" / "cut.bin").write_bytes(b"$Version=1.0\ndtype=0\n")
+        self.assertRegex(gradb(self.dir / "bad" / "cut.bin"), r"\$End=")
+
+
+class Results(Tables):
+    def test_beside_a_dump_and_alone(self):
+        """Rows that did not pass are events of the dump's nodes; what is not read is told."""
+        folder = self.dir / "run" / "step0" / "rank0"
+        folder.mkdir(parents=True)
+        (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L1", "data": {
+            "Torch.add.0.forward": {"output": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [1],
+                                                "Max": 1.0, "Min": 1.0, "Mean": 1.0, "Norm": 1.0}]}}}))
+        columns = ["NPU Name", "Bench Name", "Cosine", "MaxAbsErr", "Result", "Err_message", "NPU_Stack_Info"]
+        self.put("run/compare_result_rank0_20240501102030.csv", columns,
+                 ["Torch.add.0.forward.output.0", "b", "0.5", "inf\t", "error", "far off", "File x"],
+                 ["Torch.add.0.forward.input.0", "b", "1.0", "0.0", "pass", "", "File x"],
+                 ["Torch.gone.0.forward.input.0", "N/A", "unsupported", "N/A", "Warning", "No bench data matched.", ""])
+        self.put("run/accuracy_checking_result_20240501102030.csv",
+                 ["API Name", "Forward Test Success", "Backward Test Success", "Message"],
+                 ["Torch.add.0", "pass", "error", "grad"], ["Torch.relu.0", "pass", "SKIP", ""])
+        (self.dir / "run" / "dump_data.trend.db").write_bytes(b"SQLite format 3\0")
+        text = gradb(self.dir / "run", "info events", "info target", "info formats")
+        for wanted in (r"compare +Torch\.add\.0\.forward +Torch\.add\.0\.forward\.output\.0: Cosine 0\.5, MaxAbsErr inf, "
+                       r"Result error, Err_message far off", r"Torch\.gone.*Warning", r"accuracy .*Backward Test Success error",
+                       r"3 rows, of which 2 did not pass", r"2 rows, of which 1 did not pass", r"trend\.db.*database of trends"):
+            self.assertRegex(text, wanted)
+        self.assertNotRegex(text, r"Torch\.relu|forward\.input\.0: Cosine 1\.0")
+        self.put("alone/free_benchmark.csv", ["rank", "pert_mode", "stage", "step", "api_name", "max_rel", "dtype", "shape",
+                                             "output_index"], ["0", "improve", "forward", "4", "Torch.mm.0", "0.3", "f", "s", "0"])
+        self.assertRegex(gradb(self.dir / "alone", "info events"), r"4 +benchmark .*Torch\.mm\.0:.*max_rel 0\.3")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Tables of figures: those of a monitor, of the transformer library, of gradients; what is read of
+ * them is a dump that is whole. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dump/calls/api_walk.h"
+#include "fuzz.h"
+
+static void read_as(const struct gd_dump_format *format, const char *path)
+{
+    const struct api_walk_ops *ops = format->detail;
+    struct api_where where = {.root = "fuzz"};
+    struct gd_err err = {.text = ""};
+    struct api_load load = {.dump = NULL};
+
+    FUZZ_CHECK(gd_dump_create((uint64_t)64 << 20, &load.dump, NULL) == GD_OK);
+    FUZZ_CHECK(gd_dump_catalog(load.dump, 0, "fuzz", &load.catalog, NULL) == GD_OK);
+    FUZZ_CHECK(ops->take(&load, path, &where, &err) == GD_OK || err.text[0]);
+    FUZZ_CHECK(api_load_finish(&load, &err) == GD_OK || err.text[0]);
+    FUZZ_CHECK(gd_dump_finish(load.dump, &err) == GD_OK || err.text[0]);
+    gd_dump_destroy(load.dump);
+    api_load_clear(&load);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("table", MFD_CLOEXEC);
+    char path[64];
+
+    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    read_as(&gd_monitor_format, path);
+    read_as(&gd_atb_table_format, path);
+    close(fd);
+    return 0;
+}
