@@ -43,7 +43,8 @@ enum gd_profile gd_profile_from_name(const char *name);
 struct gd_tolerance gd_profile_tolerance(enum gd_profile profile, enum gd_stored a,
                                          enum gd_stored b);
 
-#define GD_WORST 10
+#define GD_WORST       10
+#define GD_ULP_BUCKETS 65
 struct gd_worst {
     int64_t at; /* element of A, in C order */
     double a, b;
@@ -62,8 +63,10 @@ struct gd_metrics {
     double max_rel;  /* max |a-b|/|b| over |b| > small(dtype) */
     double r1k, r5k; /* share of the finite pairs with |a-b| < 0.001 |b|, 0.005 |b|, or a = b */
     double cosine;   /* NaN: one side is all 0 */
-    double ulp99;    /* 99 % are within so many units of the last place of the coarser type, as
-                        2^k - 1; NaN: not floats */
+    uint64_t ulp[GD_ULP_BUCKETS]; /* elements that are equal; then those as many units of the last
+                                     place apart as have 1, 2, 3, ... bits */
+    double ulp99; /* 99 % are within so many units of the last place of the coarser type, as
+                     2^k - 1; NaN: not floats */
     struct gd_stats a, b;
     struct gd_worst worst[GD_WORST]; /* mismatches, then by |a-b| / (atol + rtol |b|) */
     int worst_count;

@@ -25,8 +25,6 @@ struct gd_pair_sums {
     uint64_t equal, close, r1k, r5k;
 };
 
-#define GD_ULP_BUCKETS 65 /* 0; then distances of so many bits */
-
 struct gd_pair_level {
     const char *name;
     bool (*runs_here)(void);
@@ -35,7 +33,7 @@ struct gd_pair_level {
                     struct gd_pair_sums *ret);
     void (*float64)(const double *a, const double *b, size_t n, const struct gd_pair_rule *rule,
                     struct gd_pair_sums *ret);
-    /* Adds the distances of n patterns of sign and magnitude to the buckets. */
+    /* Adds the distances of n patterns of sign and magnitude to the GD_ULP_BUCKETS of compare.h. */
     void (*ulp32)(const uint32_t *a, const uint32_t *b, size_t n, uint64_t *buckets);
 };
 

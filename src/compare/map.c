@@ -150,8 +150,36 @@ static int add_object(struct gd_map *map, const cJSON *object, struct gd_err *er
     return rc;
 }
 
-/* TroubleShooter's second object names converters of values: only unit axes are added by them, and
- * those are left out of the comparison of shapes anyway. */
+/* The functions that TroubleShooter's second object names for parameters of the first. The one it
+ * has itself adds an axis of 1 to the weight of a Conv1d, and such axes are left out of comparisons
+ * anyway; what another one does to values nobody can know from its name, so that it is refused. */
+static int check_converters(const struct gd_map *map, const cJSON *object, struct gd_err *err)
+{
+    static const char *const known = "weight_adapter.trans_conv1d_weight_value";
+    const cJSON *member;
+
+    if (object && !cJSON_IsObject(object)) {
+        return gd_fail(err, GD_EPROTO, "the converters of the map are no object of names");
+    }
+    cJSON_ArrayForEach(member, object)
+    {
+        const char *name = cJSON_GetStringValue(member);
+        size_t len = name ? strlen(name) : 0, end = strlen(known);
+
+        if (!find(map, member->string, strlen(member->string), false)) {
+            return gd_fail(err, GD_EPROTO, "the map has a converter for \"%.200s\", and no name",
+                           member->string);
+        }
+        if (name && name[0] && (len < end || strcmp(name + len - end, known) != 0)) {
+            return gd_fail(err, GD_EUNSUPPORTED,
+                           "the map converts \"%.100s\" by %.200s, which is a program's: convert "
+                           "the file first, and leave the second object out",
+                           member->string, name);
+        }
+    }
+    return GD_OK;
+}
+
 static int read_json(struct gd_map *map, const char *text, size_t size, struct gd_err *err)
 {
     cJSON *json = cJSON_ParseWithLength(text, size);
@@ -173,6 +201,9 @@ static int read_json(struct gd_map *map, const char *text, size_t size, struct g
                      "of converters");
     } else {
         rc = add_object(map, object, err);
+        if (rc == GD_OK && cJSON_IsArray(json)) {
+            rc = check_converters(map, cJSON_GetArrayItem(json, 1), err);
+        }
     }
     cJSON_Delete(json);
     return rc;

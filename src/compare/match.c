@@ -416,76 +416,16 @@ static int by_rules(struct gd_matcher *m, struct gd_err *err)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static int by_dim(const void *a, const void *b)
+static int print_of(struct gd_matcher *m, struct gd_table *table, uint32_t unit,
+                    struct gd_print *ret, struct gd_err *err)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int rc = GD_OK;
 
-    return x < y ? -1 : x > y;
-}
-
-/* What does not depend on the order of the axes. */
-static int print_of_item(struct gd_table *table, struct gd_item *item, struct gd_print *ret,
-                         struct gd_err *err)
-{
-    struct gd_err why;
-    int rc;
-
-    if (!item->source) {
-        return GD_OK;
+    *ret = (struct gd_print){.good = false};
+    if (table->unit[unit].count) {
+        rc = gd_print_item(table, &table->item[table->unit[unit].first], m->options, ret, err);
     }
-    rc = gd_table_look(table, item, err);
-    if (rc != GD_OK || item->problem || !item->has_shape || gd_shape_count(&item->shape) < 2) {
-        return rc;
-    }
-    for (int i = 0; i < item->shape.rank; i++) {
-        if (item->shape.dim[i] != 1) {
-            ret->dim[ret->rank++] = item->shape.dim[i];
-        }
-    }
-    qsort(ret->dim, (size_t)ret->rank, sizeof(ret->dim[0]), by_dim);
-    rc = gd_source_stats(item->source, NULL, NULL, &ret->stats, &why);
-    ret->good = rc == GD_OK && ret->stats.min < ret->stats.max;
-    ret->coarse = item->dtype == GD_BFLOAT16 || item->dtype == GD_FLOAT16;
-    return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
-}
-
-static int print_of(struct gd_table *table, uint32_t unit, struct gd_print *ret, struct gd_err *err)
-{
-    *ret = (struct gd_print){.unit = unit};
-    return table->unit[unit].count
-               ? print_of_item(table, &table->item[table->unit[unit].first], ret, err)
-               : GD_OK;
-}
-
-static bool near(double a, double b, double scale, double tolerance)
-{
-    return fabs(a - b) <= tolerance * scale;
-}
-
-static bool same_print(const struct gd_print *x, const struct gd_print *y)
-{
-    double tolerance = x->coarse || y->coarse ? 1e-2 : 1e-3;
-    double scale = fmax(fabs(y->stats.min), fabs(y->stats.max));
-
-    return x->good && y->good && x->rank == y->rank && x->stats.count == y->stats.count &&
-           memcmp(x->dim, y->dim, (size_t)x->rank * sizeof(x->dim[0])) == 0 &&
-           x->stats.nan == y->stats.nan && near(x->stats.min, y->stats.min, scale, tolerance) &&
-           near(x->stats.max, y->stats.max, scale, tolerance) &&
-           near(x->stats.mean, y->stats.mean, scale, tolerance) &&
-           near(x->stats.abs_mean, y->stats.abs_mean, y->stats.abs_mean, tolerance) &&
-           near(sqrt(x->stats.sum_sq), sqrt(y->stats.sum_sq), sqrt(y->stats.sum_sq), tolerance);
-}
-
-int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_table *b,
-                       struct gd_item *item_b, bool *ret, struct gd_err *err)
-{
-    struct gd_print x = {.unit = 0}, y = {.unit = 0};
-    int rc = print_of_item(a, item_a, &x, err);
-
-    if (rc == GD_OK) {
-        rc = print_of_item(b, item_b, &y, err);
-    }
-    *ret = rc == GD_OK && same_print(&x, &y);
+    ret->unit = unit;
     return rc;
 }
 
@@ -505,7 +445,7 @@ static int prints_of(struct gd_matcher *m, struct gd_table *table, const uint32_
     }
     for (uint32_t i = 0; rc == GD_OK && left <= MAX_VALUES && i < table->unit_count; i++) {
         if (taken[i] == UINT32_MAX) {
-            rc = print_of(table, i, &(*ret)[(*count)++], err);
+            rc = print_of(m, table, i, &(*ret)[(*count)++], err);
         }
         if (rc == GD_OK && m->options->go_on && !m->options->go_on(m->options->go_on_ctx, i)) {
             rc = gd_fail(err, GD_EINTR, "interrupted");
@@ -520,7 +460,7 @@ static int64_t only_same(const struct gd_print *one, const struct gd_print *list
     int64_t found = -1;
 
     for (size_t i = 0; i < count; i++) {
-        if (same_print(one, &list[i])) {
+        if (gd_print_same(one, &list[i])) {
             if (found >= 0) {
                 return -1;
             }

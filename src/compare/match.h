@@ -61,9 +61,11 @@ struct gd_matching {
 int gd_match_tables(struct gd_table *a, struct gd_table *b, const struct gd_match_options *options,
                     struct gd_matching *ret, struct gd_err *err);
 void gd_matching_free(struct gd_matching *matching);
-/* The elements of both seem to be the same in another order of the axes: transposed. */
+/* The elements of both seem to be the same in another order of the axes: transposed. Of the options
+ * only go_on is used. */
 int gd_match_is_turned(struct gd_table *a, struct gd_item *item_a, struct gd_table *b,
-                       struct gd_item *item_b, bool *ret, struct gd_err *err);
+                       struct gd_item *item_b, const struct gd_match_options *options, bool *ret,
+                       struct gd_err *err);
 
 /* Two operators that compute the same, in any framework's spelling; false when one is not known. */
 bool gd_op_is_alike(const char *a, const char *b);

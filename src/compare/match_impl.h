@@ -16,13 +16,22 @@ struct gd_keys { /* units by a text; those of the same one are in a chain, in th
     struct gd_arena arena;
 };
 
+#define GD_PRINT_QUANTILES 15
 struct gd_print { /* of a tensor's values, in any order of its axes */
     uint32_t unit;
     bool good, coarse;
     int rank;
     int64_t dim[GD_MAX_RANK];
     struct gd_stats stats;
+    double cubes;       /* sum of |x|^3 over the finite elements, scaled: see print.c */
+    bool has_quantiles; /* where it is small enough to sort them all */
+    double quantile[GD_PRINT_QUANTILES];
 };
+/* Of a tensor that has no print `good` is false. options: who is asked whether to go on; NULL: no
+ * one. */
+int gd_print_item(struct gd_table *table, struct gd_item *item,
+                  const struct gd_match_options *options, struct gd_print *ret, struct gd_err *err);
+bool gd_print_same(const struct gd_print *x, const struct gd_print *y);
 
 struct gd_matcher {
     struct gd_table *a, *b;

@@ -218,6 +218,7 @@ static void finish(const struct gd_pair_job *job, const struct gd_pair_part *par
         .cosine = gd_scaled_cosine(&part->ab, &part->aa, &part->bb),
         .ulp99 = ulp_of(job, part),
     };
+    memcpy(ret->ulp, part->ulp, sizeof(ret->ulp));
     gd_stats_part_finish(&part->a, &ret->a);
     gd_stats_part_finish(&part->b, &ret->b);
 }

@@ -28,10 +28,22 @@ static const struct word parameter_words[] = {
 };
 
 static const struct word node_words[] = {
-    {"Cell", "Module"},   {"Dense", "Linear"},
-    {"dense", "linear"},  {"MatMul", "linear"},
-    {"matmul", "linear"}, {"MintFunctional", "Functional"},
-    {"Mint", "Torch"},    {"SoftmaxCrossEntropyWithLogits", "CrossEntropyLoss"},
+    {"Cell", "Module"},
+    {"Dense", "Linear"},
+    {"dense", "linear"},
+    {"MatMul", "linear"},
+    {"matmul", "linear"},
+    {"MintFunctional", "Functional"},
+    {"Torch", "Functional"},
+    {"Mint", "Functional"},
+    {"SoftmaxCrossEntropyWithLogits", "CrossEntropyLoss"},
+};
+
+/* Calls that the frameworks name in other ways; of nearly all others only the module differs. */
+static const struct word call_words[] = {
+    {"bidense", "bilinear"},       {"equal", "eq"},       {"swapaxes", "transpose"},
+    {"asnumpy", "numpy"},          {"cauchy_", "cauchy"}, {"fill_diagonal_", "fill_diagonal"},
+    {"gather_elements", "gather"},
 };
 
 static const struct word state_words[] = {
@@ -147,23 +159,34 @@ static void put(struct out *out, const char *text, size_t len)
     }
 }
 
-static const char *node_word(const char *at, size_t len)
+static const char *find_word(const struct word *words, size_t count, const char *at, size_t len)
 {
-    for (size_t i = 0; i < COUNT(node_words); i++) {
-        if (is_word(at, len, node_words[i].from)) {
-            return node_words[i].to;
+    for (size_t i = 0; i < count; i++) {
+        if (is_word(at, len, words[i].from)) {
+            return words[i].to;
         }
     }
     return NULL;
 }
 
+static const char *node_word(const char *at, size_t len)
+{
+    return find_word(node_words, COUNT(node_words), at, len);
+}
+
 /* A component, word by word: "NN_Dense_0" becomes "NN_Linear_0". */
 static void put_component(struct out *out, const char *at, size_t len)
 {
+    const char *call = find_word(call_words, COUNT(call_words), at, len);
+
     if (out->any) {
         put(out, ".", 1);
     }
     out->any = true;
+    if (call) {
+        put(out, call, strlen(call));
+        return;
+    }
     while (len > 0) {
         size_t word = 0;
         const char *other;

@@ -129,11 +129,21 @@ static const char *type_of(const struct gd_item *item)
     return !item || item->stored == GD_STORED_NONE ? "-" : gd_stored_name(item->stored);
 }
 
+/* Elements of a tensor; the progress is counted in parameters. */
+static bool go_on(void *ctx, uint64_t elements)
+{
+    struct checking *c = ctx;
+
+    (void)elements;
+    return repl_work_at(&c->work, c->number);
+}
+
 /* ---- one file -------------------------------------------------------------------------------- */
 
 static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *err)
 {
     struct command_call *call = c->call;
+    struct gd_stats_options options = {.threads = gd_run_threads(), .go_on = go_on, .go_on_ctx = c};
     struct gd_stats stats;
     struct gd_err why = {.text = ""};
     const char *note = "";
@@ -141,9 +151,9 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
     int rc = gd_table_look(&c->table[0], item, err);
 
     if (rc == GD_OK && item->source && !item->problem) {
-        rc = gd_source_stats(item->source, NULL, NULL, &stats, &why);
+        rc = gd_source_stats(item->source, NULL, &options, &stats, &why);
         known = rc == GD_OK;
-        rc = rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
+        rc = rc == GD_ENOMEM || rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
     }
     if (rc != GD_OK) {
         return rc;
@@ -195,7 +205,8 @@ static int check_one(struct checking *c, struct gd_err *err)
 static int compare_pair(struct checking *c, struct gd_item *a, struct gd_item *b,
                         enum gd_agreement *ret, struct gd_err *err)
 {
-    struct gd_compare_options options = {.threads = gd_run_threads()};
+    struct gd_compare_options options = {
+        .threads = gd_run_threads(), .go_on = go_on, .go_on_ctx = c};
     struct gd_difference difference;
     int rc = a ? gd_table_look(&c->table[0], a, err) : GD_OK;
 
@@ -252,11 +263,6 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
     return GD_OK;
 }
 
-static bool go_on(void *ctx, uint64_t done)
-{
-    return repl_work_at(ctx, done);
-}
-
 static int check_two(struct checking *c, const struct compare_options *options, struct gd_err *err)
 {
     static const struct out_column columns[] = {
@@ -266,7 +272,7 @@ static int check_two(struct checking *c, const struct compare_options *options, 
         {"kind", "Kind", false},       {"how", "By", false},
         {"verdict", "Verdict", false}};
     struct gd_match_options match = {
-        .map = options->map, .last = options->last, .go_on = go_on, .go_on_ctx = &c->work};
+        .map = options->map, .last = options->last, .go_on = go_on, .go_on_ctx = c};
     struct gd_matching matching;
     int rc = gd_match_tables(&c->table[0], &c->table[1], &match, &matching, err);
 

@@ -25,6 +25,7 @@ struct comparing {
     } * pairs;
     size_t count, room;
     bool guessed;
+    struct repl_work *work;
 };
 
 /* ---- pairs of items -------------------------------------------------------------------------- */
@@ -197,18 +198,19 @@ static void fill_items(const struct item_pair *pair, struct compare_row *row)
     }
 }
 
-static void fill_metrics(struct command_call *call, const struct gd_difference *d,
+static void fill_metrics(struct comparing *c, const struct gd_difference *d,
                          struct compare_row *row)
 {
     const struct gd_metrics *m = &d->metrics;
 
     row->verdict = d->verdict;
     row->has_metrics = d->has_metrics;
-    row->note = d->note[0] ? inspect_printf(call, "%s", d->note) : "";
+    row->note = d->note[0] ? inspect_printf(c->call, "%s", d->note) : "";
     row->tolerance = d->tolerance;
     if (!d->has_metrics) {
         return;
     }
+    c->rows->last = *m;
     row->count = m->count;
     row->same_nonfinite = m->same_nonfinite;
     row->mismatch = m->mismatch;
@@ -226,12 +228,19 @@ static void fill_metrics(struct command_call *call, const struct gd_difference *
     row->stats_b = m->b;
 }
 
+static bool go_on_matching(void *ctx, uint64_t units)
+{
+    (void)units;
+    return repl_work_at(ctx, 0);
+}
+
 /* Never turned by itself: a hint. */
 static int hint_turned(struct comparing *c, struct item_pair *pair, struct compare_row *row,
                        struct gd_err *err)
 {
     bool turned;
-    int rc = gd_match_is_turned(c->a, pair->a, c->b, pair->b, &turned, err);
+    struct gd_match_options options = {.go_on = go_on_matching, .go_on_ctx = c->work};
+    int rc = gd_match_is_turned(c->a, pair->a, c->b, pair->b, &options, &turned, err);
 
     if (rc == GD_OK && turned) {
         row->note = "the same values in another order of the axes: transposed?";
@@ -271,9 +280,13 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
     fill_items(pair, &row);
     if (result->a && result->b) {
-        fill_metrics(c->call, &result->difference, &row);
-        if (row.verdict == GD_V_SHAPE && hint_turned(c, pair, &row, err) != GD_OK) {
-            return GD_ENOMEM;
+        fill_metrics(c, &result->difference, &row);
+        if (row.verdict == GD_V_SHAPE) {
+            int rc = hint_turned(c, pair, &row, err);
+
+            if (rc != GD_OK) {
+                return rc;
+            }
         }
     } else {
         row.verdict = judge_rest(pair, result, c->options, &row);
@@ -299,12 +312,6 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
 static bool go_on(void *ctx, uint64_t bytes)
 {
     return repl_work_at(ctx, bytes);
-}
-
-static bool go_on_matching(void *ctx, uint64_t units)
-{
-    (void)units;
-    return repl_work_at(ctx, 0);
 }
 
 static int match(struct comparing *c, struct repl_work *work, struct gd_matching *ret,
@@ -346,7 +353,7 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
     }
     options.view_options.equal_nan = c->options->equal_nan;
     repl_work_begin_count(&work, c->call, "comparing", "B", 0);
-    options.go_on_ctx = &work;
+    options.go_on_ctx = c->work = &work;
     rc = match(c, &work, &matching, err);
     for (size_t i = 0; rc == GD_OK && i < matching.count; i++) {
         rc = pair_units(c, &matching.match[i], err);
@@ -592,6 +599,9 @@ static int show(struct comparing *c, struct gd_err *err)
     }
     compare_rows_sort(c->rows, shown.sort);
     compare_rows_show(call, c->rows, &shown);
+    if (shown.view == GD_VIEW_OWN && c->rows->count == 1) {
+        compare_pair_show(call, c->rows);
+    }
     if (c->guessed) {
         out_printf(call->out, "There was too much without a name in common to align it: pairs "
                               "\"by order\" were taken in turn.\n");

@@ -59,6 +59,7 @@ struct compare_rows {
     size_t not_counted; /* without a partner by nature */
     size_t not_held;    /* whose value of the step before is gone */
     enum probe_mode probe_mode;
+    struct gd_metrics last; /* of the row that was added last, where it has any */
 };
 
 int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, struct gd_err *err);
@@ -85,6 +86,9 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
                        const struct rows_shown *how);
 int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,
                      const struct rows_shown *how, const char *path, struct gd_err *err);
+/* Of a comparison of two tensors: the elements that differ most, and by how many units of the last
+ * place how many differ. In compare_pair.c. */
+void compare_pair_show(struct command_call *call, const struct compare_rows *rows);
 /* "12 SAME, 1 FAIL, 2 only in A" */
 const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows);
 
