@@ -19,6 +19,8 @@
 
 struct gd_disk {
     int refs;
+    struct gd_disk *whole; /* of a part, which is never open itself; else NULL */
+    uint64_t at;
     char *path; /* as it was opened */
     char *full; /* by which it is opened again */
     int flags;
@@ -228,6 +230,31 @@ int gd_disk_open(int dir_fd, const char *path, bool follow, struct gd_disk **ret
     return rc;
 }
 
+int gd_disk_part(struct gd_disk *whole, uint64_t at, uint64_t size, struct gd_disk **ret,
+                 struct gd_err *err)
+{
+    struct gd_disk *disk;
+
+    if (at > whole->size || size > whole->size - at) {
+        return gd_fail(err, GD_EPROTO, "%.300s ends at byte %llu: %llu bytes at %llu are missing",
+                       whole->path, (unsigned long long)whole->size, (unsigned long long)size,
+                       (unsigned long long)at);
+    }
+    disk = calloc(1, sizeof(*disk));
+    if (!disk || (disk->path = strdup(whole->path)) == NULL) {
+        free(disk);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    disk->refs = 1;
+    disk->fd = -1;
+    disk->whole = gd_disk_ref(whole);
+    disk->at = at;
+    disk->size = size;
+    disk->modified = whole->modified;
+    *ret = disk;
+    return GD_OK;
+}
+
 struct gd_disk *gd_disk_ref(struct gd_disk *disk)
 {
     __atomic_add_fetch(&disk->refs, 1, __ATOMIC_RELAXED);
@@ -244,6 +271,7 @@ void gd_disk_unref(struct gd_disk *disk)
         pool_close(disk);
     }
     pthread_mutex_unlock(&pool.mutex);
+    gd_disk_unref(disk->whole);
     free(disk->path);
     free(disk->full);
     free(disk);
@@ -301,6 +329,9 @@ int gd_disk_read(struct gd_disk *disk, uint64_t at, void *ret, size_t size, stru
     if (size == 0) {
         return GD_OK;
     }
+    if (disk->whole) {
+        return gd_disk_read(disk->whole, disk->at + at, ret, size, err);
+    }
     rc = acquire(disk, &fd, err);
     if (rc) {
         return rc;
@@ -314,6 +345,9 @@ bool gd_disk_is_changed(const struct gd_disk *disk)
 {
     struct stat st;
 
+    if (disk->whole) {
+        return gd_disk_is_changed(disk->whole);
+    }
     if (stat(disk->full, &st) != 0) {
         return true;
     }

@@ -21,6 +21,9 @@ struct gd_disk;
  * regular file, says what it is). */
 int gd_disk_open(int dir_fd, const char *path, bool follow, struct gd_disk **ret,
                  struct gd_err *err);
+/* So many bytes of another from `at` on, as if they were a file. GD_EPROTO: not within it. */
+int gd_disk_part(struct gd_disk *whole, uint64_t at, uint64_t size, struct gd_disk **ret,
+                 struct gd_err *err);
 struct gd_disk *gd_disk_ref(struct gd_disk *disk);
 void gd_disk_unref(struct gd_disk *disk); /* NULL is fine */
 

@@ -163,6 +163,65 @@ int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct
     return rc;
 }
 
+/* The bytes of one of several sources that are joined. */
+static int bytes_of_part(const struct gd_source *first, const struct gd_source *part,
+                         struct gd_bytes **ret, struct gd_err *err)
+{
+    const struct gd_stored_elements *a = &first->elements, *b = &part->elements;
+    uint64_t item = gd_stored_bits(b->stored) / 8;
+
+    if (!part->is_contiguous || item == 0 || a->stored != b->stored || a->swap != b->swap ||
+        a->conjugate != b->conjugate || a->negate != b->negate) {
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "its pieces are stored in different ways, or not in the order of rows");
+    }
+    return gd_bytes_of_part(b->bytes, (uint64_t)part->layout->offset * item,
+                            (uint64_t)gd_shape_count(&part->info.shape) * item, ret, err);
+}
+
+static int join_bytes(struct gd_source *const *part, size_t count, struct gd_source_desc *desc,
+                      struct gd_err *err)
+{
+    struct gd_bytes **bytes = calloc(count, sizeof(struct gd_bytes *));
+    struct gd_source *first = NULL, *one;
+    size_t done = 0;
+    int rc = bytes ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+
+    for (int64_t rows = 0; !rc && done < count; desc->shape.dim[0] = rows) {
+        rc = gd_source_resolve(part[done], &one, err);
+        if (!rc && !first) {
+            first = one;
+            desc->shape = copy_shape(&one->info.shape);
+        }
+        rc = rc ? rc : bytes_of_part(first, one, &bytes[done], err);
+        done += rc == GD_OK;
+        rows += rc == GD_OK && one->info.shape.rank > 0 ? one->info.shape.dim[0] : 0;
+    }
+    if (!rc) {
+        desc->stored = first->elements.stored;
+        desc->swap = first->elements.swap;
+        desc->conjugate = first->elements.conjugate;
+        desc->negate = first->elements.negate;
+        rc = gd_bytes_of_row(bytes, count, &desc->bytes, err);
+    }
+    while (done > 0) {
+        gd_bytes_unref(bytes[--done]);
+    }
+    free(bytes);
+    return rc;
+}
+
+int gd_source_join(struct gd_source *const *part, size_t count, struct gd_source **ret,
+                   struct gd_err *err)
+{
+    struct gd_source_desc desc = {.stored = GD_STORED_NONE};
+    int rc = join_bytes(part, count, &desc, err);
+
+    rc = rc ? rc : gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
 struct gd_source *gd_source_ref(struct gd_source *source)
 {
     __atomic_add_fetch(&source->refs, 1, __ATOMIC_RELAXED);
@@ -291,8 +350,12 @@ int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct g
 int gd_source_info(struct gd_source *source, struct gd_source_info *ret, struct gd_err *err)
 {
     struct gd_source *inner;
-    int rc = gd_source_resolve(source, &inner, err);
+    int rc;
 
+    if (source->ops.open && source->ops.info) {
+        return source->ops.info(source->ctx, ret, err);
+    }
+    rc = gd_source_resolve(source, &inner, err);
     if (rc == GD_OK) {
         *ret = source->info;
     }

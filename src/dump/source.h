@@ -48,13 +48,18 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
 struct gd_source_ops {
     /* Finds out what it is and gives another source that has it. Called once, kept. */
     int (*open)(void *ctx, struct gd_source **ret, struct gd_err *err);
-    /* Instead of open: the type and shape without the values, then the values. */
+    /* Beside open: what it is, which is known before; then the other source must be so, too.
+     * Instead of open: the type and shape without the values, then the values. */
     int (*info)(void *ctx, struct gd_source_info *ret, struct gd_err *err);
     int (*load)(void *ctx, struct gd_tensor **ret, struct gd_err *err);
     void (*free_ctx)(void *ctx);
 };
 int gd_source_create_lazy(const struct gd_source_ops *ops, void *ctx, struct gd_source **ret,
                           struct gd_err *err); /* owns ctx, also on failure */
+/* Sources one after another along the first axis, all of one type and of the same other axes.
+ * GD_EUNSUPPORTED: they are stored in different ways, or not in C order. */
+int gd_source_join(struct gd_source *const *part, size_t count, struct gd_source **ret,
+                   struct gd_err *err);
 /* Of a tensor that is in memory (takes a reference). */
 int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct gd_err *err);
 

@@ -6,6 +6,7 @@ order, little-endian), {"text"} of a value, or {"problem"}; of tensors that are 
 "trainable" where PyTorch tells.
 """
 import collections
+import io
 import json
 import pathlib
 import pickle
@@ -301,6 +302,49 @@ def adapter():
     return value, entries
 
 
+def distributed():
+    """Checkpoints of several ranks: one that PyTorch writes, and one of two files with pieces of tensors."""
+    from torch.distributed.checkpoint import metadata, save  # pylint: disable=C0415
+    from torch.distributed.checkpoint.filesystem import FileSystemReader, _StorageInfo  # pylint: disable=C0415
+    flat = {"model.w": bits(torch.float32, (3, 4)), "model.half": bits(torch.bfloat16, (5,)),
+            "model.turned": bits(torch.int32, (3, 4)).t(), "model.scalar": torch.tensor(2.5), "epoch": 5, "name": "x"}
+    folder = DIRECTORY / "dcp"
+    save({"model": {key[6:]: value for key, value in flat.items() if key.startswith("model.")},
+          "epoch": 5, "name": "x"}, checkpoint_id=folder, no_dist=True)
+    listing = Listing()
+    for name in FileSystemReader(folder).read_metadata().state_dict_metadata:
+        listing.walk(name, flat[name])
+    expected["dcp/.metadata"] = listing.entries
+
+    folder = DIRECTORY / "ranks"
+    folder.mkdir()
+    rows, columns = bits(torch.float16, (7, 5)), bits(torch.float32, (2, 4))
+    pieces = {"rows": [(rows[4:], (4, 0), "__1_0.distcp"), (rows[:4], (0, 0), "__0_0.distcp")],
+              "columns": [(columns[:, :3], (0, 0), "__0_0.distcp"), (columns[:, 3:], (0, 3), "__1_0.distcp")],
+              "lost": [(columns, (0, 0), "__7_0.distcp")], "up": [(columns, (0, 0), "../up.distcp")]}
+    files, tensors, places = collections.defaultdict(bytes), {}, {}
+    for name, parts in pieces.items():
+        whole = {"rows": rows}.get(name, columns)
+        chunks = []
+        for part, offsets, file in parts:
+            chunks.append(metadata.ChunkStorageMetadata(torch.Size(offsets), part.shape))
+            out = io.BytesIO()
+            torch.save(part.clone(), out)
+            places[metadata.MetadataIndex(name, torch.Size(offsets))] = _StorageInfo(file, len(files[file]),
+                                                                                      len(out.getvalue()))
+            files[file] += out.getvalue()
+        how = metadata.TensorProperties(dtype=whole.dtype)
+        tensors[name] = metadata.TensorStorageMetadata(how, whole.shape, chunks)
+    for file in ("__0_0.distcp", "__1_0.distcp"):
+        (folder / file).write_bytes(files[file])
+    (folder / ".metadata").write_bytes(pickle.dumps(metadata.Metadata(tensors, storage_data=places)))
+    entries = {name: {"problem": problem} for name, problem in (
+        ("columns", "its 2 pieces are no rows of it one after the other: they are cut along another axis, or some are "
+                    "missing"), ("lost", "cannot open __7_0.distcp: No such file or directory"),
+        ("up", '"../up.distcp" is no name of a file beside .metadata: directories are refused'))}
+    expected["ranks/.metadata"] = dict({"rows": values(rows)}, **entries)
+
+
 def main():
     torch.manual_seed(11)
     net = Net()
@@ -340,6 +384,8 @@ def main():
     value, entries = adapter()
     torch.save(value, DIRECTORY / "adapter.pt")
     expected["adapter.pt"] = entries
+    if int(torch.__version__.split(".")[0]) >= 2:  # the one before wrote them in another way
+        distributed()
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), str(DIRECTORY / "script.jit"))
     (DIRECTORY / "expected.json").write_text(json.dumps({"version": torch.__version__, "files": expected}))
 

@@ -49,6 +49,9 @@ static const char *extension_of(const char *name)
     if (strcmp(name, "param_name_map.json") == 0) {
         return ".json";
     }
+    if (strcmp(name, ".metadata") == 0) { /* of PyTorch's distributed checkpoints */
+        return ".metadata";
+    }
     for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
         size_t size = strlen(extensions[i]);
 

@@ -25,7 +25,8 @@ struct torch_file {
     struct gd_archive *archive;
     struct gd_disk *disk;
     const char *path;
-    bool swap; /* the other byte order than the host's */
+    bool swap;             /* the other byte order than the host's */
+    bool has_enumerations; /* which are pickled as getattr(class, name) */
 
     /* Finds the bytes of a storage by its key, which ends in NUL here. An error becomes the problem
      * of its tensors. */
@@ -84,6 +85,8 @@ bool torch_use_storage(struct torch_file *file, const struct gd_pickle_value *va
 
 /* ---- tensors (torch_rebuild.c), arrays (torch_numpy.c) --------------------------------------- */
 
+/* A tuple of integers, or torch.Size of one; -1: it is none, or too long. */
+int torch_get_dims(const struct gd_pickle_value *value, int64_t dim[GD_MAX_RANK]);
 bool torch_is_rebuild(const struct gd_pickle_global *global); /* a function that makes tensors */
 bool torch_is_tensor(const struct torch_file *file, const struct gd_pickle_value *value);
 /* What cannot be read gets a problem; unref view.bytes afterwards. */

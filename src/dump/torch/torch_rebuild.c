@@ -41,8 +41,7 @@ static bool is_true(const struct gd_pickle_value *value)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* A tuple of integers, or torch.Size of one; -1: it is none, or too long. */
-static int get_dims(const struct gd_pickle_value *value, int64_t dim[GD_MAX_RANK])
+int torch_get_dims(const struct gd_pickle_value *value, int64_t dim[GD_MAX_RANK])
 {
     if (gd_pickle_is_call(value, "torch", "Size")) {
         value = gd_pickle_item(value->object->args, 0);
@@ -64,7 +63,7 @@ static bool set_shape(struct job *job, const struct gd_pickle_value *size,
 {
     struct gd_source_desc *view = &job->ret->view;
 
-    view->shape.rank = get_dims(size, view->shape.dim);
+    view->shape.rank = torch_get_dims(size, view->shape.dim);
     if (view->shape.rank < 0) {
         view->shape.rank = 0;
         refuse(job, "its shape is none, or has more than %d dimensions", GD_MAX_RANK);
@@ -76,7 +75,7 @@ static bool set_shape(struct job *job, const struct gd_pickle_value *size,
             return false;
         }
     }
-    if (get_dims(stride, view->stride) != view->shape.rank) {
+    if (torch_get_dims(stride, view->stride) != view->shape.rank) {
         refuse(job, "its strides do not go with its shape");
         return false;
     }
@@ -89,7 +88,7 @@ static const char *shape_text(const struct gd_pickle_value *size, char *out, siz
 {
     struct gd_shape shape = {.rank = 0};
 
-    shape.rank = get_dims(size, shape.dim);
+    shape.rank = torch_get_dims(size, shape.dim);
     if (shape.rank < 0) {
         return "an unknown shape";
     }

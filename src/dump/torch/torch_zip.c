@@ -205,6 +205,15 @@ static int read_zip(struct torch_file *file, struct zipped *zipped,
     return rc ? rc : read_pickle(file, options, err);
 }
 
+/* Pieces of tensors in a row, which .metadata tells apart. */
+static bool is_piece_of_many(const char *path)
+{
+    static const char end[] = ".distcp";
+    size_t len = strlen(path);
+
+    return len >= sizeof(end) && strcmp(path + len - sizeof(end) + 1, end) == 0;
+}
+
 static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
                       const struct gd_archive_options *options, struct gd_err *err)
 {
@@ -217,6 +226,12 @@ static int torch_read(struct gd_archive *archive, struct gd_disk *disk,
     int rc =
         zipped ? gd_zip_open(disk, &zipped->zip, err) : gd_fail(err, GD_ENOMEM, "out of memory");
 
+    if (rc == GD_EPROTO && is_piece_of_many(file.path)) {
+        rc = gd_fail(err, GD_EUNSUPPORTED,
+                     "%.300s is a part of a distributed checkpoint: open its directory, or the "
+                     ".metadata beside it",
+                     file.path);
+    }
     if (!rc) {
         rc = read_zip(&file, zipped, options, err);
         gd_zip_unref(zipped->zip);

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Distributed checkpoints (torch.distributed.checkpoint): the pickle .metadata tells which tensors
+ * there are and of which pieces they consist; a piece is a file of torch.save's of its own, and
+ * lies with others in one of the files __RANK_N.distcp beside it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/torch/torch_impl.h"
+
+#define METADATA   "torch.distributed.checkpoint.metadata"
+#define MAX_FILES  65536
+#define MAX_PIECES 65536 /* of one tensor */
+#define MAX_KEY    4096
+
+struct part_file {
+    char *name;
+    struct gd_disk *disk; /* NULL: `problem` */
+    char *problem;
+};
+
+struct dcp {
+    struct gd_archive *archive;
+    const char *path;
+    int dir;
+    struct part_file *file;
+    size_t count, room;
+    struct gd_lookup by_name;
+    const struct gd_pickle_value *places; /* storage_data */
+    struct gd_lookup by_piece;            /* of their keys, by tensor and offsets */
+};
+
+struct piece {
+    struct gd_disk *disk;
+    int64_t offset[GD_MAX_RANK], size[GD_MAX_RANK];
+};
+struct pieces { /* of a tensor, by the first axis */
+    char *name;
+    struct gd_shape shape;
+    enum gd_stored stored;
+    struct piece *piece;
+    size_t count;
+};
+
+/* ---- one tensor ------------------------------------------------------------------------------ */
+
+static void free_pieces(void *ctx)
+{
+    struct pieces *pieces = ctx;
+
+    for (size_t i = 0; i < pieces->count; i++) {
+        gd_disk_unref(pieces->piece[i].disk);
+    }
+    free(pieces->piece);
+    free(pieces->name);
+    free(pieces);
+}
+
+/* The pickle tells as much; what the pieces are is seen when they are opened. */
+static int info_pieces(void *ctx, struct gd_source_info *ret, struct gd_err *err)
+{
+    const struct pieces *pieces = ctx;
+    size_t bytes;
+    int rc = gd_shape_bytes(&pieces->shape, gd_stored_dtype(pieces->stored), &bytes, err);
+
+    *ret = (struct gd_source_info){.dtype = gd_stored_dtype(pieces->stored),
+                                   .stored = pieces->stored,
+                                   .shape = pieces->shape,
+                                   .bytes = bytes,
+                                   .note = ""};
+    return rc;
+}
+
+/* A file of torch.save's with one tensor in it. */
+static int open_piece(const struct pieces *pieces, size_t number, struct gd_source **ret,
+                      struct gd_err *err)
+{
+    static const struct gd_archive_options options = {.format = "torch"};
+    const struct piece *piece = &pieces->piece[number];
+    const struct gd_archive_entry *entry;
+    struct gd_archive *archive;
+    struct gd_source_info info;
+    int rc = gd_archive_open_disk(piece->disk, &options, &archive, err);
+    bool fits;
+
+    if (rc) {
+        return rc;
+    }
+    entry = gd_archive_count(archive) == 1 ? gd_archive_entry(archive, 0) : NULL;
+    if (!entry || !entry->source) {
+        rc = gd_fail(err, GD_EPROTO, "%.200s: the piece %zu of %.200s is no tensor: %.300s",
+                     gd_disk_path(piece->disk), number, pieces->name,
+                     entry && entry->problem ? entry->problem : "");
+    }
+    rc = rc ? rc : gd_source_info(entry->source, &info, err);
+    if (!rc) {
+        fits = info.stored == pieces->stored && info.shape.rank == pieces->shape.rank;
+        for (int i = 0; fits && i < info.shape.rank; i++) {
+            fits = info.shape.dim[i] == piece->size[i];
+        }
+        rc = fits ? GD_OK
+                  : gd_fail(err, GD_EPROTO,
+                            "%.200s: the piece %zu of %.200s has not the type and shape that "
+                            ".metadata tells",
+                            gd_disk_path(piece->disk), number, pieces->name);
+    }
+    *ret = rc ? NULL : gd_source_ref(entry->source);
+    gd_archive_close(archive);
+    return rc;
+}
+
+static int open_pieces(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct pieces *pieces = ctx;
+    struct gd_source **part = calloc(pieces->count, sizeof(struct gd_source *));
+    size_t done = 0;
+    int rc = part ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
+
+    while (!rc && done < pieces->count) {
+        rc = open_piece(pieces, done, &part[done], err);
+        done += rc == GD_OK;
+    }
+    if (!rc && pieces->count == 1) {
+        *ret = gd_source_ref(part[0]);
+    } else if (!rc) {
+        rc = gd_source_join(part, pieces->count, ret, err);
+    }
+    for (size_t i = 0; i < done; i++) {
+        gd_source_unref(part[i]);
+    }
+    free(part);
+    return rc;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
+{
+    struct gd_err why;
+    int rc;
+
+    *ret = (struct part_file){.name = strdup(name)};
+    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        rc = gd_fail(&why, GD_EPROTO,
+                     "\"%.200s\" is no name of a file beside .metadata: directories are refused",
+                     name);
+    } else {
+        rc = gd_disk_open(dcp->dir, name, false, &ret->disk, &why);
+    }
+    if (rc) {
+        ret->problem = strdup(why.text);
+        gd_archive_add_note(dcp->archive, "%s", why.text);
+    }
+    return ret->name && (rc == GD_OK || ret->problem) ? GD_OK : GD_ENOMEM;
+}
+
+static const struct part_file *file_of(struct dcp *dcp, const char *name, struct gd_err *err)
+{
+    uint64_t hash = gd_lookup_hash(&dcp->by_name, name, strlen(name));
+    uint32_t number;
+
+    for (size_t at = 0; gd_lookup_next(&dcp->by_name, hash, &at, &number);) {
+        if (strcmp(dcp->file[number].name, name) == 0) {
+            return &dcp->file[number];
+        }
+    }
+    if (dcp->count == MAX_FILES) {
+        gd_fail(err, GD_ELIMIT, "%.300s names more than %d files", dcp->path, MAX_FILES);
+        return NULL;
+    }
+    if (dcp->count == dcp->room) {
+        size_t room = dcp->room ? dcp->room * 2 : 16;
+        struct part_file *grown = realloc(dcp->file, room * sizeof(*grown));
+
+        if (!grown) {
+            gd_fail(err, GD_ENOMEM, "out of memory");
+            return NULL;
+        }
+        dcp->file = grown;
+        dcp->room = room;
+    }
+    if (gd_lookup_add(&dcp->by_name, hash, (uint32_t)dcp->count, err)) {
+        return NULL;
+    }
+    if (open_file(dcp, name, &dcp->file[dcp->count++])) {
+        gd_fail(err, GD_ENOMEM, "out of memory");
+        return NULL;
+    }
+    return &dcp->file[dcp->count - 1];
+}
+
+/* ---- where pieces are ------------------------------------------------------------------------ */
+
+static const struct gd_pickle_value *attribute(const struct gd_pickle_value *value,
+                                               const char *name)
+{
+    return value && value->kind == GD_PICKLE_OBJECT ? gd_pickle_get(value->object->state, name)
+                                                    : NULL;
+}
+
+/* What identifies a piece: the tensor's name, then its place; of texts and objects no place. */
+static bool make_key(const struct gd_pickle_value *name, const int64_t *offset, int rank,
+                     unsigned char key[MAX_KEY], size_t *len)
+{
+    size_t bytes = (size_t)rank * sizeof(*offset);
+
+    if (!name || name->kind != GD_PICKLE_TEXT || name->count > MAX_KEY - bytes) {
+        return false;
+    }
+    memcpy(key, name->text, name->count);
+    if (bytes > 0) {
+        memcpy(key + name->count, offset, bytes);
+    }
+    *len = name->count + bytes;
+    return true;
+}
+
+static bool key_of_place(const struct dcp *dcp, uint32_t index, unsigned char key[MAX_KEY],
+                         size_t *len)
+{
+    const struct gd_pickle_value *place = dcp->places->item[(size_t)index * 2];
+    int64_t offset[GD_MAX_RANK];
+    int rank = torch_get_dims(attribute(place, "offset"), offset);
+
+    return make_key(attribute(place, "fqn"), offset, rank < 0 ? 0 : rank, key, len);
+}
+
+static int index_places(struct dcp *dcp, struct gd_err *err)
+{
+    unsigned char key[MAX_KEY];
+    size_t len;
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; rc == GD_OK && i < dcp->places->count; i++) {
+        if (key_of_place(dcp, i, key, &len)) {
+            rc = gd_lookup_add(&dcp->by_piece, gd_lookup_hash(&dcp->by_piece, key, len), i, err);
+        }
+    }
+    return rc;
+}
+
+static const struct gd_pickle_value *find_place(struct dcp *dcp, const struct gd_pickle_value *name,
+                                                const int64_t *offset, int rank)
+{
+    unsigned char key[MAX_KEY], other[MAX_KEY];
+    size_t len, other_len;
+    uint32_t number;
+
+    if (!make_key(name, offset, rank, key, &len)) {
+        return NULL;
+    }
+    for (size_t at = 0;
+         gd_lookup_next(&dcp->by_piece, gd_lookup_hash(&dcp->by_piece, key, len), &at, &number);) {
+        if (key_of_place(dcp, number, other, &other_len) && other_len == len &&
+            memcmp(key, other, len) == 0) {
+            return dcp->places->item[(size_t)number * 2 + 1];
+        }
+    }
+    return NULL;
+}
+
+/* The window of a file where a piece lies; NULL: `err` says why. */
+static struct gd_disk *open_window(struct dcp *dcp, const struct gd_pickle_value *place,
+                                   struct gd_err *err)
+{
+    const struct gd_pickle_value *path = attribute(place, "relative_path");
+    const struct part_file *file;
+    struct gd_disk *window;
+    int64_t at, size;
+    char name[256];
+
+    if (!path || path->kind != GD_PICKLE_TEXT || path->count >= sizeof(name) ||
+        memchr(path->text, '\0', path->count) ||
+        !gd_pickle_get_int(attribute(place, "offset"), &at) || at < 0 ||
+        !gd_pickle_get_int(attribute(place, "length"), &size) || size < 0) {
+        gd_fail(err, GD_EPROTO,
+                ".metadata does not tell in which file a piece of it is, and where");
+        return NULL;
+    }
+    if (attribute(place, "transform_descriptors") &&
+        attribute(place, "transform_descriptors")->kind != GD_PICKLE_NONE) {
+        gd_fail(err, GD_EUNSUPPORTED, "its pieces were compressed or converted, which is not read");
+        return NULL;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)path->count, path->text);
+    file = file_of(dcp, name, err);
+    if (!file || !file->disk) {
+        if (file) {
+            gd_fail(err, GD_EPROTO, "%s", file->problem);
+        }
+        return NULL;
+    }
+    return gd_disk_part(file->disk, (uint64_t)at, (uint64_t)size, &window, err) ? NULL : window;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static int by_row(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+
+    return (x->offset[0] > y->offset[0]) - (x->offset[0] < y->offset[0]);
+}
+
+/* One after the other along the first axis they are the whole. */
+static bool are_rows(struct pieces *pieces)
+{
+    const struct gd_shape *shape = &pieces->shape;
+    int64_t next = 0;
+
+    qsort(pieces->piece, pieces->count, sizeof(*pieces->piece), by_row);
+    for (size_t i = 0; i < pieces->count; i++) {
+        const struct piece *piece = &pieces->piece[i];
+
+        for (int k = 0; k < shape->rank; k++) {
+            if (k > 0 && (piece->offset[k] != 0 || piece->size[k] != shape->dim[k])) {
+                return false;
+            }
+        }
+        if (shape->rank > 0 &&
+            (piece->offset[0] != next || __builtin_add_overflow(next, piece->size[0], &next))) {
+            return false;
+        }
+    }
+    return shape->rank == 0 ? pieces->count == 1 : next == shape->dim[0];
+}
+
+static int add_piece(struct dcp *dcp, const struct gd_pickle_value *name,
+                     const struct gd_pickle_value *chunk, struct pieces *pieces, struct gd_err *err)
+{
+    struct piece *piece = &pieces->piece[pieces->count];
+    const struct gd_pickle_value *place;
+    int rank = pieces->shape.rank;
+
+    *piece = (struct piece){.disk = NULL};
+    if (torch_get_dims(attribute(chunk, "offsets"), piece->offset) != rank ||
+        torch_get_dims(attribute(chunk, "sizes"), piece->size) != rank) {
+        return gd_fail(err, GD_EPROTO, "the place of a piece of it is none");
+    }
+    place = find_place(dcp, name, piece->offset, rank);
+    place = place ? place : find_place(dcp, name, piece->offset, 0);
+    if (!place) {
+        return gd_fail(err, GD_EPROTO, ".metadata does not tell in which file a piece of it is");
+    }
+    piece->disk = open_window(dcp, place, err);
+    pieces->count += piece->disk != NULL;
+    return piece->disk ? GD_OK : GD_EPROTO;
+}
+
+static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
+                    const struct gd_pickle_value *tensor, struct pieces *pieces, struct gd_err *err)
+{
+    const struct gd_pickle_value *chunks = attribute(tensor, "chunks");
+    const struct gd_pickle_value *how = attribute(tensor, "properties");
+    int rc = GD_OK;
+
+    pieces->shape.rank = torch_get_dims(attribute(tensor, "size"), pieces->shape.dim);
+    if (pieces->shape.rank < 0 || gd_shape_count(&pieces->shape) < 0) {
+        pieces->shape.rank = 0;
+        return gd_fail(err, GD_EPROTO, "its shape is none, or has more than %d dimensions",
+                       GD_MAX_RANK);
+    }
+    how = how && how->kind == GD_PICKLE_OBJECT ? how->object->state : NULL;
+    pieces->stored = torch_dtype(how && how->kind == GD_PICKLE_DICT ? gd_pickle_get(how, "dtype")
+                                                                    : gd_pickle_item(how, 0));
+    if (!pieces->stored) {
+        return gd_fail(err, GD_EPROTO, "its element type is not known");
+    }
+    if (!chunks || chunks->kind != GD_PICKLE_LIST || chunks->count == 0 ||
+        chunks->count > MAX_PIECES) {
+        return gd_fail(err, GD_EPROTO, "the pieces that it consists of are not told");
+    }
+    pieces->piece = calloc(chunks->count, sizeof(*pieces->piece));
+    if (!pieces->piece) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < chunks->count; i++) {
+        rc = add_piece(dcp, name, chunks->item[i], pieces, err);
+    }
+    if (rc == GD_OK && !are_rows(pieces)) {
+        rc = gd_fail(err, GD_EUNSUPPORTED,
+                     "its %zu pieces are no rows of it one after the other: they are cut along "
+                     "another axis, or some are missing",
+                     pieces->count);
+    }
+    return rc;
+}
+
+static int add_tensor(struct dcp *dcp, const struct gd_pickle_value *name,
+                      const struct gd_pickle_value *tensor, struct gd_archive_entry *entry,
+                      struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {
+        .open = open_pieces, .info = info_pieces, .free_ctx = free_pieces};
+    struct pieces *pieces = calloc(1, sizeof(*pieces));
+    struct gd_err why;
+    int rc;
+
+    if (!pieces || (pieces->name = strdup(entry->name)) == NULL) {
+        free(pieces);
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    rc = describe(dcp, name, tensor, pieces, &why);
+    if (rc) {
+        free_pieces(pieces);
+        entry->problem = why.text;
+        return rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text)
+                               : gd_archive_add(dcp->archive, entry, err);
+    }
+    rc = gd_source_create_lazy(&ops, pieces, &entry->source, err);
+    rc = rc ? rc : gd_archive_add(dcp->archive, entry, err);
+    gd_source_unref(entry->source);
+    return rc;
+}
+
+/* What was no tensor was saved as an object: a number or text of it is told. */
+static int add_object(struct dcp *dcp, const struct gd_pickle_value *name,
+                      struct gd_archive_entry *entry, struct gd_err *err)
+{
+    static const struct gd_archive_options options = {.format = "torch"};
+    const struct gd_pickle_value *place = find_place(dcp, name, NULL, 0);
+    const struct gd_archive_entry *only = NULL;
+    struct gd_archive *archive = NULL;
+    struct gd_err why = {.text = "it is no tensor, and .metadata does not tell where it is"};
+    struct gd_disk *window = place ? open_window(dcp, place, &why) : NULL;
+    int rc;
+
+    if (window && gd_archive_open_disk(window, &options, &archive, &why) == GD_OK) {
+        only = gd_archive_count(archive) == 1 ? gd_archive_entry(archive, 0) : NULL;
+    }
+    entry->kind = GD_ENTRY_VALUE;
+    entry->text = only && only->text ? only->text : archive ? "an object" : NULL;
+    entry->problem = entry->text ? NULL : why.text;
+    rc = gd_archive_add(dcp->archive, entry, err);
+    gd_archive_close(archive);
+    gd_disk_unref(window);
+    return rc;
+}
+
+static int add_one(struct dcp *dcp, const struct gd_pickle_value *name,
+                   const struct gd_pickle_value *value, struct gd_err *err)
+{
+    struct gd_archive_entry entry = {.kind = GD_ENTRY_TENSOR};
+    char text[MAX_KEY + 1];
+
+    if (name->kind != GD_PICKLE_TEXT || name->count > MAX_KEY ||
+        memchr(name->text, '\0', name->count)) {
+        return gd_fail(err, GD_EPROTO, "%.300s: a tensor's name is no text, or too long",
+                       dcp->path);
+    }
+    snprintf(text, sizeof(text), "%.*s", (int)name->count, name->text);
+    entry.name = text;
+    if (gd_pickle_is_call(value, METADATA, "TensorStorageMetadata")) {
+        return add_tensor(dcp, name, value, &entry, err);
+    }
+    return add_object(dcp, name, &entry, err);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool dcp_is(const unsigned char *start, size_t size, struct gd_disk *disk)
+{
+    size_t near = size < 128 ? size : 128;
+
+    (void)disk;
+    return size >= 3 && start[0] == 0x80 && memmem(start, near, METADATA, strlen(METADATA));
+}
+
+static int open_directory(const char *path, struct gd_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd < 0) {
+        fd = gd_fail_errno(err, GD_EIO, "cannot read the directory %.300s", dir ? dir : "");
+    }
+    free(dir);
+    return fd;
+}
+
+static int list(struct dcp *dcp, const struct gd_pickle *pickle, struct gd_err *err)
+{
+    const struct gd_pickle_value *root = gd_pickle_root(pickle);
+    const struct gd_pickle_value *tensors = attribute(root, "state_dict_metadata");
+    int rc;
+
+    dcp->places = attribute(root, "storage_data");
+    if (!tensors || tensors->kind != GD_PICKLE_DICT || !dcp->places ||
+        dcp->places->kind != GD_PICKLE_DICT) {
+        return gd_fail(err, GD_EPROTO, "%.300s does not tell which tensors there are, and where",
+                       dcp->path);
+    }
+    rc = index_places(dcp, err);
+    for (uint32_t i = 0; rc == GD_OK && i < tensors->count; i++) {
+        rc = add_one(dcp, tensors->item[(size_t)i * 2], tensors->item[(size_t)i * 2 + 1], err);
+    }
+    return rc;
+}
+
+static int dcp_read(struct gd_archive *archive, struct gd_disk *disk,
+                    const struct gd_archive_options *options, struct gd_err *err)
+{
+    struct dcp dcp = {.archive = archive, .path = gd_disk_path(disk)};
+    struct torch_file file = {
+        .archive = archive, .disk = disk, .path = dcp.path, .has_enumerations = true};
+    struct gd_pickle *pickle;
+    uint64_t end;
+    int rc = gd_pickle_read_disk(disk, 0, gd_disk_size(disk), dcp.path, &pickle, &end, err);
+
+    (void)options;
+    if (rc) {
+        return rc;
+    }
+    torch_note_globals(&file, pickle);
+    dcp.dir = open_directory(dcp.path, err);
+    rc = dcp.dir < 0 ? dcp.dir : list(&dcp, pickle, err);
+    for (size_t i = 0; i < dcp.count; i++) {
+        gd_disk_unref(dcp.file[i].disk);
+        free(dcp.file[i].name);
+        free(dcp.file[i].problem);
+    }
+    if (dcp.dir >= 0) {
+        close(dcp.dir);
+    }
+    free(dcp.file);
+    gd_lookup_deinit(&dcp.by_name);
+    gd_lookup_deinit(&dcp.by_piece);
+    gd_pickle_free(pickle);
+    return rc;
+}
+
+const struct gd_archive_format gd_torch_dcp_format = {
+    .name = "torch-dcp",
+    .what = "PyTorch distributed checkpoint (.metadata beside *.distcp)",
+    .is = dcp_is,
+    .read = dcp_read,
+};
