@@ -30,11 +30,9 @@ struct gd_archive {
 };
 
 const struct gd_archive_format *const gd_archive_formats[] = {
-    &gd_npy_format,       &gd_torch_format,
-    &gd_npz_format,       &gd_safetensors_format,
-    &gd_sharded_format,   &gd_torch_legacy_format,
-    &gd_torch_tar_format, &gd_ms_ckpt_format,
-    &gd_pickle_format,    NULL,
+    &gd_npy_format,     &gd_torch_format,        &gd_npz_format,       &gd_safetensors_format,
+    &gd_sharded_format, &gd_torch_legacy_format, &gd_torch_tar_format, &gd_ms_ckpt_format,
+    &gd_atb_format,     &gd_torch_dcp_format,    &gd_pickle_format,    NULL,
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */

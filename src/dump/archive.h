@@ -74,9 +74,9 @@ struct gd_archive_format {
 };
 /* In the order in which they are asked; ends with NULL. */
 extern const struct gd_archive_format *const gd_archive_formats[];
-extern const struct gd_archive_format gd_npy_format, gd_npz_format, gd_safetensors_format,
-    gd_sharded_format, gd_torch_format, gd_torch_legacy_format, gd_torch_tar_format,
-    gd_pickle_format, gd_ms_ckpt_format;
+extern const struct gd_archive_format gd_npy_format, gd_atb_format, gd_npz_format,
+    gd_safetensors_format, gd_sharded_format, gd_torch_format, gd_torch_legacy_format,
+    gd_torch_tar_format, gd_torch_dcp_format, gd_pickle_format, gd_ms_ckpt_format;
 
 /* Copies all texts, takes a reference on the source. GD_ELIMIT: more than a million entries, or
  * than the size of the file allows. */
