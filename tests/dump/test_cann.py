@@ -119,6 +119,10 @@ def layouts():
     x = any_bits("<f2", (20, 3, 5, 7))
     yield "FRACTAL_Z_C04", "FRACTAL_Z_C04", writer.fractal_z_c04(x), 0, x
     yield "NC1HWC0_C04", "NC1HWC0_C04", writer.nc1hwc0(x, 4), 0, x
+    # Elements of half a byte: a block has 64 of them.
+    x = rng.integers(-8, 8, (2, 70, 3, 2)).astype("i1")
+    for fmt, stored in (("NC1HWC0", writer.nc1hwc0(x, 64)), ("FRACTAL_Z", writer.fractal_z(x, 64))):
+        yield f"{fmt} of int4", fmt, stored, 0, x
     # The framework had it in another order than NCHW.
     yield "NC1HWC0 of NHWC", "NC1HWC0", writer.nc1hwc0(x, 16), 0, x.transpose(0, 2, 3, 1)
     yield "FRACTAL_Z of HWCN", "FRACTAL_Z", writer.fractal_z(x, 16), 0, x.transpose(2, 3, 1, 0)
@@ -202,6 +206,12 @@ class Values(Dump):
 
     def test_layouts(self):
         for i, (what, fmt, stored, group, want) in enumerate(layouts()):
+            if what.endswith("of int4"):
+                nibbles = (stored & 15).astype("u1").reshape(-1, 2)
+                self.write(f"dump/0/Op.n{i}.{i}.1.{STAMP + i}", writer.container([], [Tensor(
+                    nibbles[:, 0] | nibbles[:, 1] << 4, "INT4", fmt, stored.shape, want.shape)]))
+                self.ask(f"n{i}:0", want, what)
+                continue
             self.write(f"dump/0/Op.n{i}.{i}.1.{STAMP + i}", writer.container([], [
                 Tensor(stored, type_of(want), fmt, stored.shape, want.shape, group),
                 # The description has the framework's shape for both.
@@ -353,6 +363,40 @@ class Trees(Dump):
             line = next(line for line in lines if text in line)
             self.assertIn(node, line)
 
+    def test_overflows_of_every_unit(self):
+        """Every unit, every bit of a status, and the operator by what the body says, else the name of the file."""
+        nothing = 2 ** 64 - 1
+        atomic = ["overflow", "underflow", "the source is NaN", "the destination is NaN", "both are NaN"]
+        bits = {0x8: "negation of the smallest signed integer", 0x10: "integer overflow",
+                0x20: "floating-point overflow", 0x80: "negative number converted to unsigned",
+                0x100: "overflow in the conversion to float16",
+                0x400: "overflow in the accumulation of the cube unit", 0x2: "unknown bits 0x2"}
+        records = [(writer.old_record(dha=(1, 3, i, 0, 0, 0, 9 + i << 8)), "DHA Atomic Add: " + words)
+                   for i, words in enumerate(atomic)]
+        records += [(writer.old_record(l2=(1, 3, len(atomic) + i, 0, 0, 0, 1 + i << 16)), "L2 Atomic Add: " + words)
+                    for i, words in enumerate(atomic)]
+        for bit, words in bits.items():
+            task = len(records)
+            records.append((writer.old_record(core=(1, 3, task, 0, 1, 2, bit, 3, 1)), "AI Core: " + words))
+            records.append((writer.new_record(0, (1, 3, task + 1, 0, 65535, 65535, 1, 2, 3, 4, bit)), "AIC: " + words))
+        task = len(records)
+        records.append((writer.new_record(1, (1, 3, task, 0, 65535, 65535, 1, 2, 3, 4, 0, 0, 0, 0x20), version=1),
+                        "AIV: floating-point overflow"))
+        records.append((writer.new_record(2, (1, 3, task + 1, 0, 65535, 0, 65535, 7)), "AICPU: overflow (status 0x7)"))
+        records.append((writer.new_record(3, (1, 3, task + 2, 0, 65535, 65535, 1, 2, 3, 9)), "SDMA: overflow (status 0x9)"))
+        records.append((writer.new_record(1, (nothing, nothing, nothing, 0, 65535, 65535, 1, 2, 3, 4, 0x10)),
+                        "AIV: integer overflow"))  # the name of the file knows
+        for i, (record, _) in enumerate(records):
+            self.op("d/rank_0/net/0/1", f"op{i:02}", 1, task=i, stream=3)
+            self.write(f"d/rank_0/net/0/1/Opdebug.Node_OpDebug.{i}.3.{STAMP + i}", writer.record_file(record))
+        [table] = [line for line in self.gradb(f'open "{self.dir / "d"}"', "info overflows", json_lines=True)
+                   if "events" in line]
+        found = {event["node"].rsplit("/", 1)[-1]: event["text"] for event in table["events"]}
+        self.assertEqual(len(found), len(records))
+        for i, (_, words) in enumerate(records):
+            self.assertIn(words, found[f"op{i:02}"])
+            self.assertIn(f"in task {i} of stream 3", found[f"op{i:02}"])
+
     def test_mindspores_graph(self):
         """An asynchronous dump beside MindSpore's own graph: files are of its nodes, which have edges."""
         def node(number, full, kind, *inputs):
@@ -460,6 +504,7 @@ class Graphs(Dump):
         self.assertNotIn("Wrong", out)
         self.assertNotIn("xyz", out)
         self.assertIn("_no_task", self.gradb(f'open "{self.dir / "d"}"', "print ctl", fails=True))
+        self.assertRegex(self.gradb(f'open "{self.dir / "d"}"', "info node ctl"), "nothing was dumped: .*_no_task")
 
     def test_graph_alone(self):
         out = self.gradb(f'open "{self.dir / "d" / "graph"}"', "info graph", "inputs late")

@@ -163,7 +163,7 @@ static int take_file(struct reading *reading, uint32_t entry, const struct gd_ma
                            ms_is_renamed(original)
                                ? "a name that was too long, and no mapping.csv that tells it"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
-    } else if (!rc && gd_ms_name_parse(original, &parsed)) {
+    } else if (!rc && !ends_with(original, ".json") && gd_ms_name_parse(original, &parsed)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "elements alone, without .npy: no shape is told");
     } else if (!rc && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
