@@ -38,6 +38,11 @@ const struct gd_catalog_step *side_steps(const struct side *side, size_t rank, s
 /* What it holds of a step (-1: what has no steps, or the one that a session stands in). */
 int side_load(struct command_call *call, struct side *side, size_t rank, int64_t step,
               struct gd_table *ret, struct gd_err *err);
+/* A value of a session, where it stands. What cannot be had is NULL, and why; GD_EINTR, GD_ENOMEM and
+ * GD_ELOST are errors. */
+int side_fetch_value(struct command_call *call, struct gd_session *session,
+                     const struct gd_tensor_ref *ref, struct gd_source **ret, const char **why,
+                     struct gd_err *err);
 /* Of a live session: the value of an item, fetched. Of a step before that is not held a problem of
  * the item tells. */
 int side_fetch(struct command_call *call, struct side *side, const struct gd_unit *unit,
