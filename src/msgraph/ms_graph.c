@@ -15,7 +15,7 @@
 /* ---- operators ----------------------------------------------------------------------------- */
 
 struct node_parts {
-    struct ms_span name, type, scope, full_name, source, output_type;
+    struct ms_span name, type, scope, full_name, source, output_type, wire;
     uint32_t attr_count;
 };
 
@@ -36,6 +36,7 @@ static bool split_node(const struct ms_item *item, struct node_parts *ret)
         case 6: ret->output_type = span; break;
         case 8: ret->full_name = span; break;
         case 9: ret->source = span; break;
+        case GD_MS_NODE_WIRE: ret->wire = span; break;
         default: break;
         }
     }
@@ -272,7 +273,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
         return GD_OK;
     }
     size_t name = keep_shown_name(load, &parts);
-    size_t full_name = keep(load, &parts.full_name);
+    size_t wire = keep(load, parts.wire.len ? &parts.wire : &parts.full_name);
     size_t type = keep(load, &parts.type);
     size_t source = keep(load, &parts.source);
     uint32_t attr_count = keep_attributes(load, item);
@@ -284,8 +285,7 @@ static int add_operator(struct gd_ms_graph_load *load, struct ms_item *item, str
             (struct gd_attr){text + load->attr_at[i * 2], text + load->attr_at[i * 2 + 1]};
     struct gd_node_desc desc = {
         .name = text + name,
-        .wire_name =
-            text[full_name] && strcmp(text + name, text + full_name) != 0 ? text + full_name : NULL,
+        .wire_name = text[wire] && strcmp(text + name, text + wire) != 0 ? text + wire : NULL,
         .type = text + type,
         .outputs = load->outputs,
         .output_count = output_count,

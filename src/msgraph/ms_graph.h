@@ -17,7 +17,9 @@
 
 #define GD_MS_MAX_NODES     50000000u /* of one GraphProto */
 #define GD_MS_MAX_ATTRIBUTE 1024u     /* longer texts are dropped */
-#define GD_MS_INPUT_SLOT    1000      /* of an InputProto: our own field, the producer's slot */
+/* Our own fields, in the numbers that MindSpore's messages leave free. */
+#define GD_MS_INPUT_SLOT    1000 /* of an InputProto: the slot of the producer */
+#define GD_MS_NODE_WIRE     1000 /* of a NodeProto: wire_name, where it is another than full_name */
 
 struct gd_ms_graph_info {
     char name[256];

@@ -344,6 +344,8 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s is fine: %s.\n", out_safe(call, t.path),
                    config->is_acl ? "a configuration of CANN" : "a data_dump.json of MindSpore");
         tell_unused_keys(call, config);
+        inspect_add_text(call, out_record(call->out, "check-config"), "unused",
+                         gd_buf_text(&config->unused));
     }
     gd_dump_config_free(config);
     return rc;
@@ -357,20 +359,23 @@ const struct command cmd_dump_live_table[] = {
                  "[--data tensor|statistic|full] [--net NAME] | dump off",
         .summary = "Write values to the disk in the layout of MindSpore's dumps",
         .help =
-            "Without --steps, what the training holds now. With it, each of those steps as the\n"
-            "training passes its end, which then runs on: 3, 3-5, joined by |, or all. \"dump "
-            "off\"\n"
-            "ends that, \"info dump\" tells how far it is. SELECTOR chooses nodes (default: all);\n"
-            "--io output (the default) writes what they computed, input what they were given as "
-            "it\n"
-            "is at the end of the step; --data statistic writes statistic.csv instead of "
-            "elements,\n"
-            "full both. \"set dump-config FILE\" takes all this from a data_dump.json, \"set\n"
+            "Without --steps, what the training holds now; inside a step, of what has run. With "
+            "it,\n"
+            "each of those steps as the training passes its end, which then runs on: 3, 3-5, "
+            "joined by\n"
+            "|, or all. \"dump off\" ends that, \"info dump\" tells how far it is. SELECTOR "
+            "chooses nodes\n"
+            "(default: all); --io output (the default) writes what they computed, input what they "
+            "were\n"
+            "given as it is at the end of the step; --data statistic writes statistic.csv instead "
+            "of\n"
+            "elements, full both. \"set dump-config FILE\" takes all this from a data_dump.json, "
+            "\"set\n"
             "dump-bytes\" limits what is written: then the dump ends and the training goes on.\n"
             "\n"
             "Files lie in DIR/rank_R/NAME/GRAPH/STEP, and appear when they are whole. \"open "
             "DIR\"\n"
-            "reads them, as MindInsight and numpy do.\n"
+            "reads them, as numpy does.\n"
             "Examples:\n"
             "  dump values\n"
             "  dump weights_dir on weights --data full\n"

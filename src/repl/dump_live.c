@@ -326,10 +326,47 @@ static const char *device_of(struct command_call *call)
                : out_safe(call, device);
 }
 
+/* Whether the user's data_dump.json says what is written. */
+static bool says_so(const struct gd_dump_config *config, const struct dump_plan *plan)
+{
+    return config && !config->is_acl && config->io == plan->io && config->data == plan->data &&
+           config->net_name && strcmp(config->net_name, plan->net) == 0;
+}
+
+/* A data_dump.json of it, which readers look into for the net's name and what there is; freed by
+ * cJSON_free. NULL: out of memory. */
+static char *make_config(struct command_call *call, const struct live_dump *d)
+{
+    static const char *const datas[] = {"tensor", "statistic", "full"};
+    struct gd_buf steps = GD_BUF_INIT(1 << 20);
+    cJSON *root = cJSON_CreateObject(), *common = cJSON_CreateObject();
+
+    if (d->steps.all || d->steps.count > 0) {
+        gd_steps_text(&d->steps, &steps);
+    } else {
+        gd_buf_printf(&steps, "%lld", (long long)call->session->stop.step);
+    }
+    cJSON_AddNumberToObject(common, "dump_mode", 0);
+    inspect_add_text(call, common, "path", d->plan.dir);
+    cJSON_AddStringToObject(common, "net_name", d->plan.net);
+    cJSON_AddStringToObject(common, "iteration", gd_buf_text(&steps));
+    cJSON_AddStringToObject(common, "saved_data", datas[d->plan.data]);
+    cJSON_AddNumberToObject(common, "input_output", d->plan.io);
+    cJSON_AddItemToObject(common, "kernels", cJSON_CreateArray());
+    cJSON_AddStringToObject(common, "file_format", "npy");
+    cJSON_AddItemToObject(root, "common_dump_settings", common);
+    common = cJSON_AddObjectToObject(root, "e2e_dump_settings");
+    cJSON_AddBoolToObject(common, "enable", true);
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    gd_buf_deinit(&steps);
+    return text;
+}
+
 static int open_writer(struct command_call *call, struct live_dump *d, struct gd_ms_writer **ret,
                        struct gd_err *err)
 {
-    static const char none[] = "{}\n";
+    char *made = says_so(d->config, &d->plan) ? NULL : make_config(call, d);
     const struct gd_peer *peer = &call->session->peer;
     bool mindspore = strcmp(peer->framework, "MindSpore") == 0;
     struct gd_ms_writer_options options = {
@@ -338,10 +375,16 @@ static int open_writer(struct command_call *call, struct live_dump *d, struct gd
         .net = d->plan.net,
         .device = device_of(call),
         .version = mindspore && peer->version[0] ? out_safe(call, peer->version) : LAYOUT_VERSION,
-        .config = d->config && !d->config->is_acl ? d->config->text : none,
-        .config_size = d->config && !d->config->is_acl ? d->config->size : sizeof(none) - 1,
+        .config = made ? made : "",
+        .config_size = made ? strlen(made) : 0,
     };
+
+    if (says_so(d->config, &d->plan)) {
+        options.config = d->config->text;
+        options.config_size = d->config->size;
+    }
     int rc = gd_ms_writer_open(&options, ret, err);
+    cJSON_free(made);
 
     if (rc == GD_OK && d->config && d->config->categories > 0) {
         gd_ms_writer_columns(*ret, d->config->category, d->config->categories);

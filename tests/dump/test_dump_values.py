@@ -154,6 +154,10 @@ class Values(Case):
                     read, expected = np.load(found[0]), as_dumped(name, array)
                     self.assertEqual((read.shape, read.dtype), (expected.shape, expected.dtype))
                     self.assertEqual(read.tobytes(), expected.tobytes())
+        config = json.loads((self.root / "d" / "rank_0" / ".dump_metadata" / "data_dump.json").read_text())
+        common = config["common_dump_settings"]  # what MindInsight wants to know
+        self.assertEqual([common[key] for key in ("net_name", "iteration", "saved_data", "input_output")],
+                         ["net", "1", "full", 2])
         live, stack = self.run_line("info node net/Add-op2", "node"), self.run_line("backtrace net/Add-op2", "stack")
         self.run_line("step", "run")
         self.assertEqual(self.run_line("dump d", "dump")["tensors"], count)

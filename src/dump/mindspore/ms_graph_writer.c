@@ -187,6 +187,9 @@ static void put_node(struct gd_buf *out, struct gd_graph *graph, gd_node_id node
     put_bytes(out, 4, info->name, slash ? (size_t)(slash - info->name) : 0);
     put_output_type(out, graph, node, info->output_count - info->input_slots);
     put_text(out, 8, info->name);
+    if (strcmp(info->wire_name, info->name) != 0) {
+        put_text(out, GD_MS_NODE_WIRE, info->wire_name);
+    }
     put_stack(out, graph, node);
 }
 
