@@ -51,6 +51,10 @@ def normalise(text):
         (r"(?m)^(\d+ +(?:watch|trace|twatch) +[yn] +\w+ +\S+ +\S+ +\S+) .*$", r"\1 COST"),
         (r"(?m)^((?:total|others) .*?\d) +[\d.]+ (?:us|ms|s) .*$", r"\1 COST"),
         (r"(?m)^Watching takes .*\n", ""),
+        # A dump's graph has stacks, and so the place of the sources.
+        (r"(?m)^(Dumped .*?), [\d.]+ (?:bytes|[KM]iB)", r"\1, SIZE"),
+        (r'("earlier":\d+,"bytes":)\d+', r"\g<1>0"),
+        (r'"total_bytes":\d+', '"total_bytes":0'),
         (r'"(cost_ns|cost_bytes|compute_ns|wait_ns|report_bytes)":\d+', r'"\1":0'),
     )
     for pattern, word in rules:
