@@ -22,7 +22,7 @@ AUTO, OTHER, WEIGHT, GRADIENT, ACTIVATION, PARAMETER, CONSTANT = range(7)
 # enum gradb_phase
 NO_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
 # what gradb_wants answers
-WANT_RUN, WANT_VALUE = 1, 2
+WANT_RUN, WANT_VALUE, WANT_IF_NOT_FINITE = 1, 2, 4
 # enum gradb_answer
 OK, NO_VALUE, UNSUPPORTED, FAILED = range(4)
 # enum gradb_slice_kind
@@ -145,7 +145,8 @@ _FUNCTIONS = {
     "gradb_step_end": (None, [_HANDLE]),
     "gradb_enter": (None, [_HANDLE, ctypes.c_int]),
     "gradb_did_slow": (None, [_HANDLE, ctypes.c_uint32]),
-    "gradb_did_with_slow": (None, [_HANDLE, ctypes.c_uint32, ctypes.POINTER(Tensor), ctypes.c_size_t]),
+    # The tensors by their address: that is the quickest way through ctypes, and this is called most.
+    "gradb_did_with_slow": (None, [_HANDLE, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t]),
     "gradb_stop": (None, [_HANDLE, ctypes.c_char_p]),
     "gradb_scalar": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_double]),
     "gradb_event": (None, [_HANDLE, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32]),

@@ -93,7 +93,7 @@ class Step:
         mark = grad_fn.metadata.get(KEY)
         self.marked = mark is not None
         self.name = None
-        self.variable = getattr(grad_fn, "variable", None)  # of AccumulateGrad: the leaf
+        self.variable = grad_fn.variable if self.type == "AccumulateGrad" else None  # the leaf
         if mark is None:
             mark = inherited
             if isinstance(grad_fn, _CUSTOM):

@@ -27,9 +27,10 @@ class Node:
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
     aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
-    places: values.Places of its outputs; backward: the name of its backward node, once there is one."""
+    places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt: its
+    inputs need not be looked at any more."""
     __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
-                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward")
+                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward", "learnt")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -47,6 +48,7 @@ class Node:
         self.wants = 0
         self.places = None
         self.backward = None
+        self.learnt = False
         self.mark = None
         self.edges = frozenset()
 
@@ -122,6 +124,18 @@ class Graph:
         if ordinal == len(nodes):
             nodes.append(self._latent(scope, operator))
         return nodes[ordinal]
+
+    def known_of(self, scope, operator, site):
+        """The same where that node is one of which all is known; None, and nothing is counted, where it is not."""
+        family = self._families.get((scope, operator, site))
+        if family is None:
+            return None
+        ordinal = family.count if family.step == self.step else 0
+        if ordinal >= len(family.nodes) or not family.nodes[ordinal].learnt:
+            return None
+        family.step = self.step
+        family.count = ordinal + 1
+        return family.nodes[ordinal]
 
     def next_pass_of(self, name, own):
         """The backward node of that name, of a backward.Step; where several passes of this step go through it, NAME.2

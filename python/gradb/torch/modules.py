@@ -30,11 +30,12 @@ class _Known:
 
 
 class Modules:
-    """Installed once; `path()` is the scope of what runs in this thread."""
+    """Installed once; `path()` is the scope of what runs in this thread. local: of each thread, once a module was
+    called in it: that path, and the site of the outermost module, None while nobody has asked for it."""
 
     def __init__(self, agent):
         self._agent = agent
-        self._local = threading.local()
+        self.local = threading.local()
         self._known = {}  # id(module) -> _Known
         self._roots = {}  # name -> weak reference
         self._original = None
@@ -43,12 +44,12 @@ class Modules:
 
     def path(self):
         """The scope of the module that runs in this thread; "" outside of all."""
-        return getattr(self._local, "path", "")
+        return getattr(self.local, "path", "")
 
     def site(self):
         """Where the program has called what runs in this thread: the outermost module, or outside of all the
         function of torch itself. See stack.site."""
-        local = self._local
+        local = self.local
         if not getattr(local, "path", ""):
             return stack.site(2)
         if local.site is None:
@@ -68,7 +69,7 @@ class Modules:
     def install(self):
         """Wraps nn.Module.__call__."""
         original = torch.nn.Module.__call__
-        local, agent = self._local, self._agent
+        local, agent = self.local, self._agent
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
@@ -159,11 +160,11 @@ class Modules:
             self._add_called(module)
             known = self._known[id(module)]
         if not before:
-            self._local.site = None
+            self.local.site = None
             if module.training:
                 known.trains = True
-            self._local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
-        return EVALUATION + "/" + known.path if self._local.evaluates else known.path
+            self.local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
+        return EVALUATION + "/" + known.path if self.local.evaluates else known.path
 
     def _add_called(self, module):
         self.adopt()

@@ -41,8 +41,8 @@ _is_tracing = torch._C._get_tracing_state
 
 class _Operator:
     """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
-    view: gives another look at its argument, and is no node."""
-    __slots__ = ("name", "writes", "empty", "view", "sets_item")
+    view: gives another look at its argument, and is no node; usual: none of these, and no other exception."""
+    __slots__ = ("name", "writes", "empty", "view", "sets_item", "usual")
 
     def __init__(self, name, view=False):
         self.name = name
@@ -51,6 +51,7 @@ class _Operator:
         self.empty = name in _EMPTY
         self.view = view
         self.sets_item = name == "setitem"
+        self.usual = not (self.writes or self.empty or view or name == "zeros")  # see Telling._operator_ran
 
 
 def _operator_of(function):
@@ -95,11 +96,23 @@ def tensors_in(value, found, depth=0):
 _SHARDING = os.path.join(os.path.dirname(torch.__file__), "distributed", "")
 
 
+_MAX_CODES = 65536
+_sharding = {}  # id of a code object -> (the code object, which is held so that the id lasts, whether it shards models)
+
+
+def _shards(code):
+    found = _sharding.get(id(code))
+    if found is None:
+        if len(_sharding) >= _MAX_CODES:
+            _sharding.clear()
+        found = _sharding[id(code)] = (code, code.co_filename.startswith(_SHARDING))
+    return found[1]
+
+
 def _is_sharding(frame):
     """Whether what shards a model calls, and not the program: to fetch parameters and to put gradients together."""
     before = frame.f_back  # of a call through torch.ops
-    return frame.f_code.co_filename.startswith(_SHARDING) or (
-        before is not None and before.f_code.co_filename.startswith(_SHARDING))
+    return _shards(frame.f_code) or (before is not None and _shards(before.f_code))
 
 
 class OperatorMode(TorchFunctionMode):

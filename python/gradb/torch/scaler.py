@@ -25,11 +25,13 @@ _MAX_KEPT = 8  # scaled losses of which the unscaled one is known
 
 
 class Scaler:
-    """Wraps scale, step and update. stepping: the optimizer that scaler.step() was called for, meanwhile."""
+    """Wraps scale, step and update. stepping: the optimizer that scaler.step() was called for, meanwhile;
+    scaling: there may be something that is scaled now."""
 
     def __init__(self, agent):
         self.agent = agent
         self.stepping = None
+        self.scaling = False
         self._wrapped = []   # (name, original, wrapper)
         self._kept = []      # (weak reference to a scaled loss, the loss)
         self._scaling = weakref.WeakKeyDictionary()  # scaler -> its scale, from scale() to update()
@@ -84,6 +86,7 @@ class Scaler:
         if scaler.is_enabled() and self.agent.connected():
             with self.agent.unseen():
                 self._scaling[scaler] = self.agent.live.scale = self._known_scale(scaler)
+                self.scaling = True
             self._owners = self.agent.optimizers.owners()
         if isinstance(outputs, torch.Tensor) and result is not outputs and self.agent.connected():
             with self.agent.unseen():
@@ -96,10 +99,6 @@ class Scaler:
             if reference() is loss:
                 return original
         return loss
-
-    def is_scaling(self):
-        """Whether there is anything that is scaled now."""
-        return bool(self._scaling)
 
     def scale_of(self, parameter):
         """What the gradient of a parameter is multiplied by now; 1.0 when by nothing."""
@@ -143,6 +142,7 @@ class Scaler:
     def _updated(self, scaler):
         self._kept.clear()
         self._scaling.pop(scaler, None)
+        self.scaling = bool(self._scaling)
         self.agent.live.scale = 1.0
         if self.agent.connected():
             with self.agent.unseen():

@@ -63,7 +63,7 @@ class Source:
         places = node.places
         if places is None or places.count != len(tensors):
             places = node.places = values.Places(len(tensors))
-        if self.agent.scaler.is_scaling() and node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
+        if self.agent.scaler.scaling and node.kind in _KINDS_SCALED and self.scale_of(node.id) != 1.0:
             places.fill_none(tensors)
         else:
             places.fill(tensors)
@@ -72,7 +72,7 @@ class Source:
     def _at_hand(self, number, slot, previous):
         """(tensor, its Places) of a value that lasts and that libgradb can read as it lies: what is watched at the
         end of each step is nearly always that. None: it takes a closer look."""
-        if previous or slot or self.agent.scaler.is_scaling():
+        if previous or slot or self.agent.scaler.scaling:
             return None
         try:
             tensor = self.agent.live.lasting(number)

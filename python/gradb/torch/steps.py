@@ -25,7 +25,8 @@ class Ended(KeyboardInterrupt):
 
 
 class Steps:
-    """step: the one that runs, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run."""
+    """step: the one that runs, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run;
+    running: optimizers inside step(), the outermost first."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -36,7 +37,7 @@ class Steps:
         self._main = None       # weak reference
         self._chosen = ""       # by name; "" when nobody chose
         self._others = 0        # steps of another one on the main one's parameters since it stepped
-        self._running = []      # optimizers inside step(), the outermost first
+        self.running = []
         self._closures = 0      # how often its closure was called
         self._in_closure = False
         self._passes = 0        # backward passes inside each other
@@ -153,7 +154,7 @@ class Steps:
         What runs between two backward passes is forward again."""
         if not self._begun or self.agent.scaler.stepping is not None:
             return False
-        if self._running and not self._in_closure:
+        if self.running and not self._in_closure:
             return False
         if self._passes == 0 and not self.forward:
             if any(tensor.requires_grad and not tensor.is_leaf for tensor in outputs):
@@ -230,10 +231,10 @@ class Steps:
     @guarded
     def optimizer_begins(self, optimizer):
         """Before Optimizer.step."""
-        if any(other is optimizer for other in self._running):
+        if any(other is optimizer for other in self.running):
             self._gave_up()
-        self._running.append(optimizer)
-        if len(self._running) > 1 or not self._begun or self._passes or self.agent.regions.recording():
+        self.running.append(optimizer)
+        if len(self.running) > 1 or not self._begun or self._passes or self.agent.regions.recording():
             return
         if self.agent.scaler.stepping is None:
             self._end_if_due()
@@ -277,13 +278,13 @@ class Steps:
     @guarded
     def optimizer_ended(self, optimizer):
         """After Optimizer.step: that of the main one ends the training's step."""
-        while self._running and self._running[-1] is not optimizer:
-            self._running.pop()
-        if not self._running:
+        while self.running and self.running[-1] is not optimizer:
+            self.running.pop()
+        if not self.running:
             return
-        self._running.pop()
+        self.running.pop()
         self._stepped = True
-        if self._running or not self._begun or self.agent.regions.recording():
+        if self.running or not self._begun or self.agent.regions.recording():
             return
         if self._passes:
             self._elect(optimizer)
@@ -312,8 +313,8 @@ class Steps:
 
     def _gave_up(self):
         """An optimizer's step that did not come to its end raised into the program, which went on."""
-        if self._running and not self._in_closure:
-            self._running = []
+        if self.running and not self._in_closure:
+            self.running = []
             self.agent.wake()
             self.agent.timing.turn(timing.GAP)
 

@@ -120,9 +120,26 @@ class Telling:
     def operator_ran(self, operator, args, kwargs, result, writes):
         """An operator has made `result`, or written it."""
         try:  # as `guarded` does, at less cost
-            self._operator_ran(operator, args, kwargs, result, writes)
+            if writes or not operator.usual or type(result) is not torch.Tensor \
+                    or not self._known_ran(operator.name, result):
+                self._operator_ran(operator, args, kwargs, result, writes)
         except Exception as error:
             self.agent.fault(error)
+
+    def _known_ran(self, name, tensor):
+        """What nearly all operators are: part of a module's forward pass, and known for long. False, and nothing is
+        done: this one is not."""
+        agent, graph, steps, local = self.agent, self.graph, self.agent.steps, self.agent.modules.local
+        if (not steps.forward or steps.running or agent.in_backward or agent.detail is not None
+                or agent.overflow is not None or agent.scaler.stepping is not None or not getattr(local, "path", "")):
+            return False
+        node = graph.known_of(local.path, name, local.site)
+        if node is None:
+            return False
+        if tensor.requires_grad:
+            backward.mark(tensor, node)
+        self._ran(node, (tensor,), (graph.produced(tensor, node, 0),))
+        return True
 
     def _operator_ran(self, operator, args, kwargs, result, writes):
         if isinstance(result, torch.Tensor):
@@ -170,6 +187,8 @@ class Telling:
     def _ran_as(self, node, args, kwargs, outputs, writes):
         if node.runs < _LEARNS or node.foreign:
             self._learn(node, args, kwargs, outputs)
+        elif not writes:
+            node.learnt = True
         graph = self.graph
         note = graph.wrote if writes else graph.produced
         if len(outputs) == 1:  # nearly always
@@ -520,11 +539,19 @@ class Telling:
             agent.timing.ran(node.id)
         if graph.grown or self._pending:
             self._pending.append((node, tensors))
-            # a node that the debugger does not know yet is only wanted when each one is: somebody steps
-            if len(self._pending) >= _BATCH or agent.library.gradb_wants(agent.handle, node.id):
+            if len(self._pending) >= _BATCH or self._is_wanted_now(node, tensors):
                 self.flush()
         elif agent.words.armed:
             self._tell(node, tensors)
+
+    def _is_wanted_now(self, node, tensors):
+        """Whether the debugger is to be told of it before the program goes on. Of a node that it does not know yet
+        only when somebody waits for such a one, or steps, or looks for what is not finite."""
+        wants = self.agent.library.gradb_wants(self.agent.handle, node.id)
+        if wants & _lib.WANT_IF_NOT_FINITE and not wants & _lib.WANT_RUN:
+            with self.agent.unseen():
+                return any(values.may_be_infinite(tensor) for tensor in tensors if tensor is not None)
+        return wants != 0
 
     def flush(self):
         """Shows new nodes to the debugger, then tells of those that ran."""
@@ -544,9 +571,13 @@ class Telling:
         if not node.wants:
             return
         if node.wants & _lib.WANT_VALUE:
-            places = agent.source.places(node, tensors)
+            places = node.places
+            if places is None or places.count != len(tensors) or agent.scaler.scaling:
+                places = agent.source.places(node, tensors)
+            else:
+                places.fill(tensors)
             began = perf_counter()
-            agent.library.gradb_did_with_slow(agent.handle, node.id, places.array, places.count)
+            agent.library.gradb_did_with_slow(agent.handle, node.id, places.address, places.count)
         else:
             began = perf_counter()
             agent.library.gradb_did_slow(agent.handle, node.id)

@@ -82,6 +82,17 @@ def readable(tensor):
     return tensor
 
 
+def may_be_infinite(tensor):
+    """Whether it has elements that are not finite, or cannot be looked at."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return False
+    try:
+        with aside():
+            return not bool(torch.isfinite(readable(tensor)).all())
+    except (NoValue, RuntimeError):
+        return True
+
+
 def _inner(tensor):
     """What a subclass of Tensor is made of: of one that is spread over processes the local part."""
     shards = getattr(tensor, "local_shards", None)
@@ -257,11 +268,12 @@ class Places:
     """The structs of a node's outputs for gradb_did_with, the same ones each time: what has the shape, strides and
     type that it had the last time gets a new address and nothing else.
 
-    array: what gradb_did_with takes; count: its length."""
-    __slots__ = ("array", "count", "_structs", "_forms", "_held")
+    array: what gradb_did_with takes; address: where it lies; count: its length."""
+    __slots__ = ("array", "address", "count", "_structs", "_forms", "_held")
 
     def __init__(self, count):
         self.array = (_lib.Tensor * count)()
+        self.address = ctypes.addressof(self.array)
         self.count = count
         self._structs = [self.array[slot] for slot in range(count)]  # they lie in the array
         self._held = [None] * count  # what holds the shapes and strides
@@ -271,12 +283,13 @@ class Places:
         """The addresses of this run's outputs: a tensor or None per slot."""
         for slot, tensor in enumerate(tensors):
             form = self._forms[slot]
-            if (form is None or type(tensor) is not form[5] or tensor.shape != form[0] or tensor.stride() != form[1]
-                    or tensor.dtype is not form[2] or not tensor.is_cpu or tensor.is_neg()):
+            if form is None:
                 self._look(slot, tensor)
                 continue
-            storage = _storage(tensor)
-            if tensor.storage_offset() * form[4] + form[3] > storage.nbytes():
+            shape, strides, dtype, reach, size, kind = form
+            if (type(tensor) is not kind or tensor.shape != shape or tensor.stride() != strides
+                    or tensor.dtype is not dtype or not tensor.is_cpu or tensor.is_neg()
+                    or tensor.storage_offset() * size + reach > _storage(tensor).nbytes()):
                 self._look(slot, tensor)  # it says why
             else:
                 self._structs[slot].data = tensor.data_ptr()
