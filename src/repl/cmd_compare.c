@@ -664,7 +664,7 @@ const struct command cmd_compare_table[] = {
             "--limit N, --sort worst|name|order, --on PATTERN, --step N, --steps OF-A,OF-B,\n"
             "--rank N, --csv FILE. `compare @1 prev` (or @1:prev) is a whole session, or a dump, with\n"
             "its step before; of a training that is what `set keep-previous` keeps.\n"
-            "Of two tensors the elements that differ most are listed, too.\n"
+            "Of two tensors the elements that differ most are listed, too, unless there is --limit.\n"
             "When something differs, gradb --batch ends with status 6.\n"
             "\n"
             "`compare loss LOG [LOG]` compares what trainings printed: lines with a number behind\n"

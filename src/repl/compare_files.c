@@ -599,7 +599,7 @@ static int show(struct comparing *c, struct gd_err *err)
     }
     compare_rows_sort(c->rows, shown.sort);
     compare_rows_show(call, c->rows, &shown);
-    if (shown.view == GD_VIEW_OWN && c->rows->count == 1) {
+    if (shown.view == GD_VIEW_OWN && c->rows->count == 1 && shown.limit < 0) {
         compare_pair_show(call, c->rows);
     }
     if (c->guessed) {

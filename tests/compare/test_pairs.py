@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What stands for what in two checkpoints or dumps, where they part first, and what is said of parameters and
 losses."""
+import csv
 import json
 import os
 import pathlib
@@ -127,12 +128,70 @@ class Pairs(unittest.TestCase):
         row = self.run_one("compare turned.npy straight.npy")[0]["pairs"][0]
         self.assertEqual(row["verdict"], "SHAPE")
         self.assertIn("transposed?", row["note"])
-        for text, said in (('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
+        for text, said in (('[{"left": "right"}, {"left": "mine.swap"}]', "mine.swap"),
+                           ('[{"left": "right"}, {"twin": ""}]', "no name"), ('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
                            ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names")):
             (self.folder / "map").write_text(text)
             record, status = self.run_one("compare a.safetensors b.safetensors --map map")
             self.assertEqual((record["type"], status), ("error", 1))
             self.assertIn(said, record["message"])
+
+    def test_values_tell_tensors_apart_that_have_the_same_moments(self):
+        """Largest, mean, mean size and norm are equal; of the first two the sums of cubes, too."""
+        half = {"a": (0, 4, 7, 11, 20), "b": (1, 2, 9, 10, 20), "c": (1, 5, 6, 9), "d": (2, 3, 7, 9)}
+        a, b, c, d = (np.tile(np.array(half[name] + tuple(-n for n in half[name]), np.float32), 9).reshape(9, -1)
+                      for name in "abcd")
+        for one, other in ((a, b), (c, d)):
+            self.assertEqual([one.max(), one.sum(), np.abs(one).sum(), (one ** 2).sum()],
+                             [other.max(), other.sum(), np.abs(other).sum(), (other ** 2).sum()])
+        safetensors(self.folder / "p.safetensors", [("one", "F32", a), ("two", "F32", c)])
+        safetensors(self.folder / "q.safetensors", [("three", "F32", a.T.copy()), ("four", "F32", b), ("five", "F32", d)])
+        found, _ = self.verdicts("compare p.safetensors q.safetensors --match values")
+        self.assertEqual(found, {("one", "three"): ("SHAPE", "values"), ("two", None): ("MISSING-B", None),
+                                 (None, "four"): ("MISSING-A", None), (None, "five"): ("MISSING-A", None)})
+
+    def test_calls_of_two_frameworks(self):
+        """API names of MindSpore and PyTorch, by the rules."""
+        for side, names in (("ms", ("Mint.add.0.forward", "Functional.dense.0.forward", "Tensor.swapaxes.0.forward",
+                                    "MintFunctional.relu.0.forward", "Functional.flatten.0.forward")),
+                            ("pt", ("Torch.add.0.forward", "Functional.linear.0.forward", "Tensor.transpose.0.forward",
+                                    "Functional.relu.0.forward", "Torch.flatten.0.forward"))):
+            folder = self.folder / f"api_{side}" / "step0" / "rank0"
+            folder.mkdir(parents=True)
+            element = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0,
+                       "Mean": 0.5, "Norm": 1.0}
+            folder.joinpath("dump.json").write_text(json.dumps({
+                "task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None,
+                "data": {name: {"input_args": [], "input_kwargs": {}, "output": [element]} for name in names}}))
+        found, status = self.verdicts("compare api_ms api_pt --match rules")
+        self.assertEqual(set(found.values()), {("STAT-OK", "rules")}, found)
+        self.assertEqual((len(found), status), (5, 0))
+
+    def test_a_session_and_its_step_before(self):
+        """Every value that is held, as `compare TENSOR` has it for one; of a dump the step before."""
+        lines = ["set keep-previous weights", "step 2", "step", "compare @1 prev --csv {}/prev.csv", "compare head.bias",
+                 "compare @1:prev @1 --on Default/network/head.bias"]
+        args = [part for line in lines for part in ("-ex", line.format(self.folder))]
+        done = harness.run_gradb("-nx", "-q", "--batch", "--json", "--listen", "127.0.0.1:0", *args, "run", "--",
+                                 harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1,
+                                 "--steps", 9, "--layers", 1, "--width", 16, "--heads", 2, "--context", 16)
+        records = [json.loads(line) for line in done.stdout.splitlines()]
+        whole, back = [record for record in records if record["type"] == "compare"][:2]
+        (one,) = [record for record in records if record["type"] == "comparison"]
+        (row,) = [row for row in whole["pairs"] if row["b"] == "Default/network/head.bias:0"]
+        self.assertEqual((row["max_abs"], row["step"], row["how"]), (one["difference"]["max_abs"], 3, "name"))
+        self.assertEqual((back["pairs"][0]["max_abs"], back["b"]), (row["max_abs"], "@1"))
+        self.assertEqual(back["worst"][0]["index"], one["elements"][0]["index"])
+        with open(self.folder / "prev.csv", newline="", encoding="utf-8") as file:
+            self.assertEqual(len(list(csv.DictReader(file))), len(whole["pairs"]))
+        if not (self.folder / "dump_a").exists():
+            self.write_dump("dump_a", True)
+        records, _ = gradb("open dump_a", "compare @1 prev", cwd=self.folder)
+        self.assertIn("none before it", records[-1]["message"])
+        records, _ = gradb("open dump_a", "step", "compare @1 prev --on fc1", cwd=self.folder)
+        pair = records[-1]["pairs"][1]
+        self.assertEqual((pair["b"], pair["verdict"]), ("Default_fc1-Dense_MatMul-op1:in0", "FAIL"))
+        self.assertEqual(pair["max_abs"], float(np.abs(self.x).max()))
 
     def test_first_divergence_finds_the_wrong_layer(self):
         self.write("pt", forward(self.x, self.weights))
@@ -165,7 +224,8 @@ class Pairs(unittest.TestCase):
                 x = y
 
     def test_dumps_with_inputs(self):
-        self.write_dump("dump_a", True)
+        if not (self.folder / "dump_a").exists():
+            self.write_dump("dump_a", True)
         self.write_dump("dump_b", False)
         record, status = self.run_one("first-divergence dump_a dump_b")
         self.assertEqual((record["step"], record["node"], record["op"], record["label"], status),
@@ -205,7 +265,11 @@ class Pairs(unittest.TestCase):
         self.assertEqual((record["found"], status), (False, 0))
         record, status = self.run_one("first-divergence bf16.safetensors f32.safetensors --profile numpy")
         self.assertEqual((record["node"], status), ("input", 6))
-        row = self.run_one("compare bf16.safetensors:input f32.safetensors:input")[0]["pairs"][0]
+        record = self.run_one("compare bf16.safetensors:input f32.safetensors:input")[0]
+        row = record["pairs"][0]
+        score = np.abs(bfloat16(self.x).astype(float) - self.x) / (1e-2 + 1.6e-2 * np.abs(self.x.astype(float)))
+        self.assertEqual(record["worst"][0]["index"], list(np.unravel_index(score.argmax(), score.shape)))
+        self.assertEqual((len(record["worst"]), record["ulp"]), (10, [self.x.size]))
         self.assertEqual((row["type_a"], row["verdict"], row["ulp99"]), ("bfloat16", "PASS", 0))
         self.assertEqual(row["max_abs"], float(np.abs(bfloat16(self.x).astype(float) - self.x).max()))
 

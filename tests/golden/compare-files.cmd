@@ -6,9 +6,9 @@ shell mkdir steps && cp a.npy steps/head.bias.npy
 step
 save head.bias b.npy
 compare a.npy a.npy
-compare a.npy b.npy
+compare a.npy b.npy --limit 1
 compare head.bias b.npy
-compare @1 steps --profile strict
+compare @1 steps --profile strict --limit 1
 compare a.npy b.npy --as troubleshooter
 compare a.npy b.npy rtol=1 atol=1 --limit 1
 first-divergence steps @1
