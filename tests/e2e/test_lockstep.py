@@ -1,26 +1,51 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""lockstep: two charlm trainings side by side, one of which sees a batch of garbage in one step."""
+"""lockstep: two charlm trainings side by side, one of which sees a batch of garbage in one step; one beside a dump of
+the other; a third that is left alone; Ctrl-C and a training that is killed; one script under two versions of PyTorch."""
 import json
+import os
+import pathlib
 import shlex
+import signal
+import sys
+import tempfile
 import unittest
 
 import harness
+import numpy as np
+
+sys.path.insert(0, str(harness.SOURCE / "tests" / "torch"))
+import torches  # noqa: E402  (a module beside other tests)
 
 STEP = 25  # of the batch of garbage: see charlm's faults
+CHARLM = [str(word) for word in (
+    harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1, "--layers", 1, "--width", 16,
+    "--heads", 2, "--context", 16, "--batch", 4)]
+
+
+def beside(*trainings):
+    """The command line that starts all of them."""
+    script = " & ".join(" ".join(map(shlex.quote, words)) for words in trainings) + " & wait"
+    return ["run", "--", "/bin/sh", "-c", script]
+
+
+def lines_of(run, *commands, **more):
+    """The JSON lines of gradb after the commands, and its status."""
+    words = [word for line in commands for word in ("-ex", line)]
+    done = harness.run_gradb("-q", "-nx", "--json", "--batch", *words, "--listen", "127.0.0.1:0", *run, **more)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.returncode
+
+
+def of_type(lines, name):
+    """The records of a type."""
+    return [line for line in lines if line["type"] == name]
 
 
 class Lockstep(unittest.TestCase):
     def lines(self, fault, *commands):
         """The JSON lines of gradb after the commands on a good training and one with the fault."""
-        charlm = [str(word) for word in (
-            harness.CHARLM, "--data", harness.SOURCE / "COPYING", "--seed", 7, "--threads", 1, "--steps", 60,
-            "--layers", 1, "--width", 16, "--heads", 2, "--context", 16, "--batch", 4)]
-        script = "{0} & {0} --fault {1}; wait".format(" ".join(map(shlex.quote, charlm)), fault)
-        words = [word for line in commands for word in ("-ex", line)]
-        done = harness.run_gradb("-q", "-nx", "--json", "--batch", *words, "--listen", "127.0.0.1:0", "run", "--",
-                                 "/bin/sh", "-c", script)
-        self.status = done.returncode
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        good = [*CHARLM, "--steps", "60"]
+        lines, self.status = lines_of(beside(good, [*good, "--fault", fault]), *commands)
+        return lines
 
     def records(self, fault, *commands):
         return [line for line in self.lines(fault, *commands) if line["type"] == "lockstep"]
@@ -65,6 +90,97 @@ class Lockstep(unittest.TestCase):
         first, = [line["message"] for line in self.lines("none", "info ranks", "lockstep @1 @2 --steps 1", "rank 1",
                                                          "step 2", "lockstep @1 @2") if line["type"] == "error"]
         self.assertIn("bring them to the end of the same step", first)
+
+
+class Company(unittest.TestCase):
+    """A dump that goes along, a third training, other step numbers, and ends that nobody asked for."""
+
+    def test_a_dump_goes_along(self):
+        """What a good run left on the disk is the reference of one with a fault, by step and node by node."""
+        good = [*CHARLM, "--steps", "40"]
+        with tempfile.TemporaryDirectory(prefix="gradb-lockstep-") as folder:
+            lines_of(beside(good), f"dump {folder}/dump --steps 2|24-26", "step 27", "kill")
+            for by in ("step", "node"):
+                with self.subTest(by=by):
+                    over, parted = (of_type(lines_of(
+                        beside([*good, "--fault", fault]), f"open {folder}/dump", f"lockstep @1 @2 --by {by}",
+                        "session 1", "kill")[0], "lockstep")[0] for fault in ("none", "bad-batch"))
+                    self.assertEqual((over["ended"], over["steps"], over["left_out"]), ("over", 4, 0), over)
+                    self.assertEqual((parted["ended"], parted["step"], parted["steps"]), ("parted", STEP, 2), parted)
+                    self.assertIn("embed/Gather", parted["node"])
+
+    def test_a_third_and_other_numbers(self):
+        good = [*CHARLM, "--steps", "60"]
+        lines, status = lines_of(
+            beside(good, good, good), "lockstep @3 @1 --steps 4 --by step", "info ranks", "session 1", "step 2",
+            "lockstep @1 @3 --shift 2 --by step", "lockstep @1 @3")
+        done, parted = of_type(lines, "lockstep")
+        self.assertEqual((done["ended"], done["steps"]), ("steps", 4))
+        ranks, = (line["ranks"] for line in of_type(lines, "ranks"))
+        self.assertEqual([(rank["step"], rank["state"]) for rank in ranks],
+                         [(4, "stopped"), (0, "stopped"), (4, "stopped")])
+        error, = (line["message"] for line in of_type(lines, "error"))
+        self.assertIn("(--shift 2)", error)
+        self.assertEqual((parted["ended"], parted["step"], parted["step_a"]), ("parted", 4, 6))
+        self.assertNotEqual(status, 0)
+
+    def test_interrupted_and_killed(self):
+        """Ctrl-C stops both, and they can go on; then one of them dies."""
+        endless = [*CHARLM, "--steps", "1000000000"]
+        with harness.Gradb("-nx", "--json", command=beside(endless, endless)) as gradb:
+            gradb.send("lockstep @1 @2 --steps 2")
+            self.assertIn('"ended":"steps"', gradb.expect('.*"type":"lockstep".*').group(0))
+            gradb.send("info ranks")
+            ranks = json.loads(gradb.expect('.*"type":"ranks".*').group(0))["ranks"]
+            self.go(gradb, ranks)
+            gradb.interrupt()
+            gradb.expect('"code":"interrupted"')
+            gradb.send("info ranks")
+            ranks = json.loads(gradb.expect('.*"type":"ranks".*').group(0))["ranks"]
+            self.assertEqual([rank["state"] for rank in ranks], ["stopped", "stopped"])
+            gradb.send(f"lockstep @1 @2 --by step --shift {ranks[0]['step'] - ranks[1]['step']} --steps 1")
+            gradb.expect('"type":"lockstep"')
+            self.go(gradb, ranks, f"--shift {ranks[0]['step'] - ranks[1]['step']}")
+            os.kill(ranks[1]["pid"], signal.SIGKILL)
+            self.assertIn('"ended":"lost"', gradb.expect('.*"type":"lockstep".*').group(0))
+
+    def go(self, gradb, ranks, more=""):
+        """Side by side without end; returns when they have come some way."""
+        def worked():
+            return sum(map(int, pathlib.Path(f"/proc/{ranks[0]['pid']}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+
+        before = worked()
+        gradb.send(f"lockstep @1 @2 --by step {more}")
+        harness.wait_for("a training that moves", lambda: worked() > before + 2)
+
+
+@unittest.skipUnless(torches.debian() and torches.pip(), "two versions of PyTorch are needed: Debian's and pip's")
+class TwoPyTorches(unittest.TestCase):
+    """One script under two versions of PyTorch."""
+
+    def test_versions(self):
+        random = np.random.RandomState(5)
+        shapes = {"conv1.weight": (4, 1, 5, 5), "conv1.bias": (4,), "bn1.weight": (4,), "bn1.bias": (4,),
+                  "fc1.weight": (16, 144), "fc1.bias": (16,), "fc2.weight": (16, 16), "fc2.bias": (16,),
+                  "fc3.weight": (10, 16), "fc3.bias": (10,), "x": (4, 8, 1, 16, 16)}
+        script = harness.SOURCE / "tests" / "compare" / "net_torch.py"
+        with tempfile.TemporaryDirectory(prefix="gradb-lockstep-") as folder:
+            np.savez(folder + "/values.npz", y=random.randint(0, 10, (4, 8)).astype(np.int32),
+                     **{name: (random.rand(*shape) / 5).astype(np.float32) for name, shape in shapes.items()})
+            for fault in ("none", "eps"):
+                old, new = ([python, str(script), folder + "/values.npz", "4", kind]
+                            for python, kind in ((torches.debian(), "none"), (torches.pip(), fault)))
+                lines, _ = lines_of(beside(old, new), "lockstep @1 @2 --by node --steps 1",
+                                    "lockstep @1 @2 on weights --by step --steps 2", "kill",
+                                    env=torches.environment())
+                with self.subTest(fault=fault):
+                    done = of_type(lines, "lockstep")
+                    if fault == "none":
+                        self.assertEqual((done[0]["ended"], done[0]["steps"]), ("steps", 1), done)
+                        self.assertGreater(done[0]["nodes"], 60)
+                        continue
+                    self.assertEqual((done[0]["ended"], done[0]["step"]), ("parted", 1), done)
+                    self.assertRegex(done[0]["node"], "^net/bn1/batch_norm")
 
 
 if __name__ == "__main__":
