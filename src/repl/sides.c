@@ -384,9 +384,8 @@ int side_fetch_value(struct command_call *call, struct gd_session *session,
 int side_fetch(struct command_call *call, struct side *side, const struct gd_unit *unit,
                struct gd_item *item, struct gd_err *err)
 {
-    struct gd_tensor_ref ref = {.node = unit->node,
-                                .slot = item->slot,
-                                .iter = side->previous ? GD_PREVIOUS : GD_CURRENT};
+    struct gd_tensor_ref ref = {
+        .node = unit->node, .slot = item->slot, .iter = side->previous ? GD_PREVIOUS : GD_CURRENT};
 
     if (side->kind != SIDE_LIVE || item->source || item->problem) {
         return GD_OK;

@@ -38,8 +38,8 @@ const struct gd_catalog_step *side_steps(const struct side *side, size_t rank, s
 /* What it holds of a step (-1: what has no steps, or the one that a session stands in). */
 int side_load(struct command_call *call, struct side *side, size_t rank, int64_t step,
               struct gd_table *ret, struct gd_err *err);
-/* A value of a session, where it stands. What cannot be had is NULL, and why; GD_EINTR, GD_ENOMEM and
- * GD_ELOST are errors. */
+/* A value of a session, where it stands. What cannot be had is NULL, and why; GD_EINTR, GD_ENOMEM
+ * and GD_ELOST are errors. */
 int side_fetch_value(struct command_call *call, struct gd_session *session,
                      const struct gd_tensor_ref *ref, struct gd_source **ret, const char **why,
                      struct gd_err *err);
