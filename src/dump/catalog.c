@@ -8,12 +8,13 @@
 #include "dump/detect.h"
 #include "dump/lookup.h"
 
-#define MAX_FACTS    10000
-#define MAX_VALUES   (UINT32_C(1) << 26)
-#define MAX_STEPS    (UINT32_C(1) << 24)
-#define MAX_CATALOGS 65536
-#define MAX_LEFT     2000 /* kept by name; the rest is counted */
-#define MAX_TEXT     (UINT64_C(1) << 32)
+#define MAX_FACTS     10000
+#define MAX_VALUES    (UINT32_C(1) << 26)
+#define MAX_STEPS     (UINT32_C(1) << 24)
+#define MAX_CATALOGS  65536
+#define MAX_CONSUMERS 64   /* of an operator that are asked what it gave them */
+#define MAX_LEFT      2000 /* kept by name; the rest is counted */
+#define MAX_TEXT      (UINT64_C(1) << 32)
 
 struct reason { /* why a node was not dumped */
     gd_node_id node;
@@ -658,6 +659,51 @@ const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog,
         found = find_in(catalog, &key);
     }
     return found;
+}
+
+/* The dumped input that an edge from node:slot leads into; false: none. */
+static bool input_of(const struct gd_node_info *consumer, gd_node_id node, uint32_t slot,
+                     uint32_t *ret)
+{
+    uint32_t input = 0;
+
+    for (uint32_t i = 0; i < consumer->input_count; i++) {
+        const struct gd_edge *edge = &consumer->inputs[i];
+
+        if (edge->control) {
+            continue;
+        }
+        if (edge->node == node && edge->slot == slot && input < consumer->input_slots) {
+            *ret = consumer->output_count - consumer->input_slots + input;
+            return true;
+        }
+        input++;
+    }
+    return false;
+}
+
+const struct gd_catalog_value *gd_catalog_find_given(const struct gd_catalog *catalog,
+                                                     const struct gd_graph *graph, gd_node_id node,
+                                                     uint32_t slot, int64_t step)
+{
+    const struct gd_edge *consumers = NULL;
+    uint32_t count = gd_graph_consumers(graph, node, &consumers);
+
+    for (uint32_t i = 0; i < count && i < MAX_CONSUMERS; i++) {
+        const struct gd_catalog_value *value;
+        struct gd_node_info info;
+        uint32_t input;
+
+        if (consumers[i].control || !gd_graph_node(graph, consumers[i].node, &info) ||
+            !input_of(&info, node, slot, &input)) {
+            continue;
+        }
+        value = gd_catalog_find(catalog, consumers[i].node, input, step);
+        if (value) {
+            return value;
+        }
+    }
+    return NULL;
 }
 
 int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,

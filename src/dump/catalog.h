@@ -84,6 +84,11 @@ const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog,
  * live as long as the dump. */
 const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog, gd_node_id node,
                                                uint32_t slot, int64_t step);
+/* What an operator gave that dumped nothing of it itself: the input of one behind it that did.
+ * NULL: none. The value's node and slot are those of that input. */
+const struct gd_catalog_value *gd_catalog_find_given(const struct gd_catalog *catalog,
+                                                     const struct gd_graph *graph, gd_node_id node,
+                                                     uint32_t slot, int64_t step);
 /* All of a step in execution order, those of every step for GD_EVERY_STEP; fn's non-zero return
  * ends the walk and is returned. */
 int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,

@@ -74,6 +74,10 @@ static int find_value(const struct dump_target *target, const struct gd_tensor_r
                        gd_graph_name(target->base.session->graph, ref->node));
     }
     found = gd_catalog_find(target->catalog, ref->node, ref->slot, step);
+    if (!found) {
+        found = gd_catalog_find_given(target->catalog, target->base.session->graph, ref->node,
+                                      ref->slot, step);
+    }
     if (found && before && found->step == GD_EVERY_STEP) {
         return gd_fail(err, GD_ENODATA, "%.300s is the same in every step of the dump",
                        gd_graph_name(target->base.session->graph, ref->node));

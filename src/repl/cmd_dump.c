@@ -487,6 +487,21 @@ int inspect_info_formats(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
+/* Of an operator that dumped nothing, whose value is what another was given. */
+static const char *note_given(struct command_call *call, const struct gd_catalog *catalog,
+                              const struct gd_tensor_ref *ref, int64_t step)
+{
+    const struct gd_catalog_value *value =
+        gd_catalog_find_given(catalog, call->session->graph, ref->node, ref->slot, step);
+
+    if (!value) {
+        return NULL;
+    }
+    return inspect_printf(call, "not dumped: as %s:%s was given it",
+                          gd_graph_name(call->session->graph, value->node),
+                          inspect_slot(call, value->node, value->slot));
+}
+
 const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_ref *ref,
                               int64_t step)
 {
@@ -494,6 +509,9 @@ const char *inspect_dump_note(struct command_call *call, const struct gd_tensor_
     const struct gd_catalog_value *value =
         catalog ? gd_catalog_find(catalog, ref->node, ref->slot, step) : NULL;
 
+    if (catalog && !value) {
+        return note_given(call, catalog, ref, step);
+    }
     if (!value || !value->digest) {
         return value ? value->note : NULL;
     }

@@ -91,6 +91,7 @@ def small_types():
     yield "INT4", every, (2, 256), (halves.astype("i1") ^ 8) - 8
     yield "FLOAT4_E2M1", every, (2, 256), np.array([0, .5, 1, 1.5, 2, 3, 4, 6] + [-0., -.5, -1, -1.5, -2, -3, -4, -6],
                                                    "<f4")[halves]
+    yield "FLOAT4_E1M2", every, (2, 256), (np.arange(16) % 8 / 4 * np.where(np.arange(16) < 8, 1, -1)).astype("<f4")[halves]
     yield "UINT1", every, (4, 512), np.unpackbits(every)
     quarters = np.stack([every >> s & 3 for s in (0, 2, 4, 6)], 1).reshape(-1)
     yield "UINT2", every, (4, 256), quarters
@@ -504,6 +505,10 @@ class Graphs(Dump):
         self.assertNotIn("Wrong", out)
         self.assertNotIn("xyz", out)
         self.assertIn("_no_task", self.gradb(f'open "{self.dir / "d"}"', "print ctl", fails=True))
+        # The Iterator is of the host: what it gave is what another was given.
+        out = self.gradb(f'open "{self.dir / "d"}"', "print data")
+        self.assertIn("[0. 1.]", out)
+        self.assertIn("not dumped: as scope/conv1:in0 was given it", out)
         self.assertRegex(self.gradb(f'open "{self.dir / "d"}"', "info node ctl"), "nothing was dumped: .*_no_task")
 
     def test_graph_alone(self):
