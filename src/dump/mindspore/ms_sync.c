@@ -91,6 +91,28 @@ static int take_npy(struct reading *reading, const char *path, const struct gd_m
     return rc ? rc : ms_values_add(&reading->values, &value, err);
 }
 
+/* Elements alone, as msprobe saves those of whole graphs: their table tells the shape. */
+static int take_raw(struct reading *reading, const char *path, const struct gd_ms_name *name,
+                    struct gd_err *err)
+{
+    char type[256], op[MAX_NAME];
+    struct ms_value value = {.is_input = name->is_input,
+                             .slot = name->slot,
+                             .step = reading->dir->step,
+                             .time = name->time,
+                             .stored = name->stored,
+                             .raw = path};
+    int rc = cut(name->type, name->type_len, type, sizeof(type), err);
+
+    if (name->stored == GD_STORED_NONE) {
+        return gd_fail(err, GD_EUNSUPPORTED, "elements alone, without .npy, of no known type");
+    }
+    rc = rc ? rc : cut(name->name, name->name_len, op, sizeof(op), err);
+    rc = rc ? rc : ms_nodes_want(&reading->nodes, type, op, &value.node, err);
+    rc = rc ? rc : ms_raw_source(path, name->stored, NULL, &value.source, err);
+    return rc ? rc : ms_values_add(&reading->values, &value, err);
+}
+
 static int take_row(void *ctx, const struct ms_statistic *row, struct gd_err *err)
 {
     struct reading *reading = ctx;
@@ -164,7 +186,7 @@ static int take_file(struct reading *reading, uint32_t entry, const struct gd_ma
                                ? "a name that was too long, and no mapping.csv that tells it"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
     } else if (!rc && !ends_with(original, ".json") && gd_ms_name_parse(original, &parsed)) {
-        rc = gd_fail(&why, GD_EUNSUPPORTED, "elements alone, without .npy: no shape is told");
+        rc = take_raw(reading, path, &parsed, &why);
     } else if (!rc && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
     }

@@ -203,8 +203,10 @@ static bool is_ours(const struct gd_listing *listing, uint32_t entry, bool bin, 
     if (strcmp(name, "statistic.csv") == 0) {
         return is_statistic(listing, entry);
     }
-    return len > 4 && strcmp(name + len - 4, ".npy") == 0 &&
-           (gd_ms_name_parse(name, &npy_name) || (mapped && ms_is_renamed(name)));
+    if (len <= 4 || strcmp(name + len - 4, ".npy") != 0) { /* elements alone: the name has a type */
+        return gd_ms_name_parse(name, &npy_name) && npy_name.stored != GD_STORED_NONE;
+    }
+    return gd_ms_name_parse(name, &npy_name) || (mapped && ms_is_renamed(name));
 }
 
 static uint32_t count_files(const struct gd_listing *listing, uint32_t directory, bool bin)

@@ -44,6 +44,7 @@ int ms_values_add(struct ms_values *values, const struct ms_value *value, struct
     kept.stats = keep(values, value->stats, sizeof(*value->stats), &ok);
     kept.digest = keep_text(values, value->digest, &ok);
     kept.note = keep_text(values, value->note, &ok);
+    kept.raw = keep_text(values, value->raw, &ok);
     if (!ok) {
         gd_source_unref(value->source);
         return gd_fail(err, GD_ENOMEM, "out of memory for the values of a dump");
@@ -221,7 +222,10 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
 {
     const struct ms_value *first = file ? file : row;
     struct gd_graph *graph = gd_catalog_graph(catalog);
+    struct gd_source *shaped = NULL;
+    struct gd_source_info raw;
     struct gd_node_info info;
+    int rc;
     struct gd_catalog_value value = {
         .node = first->node,
         .slot = first->slot,
@@ -238,9 +242,21 @@ static int give(struct gd_catalog *catalog, const struct ms_value *file, const s
     if (!gd_graph_node(graph, first->node, &info)) {
         return GD_OK;
     }
+    if (file && file->raw) { /* now its shape is known */
+        rc = ms_raw_source(file->raw, file->stored, row ? row->shape : NULL, &shaped, err);
+        if (rc) {
+            return rc;
+        }
+        value.source = shaped;
+        if (!value.note && gd_source_info(shaped, &raw, NULL) == GD_OK && raw.note[0]) {
+            value.note = raw.note;
+        }
+    }
     value.slot += first->is_input ? info.output_count - info.input_slots : 0;
     learn(graph, &value, learned);
-    return gd_catalog_add(catalog, &value, err);
+    rc = gd_catalog_add(catalog, &value, err);
+    gd_source_unref(shaped);
+    return rc;
 }
 
 /* Of one place: the n-th file and the n-th row are of the same value. */
@@ -346,5 +362,65 @@ int ms_npy_source(const char *path, const char *dtype, struct gd_source **ret, s
         npy_free(file);
         return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
     }
+    return gd_source_create_lazy(&ops, file, ret, err);
+}
+
+struct raw_file {
+    char *path;
+    enum gd_stored stored;
+    bool has_shape;
+    struct gd_shape shape;
+};
+
+static void raw_free(void *ctx)
+{
+    struct raw_file *file = ctx;
+
+    free(file->path);
+    free(file);
+}
+
+static int raw_open(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    const struct raw_file *file = ctx;
+    uint64_t size, bits = gd_stored_bits(file->stored), count;
+    struct gd_source_desc desc = {.stored = file->stored};
+    struct gd_disk *disk;
+    int rc = gd_disk_open(AT_FDCWD, file->path, false, &disk, err);
+
+    if (rc) {
+        return rc;
+    }
+    size = gd_disk_size(disk);
+    count = bits >= 8 ? size / (bits / 8) : size * (8 / bits);
+    desc.shape = (struct gd_shape){.rank = 1, .dim = {(int64_t)count}};
+    if (file->has_shape && (uint64_t)gd_shape_count(&file->shape) <= count) {
+        desc.shape = file->shape;
+    } else {
+        desc.note =
+            !file->has_shape
+                ? "elements alone: no table tells their shape"
+                : "the file has fewer elements than its table tells: they are shown in a row";
+    }
+    rc = gd_bytes_of_disk(disk, 0, size, &desc.bytes, err);
+    rc = rc ? rc : gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    gd_disk_unref(disk);
+    return rc;
+}
+
+int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape,
+                  struct gd_source **ret, struct gd_err *err)
+{
+    static const struct gd_source_ops ops = {.open = raw_open, .free_ctx = raw_free};
+    struct raw_file *file = calloc(1, sizeof(*file));
+
+    if (!file || !(file->path = strdup(path))) {
+        free(file);
+        return gd_fail(err, GD_ENOMEM, "out of memory for the files of a dump");
+    }
+    file->stored = stored;
+    file->has_shape = shape != NULL;
+    file->shape = shape ? *shape : (struct gd_shape){.rank = 0};
     return gd_source_create_lazy(&ops, file, ret, err);
 }

@@ -24,6 +24,7 @@ struct ms_value {
     const struct gd_stats *stats; /* copied; NULL: a file */
     const char *digest;           /* copied */
     const char *note;             /* copied */
+    const char *raw;              /* the file, where it has elements alone: copied; NULL */
 };
 
 struct ms_values {
@@ -45,5 +46,8 @@ void ms_values_clear(struct ms_values *values);
 
 /* A tensor of an .npy file that is opened when somebody asks. */
 int ms_npy_source(const char *path, const char *dtype, struct gd_source **ret, struct gd_err *err);
+/* A file of elements alone, in the shape, or in a row where that is NULL or does not fit. */
+int ms_raw_source(const char *path, enum gd_stored stored, const struct gd_shape *shape,
+                  struct gd_source **ret, struct gd_err *err);
 
 #endif
