@@ -4,7 +4,7 @@ too long, several slots, stacks; a step of which a part ran; and what hinders th
 import json
 import pathlib
 import resource
-import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,6 +14,7 @@ import numpy as np
 
 import harness
 import ms_writer as writer
+from test_mindspore import mindspore_python
 
 sys.path.insert(0, str(harness.SOURCE / "tests" / "e2e"))
 from test_protocol import Trainer, pb  # noqa: E402
@@ -214,6 +215,34 @@ class Values(Case):
             (self.root / "c.json").write_text(json.dumps(config))
             self.gradb.send("check-config c.json")
             self.assertIn(words, self.record("check-config")["mistakes"][0]["text"])
+
+
+PEER = """
+import importlib.util, json, pathlib, sys
+path = pathlib.Path(importlib.util.find_spec("mindspore").origin).parent / "train" / "anf_ir_pb2.py"
+spec = importlib.util.spec_from_file_location("anf_ir_pb2", path)
+pb = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pb)
+model = pb.ModelProto.FromString(pathlib.Path(sys.argv[1]).read_bytes())
+numbers = {node.name: node.full_name for node in model.graph.node}
+print(json.dumps([model.graph.name, [[node.full_name, node.op_type, [[numbers[i.name], i.type] for i in node.input]]
+                                     for node in model.graph.node]]))
+"""
+
+
+class Peer(Case):
+    def test_mindspores_own_message_reads_the_graph(self):
+        python = mindspore_python()
+        if not python:
+            self.skipTest("no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+        self.run_line("dump d on net/weight", "dump")
+        path = self.root / "d" / "rank_0" / "graphs" / "ms_output_trace_code_graph_0.pb"
+        done = subprocess.run([python, "-I", "-c", PEER, path], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        graph, nodes = json.loads(done.stdout)
+        self.assertEqual((graph, {node[0] for node in nodes}), ("made up", set(VALUES)))
+        split = "net/Split-op1"
+        self.assertIn(["net/Add-op2", "Add", [[split, 0], [split, 0], [split, 0], ["net/const", 1]]], nodes)
 
 
 class Saved(Case):
