@@ -54,8 +54,8 @@ void agent_arm(struct agent *a)
     bool up = a->link == LINK_UP;
     bool any = up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
                       a->run.kind == RUN_FINISH);
-    bool nodes = any || (up && (a->break_count || a->expected_count || a->exact_items ||
-                                a->seen_items || a->capture_count));
+    bool nodes = any || (up && (a->break_count || a->expected_count || a->expected_not_finite ||
+                                a->exact_items || a->seen_items || a->capture_count));
     bool steps = nodes || a->hold_pending || a->keep_new ||
                  (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
                          a->keep_count || a->asked_keep_count || a->interrupt_at));
@@ -88,6 +88,7 @@ void agent_mark_nodes(struct agent *a)
         unsigned marks = node->flags & (value | NODE_BREAK) ? MARK_SLOW | MARK_RUN : 0;
         marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
         marks |= node->flags & value ? MARK_VALUE : 0;
+        marks |= a->expected_not_finite && id >= a->synced_nodes ? MARK_NOT_FINITE : 0;
         POKE(a->passes[id].marked, (unsigned char)marks);
     }
     wants_changed(a);
@@ -725,7 +726,8 @@ unsigned gradb_wants(const gradb *g, gradb_node id)
     }
     unsigned marks = PEEK(a->passes[id].marked);
     return (!PEEK(a->quick) || marks & MARK_RUN ? GRADB_WANT_RUN : 0U) |
-           (marks & MARK_VALUE ? GRADB_WANT_VALUE : 0U);
+           (marks & MARK_VALUE ? GRADB_WANT_VALUE : 0U) |
+           (marks & MARK_NOT_FINITE ? GRADB_WANT_IF_NOT_FINITE : 0U);
 }
 
 /* ---- the graph as it grows ------------------------------------------------------------------- */

@@ -66,6 +66,7 @@ static void drop_expected(struct agent *a)
     }
     free(a->expected);
     a->expected = NULL;
+    a->expected_not_finite = false;
 }
 
 static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
@@ -76,6 +77,7 @@ static void on_expected(struct agent *a, const Gradb__V1__Expected *m)
         a->expected[a->expected_count] = strdup(m->parts[i]);
         a->expected_count += a->expected[a->expected_count] != NULL;
     }
+    a->expected_not_finite = m->not_finite;
     if (a->expected_count < m->n_parts) {
         agent_set_error(a, "out of memory for what the debugger waits for");
     }

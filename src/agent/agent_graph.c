@@ -225,8 +225,9 @@ static gradb_node add_node(struct agent *a, const gradb_node_info *info)
     struct agent_pass *pass = &a->passes[a->node_count];
     memset(pass, 0, sizeof(*pass));
     pass->phase = node->phase;
-    if (a->expected_count && agent_is_expected(a, node->name)) {
-        pass->marked = MARK_RUN; /* until the debugger has seen it */
+    bool expected = a->expected_count && agent_is_expected(a, node->name);
+    if (expected || a->expected_not_finite) { /* until the debugger has seen it */
+        pass->marked = expected ? MARK_RUN : MARK_NOT_FINITE;
         a->expected_new = true;
     }
     return a->node_count++;

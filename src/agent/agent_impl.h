@@ -66,6 +66,7 @@ enum agent_mark {                 /* of a node that somebody wants to hear of wh
                   MARK_SLOW = 1,  /* the quick way is not for it */
                   MARK_RUN = 2,   /* gradb_wants: it is to be told that it ran */
                   MARK_VALUE = 4, /* and what came out */
+                  MARK_NOT_FINITE = 8, /* it is new: at once when its value is not finite */
 };
 
 /* A value that we hold a C-order copy of. */
@@ -218,8 +219,9 @@ struct agent {
     uint32_t break_count, capture_count;
     char **expected; /* what the names of nodes contain that are waited for */
     size_t expected_count;
-    bool expected_new; /* one of them was added since gradb_sync */
-    gradb_node *keep;  /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
+    bool expected_not_finite; /* so are values that are not finite, of any new node */
+    bool expected_new;        /* one of them was added since gradb_sync */
+    gradb_node *keep; /* ids that have NODE_KEEP or NODE_KEEP_WATCH and whose values we copy */
     size_t keep_count;
     gradb_node *asked_keep; /* those that the source keeps */
     size_t asked_keep_count;

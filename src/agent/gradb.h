@@ -49,7 +49,8 @@ extern "C" {
  *   1.0  the graph, bound values, steps, gradb_did, stops, scalars, logs, requests
  *   1.1  struct gradb_source and what an eager framework needs with it: gradb_did_with, gradb_sync,
  *        gradb_wants, gradb_lasts, gradb_event, gradb_timing
- *   1.2  gradb_source.locate_part, gradb_stop_at, gradb_heed, gradb_raised
+ *   1.2  gradb_source.locate_part, gradb_stop_at, gradb_heed, gradb_raised,
+ *        GRADB_WANT_IF_NOT_FINITE
  */
 #define GRADB_VERSION_MAJOR 1
 #define GRADB_VERSION_MINOR 2
@@ -314,7 +315,13 @@ GRADB_API void gradb_heed(gradb *g);
 
 /* What the debugger wants of this node when it runs; 0: nothing, gradb_did may be left out by a
  * program that has a source. */
-enum { GRADB_WANT_RUN = 1, GRADB_WANT_VALUE = 2 };
+enum {
+    GRADB_WANT_RUN = 1,
+    GRADB_WANT_VALUE = 2,
+    /* The node is new to the debugger, which waits for values that are not finite: if this one has
+     * such, call gradb_sync before gradb_did_with, and ask again. */
+    GRADB_WANT_IF_NOT_FINITE = 4
+};
 GRADB_API unsigned gradb_wants(const gradb *g, gradb_node node);
 /* Publishes, and waits until the debugger has taken in all that was published and what it now wants
  * of it is known here: after this a new node's first run is watched. False: no debugger is there.

@@ -16,6 +16,8 @@ struct parts {
     char **part;
     size_t count;
     bool names_only; /* of terms that go by name, not by kind or place */
+    bool by_finite;  /* instead of those, values that are not finite */
+    bool not_finite; /* which are waited for */
     bool failed;
 };
 
@@ -29,6 +31,7 @@ static void add_part(void *ctx, const char *part, bool is_name)
     struct parts *parts = ctx;
 
     if (parts->names_only && !is_name) {
+        parts->not_finite = parts->not_finite || parts->by_finite;
         return;
     }
     for (size_t i = 0; i < parts->count; i++) {
@@ -67,7 +70,9 @@ static void add_watchpoints(struct parts *parts)
     for (size_t i = 0; w && i < w->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[i];
         const struct gd_watchpoint *watch = cover->watch;
-        parts->names_only = !cover->wants.exact;
+        bool exact = cover->wants.exact;
+        parts->names_only = !exact || cover->wants.nonfinite;
+        parts->by_finite = exact && cover->wants.nonfinite;
         if (watch && watch->selector && (cover->wants.exact || !cover->node_count)) {
             gd_selector_parts(watch->selector, parts->session->graph, add_part, parts);
         }
@@ -108,7 +113,8 @@ void gd_expected_push(struct gd_session *session)
     if (!parts.part || parts.failed) {
         rc = gd_fail(&err, GD_ENOMEM, "out of memory");
     } else {
-        rc = session->target->ops->expect(session->target, parts.part, parts.count, &err);
+        rc = session->target->ops->expect(session->target, parts.part, parts.count,
+                                          parts.not_finite, &err);
     }
     tell(session, rc, &err);
     while (parts.count > 0) {

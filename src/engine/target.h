@@ -154,8 +154,10 @@ struct gd_target_ops {
     int (*set_breakpoints)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                            struct gd_err *err);
     /* Of a graph that grows as the program runs: a new node whose name contains one of these is
-     * wanted at once. Replaces the set; NULL where graphs do not grow. */
-    int (*expect)(struct gd_target *target, char *const *parts, size_t count, struct gd_err *err);
+     * wanted at once; with not_finite also one whose first value is not finite. Replaces the set;
+     * NULL where graphs do not grow. */
+    int (*expect)(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
+                  struct gd_err *err);
     /* slice NULL or empty: the whole tensor. */
     int (*fetch)(struct gd_target *target, const struct gd_tensor_ref *ref,
                  const struct gd_slice *slice, gd_tensor_fn fn, void *ctx, struct gd_err *err);

@@ -154,12 +154,14 @@ static int set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
 }
 
 /* Sent only when it changed: it is told anew with each piece of the graph. */
-static int expect(struct gd_target *base, char *const *parts, size_t count, struct gd_err *err)
+static int expect(struct gd_target *base, char *const *parts, size_t count, bool not_finite,
+                  struct gd_err *err)
 {
     struct v1_target *t = of(base);
     Gradb__V1__Expected m = GRADB__V1__EXPECTED__INIT;
     m.parts = (char **)parts;
     m.n_parts = count;
+    m.not_finite = not_finite;
     size_t size = gradb__v1__expected__get_packed_size(&m);
     uint8_t *packed = malloc(size + 1);
     if (!packed) {

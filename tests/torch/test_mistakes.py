@@ -58,6 +58,19 @@ class Raised(torches.Folder):
 
 
 @torches.both
+class LossAlone(torches.Folder):
+    """What is found where nothing but the loss was watched."""
+
+    def test_a_recurrence_that_makes_longer(self):
+        done = self.gradb([self.python, torches.SCRIPTS / "rnn.py", "--steps", "4", "--mistake", "exploding"],
+                          "watch 'loss > 1e6'", "continue", "why", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertIn("model/cell/keep/linear is run 24 times on what it made before, and each time multiplies by "
+                      "model/cell/keep/weight, which makes what it is given 2.5 times longer on average", out)
+        self.assertRegex(out, r"model/cell/keep/linear \(linear\)[^<│]* <- origin")
+
+
+@torches.both
 class Mistake(torches.Case):
     written = {}
 

@@ -458,6 +458,25 @@ static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_
     return NULL;
 }
 
+/* What can be said where no value stands out. */
+static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_finding *ret)
+{
+    uint32_t untrained = why_untrained(walk, ret);
+    if (untrained != WHY_NONE) {
+        return &walk->tensors[untrained];
+    }
+    uint32_t chain = why_lengthening(walk, ret);
+    if (chain != WHY_NONE) {
+        return &walk->tensors[chain];
+    }
+    walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
+    gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
+                            "the batch, the weights, the learning rate. With `set keep-previous "
+                            "all` values are compared with those of the step before.");
+    why_add_recurrence(walk, &ret->text);
+    return NULL;
+}
+
 const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
                                             int64_t *since)
 {
@@ -517,14 +536,5 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
                       found->note);
         return found;
     }
-    uint32_t untrained = why_untrained(walk, ret);
-    if (untrained != WHY_NONE) {
-        return &walk->tensors[untrained];
-    }
-    walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
-    gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
-                            "the batch, the weights, the learning rate. With `set keep-previous "
-                            "all` values are compared with those of the step before.");
-    why_add_recurrence(walk, &ret->text);
-    return NULL;
+    return conclude_rest(walk, ret);
 }

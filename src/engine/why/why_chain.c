@@ -294,27 +294,111 @@ static bool is_recorded(const struct why_walk *walk, const struct runs *runs, ui
     return false;
 }
 
+/* ---- without figures of the runs ------------------------------------------------------------- */
+
+struct recurrence { /* the runs [begin, end) of an operator that reads what it made before */
+    uint32_t begin, end;
+    gd_node_id matrix;
+};
+
+static bool find_recurrence(const struct why_walk *walk, const struct runs *runs,
+                            struct recurrence *ret)
+{
+    for (uint32_t begin = 0, end; begin < runs->count; begin = end) {
+        for (end = begin + 1;
+             end < runs->count && same_operator(&runs->run[begin], &runs->run[end]); end++) {
+        }
+        if (end - begin >= MIN_RUNS && !is_recorded(walk, runs, begin, end) &&
+            is_recurrent(walk->session->graph, &runs->run[begin], &runs->run[begin + 1],
+                         &ret->matrix)) {
+            ret->begin = begin;
+            ret->end = end;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether something runs between the first two runs that keeps values within bounds. */
+static bool is_held_back(const struct gd_graph *graph, const struct run *a, const struct run *b)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(graph, &count);
+    struct gd_node_info info;
+
+    for (uint32_t i = a->at + 1; i < b->at && i < count; i++) {
+        if (gd_graph_node(graph, order[i], &info) &&
+            why_type_in(info.type, "layer_norm* batch_norm* group_norm* rms_norm* instance_norm* "
+                                   "normalize* LayerNorm* tanh* sigmoid* softmax* hardtanh* "
+                                   "relu6* clamp* clip* Tanh Sigmoid Softmax")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How much longer a square matrix makes what it is given: the root of the mean of the squares of
+ * its singular values. 0: it is not known. */
+static double gain_of(const struct why_walk *walk, gd_node_id matrix)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+        const struct gd_stats *stats = &tensor->stats;
+
+        if (tensor->node == matrix && tensor->has_stats && tensor->shape.rank == 2 &&
+            tensor->shape.dim[0] == tensor->shape.dim[1] && tensor->shape.dim[0] > 0 &&
+            !why_is_bad(GD_BAD_NONFINITE, stats)) {
+            return sqrt(stats->sum_sq / (double)tensor->shape.dim[0]);
+        }
+    }
+    return 0;
+}
+
+uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct recurrence found;
+    struct runs runs;
+    uint32_t answer = WHY_NONE;
+
+    if (runs_find(graph, false, &runs) && find_recurrence(walk, &runs, &found)) {
+        const struct run *first = &runs.run[found.begin];
+        uint32_t count = found.end - found.begin;
+        double gain = gain_of(walk, found.matrix), total = pow(gain, count - 1);
+
+        if (gain >= MIN_FACTOR && total >= MIN_TOTAL && !is_held_back(graph, first, first + 1)) {
+            snprintf(ret->rule, sizeof(ret->rule), "exploding");
+            gd_buf_clear(&ret->text);
+            gd_buf_printf(&ret->text,
+                          "%.*s is run %u times on what it made before, and each time multiplies "
+                          "by %.160s, which makes what it is given %.3g times longer on average: "
+                          "over all runs that is up to %.2g times, and as much for the gradient "
+                          "on its way back. A smaller or orthogonal start of that weight, or "
+                          "gates, mend it. Watch `activations` to see it from run to run.",
+                          (int)first->len, first->name, count, gd_graph_name(graph, found.matrix),
+                          gain, total);
+            answer = why_also(walk, first->forward, 0);
+        }
+    }
+    free(runs.run);
+    return answer;
+}
+
 void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct gd_graph *graph = walk->session->graph;
+    struct recurrence found;
     struct runs runs;
-    gd_node_id matrix = GD_NO_NODE;
-    bool enough = runs_find(graph, false, &runs), said = false;
 
-    for (uint32_t begin = 0, end; enough && !said && begin < runs.count; begin = end) {
-        for (end = begin + 1; end < runs.count && same_operator(&runs.run[begin], &runs.run[end]);
-             end++) {
-        }
-        said = end - begin >= MIN_RUNS && !is_recorded(walk, &runs, begin, end) &&
-               is_recurrent(graph, &runs.run[begin], &runs.run[begin + 1], &matrix);
-        if (said) {
-            gd_buf_printf(say,
-                          " %.*s is run %u times on what it made before, each time with %.160s: "
-                          "whether that grows from run to run is known in the steps in which "
-                          "`gradients` or `activations` are watched.",
-                          (int)runs.run[begin].len, runs.run[begin].name, end - begin,
-                          gd_graph_name(graph, matrix));
-        }
+    if (runs_find(graph, false, &runs) && find_recurrence(walk, &runs, &found)) {
+        const struct run *first = &runs.run[found.begin];
+
+        gd_buf_printf(say,
+                      " %.*s is run %u times on what it made before, each time with %.160s: "
+                      "whether that grows from run to run is known in the steps in which "
+                      "`gradients` or `activations` are watched.",
+                      (int)first->len, first->name, found.end - found.begin,
+                      gd_graph_name(graph, found.matrix));
     }
     free(runs.run);
 }

@@ -133,6 +133,9 @@ const char *why_attr(const struct gd_node_info *info, const char *name);
  * recurrent network does whose weight is too large. By the figures recorded of this step. Index as
  * in why_train.c. */
 uint32_t why_growing(struct why_walk *walk, struct why_finding *ret);
+/* The same by the weight alone, where no run was recorded: it makes what it is given longer, and
+ * nothing between two runs holds that back. */
+uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret);
 /* Says what must be watched for that, where there is such an operator and no figure of it. */
 void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say);
 
