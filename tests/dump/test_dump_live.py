@@ -156,10 +156,12 @@ class Moves(unittest.TestCase):
     def test_two_ranks_are_dumped_together(self):
         with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
             trainer = " ".join(map(shlex.quote, map(str, [*TRAINER, "--steps", 50])))
-            lines = ["dump d on weights --steps 2-3", "run-to Default/network/loss/Log-op29", "step 3", "kill"]
-            done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *(w for line in lines for w in ("-ex", line)),
-                                     "--listen", "127.0.0.1:0", "run", "--", "/bin/sh", "-c",
-                                     f"RANK=0 {trainer} & RANK=1 {trainer}; wait", env={"WORLD_SIZE": "2"}, cwd=folder)
+            lines = ["set rank-patience 100", "dump d on weights --steps 2-3",
+                     "run-to Default/network/loss/Log-op29", "step 3", "kill"]
+            commands = [word for line in lines for word in ("-ex", line)]
+            done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *commands, "--listen", "127.0.0.1:0",
+                                     "run", "--", "/bin/sh", "-c", f"RANK=0 {trainer} & RANK=1 {trainer}; wait",
+                                     env={"WORLD_SIZE": "2"}, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout), [("2", "36"), ("3", "36")])
             for rank in (0, 1):

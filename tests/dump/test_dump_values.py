@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dump and save of values that a training makes up: every type, no dimension, no element, constants, names that are
-too long, several slots, stacks; a step of which a part ran; and what hinders the writing."""
+"""dump and save of values that a training makes up: every type, no dimension, no element, constants, names
+that are too long, several slots, stacks; a step of which a part ran; and what hinders the writing."""
 import json
 import pathlib
 import resource
@@ -38,13 +38,15 @@ VALUES = {  # name: what its slots hold; numpy has no bfloat16
     "types/empty": [np.zeros((3, 0, 2), np.float32)],
     "net/weight": [np.arange(6, dtype=np.float32).reshape(2, 3)],
     "net/const": [np.array([7, 8], np.int32)],
-    "net/Split-op1": [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32) * 2, np.ones(2, np.float32)],
+    "net/Split-op1": [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32) * 2,
+                      np.ones(2, np.float32)],
     "net/Add-op2": [np.full((2, 2), 0.5, np.float32)],
     LONG: [np.arange(5, dtype=np.float32)],
 }
 KINDS = {"net/weight": ("Parameter", pb.KIND_WEIGHT), "net/const": ("Const", pb.KIND_CONSTANT)}
 FRAMES = [pb.Frame(file="/src/net.py", line=12, function="Net.forward", code="return self.a(x) / self.b(x)"),
-          pb.Frame(file="/src/train.py", line=7, function="<module>"), pb.Frame(file="/src/no.py", line=3, code="x = 1")]
+          pb.Frame(file="/src/train.py", line=7, function="<module>"),
+          pb.Frame(file="/src/no.py", line=3, code="x = 1")]
 
 
 def dtype_of(name, array):
@@ -57,8 +59,8 @@ def as_dumped(name, array):
 
 
 class MadeUp(Trainer):
-    """Stands where it is told to. older: names whose values are of the step before; at: how many values it hands out,
-    behind which it says no more."""
+    """Stands where it is told to. older: names whose values are of the step before; silent_at: the value that it
+    is asked for in vain, and says no more from then on."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -80,8 +82,8 @@ class MadeUp(Trainer):
         if name == "net/Add-op2":
             split, const = (next(n for n, other in self.names.items() if other == wanted)
                             for wanted in ("net/Split-op1", "net/const"))
-            node.inputs.extend([pb.Input(node=split, slot=2), pb.Input(node=split), pb.Input(node=split, slot=1),
-                                pb.Input(node=const, control=True)])
+            node.inputs.extend([pb.Input(node=split, slot=2), pb.Input(node=split),
+                                pb.Input(node=split, slot=1), pb.Input(node=const, control=True)])
             node.frames.extend(FRAMES)
         return node
 
@@ -159,10 +161,12 @@ class Values(Case):
         common = config["common_dump_settings"]  # what MindInsight wants to know
         self.assertEqual([common[key] for key in ("net_name", "iteration", "saved_data", "input_output")],
                          ["net", "1", "full", 2])
-        live, stack = self.run_line("info node net/Add-op2", "node"), self.run_line("backtrace net/Add-op2", "stack")
+        live = self.run_line("info node net/Add-op2", "node")
+        stack = self.run_line("backtrace net/Add-op2", "stack")
         self.run_line("step", "run")
         self.assertEqual(self.run_line("dump d", "dump")["tensors"], count)
-        records = self.opened("d", "info node net/Add-op2", "backtrace net/Add-op2", "goto 2", "save all again.npz")
+        records = self.opened("d", "info node net/Add-op2", "backtrace net/Add-op2", "goto 2",
+                              "save all again.npz")
         there = next(r for r in records if r["type"] == "node")
         self.assertEqual([e["slot"] for e in live["inputs"]], [2, 0, 1, 0])
         for key in ("inputs", "file", "line"):
@@ -199,7 +203,8 @@ class Values(Case):
     def test_names_are_chosen(self):
         config = {"common_dump_settings": {
             "dump_mode": 1, "net_name": "n", "iteration": "all", "input_output": 2, "support_device": [0],
-            "kernels": ["name-regex(types/u?int\\d+)", "name-regex((?:net/)?[A-Z]\\w+-op2)", "float6", "nobody"]},
+            "kernels": ["name-regex(types/u?int\\d+)", "name-regex((?:net/)?[A-Z]\\w+-op2)", "float6",
+                        "nobody"]},
             "e2e_dump_settings": {"enable": True, "sample_mode": 1}}
         (self.root / "c.json").write_text(json.dumps(config))
         self.gradb.send("set dump-config c.json")
@@ -210,7 +215,8 @@ class Values(Case):
         names = {path.name.split(".")[1] for path in (self.root / "d" / "rank_0" / "n" / "0" / "1").iterdir()}
         self.assertEqual(names, {"types_int8", "types_uint16", "types_int64", "types_uint64", "net_Add-op2",
                                  "types_float64"})
-        for wrong, words in (("(a", "a ( has no )"), ("(?=a)", "(? is followed by"), ("(x{1,99}){1,99}", "too large")):
+        for wrong, words in (("(a", "a ( has no )"), ("(?=a)", "(? is followed by"),
+                             ("(x{1,99}){1,99}", "too large")):
             config["common_dump_settings"]["kernels"] = [f"name-regex({wrong})"]
             (self.root / "c.json").write_text(json.dumps(config))
             self.gradb.send("check-config c.json")
