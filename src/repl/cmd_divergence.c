@@ -163,7 +163,8 @@ static int look_in_step(struct looking *l, const struct compare_step *step, stru
     return rc;
 }
 
-/* An earlier step, then fewer collectives before it, then earlier in the order of its rank. */
+/* An earlier step, then fewer collectives before it, then no collective itself, then earlier in the
+ * order of its rank. */
 static bool is_earlier(const struct found *x, const struct found *y)
 {
     if (!y->any || !x->any) {
@@ -174,6 +175,9 @@ static bool is_earlier(const struct found *x, const struct found *y)
     }
     if (x->d.layer != y->d.layer) {
         return x->d.layer < y->d.layer;
+    }
+    if (x->d.collective != y->d.collective) {
+        return y->d.collective; /* what a rank does before an exchange, the exchange hands on */
     }
     return x->order < y->order;
 }

@@ -14,7 +14,8 @@ TRAINER = ["run", "--", str(harness.CHARLM), "--data", str(DATA), "--seed", "1",
 # Examples that leave this host, this process or this run; and those that cannot succeed here, with why.
 ELSEWHERE = ("run -- python train.py --epochs 3", "run -- torchrun --nproc-per-node 2 train.py", "listen", "listen 0.0.0.0:50051", "!nvidia-smi",
              "| info settings | less", "lockstep @1 @2",
-             "lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3")  # there is one training
+             "lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3",
+             "lockstep @2 @1 --shift 1")  # there is one training
 FAIL_HERE = {
     "disconnect": "state",  # no terminal
     "rank 2": "not_found",  # there is one process
