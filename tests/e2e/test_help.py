@@ -32,7 +32,6 @@ FAIL_HERE = {
     "open dump/rank_0": "not_found",
     "check-config data_dump.json": "not_found",
     **dict.fromkeys(("info steps", "info events", "reverse-step 2", "goto 100"), "unsupported"),  # no dump
-    "compare @1 prev --csv step.csv": "no_data",
     "agent": "unsupported",  # charlm has no commands of its own
     "agent memory": "unsupported",
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
