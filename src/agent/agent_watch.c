@@ -177,6 +177,7 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
     plan->plan = from;
     plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
     plan->serial = ++a->plan_serial;
+    plan->since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
     plan->items = items;
     plan->item_count = from->n_items;
     gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);
@@ -615,7 +616,28 @@ bool agent_watch_node(struct agent *a, gradb_node id)
     return end_moment(&m, id, false);
 }
 
-/* Of an exact plan: what did not run in this step is recorded, too. */
+/* The item's node has not run in this step. What the source may still have of it is no value of the
+ * step, and asking for each of them would cost more than all that ran. */
+static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
+{
+    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    return node && item->plan->exact && STEP(a) >= item->plan->since && a->source.locate &&
+           node->phase != 0 && !(node->flags & NODE_LASTS) &&
+           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
+}
+
+/* Of an exact plan: that an item did not run in this step is recorded, too. */
+static void look_at_rest(struct agent_moment *m, struct agent_watch_item *item,
+                         struct agent_look *ret)
+{
+    if (has_not_run(m->a, item)) {
+        *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
+    } else {
+        look(m, item, ret);
+    }
+}
+
+/* What was not recorded when its node ran. */
 static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
 {
     begin_step(m->a, plan);
@@ -624,7 +646,7 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
         if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node) &&
             !is_empty(m->a, item)) {
             struct agent_look seen;
-            look(m, item, &seen);
+            look_at_rest(m, item, &seen);
             plan->step_ns += seen.cost_ns;
             agent_record_value(m->a, item, &seen);
         }

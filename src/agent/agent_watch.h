@@ -53,6 +53,7 @@ struct agent_watch_plan {
     const Gradb__V1__WatchPlan *plan;
     bool exact;
     uint64_t serial; /* no other plan has or had it */
+    int64_t since;   /* the first step that begins under it */
     struct agent_watch_item *items;
     size_t item_count;
     struct gd_buf record; /* values of this step, packed as WatchReport.values */

@@ -51,6 +51,7 @@ struct eager {
     int64_t steps;        /* 0: until told to end */
     int nan_op;           /* in step nan_step its element 3 is NaN; -1 never */
     int64_t nan_step;
+    int64_t rests_from; /* from this step on the last operator does not run; 0 never */
     /* what it says of itself */
     gradb *agent;
     atomic_int odd;       /* enum eager_odd */

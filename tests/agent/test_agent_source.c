@@ -264,6 +264,22 @@ static void exact_watchpoints_ask_at_that_moment(void **state)
     assert_int_equal(atomic_load(&b->e.locates), 0);
 }
 
+/* The history says of it that it has no value, which needs no question. */
+static void what_did_not_run_is_not_asked_for(void **state)
+{
+    struct both *b = *state;
+    b->e.stats = true;
+    b->e.told = true;
+    b->e.rests_from = 3;
+    begin(b);
+    set_watch(b, "TO", "net/op*", GD_WHEN_EXACT);
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    int before = atomic_load(&b->e.stats_calls);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(atomic_load(&b->e.stats_calls) - before, 2 * (b->e.ops - 1));
+    assert_int_equal(atomic_load(&b->e.locates), 0);
+}
+
 static void without_statistics_values_are_located(void **state)
 {
     struct both *b = *state;
@@ -403,6 +419,7 @@ int main(void)
         RUN(nonsense_is_refused),
         RUN(previous_values_are_kept_by_the_source),
         RUN(exact_watchpoints_ask_at_that_moment),
+        RUN(what_did_not_run_is_not_asked_for),
         RUN(without_statistics_values_are_located),
         RUN(a_verdict_counts_before_it_is_waited_for),
         RUN(end_of_step_watchpoints_see_what_is_gone),
