@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * What MindSpore's synchronous dump leaves: the first byte says what the rest is: names of files, a
- * table of statistics, a graph.
+ * table of statistics, a graph, or operators of a graph ("+TYPE NAME") and what files call theirs
+ * ("TYPE NAME"), a line each.
  */
 #include "fuzz.h"
 
@@ -12,6 +13,7 @@
 
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_name.h"
+#include "dump/mindspore/ms_nodes.h"
 #include "dump/mindspore/ms_statistic.h"
 
 static struct gd_disk *disk_of(const uint8_t *data, size_t size)
@@ -102,6 +104,49 @@ static void graph(const uint8_t *data, size_t size)
     gd_disk_unref(disk);
 }
 
+/* Every name has a node; one that is joined is of the node's type, and alone. */
+static void check_settled(const struct ms_nodes *nodes, struct gd_graph *graph)
+{
+    for (uint32_t i = 0; i < nodes->wanted_count; i++) {
+        const struct ms_wanted *wanted = ms_nodes_wanted(nodes, MS_WANTED | i);
+        struct gd_node_info info;
+
+        FUZZ_CHECK(gd_graph_node(graph, wanted->node, &info));
+        for (uint32_t k = 0; wanted->joined && k < nodes->wanted_count; k++) {
+            FUZZ_CHECK(k == i || nodes->wanted[k].node != wanted->node);
+        }
+        FUZZ_CHECK(!wanted->joined || strcmp(info.type, wanted->type) == 0);
+    }
+}
+
+static void joins(char *text)
+{
+    struct ms_nodes nodes;
+    struct gd_graph *into;
+    gd_node_id node;
+    char *rest = NULL;
+
+    FUZZ_CHECK(gd_graph_create((size_t)1 << 24, &into, NULL) == GD_OK);
+    FUZZ_CHECK(ms_nodes_begin(into, "graph", &nodes, NULL) == GD_OK);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *name = strchr(line, ' ');
+
+        if (!name) {
+            continue;
+        }
+        *name++ = '\0';
+        if (line[0] == '+' && line[1] && name[0]) {
+            ms_nodes_get(&nodes, line + 1, name, &node, NULL);
+        } else if (line[0] && name[0]) {
+            FUZZ_CHECK(ms_nodes_want(&nodes, line, name, &node, NULL) == GD_OK);
+        }
+    }
+    FUZZ_CHECK(ms_nodes_settle(&nodes, NULL) == GD_OK);
+    check_settled(&nodes, into);
+    ms_nodes_end(&nodes);
+    gd_graph_destroy(into);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[1024];
@@ -109,12 +154,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
     case 0:
         snprintf(text, sizeof(text), "%.*s", (int)(size - 1), (const char *)data + 1);
         names(text);
         break;
     case 1: table(data + 1, size - 1); break;
+    case 3:
+        snprintf(text, sizeof(text), "%.*s", (int)(size - 1), (const char *)data + 1);
+        joins(text);
+        break;
     default: graph(data + 1, size - 1); break;
     }
     return 0;
