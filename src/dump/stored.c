@@ -39,7 +39,10 @@ static const struct {
     [GD_STORED_FLOAT8_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", GD_FLOAT32, 8},
     [GD_STORED_FLOAT8_E8M0FNU] = {"float8_e8m0fnu", GD_FLOAT32, 8},
     [GD_STORED_HIFLOAT8] = {"hifloat8", GD_FLOAT32, 8},
+    [GD_STORED_FLOAT6_E2M3] = {"float6_e2m3fn", GD_FLOAT32, 8},
+    [GD_STORED_FLOAT6_E3M2] = {"float6_e3m2fn", GD_FLOAT32, 8},
     [GD_STORED_FLOAT4_E2M1] = {"float4_e2m1", GD_FLOAT32, 4},
+    [GD_STORED_FLOAT4_E1M2] = {"float4_e1m2", GD_FLOAT32, 4},
     [GD_STORED_INT4] = {"int4", GD_INT8, 4},
     [GD_STORED_UINT4] = {"uint4", GD_UINT8, 4},
     [GD_STORED_INT2] = {"int2", GD_INT8, 2},
@@ -102,6 +105,8 @@ static const struct {
     {"float8_e8m0", GD_STORED_FLOAT8_E8M0FNU},
     {"float4_e2m1fn_x2", GD_STORED_FLOAT4_E2M1},
     {"float4_e2m1fn", GD_STORED_FLOAT4_E2M1},
+    {"float4_e1m2fn_x2", GD_STORED_FLOAT4_E1M2},
+    {"float4_e1m2fn", GD_STORED_FLOAT4_E1M2},
     {"hif8", GD_STORED_HIFLOAT8},
 };
 
@@ -240,12 +245,22 @@ static float hifloat8_value(unsigned byte)
     return (float)(byte & 0x80 ? -value : value);
 }
 
+/* Sign, exponent, mantissa in the low bits; every pattern is a number. */
+static float tiny_value(unsigned bits, unsigned exponent_bits, unsigned mantissa_bits, int bias)
+{
+    unsigned fraction = bits & ((1U << mantissa_bits) - 1);
+    unsigned exponent = bits >> mantissa_bits & ((1U << exponent_bits) - 1);
+    double value = exponent ? ldexp((double)(fraction + (1U << mantissa_bits)),
+                                    (int)exponent - bias - (int)mantissa_bits)
+                            : ldexp(fraction, 1 - bias - (int)mantissa_bits);
+
+    return (float)(bits >> (exponent_bits + mantissa_bits) & 1 ? -value : value);
+}
+
 static float tables[GD_STORED_COUNT][256];
 
 static void fill_tables(void)
 {
-    static const float quarters[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-
     for (int type = 0; type < GD_STORED_COUNT; type++) {
         for (unsigned i = 0; i < 256 && small_floats[type].mantissa; i++) {
             tables[type][i] = small_value(&small_floats[type], i);
@@ -255,8 +270,11 @@ static void fill_tables(void)
         tables[GD_STORED_HIFLOAT8][i] = hifloat8_value(i);
         tables[GD_STORED_FLOAT8_E8M0FNU][i] = i == 255 ? NAN : (float)ldexp(1, (int)i - 127);
     }
-    for (unsigned i = 0; i < 16; i++) {
-        tables[GD_STORED_FLOAT4_E2M1][i] = i & 8 ? -quarters[i & 7] : quarters[i];
+    for (unsigned i = 0; i < 256; i++) {
+        tables[GD_STORED_FLOAT6_E2M3][i] = tiny_value(i, 2, 3, 1);
+        tables[GD_STORED_FLOAT6_E3M2][i] = tiny_value(i, 3, 2, 3);
+        tables[GD_STORED_FLOAT4_E2M1][i] = tiny_value(i, 2, 1, 1);
+        tables[GD_STORED_FLOAT4_E1M2][i] = tiny_value(i, 1, 2, 1);
     }
 }
 
@@ -284,7 +302,7 @@ static void widen_bits(enum gd_stored stored, const unsigned char *in, int64_t f
                        void *out)
 {
     unsigned sign = stored == GD_STORED_INT4 ? 8 : stored == GD_STORED_INT2 ? 2 : 0;
-    const float *table = stored == GD_STORED_FLOAT4_E2M1 ? table_of(stored) : NULL;
+    const float *table = types[stored].dtype == GD_FLOAT32 ? table_of(stored) : NULL;
 
     for (int64_t i = 0; i < count; i++) {
         unsigned bits = bits_at(stored, in, first + i);

@@ -2,9 +2,9 @@
 /*
  * Element types as files have them, and what they read as.
  *
- * Types that the engine does not have are widened exactly: float8 and float4 kinds, HiFloat8 and
- * E8M0 to float32; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to complex64.
- * Quantised integers stay integers.
+ * Types that the engine does not have are widened exactly: float8, float6 and float4 kinds,
+ * HiFloat8 and E8M0 to float32; int4, int2 to int8; uint4, uint2, uint1 to uint8; complex32 to
+ * complex64. Quantised integers stay integers.
  */
 #ifndef GD_DUMP_STORED_H
 #define GD_DUMP_STORED_H
@@ -38,7 +38,10 @@ enum gd_stored {
     GD_STORED_FLOAT8_E4M3B11FNUZ,
     GD_STORED_FLOAT8_E8M0FNU,
     GD_STORED_HIFLOAT8,
-    GD_STORED_FLOAT4_E2M1, /* two in a byte, low half first */
+    GD_STORED_FLOAT6_E2M3, /* one in a byte, in its low six bits, as numpy has them */
+    GD_STORED_FLOAT6_E3M2,
+    GD_STORED_FLOAT4_E1M2, /* two in a byte, low half first */
+    GD_STORED_FLOAT4_E2M1,
     GD_STORED_INT4,
     GD_STORED_UINT4, /* two in a byte, low half first */
     GD_STORED_INT2,

@@ -13,7 +13,7 @@ TYPES = {"FLOAT": (1, 32), "FLOAT16": (2, 16), "INT8": (3, 8), "UINT8": (4, 8), 
          "QINT16": (19, 16), "QINT32": (20, 32), "QUINT8": (21, 8), "QUINT16": (22, 16), "BF16": (27, 16),
          "INT4": (28, 4), "UINT1": (29, 1), "INT2": (30, 2), "UINT2": (31, 2), "COMPLEX32": (32, 32),
          "HIFLOAT8": (33, 8), "FLOAT8_E5M2": (34, 8), "FLOAT8_E4M3FN": (35, 8), "FLOAT8_E8M0": (36, 8),
-         "FLOAT4_E2M1": (39, 4)}
+         "FLOAT4_E2M1": (39, 4), "FLOAT4_E1M2": (40, 4)}
 # The runtime numbers them otherwise.
 RUNTIME = {"FLOAT": 0, "FLOAT16": 1, "INT8": 2, "INT32": 3, "UINT8": 4, "INT16": 6, "UINT16": 7, "UINT32": 8,
            "INT64": 9, "UINT64": 10, "DOUBLE": 11, "BOOL": 12, "COMPLEX64": 16, "COMPLEX128": 17, "BF16": 27,

@@ -60,6 +60,12 @@ static void test_less_than_a_byte(void **state)
     assert_memory_equal(u, "\1\0\0\0\1\1\1\1\1\0\1\1\0\0\0\1", 16);
     gd_stored_widen(GD_STORED_FLOAT4_E2M1, false, bytes, 0, 2, f);
     assert_true((double)f[0] == -6 && (double)f[1] == 0 && signbit(f[1]));
+    gd_stored_widen(GD_STORED_FLOAT4_E1M2, false, bytes, 2, 2, f);
+    assert_true((double)f[0] == 0.25 && (double)f[1] == -0.75);
+    assert_true((double)widen_byte(GD_STORED_FLOAT6_E2M3, 0x3f) == -7.5);
+    assert_true((double)widen_byte(GD_STORED_FLOAT6_E2M3, 0x01) == 0.125);
+    assert_true((double)widen_byte(GD_STORED_FLOAT6_E3M2, 0x1f) == 28);
+    assert_true((double)widen_byte(GD_STORED_FLOAT6_E3M2, 0x21) == -0.0625);
 }
 
 static void test_names(void **state)

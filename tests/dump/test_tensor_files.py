@@ -224,11 +224,13 @@ class OtherLibraries(Files):
         self.same(got, want, what)
 
     def test_small_types_as_numpy_writes_them(self):
-        for path in sorted(self.dir.glob("float8_*.npy")):
+        for path in sorted(self.dir.glob("float[68]_*.npy")):
             told = None if path.stem == "float8_e5m2" else path.stem
             self.values(self.tool.read(path, dtype=told), self.expected("npy", path.stem), path.stem)
         entry = self.tool.open(self.dir / "float8_e4m3fn.npy")["entries"][0]
         self.assertEqual(entry["stored"], "opaque")
+        self.assertEqual(self.tool.open(self.dir / "int4.npy", dtype="int4")["notes"],
+                         ["numpy keeps one value of that type in a byte: shown as those bytes"])
         for name in ("bfloat16.npy", "bfloat16_f.npy"):
             self.same(self.tool.read(self.dir / name), self.expected("npy", "bfloat16"), name)
         self.assertEqual(self.tool.open(self.dir / "bfloat16.npy")["notes"],

@@ -42,6 +42,11 @@ def npy_files():
         array = np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name)).reshape(16, 16)
         np.save(OUT / (name + ".npy"), array)
         expect("npy", name, array)
+    for name in ("float6_e2m3fn", "float6_e3m2fn"):
+        array = np.arange(64, dtype=np.uint8).view(getattr(ml_dtypes, name)).reshape(8, 8)
+        np.save(OUT / (name + ".npy"), array)
+        expect("npy", name, array)
+    np.save(OUT / "int4.npy", np.arange(-8, 8).astype(ml_dtypes.int4))
     array = bits("uint16", (9, 7)).view(ml_dtypes.bfloat16)
     np.save(OUT / "bfloat16.npy", array)
     np.save(OUT / "bfloat16_f.npy", np.asfortranarray(array))

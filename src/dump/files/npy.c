@@ -150,9 +150,10 @@ static int read_raw(struct reader *in, char order, long item)
         npy->assumed = "assumed to be bfloat16, which numpy writes as <V2";
     } else {
         npy->stored = GD_STORED_OPAQUE;
-        npy->assumed = item == 1
-                           ? "raw bytes: a float8 or a small integer type? Tell it with --dtype"
-                           : "raw bytes";
+        npy->assumed = item != 1 ? "raw bytes"
+                       : told != GD_STORED_NONE && gd_stored_bits(told) < 8
+                           ? "numpy keeps one value of that type in a byte: shown as those bytes"
+                           : "raw bytes: a float8 or a small integer type? Tell it with --dtype";
     }
     npy->item = (size_t)item;
     return GD_OK;
