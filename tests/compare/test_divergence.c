@@ -275,12 +275,116 @@ static void test_same_names(void **state)
     gd_table_deinit(&b);
 }
 
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+struct op {
+    const char *name, *type;
+    int size; /* of its output */
+};
+
+static void operators(struct gd_table *table, const struct op *list, size_t count)
+{
+    struct gd_err err;
+
+    gd_table_init(table);
+    for (size_t i = 0; i < count; i++) {
+        struct gd_item item = {.name = "0",
+                               .dtype = GD_FLOAT32,
+                               .has_shape = true,
+                               .shape = {.rank = 1, .dim = {list[i].size}}};
+
+        assert_int_equal(gd_table_unit(table, list[i].name, list[i].type, &err), GD_OK);
+        table->unit[i].ordered = true;
+        assert_int_equal(gd_table_add(table, &item, &err), GD_OK);
+    }
+}
+
+/* By layer: whose partner is which, "" none. */
+static void check_layers(const struct op *a, size_t count_a, const struct op *b, size_t count_b,
+                         const char *const *partners)
+{
+    struct gd_match_options options = {.last = GD_HOW_RULES};
+    struct gd_matching matching;
+    struct gd_table left, right;
+    struct gd_err err;
+
+    operators(&left, a, count_a);
+    operators(&right, b, count_b);
+    assert_int_equal(gd_match_tables(&left, &right, &options, &matching, &err), GD_OK);
+    for (size_t i = 0; i < matching.count; i++) {
+        const struct gd_match *match = &matching.match[i];
+
+        if (match->b != UINT32_MAX) {
+            assert_string_equal(match->a == UINT32_MAX ? "" : a[match->a].name, partners[match->b]);
+        }
+    }
+    gd_matching_free(&matching);
+    gd_table_deinit(&left);
+    gd_table_deinit(&right);
+}
+
+static void test_layers(void **state)
+{
+    static const struct op torch[] = {
+        {"net/body/0/conv/conv2d", "conv2d", 4},
+        {"net/body/1/conv/conv2d", "conv2d", 4},
+        {"net/relu", "relu", 4},
+        {"net/fc1/linear", "linear", 8},
+        {"net/act/relu", "relu", 8},
+        {"net/fc2/linear", "linear", 8},
+        {"net/act/relu_1", "relu", 8},
+        {"net/head/linear", "linear", 3},
+    };
+    static const struct op mindspore[] = {
+        {"Default/n-Loss/_backbone-Net/body-Seq/0-Block/conv-Conv2d/Conv2D-op1", "Conv2D", 4},
+        {"Default/n-Loss/_backbone-Net/body-Seq/1-Block/conv-Conv2d/Conv2D-op2", "Conv2D", 4},
+        {"Default/n-Loss/_backbone-Net/ReLU-op1", "ReLU", 4},
+        {"Default/n-Loss/_backbone-Net/fc1-Dense/MatMul-op1", "MatMul", 8},
+        {"Default/n-Loss/_backbone-Net/fc1-Dense/BiasAdd-op1", "BiasAdd", 8},
+        {"Default/n-Loss/_backbone-Net/act-ReLU/ReLU-op2", "ReLU", 8},
+        {"Default/n-Loss/_backbone-Net/fc2-Dense/MatMul-op2", "MatMul", 8},
+        {"Default/n-Loss/_backbone-Net/act-ReLU/ReLU-op3", "ReLU", 8},
+        {"Default/n-Loss/_backbone-Net/head-Dense/MatMul-op3", "MatMul", 5},
+    };
+    static const char *const partners[] = {
+        "net/body/0/conv/conv2d", "net/body/1/conv/conv2d", "net/relu",       "", "net/fc1/linear",
+        "net/act/relu",           "net/fc2/linear",         "net/act/relu_1", "", /* of another
+                                                                                     shape */
+    };
+    static const struct op calls[] = {
+        {"fc1/Functional.linear.0.forward", "linear", 8},
+        {"fc1/Linear.forward.0", "Linear", 8},
+    };
+    static const char *const modules[] = {"", "", "", "", "fc1/Linear.forward.0", "", "", "", ""};
+
+    (void)state;
+    check_layers(torch, 8, mindspore, 9, partners);
+    check_layers(calls, 2, mindspore, 9, modules);
+}
+
+static void test_operators(void **state)
+{
+    (void)state;
+    assert_true(gd_op_is_alike("conv2d", "Conv2D"));
+    assert_true(gd_op_is_alike("linear", "MatMul"));
+    assert_true(gd_op_is_alike("BiasAdd", "Conv2d"));
+    assert_true(gd_op_is_alike("cross_entropy", "SparseSoftmaxCrossEntropyWithLogits"));
+    assert_false(gd_op_is_alike("BiasAdd", "relu"));
+    assert_false(gd_op_is_alike("add", "mul"));
+    assert_false(gd_op_is_alike("", ""));
+    assert_true(gd_op_changes_input("BatchNorm", 3));
+    assert_true(gd_op_changes_input("batch_norm", 1));
+    assert_false(gd_op_changes_input("batch_norm", 3));
+    assert_false(gd_op_changes_input("LayerNorm", 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),       cmocka_unit_test(test_middle_first),
         cmocka_unit_test(test_levels_agree), cmocka_unit_test(test_common_names),
-        cmocka_unit_test(test_same_names),
+        cmocka_unit_test(test_same_names),   cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_operators),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
