@@ -11,6 +11,8 @@
 #include "repl/value.h"
 #include "repl/work.h"
 
+#define HALF_ERROR 1e-3 /* relative: float16 has 11 bits, and products of it are summed */
+
 struct comparing {
     struct command_call *call;
     struct side *side_a, *side_b;
@@ -248,6 +250,33 @@ static int hint_turned(struct comparing *c, struct item_pair *pair, struct compa
     return rc;
 }
 
+/* What accelerators compute in float16 alone, whatever the type of the tensors. */
+static bool computes_in_half(const char *op)
+{
+    static const char *const ops[] = {"conv",  "pool",   "lstm", "gru",  "matmul",
+                                      "dense", "linear", "sort", "topk", "roi"};
+
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        if (strcasestr(op, ops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An output of such an operator that is too far off for its type, and not for float16. */
+static void hint_half(const struct comparing *c, const struct item_pair *pair,
+                      struct compare_row *row)
+{
+    bool off = row->verdict == GD_V_FAIL || row->verdict == GD_V_WARN;
+    bool single = row->type_a == GD_STORED_FLOAT32 && row->type_b == GD_STORED_FLOAT32;
+
+    if (off && single && !pair->b->input && !row->note[0] && row->rel_l2 <= HALF_ERROR &&
+        computes_in_half(c->b->unit[pair->unit_b].op)) {
+        row->note = "within float16: an accelerator may compute this operator in it";
+    }
+}
+
 /* Values of a live session are let go as soon as they have been looked at. */
 static void drop(const struct side *side, struct gd_item *item)
 {
@@ -281,6 +310,7 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     fill_items(pair, &row);
     if (result->a && result->b) {
         fill_metrics(c, &result->difference, &row);
+        hint_half(c, pair, &row);
         if (row.verdict == GD_V_SHAPE) {
             int rc = hint_turned(c, pair, &row, err);
 

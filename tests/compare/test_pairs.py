@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -242,6 +243,12 @@ class Pairs(unittest.TestCase):
         self.assertEqual((row["verdict"], row["b"]), ("FAIL", "Default_fc1-Dense_MatMul-op1:in0"))
         (record,), _ = gradb("compare dump_a dump_b --steps 2,99", cwd=self.folder)
         self.assertIn("dump_b has no step 99: it has 1 to 2", record["message"])
+        shutil.copytree(self.folder / "dump_b", self.folder / "dump_half")
+        for path in (self.folder / "dump_half").rglob("*/1/*.output.*.npy"):
+            np.save(path, np.load(path) * np.float32(1.0005))
+        record, _ = self.run_one("compare dump_half dump_b --step 1")
+        self.assertEqual({row["b"] for row in record["pairs"] if "float16" in row.get("note", "")},
+                         {"Default_fc1-Dense_MatMul-op1:0", "Default_fc2-Dense_MatMul-op3:0"})
         record, _ = self.run_one("first-nonfinite dump_b")
         self.assertEqual((record["step"], record["node"], record["kind"]), (2, "Default_Log-op4", "throw-point"))
         self.assertIn("logarithm", record["hint"])
