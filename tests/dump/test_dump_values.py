@@ -59,8 +59,8 @@ def as_dumped(name, array):
 
 
 class MadeUp(Trainer):
-    """Stands where it is told to. older: names whose values are of the step before; silent_at: the value that it
-    is asked for in vain, and says no more from then on."""
+    """Stands where it is told to. older: names whose values are of the step before; silent_at: the value that
+    it is asked for in vain, and says no more from then on."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -142,7 +142,8 @@ class Values(Case):
     def test_every_type_is_numpys_and_comes_back(self):
         done = self.run_line("dump d --data full", "dump")
         count = sum(map(len, VALUES.values()))
-        self.assertEqual((done["tensors"], done["missing"], done["earlier"], done["whole"]), (count, 0, 0, True))
+        told = [done[key] for key in ("tensors", "missing", "earlier", "whole")]
+        self.assertEqual(told, [count, 0, 0, True])
         step = self.root / "d" / "rank_0" / "net" / "0" / "1"
         mapped = dict(line.split(",") for line in (step / "mapping.csv").read_text().split())
         for name, arrays in VALUES.items():
@@ -200,6 +201,18 @@ class Values(Case):
         self.gradb.send("dump d")
         self.assertIn("there is a dump of step 2 already", self.record("error")["message"])
 
+    def test_a_step_that_was_passed_is_told(self):
+        """By a training that does not stop where it is asked to."""
+        self.run_line("dump d on weights --steps 2-3|9", "dump")
+        self.trainer.step = 3
+        self.gradb.send("continue")
+        self.gradb.expect("warning: step 2 and others are not dumped: the training ran past their end")
+        self.assertEqual(self.record("run")["step"], 4)
+        self.gradb.send("continue")
+        self.assertEqual(self.record("run")["step"], 5)
+        self.assertEqual(self.gradb.text().count("warning: step"), 1)
+        self.assertEqual(self.run_line("info dump", "dump")["dumped_steps"], 0)
+
     def test_names_are_chosen(self):
         config = {"common_dump_settings": {
             "dump_mode": 1, "net_name": "n", "iteration": "all", "input_output": 2, "support_device": [0],
@@ -231,8 +244,8 @@ pb = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pb)
 model = pb.ModelProto.FromString(pathlib.Path(sys.argv[1]).read_bytes())
 numbers = {node.name: node.full_name for node in model.graph.node}
-print(json.dumps([model.graph.name, [[node.full_name, node.op_type, [[numbers[i.name], i.type] for i in node.input]]
-                                     for node in model.graph.node]]))
+nodes = [[n.full_name, n.op_type, [[numbers[i.name], i.type] for i in n.input]] for n in model.graph.node]
+print(json.dumps([model.graph.name, nodes]))
 """
 
 
@@ -292,7 +305,7 @@ class Files(unittest.TestCase):
     def test_a_large_tensor_goes_by_pieces(self):
         with tempfile.TemporaryDirectory(prefix="gradb-save-") as name:
             folder = pathlib.Path(name).resolve()
-            array = np.arange(7 * 1250001, dtype=np.float32).reshape(1250001, 7)  # 35 MB; rows do not divide it
+            array = np.arange(7 * 1250001, dtype=np.float32).reshape(1250001, 7)  # pieces do not divide it
             np.savez(folder / "in.npz", large=array, small=np.ones(3))
             np.save(folder / "fortran.npy", np.asfortranarray(array[:, :7]))
             many, = self.saved(folder, folder / "in.npz", "save all out.npz")
