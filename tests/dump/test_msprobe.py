@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+import cann_writer
 import harness
 import numpy as np
 
@@ -191,6 +192,19 @@ class Written(unittest.TestCase):
                     "task": "statistics", "level": "mix", "framework": "mindspore",
                     "data": {call: {"output": [self.tensor(values)]}}})
         self.assertRegex(gradb(self.dir / "mixed"), r"2 nodes, 2 steps from 1 to 2")
+
+    def test_kernels_of_the_same_step(self):
+        """What level L2 dumps beside the calls is of the same rank and step."""
+        self.put("kernels/step2/rank0", {"task": "statistics", "level": "L1", "data": {
+            "Torch.add.0.forward": {"output": [self.tensor([1, 2])]}}})
+        kernels = self.dir / "kernels" / "step2" / "20240501102030" / "0"
+        kernels.mkdir(parents=True)
+        (kernels / "Add.Add_1.3.7.1714558832000000").write_bytes(
+            cann_writer.container(outputs=[cann_writer.Tensor(np.arange(4, dtype="f4"))]))
+        text = gradb(self.dir / "kernels", "print Add_1", "info formats")
+        self.assertRegex(text, r"2 nodes, step 2\.")
+        self.assertRegex(text, r"\[ ?0\. +1\. +2\. +3\. ?\]")
+        self.assertRegex(text, r"(?s)\nmsprobe +1 .*\ncann +1 ")
 
     def test_broken(self):
         """What stands before a fault is read, the fault is told; nothing outside the directory is opened."""
