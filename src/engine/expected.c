@@ -15,9 +15,9 @@ struct parts {
     struct gd_session *session;
     char **part;
     size_t count;
-    bool names_only; /* of terms that go by name, not by kind or place */
-    bool by_finite;  /* instead of those, values that are not finite */
-    bool not_finite; /* which are waited for */
+    bool names_only;      /* of terms that go by name, not by kind or place */
+    bool not_finite_only; /* those that go by kind look for values that are not finite alone */
+    bool not_finite;      /* such are waited for */
     bool failed;
 };
 
@@ -31,7 +31,7 @@ static void add_part(void *ctx, const char *part, bool is_name)
     struct parts *parts = ctx;
 
     if (parts->names_only && !is_name) {
-        parts->not_finite = parts->not_finite || parts->by_finite;
+        parts->not_finite = parts->not_finite || parts->not_finite_only;
         return;
     }
     for (size_t i = 0; i < parts->count; i++) {
@@ -72,7 +72,7 @@ static void add_watchpoints(struct parts *parts)
         const struct gd_watchpoint *watch = cover->watch;
         bool exact = cover->wants.exact;
         parts->names_only = !exact || cover->wants.nonfinite;
-        parts->by_finite = exact && cover->wants.nonfinite;
+        parts->not_finite_only = exact && cover->wants.nonfinite;
         if (watch && watch->selector && (cover->wants.exact || !cover->node_count)) {
             gd_selector_parts(watch->selector, parts->session->graph, add_part, parts);
         }

@@ -150,6 +150,22 @@ except KeyboardInterrupt as reason:
 """
 
 
+FIRST_NAN = '''
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+torch.nn.init.zeros_(net.weight)
+torch.nn.init.zeros_(net.bias)
+for step in range(2):
+    x = net(torch.ones(2, 3))
+    bad = torch.log(x.detach() * 0)
+    for _ in range(9):
+        x = x + 3
+    x.sum().backward()
+    optimizer.step()
+'''
+
+
 class Control(torches.Folder):
     """What the cases share."""
 
@@ -210,6 +226,11 @@ class Stops(Control):
         self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M),
                          ["net/fc2/linear", "net/relu_1", "backward/net/fc2/linear", "net/fc2/bias.grad"])
         self.assertIn("\n       waits: no node is named 'net/fc3'\n", said)
+
+    def test_a_watchpoint_by_kind_is_exact_from_the_first_operator(self):
+        for watch, expected in (("TO on all", ["log", "add"]), ("'max > 5' on activations", ["add_1", "add_2"])):
+            said = self.said(["-c", FIRST_NAN], "set watch-when exact", "watch " + watch, "continue", "next")
+            self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M), expected, said)
 
     def test_each_node_of_the_first_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "2"], *len(FIRST) * ["next"])

@@ -451,5 +451,62 @@ class OnTheDevice(Session):
         self.assertGreater(done.stdout.count(" ok\n"), 25)
 
 
+# The names of torch that gradb's package uses and that this PyTorch lacks; what is said of a call that is too large
+# to be made again.
+USED = """
+import ast, importlib, pathlib, sys
+import torch
+sys.path.insert(0, sys.argv[1])
+
+def chain(node):
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *parts[::-1]] if isinstance(node, ast.Name) else [""]
+
+def lacks(names):
+    thing = torch
+    for i, name in enumerate(names[1:], 2):
+        try:
+            thing = getattr(thing, name) if hasattr(thing, name) else importlib.import_module(".".join(names[:i]))
+        except ImportError:
+            return True
+    return False
+
+used = set()
+for path in pathlib.Path(sys.argv[1], "gradb", "torch").glob("*.py"):
+    nodes = ast.walk(ast.parse(path.read_text()))
+    used |= {(path.name, *chain(node)) for node in nodes if isinstance(node, ast.Attribute)}
+used = [name for name in used if name[1] == "torch"]
+print("used", len(used) > 100)
+for name in sorted({".".join(name[1:]) for name in used if lacks(name[1:])}):
+    print("lacks", name)
+
+from gradb.torch import rerun
+class Call:
+    refused = ""
+    given = None
+    about = {"function": "torch.exp"}
+    arguments = {"args": [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}], "kwargs": {}}
+    results = [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}, None]
+print(rerun._judge(Call())["text"])
+"""
+
+
+@torches.both
+class Used(torches.Folder):
+    def test_every_name_is_there_or_asked_for_first(self):
+        done = subprocess.run([*torches.warm(self.python), self.write("used.py", USED), str(torches.PACKAGE)],
+                              capture_output=True, text=True, check=False, timeout=harness.DEADLINE,
+                              env=torches.environment(GRADB_DISABLE="1"))
+        lines = done.stdout.splitlines()
+        later = ["torch.amp.GradScaler", "torch.compile", "torch.get_autocast_dtype"]
+        before = ["torch._C._set_torch_function_mode"]
+        expected = later if torches.version_of(self.python) < "2" else before
+        self.assertEqual(lines[:-1], ["used True"] + ["lacks " + name for name in expected], done.stderr)
+        self.assertRegex(lines[-1], r"^it cannot be made again: in float64 it takes up to 7.86e\+05 GiB, and \S+ GiB of")
+
+
 if __name__ == "__main__":
     harness.main()

@@ -31,6 +31,7 @@ _ELEMENTWISE = frozenset(
     "special_xlog1py nan_to_num iadd isub imul idiv itruediv ipow radd rsub rmul rtruediv rpow rdiv multiply "
     "divide subtract".split())
 _MAX_PLACES = 3  # elements that are told one by one
+_COPIES = 3      # of all inputs and outputs in float64, that may be in memory together
 _engine_lock = threading.Lock()
 
 
@@ -99,7 +100,7 @@ def _guarded(call, answer):
 
 
 def _judge(call):
-    why = _refusal(call)
+    why = _refusal(call) or _too_large(call)
     if why:
         return {"verdict": "unknown", "text": "it cannot be made again: " + why, "runs": [], "places": []}
     try:
@@ -122,6 +123,37 @@ def _refusal(call):
     if call.about.get("function") is None or call.arguments is None:
         return call.about.get("why") or "the call is not known"
     return ""
+
+
+def _too_large(call):
+    """Why there is no room to make it again; "" where there is. The training's own memory is on the same host."""
+    needed = 8 * _COPIES * (_elements(call.arguments) + _elements(call.given) + _elements(call.results))
+    free = _free_bytes()
+    if free is None or needed <= free // 2:
+        return ""
+    return "in float64 it takes up to %.3g GiB, and %.3g GiB of memory are free" % (needed / 2 ** 30, free / 2 ** 30)
+
+
+def _elements(value):
+    """Of all tensors in the JSON of a call."""
+    count, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict) and item.get("type") == "torch.Tensor":
+            count += math.prod(item["shape"])
+        elif isinstance(item, (dict, list, tuple)):
+            waiting.extend(item.values() if isinstance(item, dict) else item)
+    return count
+
+
+def _free_bytes():
+    """What the host can give without taking it from others; None where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = next((line.split() for line in file if line.startswith("MemAvailable:")), None)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
 
 
 def _operator(call):
