@@ -25,8 +25,8 @@ static const char *const alike[] = {
     " avgpool avgpool1d avgpool2d avgpool3d adaptiveavgpool1d adaptiveavgpool2d ",
     " flatten reshape view reshapealias unsafeview ",
     " transpose permute t ",
-    " crossentropy crossentropyloss softmaxcrossentropywithlogits "
-    "sparsesoftmaxcrossentropywithlogits ",
+    (" crossentropy crossentropyloss softmaxcrossentropywithlogits "
+     "sparsesoftmaxcrossentropywithlogits "),
     " nllloss nlllossnd ",
     " bcewithlogitsloss binarycrossentropywithlogits ",
     " bceloss binarycrossentropy ",
