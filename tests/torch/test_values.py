@@ -490,6 +490,7 @@ class Call:
     about = {"function": "torch.exp"}
     arguments = {"args": [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}], "kwargs": {}}
     results = [{"type": "torch.Tensor", "shape": [1 << 24, 1 << 20]}, None]
+    is_held = staticmethod(lambda: True)
 print(rerun._judge(Call())["text"])
 """
 

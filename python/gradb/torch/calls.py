@@ -309,6 +309,10 @@ class Call:
             raise CallError("%s is of another shape, %s, than its call says" % (path, tuple(found.shape)))
         return found
 
+    def is_held(self):
+        """Whether its tensors are in memory, rather than in the files of a folder."""
+        return self._folder is None
+
     def save(self, folder, stack=()):
         """Writes it to a folder that must not be there yet: whole, or not at all. stack: texts. OSError."""
         with whole(folder) as part:
