@@ -683,10 +683,12 @@ static void test_scalars(void **state)
     finish(bench);
 }
 
-static int refuse(struct gd_target *target, char *const *parts, size_t count, struct gd_err *err)
+static int refuse(struct gd_target *target, char *const *parts, size_t count, bool not_finite,
+                  struct gd_err *err)
 {
     (void)parts;
     (void)count;
+    (void)not_finite;
     return gd_fail(err, ((struct fake_target *)target)->watch_rc, "the line is full");
 }
 
