@@ -550,8 +550,9 @@ class Telling:
         wants = self.agent.library.gradb_wants(self.agent.handle, node.id)
         if wants & _lib.WANT_IF_NOT_FINITE and not wants & _lib.WANT_RUN:
             with self.agent.unseen():
-                return any(values.may_be_infinite(tensor) for tensor in tensors if tensor is not None)
-        return wants != 0
+                return node.operator == _GATHERED or any(
+                    values.may_be_infinite(tensor) for tensor in tensors if tensor is not None)
+        return wants != 0 or node.operator == _GATHERED  # whose memory is soon given back
 
     def flush(self):
         """Shows new nodes to the debugger, then tells of those that ran."""
