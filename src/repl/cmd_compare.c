@@ -206,19 +206,6 @@ static void compare_elements(const struct sides *sides, const struct rule *rule,
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 
-/* "[3, 0, 12]", "" for a scalar */
-static const char *index_text(struct command_call *call, const struct gd_shape *shape, int64_t flat)
-{
-    const char *text = "";
-
-    for (int axis = shape->rank - 1; axis >= 0; axis--) {
-        text = inspect_printf(call, "%lld%s%s", (long long)(flat % shape->dim[axis]),
-                              text[0] ? ", " : "", text);
-        flat /= shape->dim[axis];
-    }
-    return inspect_printf(call, "[%s]", text);
-}
-
 static const char *element_text(struct command_call *call, const struct gd_tensor *tensor,
                                 int64_t flat)
 {
@@ -324,7 +311,7 @@ static void print_worst(struct command_call *call, const struct sides *sides,
 
     for (size_t i = 0; i < count; i++) {
         const char *cells[] = {
-            index_text(call, &sides->a->shape, worst[i].at),
+            inspect_index(call, &sides->a->shape, worst[i].at),
             element_text(call, sides->a_first ? sides->a : sides->b, worst[i].at),
             element_text(call, sides->a_first ? sides->b : sides->a, worst[i].at),
             inspect_double(call, worst[i].difference)};

@@ -228,17 +228,6 @@ static const char *element_text(struct command_call *call, const struct gd_tenso
     return text;
 }
 
-static const char *index_text(struct command_call *call, const struct gd_shape *shape, int64_t flat)
-{
-    int64_t index[GD_MAX_RANK];
-    unravel(shape, flat, index);
-    const char *text = "[";
-    for (int i = 0; i < shape->rank; i++) {
-        text = inspect_printf(call, "%s%s%lld", text, i > 0 ? ", " : "", (long long)index[i]);
-    }
-    return inspect_printf(call, "%s]", text);
-}
-
 static void print_rows(struct command_call *call, const struct examine *job,
                        const struct gd_format *format)
 {
@@ -250,13 +239,13 @@ static void print_rows(struct command_call *call, const struct examine *job,
         widest = width > widest ? width : widest;
     }
     /* the widest index of the tensor, so that the next part lines up with this one */
-    const char *last = index_text(call, &job->shape, gd_shape_count(&job->shape) - 1);
+    const char *last = inspect_index(call, &job->shape, gd_shape_count(&job->shape) - 1);
     int margin = (int)strlen(last) + 1;
     int fit = (out_width(call->out) - margin) / (widest + 2);
     int64_t row = fit >= 8 ? 8 : fit >= 4 ? 4 : fit >= 2 ? 2 : 1;
     for (int64_t i = 0; text && i < job->count; i++) {
         if (i % row == 0) {
-            const char *index = index_text(call, &job->shape, job->first + i);
+            const char *index = inspect_index(call, &job->shape, job->first + i);
             out_printf(call->out, "%s%s:%*s", i > 0 ? "\n" : "", index,
                        margin - 1 - (int)strlen(index), "");
         }

@@ -5,18 +5,6 @@
 #include "repl/compare_rows.h"
 #include "repl/inspect.h"
 
-static const char *index_text(struct command_call *call, const struct gd_shape *shape, int64_t flat)
-{
-    const char *text = "";
-
-    for (int axis = shape->rank - 1; axis >= 0; axis--) {
-        text = inspect_printf(call, "%lld%s%s", (long long)(flat % shape->dim[axis]),
-                              text[0] ? ", " : "", text);
-        flat /= shape->dim[axis];
-    }
-    return inspect_printf(call, "[%s]", text);
-}
-
 static void show_worst(struct command_call *call, const struct compare_row *row,
                        const struct gd_metrics *metrics)
 {
@@ -28,7 +16,7 @@ static void show_worst(struct command_call *call, const struct compare_row *row,
 
     for (int i = 0; i < metrics->worst_count; i++) {
         const struct gd_worst *one = &metrics->worst[i];
-        const char *cells[] = {index_text(call, &row->shape_a, one->at),
+        const char *cells[] = {inspect_index(call, &row->shape_a, one->at),
                                inspect_double(call, one->a), inspect_double(call, one->b),
                                inspect_double(call, fabs(one->a - one->b))};
 

@@ -230,6 +230,19 @@ const char *inspect_shape(struct command_call *call, const struct gd_shape *shap
     return inspect_printf(call, "%s%s)", so_far, shape->rank == 1 ? "," : "");
 }
 
+const char *inspect_index(struct command_call *call, const struct gd_shape *shape, int64_t flat)
+{
+    const char *text = "";
+
+    for (int axis = shape->rank - 1; axis >= 0; axis--) {
+        int64_t dim = shape->dim[axis] > 0 ? shape->dim[axis] : 1;
+
+        text = inspect_printf(call, "%lld%s%s", (long long)(flat % dim), text[0] ? ", " : "", text);
+        flat /= dim;
+    }
+    return inspect_printf(call, "[%s]", text);
+}
+
 const char *inspect_bytes(struct command_call *call, uint64_t bytes)
 {
     char text[32];

@@ -43,6 +43,8 @@ const char *inspect_number(struct command_call *call, uint64_t value);
 const char *inspect_plural(struct command_call *call, uint64_t value, const char *noun);
 /* "(64, ?)" */
 const char *inspect_shape(struct command_call *call, const struct gd_shape *shape);
+/* "[3, 0, 12]": where element number `flat` in C order lies; "[]" of a scalar */
+const char *inspect_index(struct command_call *call, const struct gd_shape *shape, int64_t flat);
 /* A slot as it is written: "0", "in0" */
 const char *inspect_slot(struct command_call *call, gd_node_id node, uint32_t slot);
 /* "32 KiB" */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Breakpoints of a session, and what resumes beside them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session_bench.h"
+
+static void test_breakpoints(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct gd_breakpoint *one, *later;
+    struct gd_node_desc desc = {.name = "net/late", .type = "X", .order = GD_NO_ORDER};
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(debugger, "net/b", false, &one, &err), GD_OK);
+    assert_int_equal(one->number, 1);
+    assert_int_equal(bench->fake->breakpoint_count, 1);
+    assert_int_equal(bench->fake->breakpoints[0], 1);
+    assert_int_equal(gd_debugger_break(debugger, "net/late", true, &later, &err), GD_OK);
+    assert_int_equal(bench->fake->breakpoint_pushes, 1); /* nothing new for the target */
+    expect_log(bench, "BB");
+    assert_int_equal(gd_debugger_break(debugger, "a b", false, NULL, &err), GD_EINVAL);
+    assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    assert_int_equal(bench->fake->breakpoint_count, 2);
+    assert_int_equal(bench->fake->breakpoints[1], 3);
+    assert_ptr_equal(gd_debugger_breakpoint_at(debugger, bench->session, 3), later);
+    assert_null(gd_debugger_breakpoint_at(debugger, bench->session, 0));
+    /* The temporary one goes after its stop was announced. */
+    bench->log[0] = '\0';
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 3);
+    expect_log(bench, "SB");
+    assert_null(gd_debugger_breakpoint(debugger, 2));
+    assert_int_equal(bench->fake->breakpoint_count, 1);
+    /* A step that ends on a breakpoint is a breakpoint's stop. */
+    stop_at(bench, GD_STOP_NODE, 1, 1);
+    assert_int_equal(bench->session->stop.reason, GD_STOP_BREAKPOINT);
+    assert_int_equal(one->hits, 1);
+    assert_int_equal(gd_debugger_enable_breakpoint(debugger, 1, false, &err), GD_OK);
+    assert_int_equal(bench->fake->breakpoint_count, 0);
+    assert_null(gd_debugger_breakpoint_at(debugger, bench->session, 1));
+    assert_int_equal(gd_debugger_enable_breakpoint(debugger, 7, false, &err), GD_ENOTFOUND);
+    assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_OK);
+    assert_int_equal(gd_debugger_delete_breakpoint(debugger, 1, &err), GD_ENOTFOUND);
+    assert_null(debugger->breakpoints);
+    finish(bench);
+}
+
+static void test_ignore(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    one->ignore = 2;
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    bench->session->stop.at_step_end = true;
+    assert_int_equal(resume(bench, GD_RUN_STEP, 5, &err), GD_OK);
+    expect_log(bench, "BSR");
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1); /* passed */
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    assert_int_equal(bench->fake->resumes, 2);
+    assert_int_equal(bench->fake->run.kind, GD_RUN_STEP);
+    assert_int_equal(bench->fake->run.count, 5); /* no step has ended yet */
+    stop_at(bench, GD_STOP_BREAKPOINT, 3, 1);
+    assert_int_equal(bench->fake->run.count, 3);
+    assert_int_equal(bench->session->stop.sequence, 1);
+    expect_log(bench, "");
+    stop_at(bench, GD_STOP_BREAKPOINT, 4, 1);
+    expect_log(bench, "S");
+    assert_int_equal(one->hits, 3);
+    assert_int_equal(bench->session->stop.sequence, 2);
+    assert_int_equal(bench->session->timing.last_run_steps, 4);
+    /* Ten thousand passes that the target reports from inside resume need no stack. */
+    one->ignore = 10000;
+    bench->fake->stop_next = (struct gd_stop){.reason = GD_STOP_BREAKPOINT, .step = 4, .node = 1};
+    bench->fake->stop_count = 10001;
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    assert_int_equal(one->hits, 3 + 10001);
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    /* When the target will not go on it is a stop like any other. */
+    one->ignore = 1;
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    bench->log[0] = '\0';
+    bench->fake->resume_rc = GD_EIO;
+    stop_at(bench, GD_STOP_BREAKPOINT, 5, 1);
+    expect_log(bench, "S");
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    finish(bench);
+}
+
+/* The trainer goes away just when an ignored breakpoint wants it to go on. */
+static void test_lost_while_passing(void **state)
+{
+    struct gd_stop again = {.reason = GD_STOP_BREAKPOINT, .step = 2, .node = 1};
+    struct gd_err err;
+    (void)state;
+
+    for (int refused = 0; refused < 2; refused++) {
+        struct bench *bench = make(true);
+        struct gd_breakpoint *one;
+
+        assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+        one->ignore = 5;
+        stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+        assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+        bench->log[0] = '\0';
+        bench->fake->lose_next = true;
+        bench->fake->resume_rc = refused ? GD_ELOST : GD_OK;
+        bench->fake->stop_next = again;
+        bench->fake->stop_count = refused ? 0 : 1;
+        stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+        assert_int_equal(bench->session->state, GD_LOST);
+        assert_false(gd_session_is_live(bench->session));
+        assert_null(strchr(bench->log, 'S'));
+        finish(bench);
+    }
+}
+
+/* Looking again where it stands is no pass: nothing is counted, and it goes nowhere. */
+static void test_recheck_at_breakpoint(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    stop_at(bench, GD_STOP_CONNECTED, 0, GD_NO_NODE);
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+    assert_int_equal(one->hits, 1);
+    one->ignore = 2;
+    assert_int_equal(resume(bench, GD_RUN_RECHECK, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 1, 1);
+    assert_int_equal(bench->session->state, GD_STOPPED);
+    assert_int_equal(one->hits, 1);
+    assert_int_equal(one->ignore, 2);
+    assert_int_equal(resume(bench, GD_RUN_CONTINUE, 0, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 2, 1);
+    assert_int_equal(one->hits, 2);
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    finish(bench);
+}
+
+/* Steps are what a peer says: the ends of 64 bits and counting backwards are no trouble. */
+static void test_absurd_steps(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_breakpoint *one;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(bench->debugger, "net/b", false, &one, &err), GD_OK);
+    stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
+    stop_at(bench, GD_STOP_STEP, INT64_MAX, GD_NO_NODE);
+    one->ignore = 1;
+    assert_int_equal(resume(bench, GD_RUN_STEP, 3, &err), GD_OK);
+    stop_at(bench, GD_STOP_BREAKPOINT, 0, 1);
+    assert_int_equal(bench->session->state, GD_RUNNING);
+    assert_int_equal(bench->fake->run.count, 3);
+    finish(bench);
+}
+
+static void test_keep_previous(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_settings *settings = &bench->debugger->settings;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(bench->fake->keep_pushes, 0);
+    snprintf(settings->keep_previous, sizeof(settings->keep_previous), "net/a, net/c");
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_int_equal(bench->fake->kept_count, 2);
+    gd_session_on_graph(bench->session);
+    assert_int_equal(bench->fake->keep_pushes, 1);
+    snprintf(settings->keep_previous, sizeof(settings->keep_previous), "/(/");
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_EINVAL);
+    settings->keep_previous[0] = '\0';
+    assert_int_equal(gd_debugger_apply_keep_previous(bench->debugger, &err), GD_OK);
+    assert_int_equal(bench->fake->kept_count, 0);
+    finish(bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_breakpoints),        cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_lost_while_passing), cmocka_unit_test(test_recheck_at_breakpoint),
+        cmocka_unit_test(test_absurd_steps),       cmocka_unit_test(test_keep_previous),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
