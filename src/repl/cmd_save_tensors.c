@@ -183,6 +183,10 @@ static int part_names(struct saving *s, struct gd_err *err)
             if (same) {
                 first = number > 2 ? first : sorted[i - 1]->name;
                 sorted[i]->name = inspect_printf(s->call, "%s#%zu", sorted[i]->name, number++);
+                if (!sorted[i]->name[0]) { /* no memory for it: it would be parted for ever */
+                    free(sorted);
+                    return gd_fail(err, GD_ENOMEM, "out of memory");
+                }
                 parted++;
             }
         }

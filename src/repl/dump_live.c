@@ -500,6 +500,7 @@ static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t by
     inspect_add_count(record, "tensors", s->tensors);
     inspect_add_count(record, "rows", s->rows);
     inspect_add_count(record, "missing", s->missing);
+    inspect_add_count(record, "elsewhere", s->elsewhere);
     inspect_add_count(record, "earlier", s->earlier);
     inspect_add_count(record, "bytes", bytes);
     inspect_add_count(record, "total_bytes", s->d->bytes);
@@ -572,6 +573,8 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
             gd_session_hold(member);
             rc = dump_process(&s, err);
             gd_session_release(member);
+        } else {
+            s.elsewhere += member && gd_session_is_live(member);
         }
     }
     call->session = session;

@@ -13,9 +13,9 @@
 /* The first step of the grammar behind `step`; INT64_MAX: none. */
 static int64_t step_after(const struct gd_steps *steps, int64_t step)
 {
-    int64_t next = steps->all ? step + 1 : INT64_MAX;
+    int64_t next = steps->all && step < INT64_MAX ? step + 1 : INT64_MAX;
 
-    for (uint32_t i = 0; !steps->all && i < steps->count; i++) {
+    for (uint32_t i = 0; !steps->all && step < INT64_MAX && i < steps->count; i++) {
         int64_t first = steps->range[i].first > step ? steps->range[i].first : step + 1;
         next = first <= steps->range[i].last && first < next ? first : next;
     }

@@ -157,13 +157,16 @@ class Moves(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
             trainer = " ".join(map(shlex.quote, map(str, [*TRAINER, "--steps", 50])))
             lines = ["set rank-patience 100", "dump d on weights --steps 2-3",
-                     "run-to Default/network/loss/Log-op29", "step 3", "kill"]
+                     "run-to Default/network/loss/Log-op29", "step 3", "dump off", "set rank-locking on", "step",
+                     "set rank-locking off", "dump e on weights", "kill"]
             commands = [word for line in lines for word in ("-ex", line)]
             done = harness.run_gradb("--no-tui", "-q", "-nx", "--batch", *commands, "--listen", "127.0.0.1:0",
                                      "run", "--", "/bin/sh", "-c", f"RANK=0 {trainer} & RANK=1 {trainer}; wait",
                                      env={"WORLD_SIZE": "2"}, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout), [("2", "36"), ("3", "36")])
+            self.assertEqual(re.findall(r"Dumped step (\d): (\d+) tensors", done.stdout),
+                             [("2", "36"), ("3", "36"), ("4", "18")])
+            self.assertIn("1 rank stands elsewhere, and is not dumped\n", done.stdout)
             for rank in (0, 1):
                 for step in (2, 3):
                     self.assertEqual(len(files(pathlib.Path(folder, "d", f"rank_{rank}", "net", "0", str(step)))), 18)
