@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/srcfile.h"
@@ -37,7 +38,8 @@ static int need_places(struct command_call *call, gd_node_id node, struct stack_
 {
     int rc = stack_places(call, node, ret, err);
     if (rc == GD_OK && ret->count == 0) {
-        return gd_fail(err, GD_ENODATA, "the trainer sent no stack for %.300s",
+        return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
+                       gd_catalog_of(call->session) ? "dump has" : "trainer sent",
                        out_safe(call, gd_graph_name(call->session->graph, node)));
     }
     return rc;

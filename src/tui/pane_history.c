@@ -85,17 +85,20 @@ static struct row *add_row(struct history_pane *pane)
     return more;
 }
 
-static void add_headline(struct history_pane *pane, const struct gd_history_tensor *tensor,
+static void add_headline(struct history_pane *pane, const struct gd_graph *graph,
+                         const struct gd_history_tensor *tensor,
                          const struct gd_history_record *record, size_t count)
 {
-    char shape[128];
+    char shape[128], slot[16];
     struct gd_buf text = GD_BUF_INIT(4096);
     struct row *row = add_row(pane);
 
     gd_buf_puts(&text, tensor->name);
     if (!tensor->is_scalar) {
-        gd_buf_printf(&text, ":%u %s", tensor->slot,
-                      gd_shape_text(&tensor->shape, shape, sizeof(shape)));
+        gd_node_id node = gd_graph_lookup(graph, tensor->name, strlen(tensor->name));
+
+        gd_graph_slot_name(graph, node, tensor->slot, slot);
+        gd_buf_printf(&text, ":%s %s", slot, gd_shape_text(&tensor->shape, shape, sizeof(shape)));
     }
     if (count > 0) {
         gd_buf_printf(&text, ", steps %lld to %lld", (long long)record[0].step,
@@ -149,14 +152,15 @@ static void add_figure(struct history_pane *pane, const struct gd_history_tensor
     row->count = count;
 }
 
-static void add_tensor(struct history_pane *pane, const struct gd_history *history, uint32_t index)
+static void add_tensor(struct history_pane *pane, const struct gd_session *session, uint32_t index)
 {
     struct gd_history_tensor tensor;
     struct gd_history_record *record = malloc(MAX_RECORDS * sizeof(*record));
+    const struct gd_history *history = session->history;
 
     if (record != NULL && gd_history_tensor(history, index, &tensor)) {
         size_t count = gd_history_read(history, index, record, MAX_RECORDS);
-        add_headline(pane, &tensor, record, count);
+        add_headline(pane, session->graph, &tensor, record, count);
         if (tensor.is_scalar) {
             add_figure(pane, &tensor, record, count, GD_STAT_MEAN);
         }
@@ -168,8 +172,9 @@ static void add_tensor(struct history_pane *pane, const struct gd_history *histo
 }
 
 /* The scalars, or the loss alone. */
-static void add_scalars(struct history_pane *pane, const struct gd_history *history, bool all)
+static void add_scalars(struct history_pane *pane, const struct gd_session *session, bool all)
 {
+    const struct gd_history *history = session->history;
     struct gd_history_head head;
     struct gd_history_tensor tensor;
 
@@ -177,7 +182,7 @@ static void add_scalars(struct history_pane *pane, const struct gd_history *hist
     for (uint32_t i = 0; i < head.tensors; i++) {
         if (gd_history_tensor(history, i, &tensor) && tensor.is_scalar && tensor.seen > 0 &&
             (all || strcmp(tensor.name, "loss") == 0)) {
-            add_tensor(pane, history, i);
+            add_tensor(pane, session, i);
         }
     }
 }
@@ -212,13 +217,13 @@ static void make_rows(struct history_pane *pane, const struct gd_session *sessio
 
     clear_rows(pane);
     if (pane->scalars) {
-        add_scalars(pane, session->history, true);
+        add_scalars(pane, session, true);
         return;
     }
     if (node != GD_NO_NODE && gd_graph_node(session->graph, node, &info)) {
         for (uint32_t i = 0; i < info.output_count; i++) {
             if (gd_history_find(session->history, info.name, i, &index)) {
-                add_tensor(pane, session->history, index);
+                add_tensor(pane, session, index);
                 any = true;
             }
         }
@@ -226,7 +231,7 @@ static void make_rows(struct history_pane *pane, const struct gd_session *sessio
             add_way(pane, info.name);
         }
     }
-    add_scalars(pane, session->history, false);
+    add_scalars(pane, session, false);
 }
 
 /* Changes with every record that came. */

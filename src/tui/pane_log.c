@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "repl/launch.h"
 #include "tui/text.h"
 
@@ -70,7 +71,9 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
     update(tui);
     if (pane->list.count == 0) {
         draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM,
-                  "The trainer has written nothing.");
+                  gd_catalog_of(tui->debugger->current) != NULL
+                      ? "A dump writes nothing: info events lists what it tells."
+                      : "The trainer has written nothing.");
     }
     /* The cursor is a person's place: without one being scrolled back there is none to show. */
     tui_list_draw(tui, &pane->list, &rows, tui, rect, focused && pane->back);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "engine/format.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/hits.h"
@@ -354,6 +355,21 @@ static void add_head(struct tui *tui, struct node_view *view, const struct gd_no
     }
 }
 
+/* Why a dump has nothing of a node without outputs; those say it themselves. */
+static void add_why_not(struct tui *tui, struct node_view *view, const struct gd_session *session,
+                        const struct gd_node_info *info)
+{
+    const struct gd_catalog *catalog = gd_catalog_of(session);
+    const char *why = catalog != NULL ? gd_catalog_why_not(catalog, view->node) : NULL;
+    struct node_item item = {.kind = NODE_TEXT, .node = view->node};
+    size_t at = view->text.len;
+
+    if (why != NULL && info->output_count == 0) {
+        gd_buf_printf(&view->text, "nothing was dumped: %s", why);
+        add(tui, view, &item, DRAW_DIM, at);
+    }
+}
+
 static void add_node(struct tui *tui, struct node_view *view, struct gd_session *session)
 {
     struct gd_node_info info;
@@ -363,6 +379,7 @@ static void add_node(struct tui *tui, struct node_view *view, struct gd_session 
         return;
     }
     add_head(tui, view, &info);
+    add_why_not(tui, view, session, &info);
     add_hits(tui, view, session);
     add_outputs(tui, view, session, &info);
     add_edges(tui, view, session, "inputs", info.inputs, info.input_count, true);

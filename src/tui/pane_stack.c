@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "repl/inspect.h"
 #include "repl/nodes.h"
 #include "repl/stacks.h"
@@ -327,12 +328,15 @@ static const char *nothing(struct tui *tui)
     }
     switch (state(tui)->mode) {
     case MODE_LINES:
-        return state(tui)->lines.done ? "The trainer sent no stacks." : "Counting nodes ...";
+        return !state(tui)->lines.done          ? "Counting nodes ..."
+               : gd_catalog_of(session) != NULL ? "The dump has no stacks."
+                                                : "The trainer sent no stacks.";
     case MODE_NODES: return "No node was made there.";
     default: break;
     }
-    return node == GD_NO_NODE ? "No node is selected. m lists all source lines."
-                              : "The trainer sent no stack for this node.";
+    return node == GD_NO_NODE               ? "No node is selected. m lists all source lines."
+           : gd_catalog_of(session) != NULL ? "The dump has no stack for this node."
+                                            : "The trainer sent no stack for this node.";
 }
 
 static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A row of the tree: where the training stands (>), a breakpoint (*), what watchpoints cover (w all
- * of it, ~ a part, - cannot be watched), the name, what fired there, and columns as there is room.
+ * of it, ~ a part, - cannot be watched), the name, what fired there, whether a dump has nothing of
+ * it, and columns as there is room.
  */
 #include "tui/pane_tree_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "dump/catalog.h"
+#include "dump/dump_target.h"
 #include "engine/watch/watchpoint.h"
 #include "tui/text.h"
 
@@ -17,6 +20,9 @@
 #define DTYPE_COLS 10
 #define TYPE_FROM  56 /* columns of the pane */
 #define VALUE_FROM 80
+
+#define NO_VALUE  "(no value)"
+#define MAX_SLOTS 64 /* of a node are looked for */
 
 /* Cut at the end, visibly. Returns the columns used. */
 static int put(struct tui *tui, int y, int x, int cols, enum draw_style style, const char *text)
@@ -142,6 +148,54 @@ static void draw_value(struct tui *tui, gd_node_id node, uint32_t outputs, int y
     put(tui, y, x + DTYPE_COLS, VALUE_COLS - DTYPE_COLS - 1, style, text);
 }
 
+static int is_any(void *ctx, const struct gd_catalog_value *value)
+{
+    (void)ctx;
+    (void)value;
+    return 1;
+}
+
+/* Graphs that were opened alone have no values: that need not be said at every node. */
+static bool has_values(const struct gd_catalog *catalog)
+{
+    size_t count;
+    const struct gd_catalog_step *steps = gd_catalog_steps(catalog, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].values > 0) {
+            return true;
+        }
+    }
+    return gd_catalog_each(catalog, GD_EVERY_STEP, is_any, NULL) != 0;
+}
+
+/* The session is a dump that has something, but nothing of this node in the step it stands at. */
+static bool is_missing(const struct gd_session *session, gd_node_id node,
+                       const struct gd_node_info *info)
+{
+    const struct gd_catalog *catalog = gd_catalog_of(session);
+    int64_t step = session->stop.step;
+
+    if (catalog == NULL || !has_values(catalog)) {
+        return false;
+    }
+    for (uint32_t slot = 0; slot < info->output_count && slot < MAX_SLOTS; slot++) {
+        if (gd_catalog_find(catalog, node, slot, step) != NULL ||
+            gd_catalog_find_given(catalog, session->graph, node, slot, step) != NULL) {
+            return false;
+        }
+    }
+    return info->output_count <= MAX_SLOTS;
+}
+
+/* Behind the name, where it fits in whole. Returns the columns used. */
+static int draw_missing(struct tui *tui, int y, int x, int cols, enum draw_style style)
+{
+    int need = (int)strlen(NO_VALUE);
+
+    return need < cols ? 1 + draw_text(tui->draw, y, x + 1, cols - 1, style, NO_VALUE) : 0;
+}
+
 static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, int x, int cols,
                       int wide, enum draw_style style)
 {
@@ -156,9 +210,15 @@ static void draw_node(struct tui *tui, const struct tui_tree_row *row, int y, in
         style = is_here(tui, row) ? DRAW_MARK : found ? DRAW_MATCH : style;
     }
     hit_text(tree_hits_of_node(&pane->hits, row->node), hits, sizeof(hits));
+    bool known = gd_graph_node(pane->session->graph, row->node, &info);
+    bool missing = known && is_missing(pane->session, row->node, &info);
+    style = missing && style == DRAW_PLAIN ? DRAW_DIM : style;
     int used = draw_name(tui, y, x, cols - columns, style, row->label, hits);
-    if (!gd_graph_node(pane->session->graph, row->node, &info)) {
+    if (!known) {
         return;
+    }
+    if (missing) {
+        used += draw_missing(tui, y, x + used, cols - columns - used, dim);
     }
     if (columns == 0) { /* MatMul-op7 says its type by itself */
         if (strncmp(row->label, info.type, strlen(info.type)) != 0) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dump/dump_target.h"
 #include "tui/text.h"
 
 #define MAX_PARTS    16
@@ -95,7 +96,10 @@ static void add_peer(const struct gd_session *session, struct status *status)
 {
     const struct gd_peer *peer = &session->peer;
 
-    add(status, 4, "%s%s%s", peer->framework, peer->version[0] != '\0' ? " " : "", peer->version);
+    if (peer->framework[0] != '\0') { /* files of tensors do not tell it */
+        add(status, 4, "%s%s%s", peer->framework, peer->version[0] != '\0' ? " " : "",
+            peer->version);
+    }
     if (peer->device[0] != '\0') {
         add(status, 3, "%s", peer->device);
     }
@@ -115,6 +119,9 @@ static void add_rate(struct tui *tui, const struct gd_session *session, struct s
 {
     const struct gd_timing *timing = &session->timing;
 
+    if (gd_catalog_of(session) != NULL) {
+        return; /* nothing trains */
+    }
     if (session->state == GD_RUNNING && tui->rate.steps_per_second > 0) {
         add_speed(tui->rate.steps_per_second, 6, status);
     } else if (session->state == GD_STOPPED && timing->last_run > 0 && timing->last_run_steps > 1) {
