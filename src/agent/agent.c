@@ -55,10 +55,11 @@ void agent_arm(struct agent *a)
     bool any = up && (a->interrupt || a->run.kind == RUN_NEXT || a->run.kind == RUN_TO ||
                       a->run.kind == RUN_FINISH);
     bool nodes = any || (up && (a->break_count || a->expected_count || a->expected_not_finite ||
-                                a->exact_items || a->seen_items || a->capture_count));
-    bool steps = nodes || a->hold_pending || a->keep_new ||
-                 (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items ||
-                         a->keep_count || a->asked_keep_count || a->interrupt_at));
+                                a->exact_items || a->seen_items || a->capturing.active));
+    bool steps =
+        nodes || a->hold_pending || a->keep_new || a->capturing.held ||
+        (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items || a->keep_count ||
+                a->asked_keep_count || a->interrupt_at || a->capturing.last > 0));
     bool changed = any != a->hears_all || nodes != a->sees_nodes;
     a->hears_all = any;
     if (nodes != a->sees_nodes) {
@@ -84,10 +85,11 @@ void agent_mark_nodes(struct agent *a)
 {
     for (uint32_t id = 1; id < a->node_count; id++) {
         const struct agent_node *node = &a->nodes[id];
-        const unsigned value = NODE_CAPTURE | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT;
-        unsigned marks = node->flags & (value | NODE_BREAK) ? MARK_SLOW | MARK_RUN : 0;
+        bool value =
+            node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT) || agent_captures(a, node);
+        unsigned marks = value || node->flags & NODE_BREAK ? MARK_SLOW | MARK_RUN : 0;
         marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
-        marks |= node->flags & value ? MARK_VALUE : 0;
+        marks |= value ? MARK_VALUE : 0;
         marks |= a->expected_not_finite && id >= a->synced_nodes ? MARK_NOT_FINITE : 0;
         POKE(a->passes[id].marked, (unsigned char)marks);
     }
@@ -440,13 +442,14 @@ static void stand_between_steps(struct agent *a)
     }
 }
 
-static void step_begin_slow(struct agent *a)
+static void step_begin_slow(struct agent *a, int64_t step)
 {
     if (!agent_turn_take(a)) {
         return;
     }
     stand_between_steps(a);
     agent_source_keep(a);
+    agent_capture_step(a, step);
     agent_turn_end(a);
 }
 
@@ -457,7 +460,7 @@ void gradb_step_begin(gradb *g, int64_t step)
         return;
     }
     if (PEEK(a->attention) && agent_usable(a)) {
-        step_begin_slow(a);
+        step_begin_slow(a, step);
     }
     POKE(a->step, step);
     POKE(a->in_step, 1);
@@ -628,18 +631,6 @@ static bool pass_by(struct agent *a, gradb_node id)
     return true;
 }
 
-/* Values that will not be there any more when somebody looks at them later. Those of the step
- * before are kept by the source, if it does that. */
-static void capture(struct agent *a, gradb_node id)
-{
-    const struct agent_node *node = agent_node_at(a, id);
-    unsigned wanted = NODE_CAPTURE | NODE_CAPTURE_WATCH;
-    wanted |= a->source.keep ? 0 : NODE_KEEP | NODE_KEEP_WATCH;
-    if (node && node->flags & wanted && !agent_capture_node(a, id)) {
-        agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[id].name);
-    }
-}
-
 void gradb_did_slow(gradb *g, gradb_node id)
 {
     struct agent *a = agent_of(g);
@@ -648,7 +639,7 @@ void gradb_did_slow(gradb *g, gradb_node id)
     }
     node_did(a, id);
     if (a->source.locate) {
-        capture(a, id);
+        agent_capture_node(a, id);
     }
     agent_turn_end(a);
 }
@@ -667,7 +658,7 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
         agent_bind(a, id, i, i < count ? &outputs[i] : &none);
     }
     node_did(a, id);
-    capture(a, id);
+    agent_capture_node(a, id);
     for (unsigned i = 0; known && i < count; i++) {
         agent_bind(a, id, i, NULL);
     }
@@ -751,7 +742,7 @@ static void sync_graph(struct agent *a)
     if (a->sync_seen >= mine) {
         a->synced_nodes = nodes;
         a->synced_late = late;
-        if (a->expected_new) {
+        if (a->expected_new || a->capturing.active) {
             a->expected_new = false;
             agent_mark_nodes(a);
         }

@@ -118,7 +118,8 @@ static bool apply(struct agent *a, agent_to *m)
         agent_keep_collect(a);
         break;
     case GRADB__V1__TO_TRAINER__MSG_CAPTURE:
-        a->capture_count = flag_nodes(a, NODE_CAPTURE, m->capture->n_nodes, m->capture->nodes);
+        agent_capture_set(a, m->capture);
+        flag_nodes(a, NODE_CAPTURE, m->capture->n_nodes, m->capture->nodes);
         break;
     case GRADB__V1__TO_TRAINER__MSG_WATCH_VERDICT: on_verdict(a, m->watch_verdict); break;
     case GRADB__V1__TO_TRAINER__MSG_GRAPH_SEEN: on_seen(a, m->graph_seen->sequence); break;
@@ -216,12 +217,13 @@ void agent_control_clear(struct agent *a)
         return;
     }
     agent_watch_clear(a);
-    if (a->break_count || a->capture_count || a->keep_count || a->asked_keep_count) {
+    if (a->break_count || a->capturing.count || a->keep_count || a->asked_keep_count) {
         for (uint32_t id = 1; id < a->node_count; id++) {
-            a->nodes[id].flags &= NODE_OUTPUT_NEW | NODE_LASTS;
+            a->nodes[id].flags &= NODE_OUTPUT_NEW | NODE_LASTS | NODE_LEFT_OUT;
         }
     }
-    a->break_count = a->capture_count = 0;
+    a->break_count = 0;
+    agent_capture_clear(a);
     agent_mark_nodes(a);
     agent_keep_collect(a);
 }

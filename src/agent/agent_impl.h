@@ -60,6 +60,7 @@ enum agent_node_flag {
     NODE_WATCH_EXACT = 1 << 6,   /* a watch plan looks at it when it has run */
     NODE_WATCH_SEEN = 1 << 7,    /* a watch plan asks in which step it ran */
     NODE_LASTS = 1 << 8,         /* gradb_lasts */
+    NODE_LEFT_OUT = 1 << 9,      /* Capture wanted it, and there was no room for the copy */
 };
 
 enum agent_mark {                 /* of a node that somebody wants to hear of when it has run */
@@ -140,6 +141,16 @@ struct agent_run { /* what the debugger let us do */
     uint32_t phase;  /* FINISH: the phase to leave; 0 takes the next one */
 };
 
+struct agent_capturing { /* Capture, and how far it is */
+    bool all;
+    size_t count;
+    int64_t first, last; /* the steps that it is about; last 0: all */
+    uint64_t most;       /* bytes that the debugger allows; 0 any number */
+    bool active;         /* this step is one of those */
+    bool held;           /* copies were made, or left out */
+    uint64_t bytes, limit;
+};
+
 struct agent_stop { /* why the training thread stands */
     Gradb__V1__StopReason reason;
     int64_t step;
@@ -216,7 +227,8 @@ struct agent {
     bool stop_pending;    /* stop at the next step boundary: a debugger came */
     bool hold;            /* Welcome.on_loss */
     bool hold_pending;    /* stop at the next step boundary: the debugger vanished */
-    uint32_t break_count, capture_count;
+    uint32_t break_count;
+    struct agent_capturing capturing;
     char **expected; /* what the names of nodes contain that are waited for */
     size_t expected_count;
     bool expected_not_finite; /* so are values that are not finite, of any new node */
@@ -364,11 +376,25 @@ int64_t agent_guess_step(const struct agent *a, uint32_t node, bool previous);
 /* Copies every slot of a node whose place is known into its `previous` copies. False: out of
  * memory. */
 bool agent_keep_node(const struct agent *a, uint32_t node);
-/* With the lock and the turn: copies every slot into its `captured` copies. */
-bool agent_capture_node(struct agent *a, uint32_t node);
+/* Copies a value into *slot, which is made when it is NULL. False: out of memory. */
+bool agent_copy_take(struct agent_copy **slot, const struct agent_value *value);
 void agent_copy_free(struct agent_copy *copy);
 /* With the lock: the nodes whose previous value is kept, from the flags of the nodes. */
 void agent_keep_collect(struct agent *a);
+
+/* ---- agent_capture.c ------------------------------------------------------------------------- */
+
+/* With the lock: replaces what is copied. The nodes' flags and marks are the caller's. */
+void agent_capture_set(struct agent *a, const Gradb__V1__Capture *m);
+void agent_capture_clear(struct agent *a);
+/* With the lock and the turn: this step begins. What was copied in the one before is freed. */
+void agent_capture_step(struct agent *a, int64_t step);
+/* Whether this step's value of the node is to be copied when it has run. */
+bool agent_captures(const struct agent *a, const struct agent_node *node);
+/* With the lock and the turn, when the node has run: copies its values, if somebody wants that. */
+void agent_capture_node(struct agent *a, uint32_t node);
+/* Whether there was no room for a copy; text (160 bytes) says so. */
+bool agent_capture_left_out(const struct agent *a, uint32_t node, char text[160]);
 
 /* With the lock: queues a message that is no report; false: it was dropped. */
 bool agent_queue(struct agent *a, const agent_from *from);

@@ -146,8 +146,8 @@ static int ask_locate(struct agent *a, uint32_t id, uint32_t slot, bool previous
     return code;
 }
 
-int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
-               struct agent_value *ret, char text[TEXT])
+static int find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
+                struct agent_value *ret, char text[TEXT])
 {
     bool previous = iteration != GRADB__V1__ITERATION__CURRENT;
     if (!agent_asks(a, id, slot, iteration)) {
@@ -160,6 +160,16 @@ int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration
         return -1; /* the copy of an earlier step is better than nothing */
     }
     return code;
+}
+
+int agent_find(struct agent *a, uint32_t id, uint32_t slot, Gradb__V1__Iteration iteration,
+               struct agent_value *ret, char text[TEXT])
+{
+    int code = find(a, id, slot, iteration, ret, text);
+    return code == CODE(NO_VALUE) && iteration == GRADB__V1__ITERATION__CURRENT &&
+                   agent_capture_left_out(a, id, text)
+               ? CODE(TOO_LARGE)
+               : code;
 }
 
 static void items_of(const Gradb__V1__Fetch *fetch, gradb_slice_item items[GD_MAX_SLICE_ITEMS])

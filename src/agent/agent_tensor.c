@@ -100,6 +100,9 @@ static int locate_current(const struct agent *a, uint32_t id, uint32_t number,
         if (slot->captured && slot->captured->valid) {
             return from_copy(slot->captured, ret);
         }
+        if (agent_capture_left_out(a, id, text)) {
+            return CODE(TOO_LARGE);
+        }
         snprintf(text, TEXT, "no value yet: %.90s:%u is not bound to memory", node->name, number);
         return CODE(NO_VALUE);
     }
@@ -248,7 +251,7 @@ void agent_copy_free(struct agent_copy *copy)
     }
 }
 
-static bool copy_take(struct agent_copy **slot, const struct agent_value *value)
+bool agent_copy_take(struct agent_copy **slot, const struct agent_value *value)
 {
     size_t bytes = 0;
     if (gd_shape_bytes(&value->tensor.shape, value->tensor.dtype, &bytes, NULL) < 0) {
@@ -286,29 +289,9 @@ bool agent_keep_node(const struct agent *a, uint32_t id)
         struct agent_value value;
         char text[TEXT];
         if (agent_locate(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) == -1) {
-            ok = copy_take(&node->slots[i].previous, &value) && ok;
+            ok = agent_copy_take(&node->slots[i].previous, &value) && ok;
         }
     }
-    return ok;
-}
-
-/* The table may move while the source is asked. */
-bool agent_capture_node(struct agent *a, uint32_t id)
-{
-    bool ok = true;
-    for (uint32_t i = 0; i < a->nodes[id].slot_count; i++) {
-        struct agent_value value;
-        char text[TEXT];
-        if (agent_find(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
-            continue;
-        }
-        struct agent_copy **copy = &a->nodes[id].slots[i].captured;
-        if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
-            continue; /* the captured value is the current one */
-        }
-        ok = copy_take(copy, &value) && ok;
-    }
-    agent_source_release(a);
     return ok;
 }
 

@@ -201,6 +201,16 @@ int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, s
                : target->ops->keep_previous(target, nodes, count, err);
 }
 
+int gd_target_capture(struct gd_target *target, const struct gd_capture *capture,
+                      struct gd_err *err)
+{
+    if (!target->ops->capture || !(target->capabilities & GD_CAN_CAPTURE)) {
+        return unsupported(target, "copy values as they are made", err);
+    }
+    return need_live(target, "copy values", err) ? GD_ESTATE
+                                                 : target->ops->capture(target, capture, err);
+}
+
 int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
                     struct gd_err *err)
 {

@@ -113,6 +113,15 @@ typedef void (*gd_command_fn)(void *ctx, const char *text, const struct gd_err *
 typedef void (*gd_watch_costs_fn)(void *ctx, const struct gd_plan_cost *costs, size_t count,
                                   const struct gd_err *err);
 
+/* Values that do not outlive the operator that makes them, copied as soon as it has run. */
+struct gd_capture {
+    const gd_node_id *nodes; /* known now; borrowed during the call */
+    size_t count;
+    bool all;                      /* also of nodes that are still to come */
+    int64_t first_step, last_step; /* only in these */
+    uint64_t max_bytes;            /* of one step's copies; 0: what the target sees fit */
+};
+
 /* Bits of gd_target.capabilities */
 enum gd_capability {
     GD_CAN_STEP = 1 << 0,
@@ -133,6 +142,7 @@ enum gd_capability {
     GD_CAN_INTERRUPT_AT = 1 << 15, /* interrupt_at */
     GD_CAN_GROW = 1 << 18,         /* nodes come as the program runs them: expect */
     GD_CAN_DIGEST = 1 << 19,       /* the command "digest", whatever else it can be asked */
+    GD_CAN_CAPTURE = 1 << 20,
     GD_CAN_GOTO = 1 << 16, /* it is a record: BACK, GOTO; ranks do not wait for each other */
 };
 
@@ -166,6 +176,9 @@ struct gd_target_ops {
     /* Nodes whose previous-step value shall be kept from now on (replaces the set). */
     int (*keep_previous)(struct gd_target *target, const gd_node_id *nodes, size_t count,
                          struct gd_err *err);
+    /* Replaces what is copied; NULL: nothing any more. A target that does not know of steps copies
+     * from now on until it is told otherwise. */
+    int (*capture)(struct gd_target *target, const struct gd_capture *capture, struct gd_err *err);
     int (*watch)(struct gd_target *target, const struct gd_remote_watch *watch, struct gd_err *err);
     int (*unwatch)(struct gd_target *target, int32_t id, struct gd_err *err);
     /* Adds, replaces or removes one plan. Whatever was set is gone when the target is. */
@@ -215,6 +228,8 @@ int gd_target_stats(struct gd_target *target, const struct gd_tensor_ref *ref, g
                     void *ctx, struct gd_err *err);
 int gd_target_keep_previous(struct gd_target *target, const gd_node_id *nodes, size_t count,
                             struct gd_err *err);
+int gd_target_capture(struct gd_target *target, const struct gd_capture *capture,
+                      struct gd_err *err);
 int gd_target_watch(struct gd_target *target, const struct gd_remote_watch *watch,
                     struct gd_err *err);
 int gd_target_unwatch(struct gd_target *target, int32_t id, struct gd_err *err);

@@ -206,6 +206,31 @@ static int keep_previous(struct gd_target *base, const gd_node_id *nodes, size_t
     return code;
 }
 
+/* One that knows of steps and of all needs no list of all. */
+static int capture(struct gd_target *base, const struct gd_capture *capture, struct gd_err *err)
+{
+    struct v1_target *t = of(base);
+    Gradb__V1__Capture m = GRADB__V1__CAPTURE__INIT;
+    bool knows = v1_target_can(t, CAN(CAPTURE_STEPS));
+    size_t count = capture && !(knows && capture->all) ? capture->count : 0;
+    int code = wire_nodes(t, capture ? capture->nodes : NULL, count, &m.nodes, &m.n_nodes, err);
+    if (code < 0) {
+        return code;
+    }
+    if (capture && knows) {
+        m.all = capture->all;
+        m.first_step = capture->first_step;
+        m.last_step = capture->last_step;
+        m.max_bytes = capture->max_bytes;
+    }
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CAPTURE;
+    to.capture = &m;
+    code = v1_target_send(t, &to, err);
+    free(m.nodes);
+    return code;
+}
+
 static int checkpoint(struct gd_target *base, struct gd_err *err)
 {
     struct v1_target *t = of(base);
@@ -315,6 +340,7 @@ static const struct gd_target_ops v1_ops = {
     .fetch = v1_value_fetch,
     .stats = v1_value_stats,
     .keep_previous = keep_previous,
+    .capture = capture,
     .watch_plan = v1_watch_plan,
     .watch_costs = v1_watch_costs,
     .checkpoint = checkpoint,
@@ -343,6 +369,8 @@ static unsigned engine_capabilities(const struct v1_target *t)
     can |= v1_target_can(t, CAN(STEP_END)) ? GD_CAN_INTERRUPT_AT : 0U;
     can |= v1_target_can(t, CAN(GROWS)) ? GD_CAN_GROW : 0U;
     can |= v1_target_can(t, CAN(DIGEST)) ? GD_CAN_DIGEST : 0U;
+    can |= v1_target_can(t, CAN(CAPTURE)) || v1_target_can(t, CAN(CAPTURE_STEPS)) ? GD_CAN_CAPTURE
+                                                                                  : 0U;
     return can;
 }
 

@@ -106,11 +106,11 @@ static void tell_unused(struct command_call *call, struct live_dump *d)
     }
 }
 
-/* *ret is freed by the caller. In execution order where that is known. */
-static int choose(struct command_call *call, struct live_dump *d, gd_node_id **ret, size_t *count,
-                  struct gd_err *err)
+/* In execution order where that is known. */
+int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
+                     size_t *count, struct gd_err *err)
 {
-    struct gd_graph *graph = call->session->graph;
+    struct gd_graph *graph = session->graph;
     struct gd_selector *selector = NULL;
     const char *text = d->plan.selector ? d->plan.selector : "all";
     struct gd_node_info info;
@@ -148,6 +148,7 @@ struct dumping { /* of one step of one process */
     struct repl_work work;
     uint64_t done, tensors, rows, missing;
     const char *why;    /* what the first missing one said */
+    uint64_t left_out;  /* of the missing: too large, or with the others */
     uint64_t earlier;   /* values that were there, and of a step before */
     uint64_t elsewhere; /* ranks that do not stand here */
 };
@@ -256,7 +257,9 @@ static int write_value(struct dumping *s, const struct gd_tensor_ref *ref,
         return gd_fail(err, rc, "%s", why.text);
     }
     if (rc != GD_OK) {
-        if (s->missing++ == 0) {
+        bool is_first = rc == GD_ELIMIT ? s->left_out++ == 0 : s->missing == 0;
+        s->missing++;
+        if (is_first) { /* what a limit leaves out is worth more to know */
             s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
         }
         return GD_OK;
@@ -474,7 +477,7 @@ static int dump_process(struct dumping *s, struct gd_err *err)
 {
     gd_node_id *nodes = NULL;
     size_t count = 0;
-    int rc = choose(s->call, s->d, &nodes, &count, err);
+    int rc = dump_live_choose(s->call->session, s->d, &nodes, &count, err);
 
     rc = rc ? rc : rank_of(s->call, s->d, &s->rank, err);
     if (rc == GD_OK) {
@@ -501,6 +504,7 @@ static void tell_record(struct dumping *s, const struct gd_stop *at, uint64_t by
     inspect_add_count(record, "rows", s->rows);
     inspect_add_count(record, "missing", s->missing);
     inspect_add_count(record, "elsewhere", s->elsewhere);
+    inspect_add_count(record, "left_out", s->left_out);
     inspect_add_count(record, "earlier", s->earlier);
     inspect_add_count(record, "bytes", bytes);
     inspect_add_count(record, "total_bytes", s->d->bytes);
@@ -517,9 +521,11 @@ static void tell_missing(struct dumping *s, const struct gd_stop *at)
                    at->at_step_end ? "" : " yet");
     }
     if (s->missing > 0) {
-        out_printf(call->out, "%s %s no value, the first: %s\n",
-                   inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
-                   s->why);
+        bool one = (s->left_out ? s->left_out : s->missing) == 1;
+        out_printf(call->out, "%s %s %s, the first: %s\n",
+                   inspect_plural(call, s->left_out ? s->left_out : s->missing, "tensor"),
+                   one ? (s->left_out ? "is" : "has") : (s->left_out ? "are" : "have"),
+                   s->left_out ? "left out" : "no value", s->why);
     }
     if (s->elsewhere > 0) {
         out_printf(call->out, "%s %s elsewhere, and %s not dumped\n",

@@ -14,6 +14,8 @@ void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run 
 bool repl_dump_is_passing(struct repl *repl, const struct gd_session *session);
 /* Once a stop was told: writes what is due. true: the training runs again. */
 bool repl_dump_at_stop(struct repl *repl, struct gd_session *session);
+/* The graph grew while the training runs: the new nodes may be among those to be dumped. */
+void repl_dump_graph(struct repl *repl, struct gd_session *session);
 /* Ctrl-C while the training ran: where it stops next it stays. */
 void repl_dump_interrupted(struct repl *repl);
 /* `set dump-config`: reads the file, or forgets it. GD_EINVAL: it has mistakes, which are told. */

@@ -36,6 +36,7 @@ struct live_dump {
     bool *used;             /* by entry of the config's kernels: it has chosen something; or NULL */
     uint64_t done_sequence; /* the stop that was dumped last, of the session */
     int done_session;
+    int64_t capture_step; /* whose values are copied as they are made; 0: none was asked for */
     /* the run that goes on */
     int session; /* its number */
     int64_t cut; /* the step at whose end it was made to end; 0: none */
@@ -56,5 +57,15 @@ void dump_live_clear(struct live_dump *d);
 int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_err *err);
 /* Writes what the selected process holds now, with all that stand where it does, and tells it. */
 int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err *err);
+
+/* The nodes that are dumped; *ret is freed by the caller. GD_ENOTFOUND: none. */
+int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
+                     size_t *count, struct gd_err *err);
+
+/* dump_capture.c. With all ranks that go along, before the run that goes into that step. */
+void dump_live_capture(struct repl *repl, struct gd_session *session, struct live_dump *d,
+                       int64_t step);
+/* No step is copied any more. */
+void dump_live_release(struct repl *repl, struct live_dump *d);
 
 #endif

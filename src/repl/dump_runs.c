@@ -73,13 +73,18 @@ void repl_dump_aim(struct repl *repl, struct gd_session *session, struct gd_run 
         d->held = false;
     }
     if (!d || !d->armed) {
+        if (d) {
+            dump_live_release(repl, d);
+        }
         return;
     }
     remember(d, session, run);
     int64_t next = step_after(&d->steps, d->behind);
     if (next == INT64_MAX) {
+        dump_live_release(repl, d);
         return;
     }
+    dump_live_capture(repl, session, d, next);
     switch (run->kind) {
     case GD_RUN_NEXT:
     case GD_RUN_TO_NODE:

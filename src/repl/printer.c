@@ -505,6 +505,9 @@ void repl_on_event(void *ctx, const struct gd_event *event)
         !ev_is_active(&repl->ranks_timer)) {
         ev_timer_again(repl->loop, &repl->ranks_timer);
     }
+    if (event->type == GD_EV_GRAPH) {
+        repl_dump_graph(repl, event->session);
+    }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
     if (over && event->session->failed) {
         repl_training_failed(repl);

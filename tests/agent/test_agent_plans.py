@@ -181,6 +181,36 @@ class Plans(Case):
         self.debugger.say(stop_training=pb.StopTraining())
         self.ends(3)
 
+    def test_values_of_some_steps_are_captured(self):
+        self.first_stop()
+
+        def at_end_of(step, **bounds):
+            self.debugger.say(capture=pb.Capture(first_step=step, last_step=step, **bounds))
+            self.run_on(pb.Run.STEP, count=2)
+            self.assertEqual(self.debugger.hear("stopped").step, step)
+
+        at_end_of(2, all=True)
+        self.assertEqual(self.value(1, EAGER), (2, (200, 201)))
+        at_end_of(4, all=True, max_bytes=8)  # it has four elements now
+        self.debugger.say(fetch=pb.Fetch(request=2, node=EAGER))
+        error = self.debugger.hear("error")
+        self.assertEqual(error.code, pb.RequestError.TOO_LARGE)
+        self.assertIn("may take 8 bytes", error.text)
+        at_end_of(6, nodes=[EAGER])
+        self.assertEqual(self.value(3, EAGER)[0], 6)
+        self.debugger.say(stop_training=pb.StopTraining())
+        self.ends(3)
+
+    def test_a_copy_does_not_outlive_its_step(self):
+        self.first_stop()
+        self.debugger.say(capture=pb.Capture(all=True, first_step=2, last_step=2))
+        self.run_on(pb.Run.STEP, count=3)
+        self.debugger.hear("stopped")
+        self.debugger.say(fetch=pb.Fetch(request=1, node=EAGER))
+        self.assertEqual(self.debugger.hear("error").code, pb.RequestError.NO_VALUE)
+        self.debugger.say(stop_training=pb.StopTraining())
+        self.ends(3)
+
     def test_new_shapes_are_told(self):
         self.first_stop()
         self.debugger.say(capture=pb.Capture(nodes=[EAGER]))

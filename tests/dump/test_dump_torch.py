@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""dump of PyTorch trainings, whose values come and go: the weights, the gradients and the optimizer's state of the
-steps are what the training itself wrote down, also where a step is passed from node to node; nothing of another step
-is there."""
+"""dump of PyTorch trainings, whose values come and go: the weights, the gradients and what the operators made and the
+program dropped again are what the training itself wrote down, also where a step is passed from node to node, and of
+operators that nobody has seen before; nothing of another step is there."""
 import json
 import pathlib
 import re
@@ -17,12 +17,19 @@ import torches  # noqa: E402
 TRAINER = """
 import json, pathlib, torch
 torch.manual_seed(1)
-net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 4))
 head = torch.nn.Linear(2, 2).to(torch.bfloat16)
 extra = torch.nn.Linear(2, 2)
 parameters = [*net.parameters(), *head.parameters(), *extra.parameters()]
 optimizer = torch.optim.Adam(parameters, lr=1e-3)
-told = {}
+told, made = {}, {}
+def keep(name):
+    def save(module, given, output):
+        made[name] = output.detach().clone().tolist()
+    return save
+for name, module in (("net.0.linear", net[0]), ("net.1.relu", net[1]), ("net.2.linear", net[2]),
+                     ("head.linear", head), ("extra.linear", extra)):
+    module.register_forward_hook(keep(name))
 for step in range(1, 9):
     optimizer.zero_grad(set_to_none=True)
     a, b = net(torch.randn(5, 6)).split(2, dim=1)
@@ -30,12 +37,16 @@ for step in range(1, 9):
     if step % 2 == 0:
         out = extra(out)
     loss = out.pow(2).mean()
+    out.register_hook(lambda grad: made.update({"backward.pow": grad.clone().tolist()}))
+    made["mean"] = loss.item()
     loss.backward()
     optimizer.step()
     told[step] = {name + "." + key: value.tolist() for name, module in (("net", net), ("head", head), ("extra", extra))
                   for key, value in module.state_dict().items()}
     told[step].update({name + "." + key + ".grad": value.grad.tolist() for name, module in (("net", net), ("head", head))
                        for key, value in module.named_parameters()})
+    told[step].update(made)
+    made.clear()
     pathlib.Path("told.json").write_text(json.dumps(told))
 """
 NAME = re.compile(r"([^.]+)\.([^.]+)\.0\.0\.\d{16}\.output\.0\.DefaultFormat\.\w+\.npy")
@@ -62,6 +73,7 @@ class Training(torches.Folder):
                     self.assertEqual(found[at].tolist(), value)
             # the loss has a gradient of `extra` in even steps alone: zero_grad() takes that of the step before away
             self.assertEqual("extra_weight_grad" in found, step in "24", sorted(found))
+            self.assertEqual("extra_linear" in found, step in "24", sorted(found))
         part = re.search(r"Dumped step (\d) as far as (\S+):", done.stdout)
         if part:
             stood = self.folder / "part" / "rank_0" / ".dump_metadata" / "stood_at.csv"
@@ -71,6 +83,19 @@ class Training(torches.Folder):
         self.assertEqual(opened.returncode, 0, opened.stdout + opened.stderr)
         self.assertRegex(opened.stdout, r"4 steps from 2 to 5")
         self.assertIn(f"{told['4']['head.bias'][0]:.3g}"[:5], opened.stdout)
+
+    def test_operators_that_nobody_has_seen_before(self):
+        script = self.write("train.py", TRAINER)
+        done = self.gradb([self.python, script], "dump d on type:linear --steps 1|3", "step 2", "step 2",
+                          "print net/0/linear")
+        told = json.loads((self.folder / "told.json").read_text())
+        graph = self.folder / "d" / "rank_0" / "net" / "0"
+        for step in "13":
+            found = {NAME.fullmatch(p.name)[2]: np.load(p).tolist() for p in (graph / step).glob("*.npy")}
+            self.assertEqual(found, {name.replace(".", "_"): value for name, value in told[step].items()
+                                     if name.endswith(".linear")})
+        # a step that is none of those is not copied, and nothing of the one before is left
+        self.assertIn("the program has dropped it", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class OperatorMode(TorchFunctionMode):
             telling.same_as(result, args[0])
             return result
         out = kwargs.get("out") if kwargs else None
-        if operator.writes or out is not None:
+        if operator.writes or out is not None or (kwargs and kwargs.get("inplace")):
             telling.before_write()
         overflow = agent.overflow
         if overflow is not None:

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Values that will not be there any more when somebody looks at them later: they are copied when
+ * their node has run. In which steps that is due is known beforehand, so that all others run as if
+ * nobody had asked.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/agent_source.h"
+
+#define TEXT       160
+#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+/* Half of the memory that is there: copies must not end the training. */
+static uint64_t spare_memory(void)
+{
+    char line[128];
+    uint64_t kib = UINT64_MAX >> 10;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof(line), f) &&
+           sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) != 1) {
+    }
+    if (f) {
+        fclose(f);
+    }
+    return (kib << 10) / 2;
+}
+
+static bool is_due(const struct agent_capturing *c, int64_t step)
+{
+    return c->last > 0 ? step >= c->first && step <= c->last : c->all || c->count > 0;
+}
+
+static void set_limit(struct agent_capturing *c)
+{
+    c->limit = UINT64_MAX;
+    if (c->last > 0) { /* one step after the other, and nothing of those before */
+        uint64_t spare = spare_memory();
+        c->limit = c->most && c->most < spare ? c->most : spare;
+    }
+}
+
+void agent_capture_set(struct agent *a, const Gradb__V1__Capture *m)
+{
+    struct agent_capturing *c = &a->capturing;
+    c->all = m->all;
+    c->count = m->n_nodes;
+    c->first = m->first_step;
+    c->last = m->last_step;
+    c->most = m->max_bytes;
+    c->active = is_due(c, PEEK(a->step));
+    set_limit(c);
+}
+
+void agent_capture_clear(struct agent *a)
+{
+    a->capturing = (struct agent_capturing){.held = a->capturing.held, .bytes = a->capturing.bytes};
+}
+
+/* The trainer runs, so nobody reads them. */
+static void drop_copies(struct agent *a)
+{
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        struct agent_node *node = &a->nodes[id];
+        node->flags &= (uint16_t)~NODE_LEFT_OUT;
+        for (uint32_t i = 0; !(node->flags & NODE_CAPTURE_WATCH) && i < node->slot_count; i++) {
+            agent_copy_free(node->slots[i].captured);
+            node->slots[i].captured = NULL;
+        }
+    }
+    a->capturing.held = false;
+    a->capturing.bytes = 0;
+}
+
+void agent_capture_step(struct agent *a, int64_t step)
+{
+    struct agent_capturing *c = &a->capturing;
+    bool due = is_due(c, step);
+    if (c->held && (!due || c->last > 0)) {
+        drop_copies(a);
+    }
+    if (due) {
+        set_limit(c);
+    }
+    if (due != c->active) {
+        c->active = due;
+        agent_mark_nodes(a);
+    }
+    agent_arm(a);
+}
+
+bool agent_captures(const struct agent *a, const struct agent_node *node)
+{
+    return a->capturing.active && !(node->flags & NODE_LASTS) &&
+           (a->capturing.all || node->flags & NODE_CAPTURE);
+}
+
+/* Whether a copy of so many bytes is one too many; what a watch plan needs never is. */
+static bool is_too_much(struct agent *a, const struct agent_node *node,
+                        const struct agent_copy *copy, uint64_t bytes)
+{
+    struct agent_capturing *c = &a->capturing;
+    uint64_t more = copy && copy->capacity > bytes ? 0 : bytes - (copy ? copy->capacity : 0);
+    if (!agent_captures(a, node)) {
+        return false;
+    }
+    c->held = true;
+    bool ours = !(node->flags & (NODE_CAPTURE_WATCH | NODE_KEEP | NODE_KEEP_WATCH));
+    if (ours && (c->bytes > c->limit || more > c->limit - c->bytes)) {
+        return true;
+    }
+    c->bytes += more;
+    return false;
+}
+
+/* The table may move while the source is asked. */
+static bool capture_slots(struct agent *a, gradb_node id)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < a->nodes[id].slot_count; i++) {
+        struct agent_value value;
+        char text[TEXT];
+        size_t bytes = 0;
+        if (agent_find(a, id, i, GRADB__V1__ITERATION__CURRENT, &value, text) != -1) {
+            continue;
+        }
+        struct agent_copy **copy = &a->nodes[id].slots[i].captured;
+        if (value.tensor.data == (*copy ? (*copy)->data : NULL)) {
+            continue; /* the captured value is the current one */
+        }
+        if (gd_shape_bytes(&value.tensor.shape, value.tensor.dtype, &bytes, NULL) < 0 ||
+            is_too_much(a, &a->nodes[id], *copy, bytes)) {
+            a->nodes[id].flags |= NODE_LEFT_OUT;
+            continue;
+        }
+        value.step = PEEK(a->step); /* it has just run */
+        ok = agent_copy_take(copy, &value) && ok;
+    }
+    agent_source_release(a);
+    return ok;
+}
+
+void agent_capture_node(struct agent *a, gradb_node id)
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    unsigned wanted = NODE_CAPTURE_WATCH;
+    /* Those of the step before are kept by the source, if it does that. */
+    wanted |= a->source.keep ? 0 : NODE_KEEP | NODE_KEEP_WATCH;
+    if (node && (node->flags & wanted || agent_captures(a, node)) && !capture_slots(a, id)) {
+        agent_set_error(a, "out of memory for a copy of %.100s", a->nodes[id].name);
+    }
+}
+
+bool agent_capture_left_out(const struct agent *a, gradb_node id, char text[TEXT])
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    if (!node || !(node->flags & NODE_LEFT_OUT)) {
+        return false;
+    }
+    snprintf(text, TEXT,
+             "it was not copied: copies of a step may take %" PRIu64
+             " bytes, what the debugger allows or half of the free memory",
+             a->capturing.limit);
+    return true;
+}
