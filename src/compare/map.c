@@ -243,34 +243,136 @@ static size_t colon_of(const char *at, size_t len)
     return len;
 }
 
-static int read_line(struct gd_map *map, const char *at, size_t len, size_t line,
-                     struct gd_err *err)
-{
-    struct span whole = trim(at, len), key, value;
-    size_t colon;
+/* ---- operators of msprobe -------------------------------------------------------------------- */
 
-    if (whole.len == 0 || whole.at[0] == '#') {
+/* One of the list: "- ms_api: X", "pt_api: Y", and which arguments of both stand for each other. */
+enum { API, ARGS, OUTPUTS, PARAMETERS, PARAMETER_GRADIENTS, API_KEYS };
+struct operators {
+    bool open;
+    size_t line; /* where it begins */
+    struct span key[2][API_KEYS];
+};
+
+/* Lists are alike whose words are: blanks do not count. */
+static bool is_alike(struct span a, struct span b)
+{
+    size_t i = 0, j = 0;
+
+    for (;;) {
+        while (i < a.len && isspace((unsigned char)a.at[i])) {
+            i++;
+        }
+        while (j < b.len && isspace((unsigned char)b.at[j])) {
+            j++;
+        }
+        if (i == a.len || j == b.len) {
+            return i == a.len && j == b.len;
+        }
+        if (a.at[i++] != b.at[j++]) {
+            return false;
+        }
+    }
+}
+
+static int end_operators(struct gd_map *map, struct operators *o, struct gd_err *err)
+{
+    const struct span *a = o->key[0], *b = o->key[1];
+
+    if (!o->open) {
         return GD_OK;
     }
-    colon = colon_of(whole.at, whole.len);
-    if (colon == whole.len || strchr("-&*!{[|>%", whole.at[0])) {
-        return gd_fail(err, GD_EPROTO, "line %zu of the map is not \"A: B\": %.*s", line,
-                       (int)(whole.len < 120 ? whole.len : 120), whole.at);
+    o->open = false;
+    if (a[API].len == 0 || b[API].len == 0) {
+        return gd_fail(err, GD_EPROTO, "the operators at line %zu of the map lack ms_api or pt_api",
+                       o->line);
     }
-    key = trim(whole.at, colon);
-    value = trim(whole.at + colon + 1, whole.len - colon - 1);
+    for (int i = ARGS; i < API_KEYS; i++) {
+        if (!is_alike(a[i], b[i])) {
+            return gd_fail(err, GD_EUNSUPPORTED,
+                           "the operators at line %zu of the map have arguments in another order: "
+                           "%.*s against %.*s; those of a map stand in the same",
+                           o->line, (int)(a[i].len < 60 ? a[i].len : 60), a[i].len ? a[i].at : "",
+                           (int)(b[i].len < 60 ? b[i].len : 60), b[i].len ? b[i].at : "");
+        }
+    }
+    return add_pair(map, a[API].at, a[API].len, b[API].at, b[API].len, err);
+}
+
+/* false: it is no key of theirs. */
+static bool take_key(struct operators *o, struct span key, struct span value)
+{
+    static const char *const sides[2] = {"ms_", "pt_"};
+    static const char *const names[API_KEYS] = {"api", "args", "outputs", "parameters",
+                                                "parameters_grad"};
+
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < API_KEYS; i++) {
+            size_t len = strlen(names[i]);
+
+            if (key.len == len + 3 && memcmp(key.at, sides[side], 3) == 0 &&
+                memcmp(key.at + 3, names[i], len) == 0) {
+                o->key[side][i] = value;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* ---- lines, one by one ----------------------------------------------------------------------- */
+
+static int add_names(struct gd_map *map, struct span key, struct span value, size_t line,
+                     struct gd_err *err)
+{
     if (value.len == 0) {
         return GD_OK; /* the class of a layer: what follows is in it */
     }
-    if (value.len > 0 && strchr("&*!{[|>", value.at[0])) {
+    if (strchr("&*!{[|>", value.at[0])) {
         return gd_fail(err, GD_EPROTO, "line %zu of the map: only names stand behind a colon",
                        line);
     }
     return add_pair(map, key.at, key.len, value.at, value.len, err);
 }
 
+static int read_line(struct gd_map *map, struct operators *o, struct span whole, size_t line,
+                     struct gd_err *err)
+{
+    bool begins = whole.len > 1 && whole.at[0] == '-' && isspace((unsigned char)whole.at[1]);
+    struct span key, value;
+    size_t colon;
+    int rc = GD_OK;
+
+    if (whole.len == 0 || whole.at[0] == '#') {
+        return GD_OK;
+    }
+    if (begins) {
+        rc = end_operators(map, o, err);
+        *o = (struct operators){.open = true, .line = line};
+        whole = trim(whole.at + 1, whole.len - 1);
+    }
+    colon = colon_of(whole.at, whole.len);
+    if (rc == GD_OK && (colon == whole.len || strchr("-&*!{[|>%", whole.at[0]))) {
+        rc = gd_fail(err, GD_EPROTO, "line %zu of the map is not \"A: B\": %.*s", line,
+                     (int)(whole.len < 120 ? whole.len : 120), whole.at);
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    key = trim(whole.at, colon);
+    value = trim(whole.at + colon + 1, whole.len - colon - 1);
+    if (!o->open) {
+        return add_names(map, key, value, line, err);
+    }
+    return take_key(o, key, value) ? GD_OK
+                                   : gd_fail(err, GD_EPROTO,
+                                             "line %zu of the map: ms_api, pt_api, ms_args and "
+                                             "the like are keys of operators",
+                                             line);
+}
+
 static int read_lines(struct gd_map *map, const char *text, size_t size, struct gd_err *err)
 {
+    struct operators operators = {.open = false};
     size_t line = 0;
     int rc = GD_OK;
 
@@ -279,10 +381,10 @@ static int read_lines(struct gd_map *map, const char *text, size_t size, struct 
         const char *end = memchr(text + at, '\n', size - at);
         size_t len = end ? (size_t)(end - text) - at : size - at;
 
-        rc = read_line(map, text + at, len, ++line, err);
+        rc = read_line(map, &operators, trim(text + at, len), ++line, err);
         at += len + 1;
     }
-    return rc;
+    return rc == GD_OK ? end_operators(map, &operators, err) : rc;
 }
 
 int gd_map_parse(const char *text, size_t size, struct gd_map **ret, struct gd_err *err)

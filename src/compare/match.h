@@ -18,7 +18,8 @@ double gd_how_confidence(enum gd_how how); /* 1: certain */
 
 /* Names of one side by those of the other. JSON: {"a": "b"}, or TroubleShooter's list of two such
  * objects, of which the second names converters; anything else is read as lines of `a: b`, in one
- * or two levels, as msprobe's mapping files have it. A name that the file has twice is refused. */
+ * or two levels, as msprobe's mapping files have it, or as its list of operators (ms_api, pt_api),
+ * whose arguments stand in the same order. A name that the file has twice is refused. */
 struct gd_map;
 int gd_map_read(const char *path, struct gd_map **ret, struct gd_err *err);
 int gd_map_parse(const char *text, size_t size, struct gd_map **ret, struct gd_err *err);

@@ -118,7 +118,8 @@ class Pairs(unittest.TestCase):
                                  (None, "right"): ("MISSING-A", None), (None, "other"): ("MISSING-A", None)})
         want = {("left", "right"): ("SAME", "map"), ("twin", "other"): ("SAME", "map")}
         for text in ('{"left": "right", "twin": "other"}', '[{"left": "right", "twin": "other"}, {}]',
-                     "# names\nleft: right\n'twin': other\n", "right: left\nother: twin\n", "Cell:\n  left: right\n  twin: other\n"):
+                     "# names\nleft: right\n'twin': other\n", "right: left\nother: twin\n", "Cell:\n  left: right\n  twin: other\n",
+                     "- ms_api: left\n  pt_api: right\n  ms_args: [0, x]\n  pt_args: [0,x]\n-  pt_api: other\n   ms_api: twin\n"):
             (self.folder / "map").write_text(text)
             found, status = self.verdicts("compare a.safetensors b.safetensors --match name --map map")
             self.assertEqual((text, found, status), (text, want, 0))
@@ -131,7 +132,9 @@ class Pairs(unittest.TestCase):
         self.assertIn("transposed?", row["note"])
         for text, said in (('[{"left": "right"}, {"left": "mine.swap"}]', "mine.swap"),
                            ('[{"left": "right"}, {"twin": ""}]', "no name"), ('{"left": 3}', "is no name"), ('{"a": "b", "a": "c"}', "twice"), ("{", "line 1"),
-                           ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names")):
+                           ("left right", "line 1"), ("a: &x b", "only names"), ("", "no names"), ("- ms_api: a", "lack"),
+                           ("- ms_api: left\n  pt_api: right\n  ms_args: [0, 1]\n  pt_args: [1, 0]\n", "another order: [0, 1]"),
+                           ("- ms_api: left\n  to: right\n", "line 2"), ("- ", "line 1"), ("- ms_api: a\n  pt_api: b\n  ms_args: [0]", "against")):
             (self.folder / "map").write_text(text)
             record, status = self.run_one("compare a.safetensors b.safetensors --map map")
             self.assertEqual((record["type"], status), ("error", 1))
