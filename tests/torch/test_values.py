@@ -187,7 +187,7 @@ class Session(torches.Case):
         self.gradb = harness.Gradb("-nx", "--json", *options, env=torches.environment(),
                                    command=["run", "--", *torches.warm(self.python), str(script), str(self.out)])
         self.addCleanup(self.gradb.__exit__)
-        self.gradb.expect('"type":"run"')
+        self.gradb.expect('"type":"run"', 4 * harness.DEADLINE)  # the first one waits for torch's import
 
     def ask(self, line):
         """The record that a command gives."""
@@ -199,9 +199,10 @@ class Session(torches.Case):
                 return record
 
     def good(self, line):
-        """The same, of a command that must not fail."""
+        """The same, of a command that must not fail, nor be the training's last."""
         record = self.ask(line)
-        self.assertNotEqual(record["type"], "error", record)
+        self.assertNotEqual(record["type"], "error", self.gradb.text()[-4000:])
+        self.assertNotEqual(record.get("state"), "finished", self.gradb.text()[-4000:])
         return record
 
     def error(self, line):
