@@ -521,11 +521,19 @@ static void tell_missing(struct dumping *s, const struct gd_stop *at)
                    at->at_step_end ? "" : " yet");
     }
     if (s->missing > 0) {
-        bool one = (s->left_out ? s->left_out : s->missing) == 1;
-        out_printf(call->out, "%s %s %s, the first: %s\n",
-                   inspect_plural(call, s->left_out ? s->left_out : s->missing, "tensor"),
-                   one ? (s->left_out ? "is" : "has") : (s->left_out ? "are" : "have"),
-                   s->left_out ? "left out" : "no value", s->why);
+        uint64_t count = s->left_out ? s->left_out : s->missing;
+        const char *lacks = count == 1 ? "has no value" : "have no value";
+        const char *limited = count == 1 ? "is left out" : "are left out";
+        out_printf(call->out, "%s %s, the first: %s\n", inspect_plural(call, count, "tensor"),
+                   s->left_out ? limited : lacks, s->why);
+    }
+    bool is_planned = s->d->steps.all || s->d->steps.count > 0;
+    if (s->missing > s->left_out && !is_planned &&
+        call->session->target->capabilities & GD_CAN_CAPTURE) {
+        out_printf(call->out,
+                   "What a step drops before its end is copied when the step is known before: "
+                   "dump DIR --steps %lld\n",
+                   (long long)at->step + 1);
     }
     if (s->elsewhere > 0) {
         out_printf(call->out, "%s %s elsewhere, and %s not dumped\n",

@@ -87,13 +87,14 @@ class Training(torches.Folder):
     def test_operators_that_nobody_has_seen_before(self):
         script = self.write("train.py", TRAINER)
         done = self.gradb([self.python, script], "dump d on type:linear --steps 1|3", "step 2", "step 2",
-                          "print net/0/linear")
+                          "dump now", "print net/0/linear")
         told = json.loads((self.folder / "told.json").read_text())
         graph = self.folder / "d" / "rank_0" / "net" / "0"
         for step in "13":
             found = {NAME.fullmatch(p.name)[2]: np.load(p).tolist() for p in (graph / step).glob("*.npy")}
             self.assertEqual(found, {name.replace(".", "_"): value for name, value in told[step].items()
                                      if name.endswith(".linear")})
+        self.assertIn("is copied when the step is known before: dump DIR --steps 5\n", done.stdout)
         # a step that is none of those is not copied, and nothing of the one before is left
         self.assertIn("the program has dropped it", done.stdout + done.stderr)
 
