@@ -123,7 +123,7 @@ enum gd_hit_error {
     GD_HIT_NO_VALUE = 32,
     /* gradb's own */
     GD_HIT_EMPTY = 64,         /* no element */
-    GD_HIT_NOT_NUMBERS = 128,  /* the type has no numbers */
+    GD_HIT_NOT_NUMBERS = 128,  /* no numbers can be read there */
     GD_HIT_NOT_CAPTURED = 256, /* the value did not outlive its operator */
     GD_HIT_NO_FIGURE = 512,    /* a figure is not defined for this value (a cosine with 0) */
     GD_HIT_PREVIOUS_NOT_FINITE = 1024, /* NaN or Inf in the value of the step before */

@@ -166,6 +166,36 @@ for step in range(2):
 '''
 
 
+TRANSFORM = """
+import torch
+try:
+    from torch.func import vmap
+except ImportError:
+    from functorch import vmap
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    x = vmap(lambda row: row.sin())(torch.ones(2, 3))
+    net(x).sum().backward()
+    optimizer.step()
+"""
+
+COMPILED = """
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+@torch.compile(backend="aot_eager")
+def loss_of(x):
+    return net(x).pow(2).mean()
+for step in range(4):
+    optimizer.zero_grad()
+    loss = loss_of(torch.ones(2, 3))
+    loss.backward()
+    optimizer.step()
+"""
+
+
 class Control(torches.Folder):
     """What the cases share."""
 
@@ -242,6 +272,21 @@ class Stops(Control):
 
 
 @torches.both
+class Unseen(Control):
+    """Where there is no value, or no operator, the words say which."""
+
+    def test_a_tensor_inside_a_transform(self):
+        done = self.gradb([self.python, self.write("transform.py", TRANSFORM)], "step", "run-to sin", "print")
+        self.assertIn("error: it stands for other tensors inside a transform (vmap, grad)", done.stderr)
+
+    def test_the_line_of_a_compiled_function(self):
+        if self.which() == torches.debian():
+            self.skipTest("torch.compile came with 2.0")
+        said = self.said([self.write("compiled.py", COMPILED)], "step 2", "run-to backward/compiled", "where")
+        self.assertRegex(said, r"(?m)^#\d+ +compiled\.py:\d+ in <module>\n +loss\.backward\(\)$")
+
+
+@torches.both
 class Interrupts(Control):
     def test_a_run_at_full_speed(self):
         gradb = self.live([self.script("mlp.py"), "--steps", "100000000"])
@@ -253,6 +298,20 @@ class Interrupts(Control):
         gradb.expect(r"Interrupted, (step \d+, |at the end of step \d+)")
         gradb.send("next")
         gradb.expect(r"^(\S+ )?step \d+, \S+ \(")
+
+    def test_in_the_background(self):
+        """A value is of the step that the training stands in: while it runs, there is none, and one line says so."""
+        gradb = self.live([self.script("mlp.py"), "--steps", "100000000"])
+        gradb.run("step", "at the end of step 1")
+        gradb.send("continue &")
+        gradb.expect("Continuing")
+        for command in ("print net/fc1/bias", "stats net/fc1/bias"):
+            gradb.run(command, "^error: cannot .* while the trainer runs: interrupt it first")
+        gradb.run("interrupt", r"Interrupted, (step \d+, |at the end of step \d+)")
+        gradb.run("print net/fc1/bias", r"^\$1 = net/fc1/bias:0$")
+        done = self.gradb([self.python, self.script("mlp.py"), "--steps", "3"], "continue &")
+        self.assertIn("The training ended.", done.stdout)
+        self.assertIn("warning: with --batch nothing runs in the background", done.stderr)
 
     def test_an_operator_that_takes_long(self):
         begun, done = self.folder / "begun", self.folder / "done"

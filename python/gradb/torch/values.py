@@ -78,6 +78,9 @@ def readable(tensor):
         if tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
             raise _unsupported("a CUDA graph is being captured: nothing can be read before it is")
     except (RuntimeError, AttributeError) as error:  # wrappers of all kinds
+        if "TensorWrapper" in str(error) or "BatchedTensor" in str(error):
+            raise _unsupported("it stands for other tensors inside a transform (vmap, grad): what comes out of "
+                               "that has values")
         raise _unsupported("the tensor has no memory of its own (%s)", _first_line(error))
     return tensor
 

@@ -343,7 +343,7 @@ void gd_hit_error_text(unsigned error, char *ret, size_t size)
         {GD_HIT_NO_HISTORY, "not enough steps seen yet"},
         {GD_HIT_NO_VALUE, "no value"},
         {GD_HIT_EMPTY, "no element"},
-        {GD_HIT_NOT_NUMBERS, "not a type of numbers"},
+        {GD_HIT_NOT_NUMBERS, "not readable as numbers"},
         {GD_HIT_NOT_CAPTURED, "the value did not outlive its operator"},
         {GD_HIT_NO_FIGURE, "the figure is not defined here"},
         {GD_HIT_PREVIOUS_NOT_FINITE, "NaN or Inf in the step before"},
