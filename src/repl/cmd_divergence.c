@@ -395,10 +395,10 @@ static int run_divergence(struct command_call *call, struct gd_err *err)
         rc = gd_fail(err, GD_EUSAGE, "first-divergence: of which two?");
     }
     if (rc == GD_OK) {
-        rc = side_open(call, call->argv[0], &l.a, err);
+        rc = side_open_whole(call, call->argv[0], &l.a, err);
     }
     if (rc == GD_OK) {
-        rc = side_open(call, call->argv[1], &l.b, err);
+        rc = side_open_whole(call, call->argv[1], &l.b, err);
         if (rc == GD_OK) {
             rc = look_everywhere(&l, err);
             side_close(&l.b);

@@ -231,7 +231,7 @@ static int run_nonfinite(struct command_call *call, struct gd_err *err)
             rc = side_open(call, inspect_printf(call, "@%d", call->session->number), &l.side, err);
         }
     } else if (rc == GD_OK && call->argc == 1) {
-        rc = side_open(call, call->argv[0], &l.side, err);
+        rc = side_open_whole(call, call->argv[0], &l.side, err);
     } else if (rc == GD_OK) {
         rc = gd_fail(err, GD_EUSAGE, "first-nonfinite: of one dump, or of the session");
     }

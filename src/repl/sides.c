@@ -219,6 +219,21 @@ int side_open(struct command_call *call, const char *word, struct side *ret, str
     return rc;
 }
 
+int side_open_whole(struct command_call *call, const char *word, struct side *ret,
+                    struct gd_err *err)
+{
+    int rc = side_open(call, word, ret, err);
+
+    if (rc == GD_OK && ret->previous && ret->kind == SIDE_DUMP) {
+        rc = gd_fail(err, GD_EUNSUPPORTED,
+                     "%.100s: `compare` takes the step before of a dump; here --step and --steps "
+                     "say which",
+                     word);
+        side_close(ret);
+    }
+    return rc;
+}
+
 void side_close(struct side *side)
 {
     if (side->archive) {

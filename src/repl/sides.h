@@ -31,6 +31,10 @@ struct side {
 bool side_is_meant(struct command_call *call, const char *word);
 /* Finds out what it is. GD_ENOTFOUND, and what reading says. */
 int side_open(struct command_call *call, const char *word, struct side *ret, struct gd_err *err);
+/* For who reads all steps of a dump, and cannot take the one before for another: GD_EUNSUPPORTED.
+ */
+int side_open_whole(struct command_call *call, const char *word, struct side *ret,
+                    struct gd_err *err);
 void side_close(struct side *side);
 
 /* Steps that a rank has, ascending; none for what has no steps. */

@@ -196,6 +196,9 @@ class Pairs(unittest.TestCase):
         pair = records[-1]["pairs"][1]
         self.assertEqual((pair["b"], pair["verdict"]), ("Default_fc1-Dense_MatMul-op1:in0", "FAIL"))
         self.assertEqual(pair["max_abs"], float(np.abs(self.x).max()))
+        for command in ("first-divergence @1 @1:prev", "first-divergence @1:prev @1", "first-nonfinite @1:prev"):
+            records, _ = gradb("open dump_a", "step", command, cwd=self.folder)
+            self.assertIn("@1:prev: `compare` takes the step before", records[-1]["message"])
 
     def test_first_divergence_finds_the_wrong_layer(self):
         self.write("pt", forward(self.x, self.weights))
