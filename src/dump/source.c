@@ -6,7 +6,10 @@
 
 #include "dump/source_impl.h"
 
-#define MAX_NESTED 4 /* lazy sources whose sources are lazy */
+#define MAX_NESTED 4     /* lazy sources whose sources are lazy */
+#define MAX_OPENED 65536 /* lazy sources that stay open behind a look at them */
+
+static uint32_t opened; /* lazy sources that are open, of all there are */
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -188,14 +191,18 @@ static int join_bytes(struct gd_source *const *part, size_t count, struct gd_sou
     int rc = bytes ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
 
     for (int64_t rows = 0; !rc && done < count; desc->shape.dim[0] = rows) {
+        one = NULL;
         rc = gd_source_resolve(part[done], &one, err);
         if (!rc && !first) {
             first = one;
             desc->shape = copy_shape(&one->info.shape);
         }
         rc = rc ? rc : bytes_of_part(first, one, &bytes[done], err);
-        done += rc == GD_OK;
         rows += rc == GD_OK && one->info.shape.rank > 0 ? one->info.shape.dim[0] : 0;
+        if (done > 0) {
+            gd_source_unref(one);
+        }
+        done += rc == GD_OK;
     }
     if (!rc) {
         desc->stored = first->elements.stored;
@@ -207,6 +214,7 @@ static int join_bytes(struct gd_source *const *part, size_t count, struct gd_sou
     while (done > 0) {
         gd_bytes_unref(bytes[--done]);
     }
+    gd_source_unref(first);
     free(bytes);
     return rc;
 }
@@ -232,6 +240,9 @@ void gd_source_unref(struct gd_source *source)
 {
     if (!source || __atomic_sub_fetch(&source->refs, 1, __ATOMIC_ACQ_REL) != 0) {
         return;
+    }
+    if (source->inner) {
+        __atomic_sub_fetch(&opened, 1, __ATOMIC_RELAXED);
     }
     gd_source_unref(source->inner);
     if (source->ops.free_ctx) {
@@ -275,74 +286,116 @@ static void keep(void *ctx)
 /* Of values that are made as a whole: a source that makes them when they are wanted. */
 static int make_loading(struct gd_source *source, struct gd_source **ret, struct gd_err *err)
 {
+    struct gd_source_info info;
     struct gd_source_desc desc;
     size_t size;
-    int rc = source->ops.info(source->ctx, &source->info, err);
+    int rc = source->ops.info(source->ctx, &info, err);
 
+    rc = rc ? rc : gd_shape_bytes(&info.shape, info.dtype, &size, err);
     if (rc) {
         return rc;
     }
-    source->info.note = source->info.note ? source->info.note : "";
-    rc = gd_shape_bytes(&source->info.shape, source->info.dtype, &size, err);
-    if (rc) {
-        return rc;
-    }
-    desc = (struct gd_source_desc){.stored = gd_stored_of_dtype(source->info.dtype),
-                                   .shape = copy_shape(&source->info.shape)};
+    desc = (struct gd_source_desc){.stored = gd_stored_of_dtype(info.dtype),
+                                   .shape = copy_shape(&info.shape)};
     rc = gd_bytes_of_load(load_all, keep, source, size, &desc.bytes, err);
     if (rc) {
         return rc;
     }
     rc = gd_source_create(&desc, ret, err);
     gd_bytes_unref(desc.bytes);
+    if (!rc && !source->is_known) {
+        source->info = info;
+        source->info.note = info.note ? info.note : "";
+    }
     return rc;
+}
+
+/* What it is stays as it was found the first time: others may look at it while it is opened again.
+ */
+static int note_info(struct gd_source *source, struct gd_source *inner, struct gd_err *err)
+{
+    struct gd_source_info info;
+    int rc = gd_source_info(inner, &info, err);
+
+    if (rc) {
+        return rc;
+    }
+    if (source->is_known) {
+        return info.dtype == source->info.dtype && gd_shape_equal(&info.shape, &source->info.shape)
+                   ? GD_OK
+                   : gd_fail(err, GD_EIO, "its type or its shape changed since it was opened");
+    }
+    source->note = info.note[0] ? strdup(info.note) : NULL;
+    if (info.note[0] && !source->note) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    source->info = info;
+    source->info.note = source->note ? source->note : "";
+    return GD_OK;
 }
 
 static int open_inner(struct gd_source *source, struct gd_err *err)
 {
-    struct gd_source *inner;
+    struct gd_source *inner = NULL;
     int rc;
 
     if (!source->ops.open) {
         rc = make_loading(source, &inner, err);
     } else {
         rc = source->ops.open(source->ctx, &inner, err);
-        if (rc == GD_OK) {
-            rc = gd_source_info(inner, &source->info, err);
-            if (rc) {
-                gd_source_unref(inner);
-            }
+        rc = rc ? rc : note_info(source, inner, err);
+        if (rc) {
+            gd_source_unref(inner);
         }
     }
     if (rc == GD_OK) {
         source->inner = inner;
-        __atomic_store_n(&source->resolved, true, __ATOMIC_RELEASE);
+        __atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&source->is_known, true, __ATOMIC_RELEASE);
     }
     return rc;
 }
 
 int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct gd_err *err)
 {
+    gd_source_ref(source);
     for (int depth = 0; source->ops.open || source->ops.load; depth++) {
+        struct gd_source *inner = NULL;
         int rc = GD_OK;
 
         if (depth == MAX_NESTED) {
-            return gd_fail(err, GD_ELIMIT, "a tensor that is found by way of too many others");
-        }
-        if (!__atomic_load_n(&source->resolved, __ATOMIC_ACQUIRE)) {
+            rc = gd_fail(err, GD_ELIMIT, "a tensor that is found by way of too many others");
+        } else {
             pthread_mutex_lock(&source->mutex);
-            if (!source->resolved) {
-                rc = open_inner(source, err);
-            }
+            rc = source->inner ? GD_OK : open_inner(source, err);
+            inner = rc ? NULL : gd_source_ref(source->inner);
             pthread_mutex_unlock(&source->mutex);
         }
+        gd_source_unref(source);
         if (rc) {
             return rc;
         }
-        source = source->inner;
+        source = inner;
     }
     *ret = source;
     return GD_OK;
+}
+
+void gd_source_close(struct gd_source *source)
+{
+    struct gd_source *inner = NULL;
+
+    if (__atomic_load_n(&opened, __ATOMIC_RELAXED) <= MAX_OPENED) {
+        return;
+    }
+    pthread_mutex_lock(&source->mutex);
+    if (source->inner) {
+        inner = source->inner;
+        source->inner = NULL;
+        __atomic_sub_fetch(&opened, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&source->mutex);
+    gd_source_unref(inner);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -350,12 +403,18 @@ int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct g
 int gd_source_info(struct gd_source *source, struct gd_source_info *ret, struct gd_err *err)
 {
     struct gd_source *inner;
-    int rc;
+    int rc = GD_OK;
 
     if (source->ops.open && source->ops.info) {
         return source->ops.info(source->ctx, ret, err);
     }
-    rc = gd_source_resolve(source, &inner, err);
+    if ((source->ops.open || source->ops.load) &&
+        !__atomic_load_n(&source->is_known, __ATOMIC_ACQUIRE)) {
+        rc = gd_source_resolve(source, &inner, err);
+        if (rc == GD_OK) {
+            gd_source_unref(inner);
+        }
+    }
     if (rc == GD_OK) {
         *ret = source->info;
     }
@@ -386,22 +445,21 @@ static int slice_layout(const struct gd_layout *whole, const struct gd_slice *sl
 int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_t max_bytes,
                    struct gd_tensor **ret, struct gd_err *err)
 {
-    struct gd_tensor *tensor;
+    struct gd_tensor *tensor = NULL;
     struct gd_layout layout;
     int rc = gd_source_resolve(source, &source, err);
 
-    if (rc == GD_OK) {
-        rc = slice_layout(source->layout, slice, &layout, err);
-    }
-    if (rc == GD_OK) {
-        rc = gd_tensor_create(source->info.dtype, &layout.shape, max_bytes, &tensor, err);
-    }
     if (rc) {
         return rc;
     }
-    if (gd_tensor_count(tensor) > 0) {
+    rc = slice_layout(source->layout, slice, &layout, err);
+    if (rc == GD_OK) {
+        rc = gd_tensor_create(source->info.dtype, &layout.shape, max_bytes, &tensor, err);
+    }
+    if (rc == GD_OK && gd_tensor_count(tensor) > 0) {
         rc = gd_gather(&source->elements, &layout, gd_tensor_bytes_mut(tensor), err);
     }
+    gd_source_unref(source);
     if (rc) {
         gd_tensor_unref(tensor);
         return rc;
@@ -410,16 +468,11 @@ int gd_source_read(struct gd_source *source, const struct gd_slice *slice, size_
     return GD_OK;
 }
 
-int gd_source_read_run(struct gd_source *source, int64_t first, int64_t count, void *ret,
-                       struct gd_err *err)
+static int read_run(const struct gd_source *source, int64_t first, int64_t count, void *ret,
+                    struct gd_err *err)
 {
-    int64_t all;
-    int rc = gd_source_resolve(source, &source, err);
+    int64_t all = gd_shape_count(&source->info.shape);
 
-    if (rc) {
-        return rc;
-    }
-    all = gd_shape_count(&source->info.shape);
     if (first < 0 || count < 0 || first > all || count > all - first) {
         return gd_fail(err, GD_EINVAL, "%lld elements from %lld on, of a tensor of %lld",
                        (long long)count, (long long)first, (long long)all);
@@ -432,4 +485,16 @@ int gd_source_read_run(struct gd_source *source, int64_t first, int64_t count, v
         return gd_gather(&source->elements, &run, ret, err);
     }
     return gd_gather_run(&source->elements, source->layout, first, count, ret, err);
+}
+
+int gd_source_read_run(struct gd_source *source, int64_t first, int64_t count, void *ret,
+                       struct gd_err *err)
+{
+    int rc = gd_source_resolve(source, &source, err);
+
+    if (rc == GD_OK) {
+        rc = read_run(source, first, count, ret, err);
+        gd_source_unref(source);
+    }
+    return rc;
 }

@@ -46,7 +46,8 @@ int gd_source_create(const struct gd_source_desc *desc, struct gd_source **ret, 
  * made as a whole (a fractal layout). Both slots may be called from any thread, never two at once
  * of one source. */
 struct gd_source_ops {
-    /* Finds out what it is and gives another source that has it. Called once, kept. */
+    /* Finds out what it is and gives another source that has it, which is kept until
+     * gd_source_close. */
     int (*open)(void *ctx, struct gd_source **ret, struct gd_err *err);
     /* Beside open: what it is, which is known before; then the other source must be so, too.
      * Instead of open: the type and shape without the values, then the values. */
@@ -65,6 +66,10 @@ int gd_source_of_tensor(struct gd_tensor *tensor, struct gd_source **ret, struct
 
 struct gd_source *gd_source_ref(struct gd_source *source);
 void gd_source_unref(struct gd_source *source); /* NULL is fine */
+
+/* Nobody will look at it for a while: when very many lazy sources are open, it no longer is. It
+ * stays what it was found to be and is opened again when it is wanted. */
+void gd_source_close(struct gd_source *source);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -11,9 +11,9 @@ struct gd_source {
     int refs;
     struct gd_source_ops ops; /* of a lazy one; else all NULL */
     void *ctx;
-    pthread_mutex_t mutex;   /* of the two below */
-    bool resolved;           /* the ops were asked, successfully */
-    struct gd_source *inner; /* where the values of a lazy one are */
+    pthread_mutex_t mutex;   /* of the one below */
+    struct gd_source *inner; /* where the values of a lazy one are; NULL: it is not open */
+    bool is_known;           /* of a lazy one: what it is, which stays */
     struct gd_source_info info;
     char *note;
     struct gd_stored_elements elements; /* of one that is not lazy */
@@ -21,7 +21,7 @@ struct gd_source {
     bool is_contiguous;
 };
 
-/* The source that has the elements: itself, or what a lazy one found. Lives as long as it. */
+/* A reference on the source that has the elements: itself, or what a lazy one found. */
 int gd_source_resolve(struct gd_source *source, struct gd_source **ret, struct gd_err *err);
 
 #endif

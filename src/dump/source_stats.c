@@ -81,22 +81,14 @@ static int check_pair(const struct gd_source *cur, const struct gd_source *prev,
                    gd_dtype_name(prev->info.dtype), gd_shape_text(&prev->info.shape, b, sizeof(b)));
 }
 
-int gd_source_stats(struct gd_source *source, struct gd_source *prev,
+static int stats_of(struct gd_source *source, struct gd_source *prev,
                     const struct gd_stats_options *options, struct gd_stats *ret,
                     struct gd_err *err)
 {
     struct view cur, before;
     struct gd_stats_reader reader = {read_view, &cur}, prev_reader = {read_view, &before};
     int64_t count;
-    int rc = gd_source_resolve(source, &source, err);
 
-    if (rc == GD_OK && prev) {
-        rc = gd_source_resolve(prev, &prev, err);
-        rc = rc ? rc : check_pair(source, prev, err);
-    }
-    if (rc) {
-        return rc;
-    }
     cur = (struct view){.elements = &source->elements, .layout = *source->layout};
     if (prev) {
         before = (struct view){.elements = &prev->elements, .layout = *prev->layout};
@@ -109,4 +101,24 @@ int gd_source_stats(struct gd_source *source, struct gd_source *prev,
     before.is_contiguous = prev && gd_layout_is_contiguous(&before.layout);
     return gd_stats_compute_read(source->info.dtype, count, &reader, prev ? &prev_reader : NULL,
                                  options, ret, err);
+}
+
+int gd_source_stats(struct gd_source *source, struct gd_source *prev,
+                    const struct gd_stats_options *options, struct gd_stats *ret,
+                    struct gd_err *err)
+{
+    struct gd_source *before = NULL;
+    int rc = gd_source_resolve(source, &source, err);
+
+    if (rc) {
+        return rc;
+    }
+    if (prev) {
+        rc = gd_source_resolve(prev, &before, err);
+        rc = rc ? rc : check_pair(source, before, err);
+    }
+    rc = rc ? rc : stats_of(source, before, options, ret, err);
+    gd_source_unref(before);
+    gd_source_unref(source);
+    return rc;
 }

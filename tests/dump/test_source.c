@@ -284,6 +284,61 @@ static void test_loaded_bytes(void **state)
     assert_int_equal(value, -1);
 }
 
+/* ---- more sources than stay open --------------------------------------------------------------
+ */
+
+#define SOURCES 66000
+
+static int opens;
+
+static int open_one(void *ctx, struct gd_source **ret, struct gd_err *err)
+{
+    static unsigned char byte;
+    struct gd_source_desc desc = {.stored = GD_STORED_UINT8, .note = "a note"};
+    int rc = gd_bytes_of_memory(&byte, 1, NULL, NULL, &desc.bytes, err);
+
+    (void)ctx;
+    opens++;
+    assert_int_equal(rc, GD_OK);
+    rc = gd_source_create(&desc, ret, err);
+    gd_bytes_unref(desc.bytes);
+    return rc;
+}
+
+/* Of very many that were looked at only so many stay open; each can be looked at again, and what
+ * was told of it stays. */
+static void test_sources_are_closed(void **state)
+{
+    static const struct gd_source_ops ops = {.open = open_one};
+    static struct gd_source *source[SOURCES];
+    struct gd_source_info info, again;
+
+    (void)state;
+    for (int i = 0; i < SOURCES; i++) {
+        unsigned char value = 1;
+
+        assert_int_equal(gd_source_create_lazy(&ops, NULL, &source[i], NULL), GD_OK);
+        assert_int_equal(gd_source_info(source[i], &info, NULL), GD_OK);
+        gd_source_close(source[i]);
+        assert_int_equal(gd_source_read_run(source[i], 0, 1, &value, NULL), GD_OK);
+        assert_int_equal(value, 0);
+        gd_source_close(source[i]);
+    }
+    assert_in_range(opens, SOURCES + 1, 2 * SOURCES);
+    opens = 0;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(gd_source_info(source[i], &again, NULL), GD_OK);
+    }
+    assert_int_equal(opens, 0);
+    assert_int_equal(gd_source_info(source[SOURCES - 1], &again, NULL), GD_OK);
+    assert_int_equal(opens, 0); /* what it is, is known */
+    assert_ptr_equal(again.note, info.note);
+    assert_string_equal(again.note, "a note");
+    for (int i = 0; i < SOURCES; i++) {
+        gd_source_unref(source[i]);
+    }
+}
+
 /* ---- more files than may be open --------------------------------------------------------------
  */
 
@@ -420,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_reach),
         cmocka_unit_test(test_signs),
         cmocka_unit_test(test_loaded_bytes),
+        cmocka_unit_test(test_sources_are_closed),
         cmocka_unit_test(test_files_are_opened_again),
         cmocka_unit_test(test_statistics_that_end_early),
     };

@@ -256,6 +256,7 @@ static bool compute(const struct scan_look *look, const struct scan_work *work,
         return false;
     }
     rc = rc ? rc : compute_stats(look, work, &info, figures, ret, &err);
+    gd_source_close(work->value->source);
     if (rc) {
         failed(ret, rc, &err);
         figures->error = rc == GD_EUNSUPPORTED ? GD_HIT_NOT_NUMBERS : GD_HIT_NO_VALUE;
