@@ -233,6 +233,32 @@ class Attacks(unittest.TestCase):
         self.assertEqual(answer["entries"], [])
         self.assertRegex(answer["notes"][0], "deeper than 256 levels")
 
+    def test_distributed(self):
+        """Places by the hundred thousand that are the same one, tensors that share very many pieces."""
+        listing = "torch.distributed.checkpoint.metadata"
+
+        def made(name, **state):
+            return named(listing, name) + b")\x81}(" + b"".join(text(key) + value for key, value in state.items()) + b"ub"
+
+        piece = made("ChunkStorageMetadata", offsets=numbers((0,)), sizes=numbers((1,)))
+        index = made("MetadataIndex", fqn=text("w"), offset=numbers((0,)))
+        place = made("_StorageInfo", relative_path=text("file"), offset=number(0), length=number(1))
+        whole = made("TensorStorageMetadata", size=numbers((60000,)), chunks=b"](" + piece + b"q\x01" + b"h\x01" * 59999 + b"e",
+                     properties=made("TensorProperties", dtype=named("torch", "float32")))
+        tensors = b"}(" + text("w") + whole + b"q\x02" + b"".join(text(f"w{i}") + b"h\x02" for i in range(200)) + b"u"
+        places = b"}(" + index + b"q\x03" + place + b"q\x04" + b"h\x03h\x04" * 200000 + b"u"
+        self.put(b"x", "file")
+        path = self.put(single(made("Metadata", state_dict_metadata=tensors, storage_data=places)), ".metadata")
+        answer = self.tool.open(path)
+        self.assertEqual((answer["format"], len(answer["entries"])), ("torch-dcp", 201))
+        self.assertRegex(answer["entries"][0]["problem"], "its 60000 pieces are no rows")
+        self.assertRegex(answer["entries"][1]["problem"], "does not tell in which file")
+        self.assertRegex(answer["entries"][200]["problem"], "more than 8388608 pieces")
+        fields = b"}(" + b"".join(text(f"x{i}") + b"N" for i in range(65)) + text("fqn") + text("w") + b"u"
+        places = b"}(" + named(listing, "MetadataIndex") + b")\x81" + fields + b"b" + place + b"u"
+        path = self.put(single(made("Metadata", state_dict_metadata=b"}" + text("w") + b"Ns", storage_data=places)), ".metadata")
+        self.assertRegex(self.tool.open(path)["entries"][0]["problem"], "no tensor, and .metadata does not tell")
+
     def legacy(self, program=None, keys=(b"0",), data=None):
         program = single(tensor(b"(" + text("storage") + named("torch", "FloatStorage") + text("0") + text("cpu") +
                                 number(6) + b"NtQ")) if program is None else program

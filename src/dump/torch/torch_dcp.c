@@ -14,7 +14,9 @@
 
 #define METADATA   "torch.distributed.checkpoint.metadata"
 #define MAX_FILES  65536
-#define MAX_PIECES 65536 /* of one tensor */
+#define MAX_PIECES 65536               /* of one tensor */
+#define MAX_ALL    (UINT32_C(1) << 23) /* pieces of all tensors */
+#define MAX_FIELDS 64                  /* of an object: those that are known have a few */
 #define MAX_KEY    4096
 
 struct part_file {
@@ -32,11 +34,12 @@ struct dcp {
     struct gd_lookup by_name;
     const struct gd_pickle_value *places; /* storage_data */
     struct gd_lookup by_piece;            /* of their keys, by tensor and offsets */
+    uint32_t pieces;                      /* of all tensors */
 };
 
-struct piece {
+struct piece { /* rows of a tensor; there are very many */
     struct gd_disk *disk;
-    int64_t offset[GD_MAX_RANK], size[GD_MAX_RANK];
+    int64_t first, rows;
 };
 struct pieces { /* of a tensor, by the first axis */
     char *name;
@@ -100,7 +103,7 @@ static int open_piece(const struct pieces *pieces, size_t number, struct gd_sour
     if (!rc) {
         fits = info.stored == pieces->stored && info.shape.rank == pieces->shape.rank;
         for (int i = 0; fits && i < info.shape.rank; i++) {
-            fits = info.shape.dim[i] == piece->size[i];
+            fits = info.shape.dim[i] == (i == 0 ? piece->rows : pieces->shape.dim[i]);
         }
         rc = fits ? GD_OK
                   : gd_fail(err, GD_EPROTO,
@@ -198,8 +201,11 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
 static const struct gd_pickle_value *attribute(const struct gd_pickle_value *value,
                                                const char *name)
 {
-    return value && value->kind == GD_PICKLE_OBJECT ? gd_pickle_get(value->object->state, name)
-                                                    : NULL;
+    const struct gd_pickle_value *state =
+        value && value->kind == GD_PICKLE_OBJECT ? value->object->state : NULL;
+
+    /* Objects by the million may share one state: it is no dictionary to be searched for long. */
+    return state && state->count <= MAX_FIELDS ? gd_pickle_get(state, name) : NULL;
 }
 
 /* What identifies a piece: the tensor's name, then its place; of texts and objects no place. */
@@ -229,6 +235,25 @@ static bool key_of_place(const struct dcp *dcp, uint32_t index, unsigned char ke
     return make_key(attribute(place, "fqn"), offset, rank < 0 ? 0 : rank, key, len);
 }
 
+/* The place that has the key; NULL: none. */
+static const struct gd_pickle_value *place_of_key(struct dcp *dcp, const unsigned char *key,
+                                                  size_t len)
+{
+    uint64_t hash = gd_lookup_hash(&dcp->by_piece, key, len);
+    unsigned char other[MAX_KEY];
+    size_t other_len;
+    uint32_t number;
+
+    for (size_t at = 0; gd_lookup_next(&dcp->by_piece, hash, &at, &number);) {
+        if (key_of_place(dcp, number, other, &other_len) && other_len == len &&
+            memcmp(key, other, len) == 0) {
+            return dcp->places->item[(size_t)number * 2 + 1];
+        }
+    }
+    return NULL;
+}
+
+/* A key that comes again is not added: of very many alike the table would be one long row. */
 static int index_places(struct dcp *dcp, struct gd_err *err)
 {
     unsigned char key[MAX_KEY];
@@ -236,7 +261,7 @@ static int index_places(struct dcp *dcp, struct gd_err *err)
     int rc = GD_OK;
 
     for (uint32_t i = 0; rc == GD_OK && i < dcp->places->count; i++) {
-        if (key_of_place(dcp, i, key, &len)) {
+        if (key_of_place(dcp, i, key, &len) && !place_of_key(dcp, key, len)) {
             rc = gd_lookup_add(&dcp->by_piece, gd_lookup_hash(&dcp->by_piece, key, len), i, err);
         }
     }
@@ -246,21 +271,10 @@ static int index_places(struct dcp *dcp, struct gd_err *err)
 static const struct gd_pickle_value *find_place(struct dcp *dcp, const struct gd_pickle_value *name,
                                                 const int64_t *offset, int rank)
 {
-    unsigned char key[MAX_KEY], other[MAX_KEY];
-    size_t len, other_len;
-    uint32_t number;
+    unsigned char key[MAX_KEY];
+    size_t len;
 
-    if (!make_key(name, offset, rank, key, &len)) {
-        return NULL;
-    }
-    for (size_t at = 0;
-         gd_lookup_next(&dcp->by_piece, gd_lookup_hash(&dcp->by_piece, key, len), &at, &number);) {
-        if (key_of_place(dcp, number, other, &other_len) && other_len == len &&
-            memcmp(key, other, len) == 0) {
-            return dcp->places->item[(size_t)number * 2 + 1];
-        }
-    }
-    return NULL;
+    return make_key(name, offset, rank, key, &len) ? place_of_key(dcp, key, len) : NULL;
 }
 
 /* The window of a file where a piece lies; NULL: `err` says why. */
@@ -303,7 +317,7 @@ static int by_row(const void *a, const void *b)
 {
     const struct piece *x = a, *y = b;
 
-    return (x->offset[0] > y->offset[0]) - (x->offset[0] < y->offset[0]);
+    return (x->first > y->first) - (x->first < y->first);
 }
 
 /* One after the other along the first axis they are the whole. */
@@ -313,41 +327,48 @@ static bool are_rows(struct pieces *pieces)
     int64_t next = 0;
 
     qsort(pieces->piece, pieces->count, sizeof(*pieces->piece), by_row);
-    for (size_t i = 0; i < pieces->count; i++) {
-        const struct piece *piece = &pieces->piece[i];
-
-        for (int k = 0; k < shape->rank; k++) {
-            if (k > 0 && (piece->offset[k] != 0 || piece->size[k] != shape->dim[k])) {
-                return false;
-            }
-        }
-        if (shape->rank > 0 &&
-            (piece->offset[0] != next || __builtin_add_overflow(next, piece->size[0], &next))) {
+    for (size_t i = 0; shape->rank > 0 && i < pieces->count; i++) {
+        if (pieces->piece[i].first != next ||
+            __builtin_add_overflow(next, pieces->piece[i].rows, &next)) {
             return false;
         }
     }
     return shape->rank == 0 ? pieces->count == 1 : next == shape->dim[0];
 }
 
+/* It has whole rows: all of each axis behind the first. */
+static bool is_rows(const struct gd_shape *shape, const int64_t *offset, const int64_t *size)
+{
+    for (int i = 1; i < shape->rank; i++) {
+        if (offset[i] != 0 || size[i] != shape->dim[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int add_piece(struct dcp *dcp, const struct gd_pickle_value *name,
-                     const struct gd_pickle_value *chunk, struct pieces *pieces, struct gd_err *err)
+                     const struct gd_pickle_value *chunk, struct pieces *pieces, bool *rows,
+                     struct gd_err *err)
 {
     struct piece *piece = &pieces->piece[pieces->count];
+    int64_t offset[GD_MAX_RANK] = {0}, size[GD_MAX_RANK] = {0};
     const struct gd_pickle_value *place;
     int rank = pieces->shape.rank;
 
-    *piece = (struct piece){.disk = NULL};
-    if (torch_get_dims(attribute(chunk, "offsets"), piece->offset) != rank ||
-        torch_get_dims(attribute(chunk, "sizes"), piece->size) != rank) {
+    if (torch_get_dims(attribute(chunk, "offsets"), offset) != rank ||
+        torch_get_dims(attribute(chunk, "sizes"), size) != rank) {
         return gd_fail(err, GD_EPROTO, "the place of a piece of it is none");
     }
-    place = find_place(dcp, name, piece->offset, rank);
-    place = place ? place : find_place(dcp, name, piece->offset, 0);
+    place = find_place(dcp, name, offset, rank);
+    place = place ? place : find_place(dcp, name, offset, 0);
     if (!place) {
         return gd_fail(err, GD_EPROTO, ".metadata does not tell in which file a piece of it is");
     }
-    piece->disk = open_window(dcp, place, err);
+    *piece =
+        (struct piece){.disk = open_window(dcp, place, err), .first = offset[0], .rows = size[0]};
     pieces->count += piece->disk != NULL;
+    *rows = *rows && is_rows(&pieces->shape, offset, size);
     return piece->disk ? GD_OK : GD_EPROTO;
 }
 
@@ -356,6 +377,7 @@ static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
 {
     const struct gd_pickle_value *chunks = attribute(tensor, "chunks");
     const struct gd_pickle_value *how = attribute(tensor, "properties");
+    bool rows = true;
     int rc = GD_OK;
 
     pieces->shape.rank = torch_get_dims(attribute(tensor, "size"), pieces->shape.dim);
@@ -374,14 +396,18 @@ static int describe(struct dcp *dcp, const struct gd_pickle_value *name,
         chunks->count > MAX_PIECES) {
         return gd_fail(err, GD_EPROTO, "the pieces that it consists of are not told");
     }
+    if (chunks->count > MAX_ALL - dcp->pieces) {
+        return gd_fail(err, GD_ELIMIT, "it and those before it have more than %u pieces", MAX_ALL);
+    }
+    dcp->pieces += chunks->count;
     pieces->piece = calloc(chunks->count, sizeof(*pieces->piece));
     if (!pieces->piece) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     for (uint32_t i = 0; rc == GD_OK && i < chunks->count; i++) {
-        rc = add_piece(dcp, name, chunks->item[i], pieces, err);
+        rc = add_piece(dcp, name, chunks->item[i], pieces, &rows, err);
     }
-    if (rc == GD_OK && !are_rows(pieces)) {
+    if (rc == GD_OK && !(rows && are_rows(pieces))) {
         rc = gd_fail(err, GD_EUNSUPPORTED,
                      "its %zu pieces are no rows of it one after the other: they are cut along "
                      "another axis, or some are missing",
