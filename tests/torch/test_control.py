@@ -166,6 +166,50 @@ for step in range(2):
 '''
 
 
+# Run as a module of a package; it copies and saves itself as it goes, and is ended by Ctrl-C.
+COPIES = """
+import copy, io, pickle, sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 16
+    def __getitem__(self, i):
+        x = torch.randn(4, generator=torch.Generator().manual_seed(i))
+        return x, x.pow(2).sum()
+
+def main(path):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    loader = DataLoader(Squares(), batch_size=8, num_workers=2, persistent_workers=True, shuffle=True)
+    try:
+        for epoch in range(3):
+            for x, y in loader:
+                optimizer.zero_grad()
+                (net(x).squeeze(1) - y).pow(2).mean().backward()
+                whole = io.BytesIO()
+                torch.save({"net": net, "optimizer": optimizer}, whole)
+                data = pickle.dumps((net, optimizer))
+                assert b"gradb" not in data + whole.getvalue()
+                copies = [pickle.loads(data), copy.deepcopy((net, optimizer))]
+                optimizer.step()
+                for twin, its in copies:
+                    for ours, theirs in zip(net.parameters(), twin.parameters()):
+                        theirs.grad = ours.grad.clone()
+                    its.step()
+                    assert all(map(torch.equal, net.parameters(), twin.parameters()))
+            if epoch == 2:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        print("saved", flush=True)
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()["state"]}, path)
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+"""
+
 TRANSFORM = """
 import torch
 try:
@@ -269,6 +313,22 @@ class Stops(Control):
     def test_next_counts_nodes_of_a_later_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "3"], "step", "next %d" % len(FIRST))
         self.assertIn("\nstep 2, net/out/weight.grad (Gradient)\n", said)
+
+
+@torches.both
+class Copies(Control):
+    def test_what_is_copied_and_saved_has_nothing_of_ours(self):
+        """A module of a package, with workers that persist; models and optimizers are pickled while hooks are on."""
+        self.write("pkg/__init__.py", "")
+        self.write("pkg/train.py", COPIES)
+        bare, seen = self.folder / "bare.pt", self.folder / "seen.pt"
+        subprocess.run([self.python, "-m", "pkg.train", bare], env=torches.environment(GRADB_DISABLE="1"), check=True,
+                       stdout=subprocess.DEVNULL, timeout=2 * harness.DEADLINE, cwd=self.folder)
+        done = self.gradb([self.python, "-m", "pkg.train", seen], "watch TO on all", "step", "next 20", "step",
+                          "info scalars", "catch overflow", "continue")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?s)end of step 2\..*\nepoch +1 +2\nbatch +2 +2\n.*The training ended\.\n")
+        self.assertTrue(same(self.python, bare, seen))
 
 
 @torches.both
