@@ -116,6 +116,42 @@ static int read_one(struct looking *look, const struct gd_finding *finding, stru
     return gd_dump_left_out(look->dump, path, why.text, err);
 }
 
+/* "acl_dump_0.json", "kernel_config_77.json", "kernel_kbyk_dump.json", "kernel_graph_dump.json" */
+static bool is_by_product(const char *name)
+{
+    static const char *const begins[] = {"acl_dump_", "kernel_config_", "kernel_kbyk_dump",
+                                         "kernel_graph_dump"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0 && len > 5 &&
+            strcmp(name + len - 5, ".json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Configurations that tools leave beside a dump, for whoever looks for what they are. */
+static int tell_by_products(struct looking *look, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 1; !rc && i < look->listing->count; i++) {
+        const struct gd_listing_entry *entry = &look->listing->entry[i];
+        char path[4096];
+
+        if (!entry->is_directory && is_by_product(entry->name) &&
+            gd_listing_path(look->listing, i, path, sizeof(path), NULL) == GD_OK) {
+            rc = gd_dump_left_out(look->dump, path,
+                                  "the configuration of a dump: it says where the dump is and what "
+                                  "of it was wanted",
+                                  err);
+        }
+    }
+    return rc;
+}
+
 static int read_all(struct looking *look, struct gd_err *err)
 {
     int rc = gd_dump_create(look->options->max_graph, &look->dump, err);
@@ -129,6 +165,7 @@ static int read_all(struct looking *look, struct gd_err *err)
     if (look->dump) {
         gd_dump_set_options(look->dump, NULL);
     }
+    rc = rc ? rc : tell_by_products(look, err);
     return rc ? rc : gd_dump_finish(look->dump, err);
 }
 

@@ -11,6 +11,7 @@ import unittest
 import dumpvenv
 import harness
 import numpy as np
+from test_torch_attacks import single, tensor, torch_zip
 
 rng = np.random.default_rng(3)
 
@@ -56,6 +57,18 @@ class Opening(unittest.TestCase):
         self.assertRegex(text, r"(?s)\[\[3\. 3\. 3\.\].*\[10\. 10\. 10\.\].*rank 1 of 2.*float64 \(\)\n10\.0")
         self.assertRegex(text, r"tensor-files +9 .*whose names end as those of tensors")
         self.assertRegex(text, r"cut\.npy.*no \.npy header")
+
+    def test_files_of_graphs_on_ascend(self):
+        """What msprobe's graphs leave: a file a tensor, named by the call; configurations are told."""
+        folder = self.dir / "aclgraph" / "step2" / "rank1" / "tensor_data"
+        folder.mkdir(parents=True)
+        for name in ("Torch.add.0.input.0.pt", "Torch.add.0.output.pt"):
+            (folder / name).write_bytes(torch_zip(single(tensor())))
+        (folder / "kernel_config_77.json").write_text("{}")
+        text = gradb(self.dir / "aclgraph", "info nodes", "info formats")
+        self.assertRegex(text, r"2 nodes, step 2\.")
+        self.assertRegex(text, r"tensor_data/Torch/add/0/input/0\n.*tensor_data/Torch/add/0/output\n")
+        self.assertRegex(text, r"kernel_config_77\.json.*configuration of a dump")
 
     def test_checkpoints_with_steps_in_their_names(self):
         for step in (100, 200):

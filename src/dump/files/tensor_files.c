@@ -415,9 +415,10 @@ static int add_entry(struct reading *in, const struct place *place,
     if (rc == GD_ENOMEM || rc == GD_EINTR) {
         return gd_fail(in->err, rc, "%s", why.text);
     }
-    /* An .npy is named by its path; of others the path stands in front, where there are several. */
+    /* An .npy is named by its path, as is what has no name in its file; of others the path stands
+     * in front, where there are several. */
     gd_buf_puts(&wire, place->prefix);
-    if (strcmp(gd_archive_format(place->archive), "npy") != 0 || !wire.len) {
+    if (entry->name[0] && (strcmp(gd_archive_format(place->archive), "npy") != 0 || !wire.len)) {
         gd_buf_printf(&wire, "%s%s", wire.len ? "/" : "", entry->name);
     }
     if (rc) {
