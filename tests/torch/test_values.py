@@ -496,6 +496,60 @@ print(rerun._judge(Call())["text"])
 """
 
 
+# The way to the host, where there is no device: tensors that say they lie on one, and streams that write down what is
+# asked of them. Memory is asked for where it is meant, whatever the program's default is.
+STAGED = """
+import contextlib, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from gradb.torch import cuda
+
+class There(torch.Tensor):
+    device = property(lambda self: torch.device("cuda", 0))
+
+asked = []
+class Stream:
+    def __init__(self, device):
+        asked.append("stream on %s" % device)
+    def wait_stream(self, other):
+        asked.append("waits for " + other)
+    def synchronize(self):
+        asked.append("is waited for")
+
+@contextlib.contextmanager
+def inside(stream):
+    asked.append("copies")
+    yield
+
+empty = torch.empty
+def staged(*args, **kwargs):
+    assert kwargs.pop("device") == "cpu"
+    kwargs.pop("pin_memory", None)
+    return empty(*args, device="cpu", **kwargs)
+
+torch.cuda.Stream, torch.cuda.stream, torch.empty = Stream, inside, staged
+torch.cuda.current_stream = lambda device: "the one of %s" % device
+cuda._STAGING = 64
+plain = torch.arange(60.0).reshape(6, 10).t()
+there = plain.as_subclass(There)
+copy = cuda.to_host(there)
+one = ["waits for the one of cuda:0", "copies", "is waited for"]
+print(type(copy) is torch.Tensor, torch.equal(copy, plain), copy.is_contiguous(), asked[0])
+print(asked[1:] == one * ((len(asked) - 1) // 3), len(asked) > 10)
+print(cuda.to_host(there[0, 0]).item(), tuple(cuda.to_host(there[:0]).shape))
+print(cuda.device_stats(there) == cuda.device_stats(plain))
+"""
+
+
+@torches.both
+class Staged(torches.Folder):
+    def test_copies_to_the_host(self):
+        done = subprocess.run([*torches.warm(self.python), self.write("staged.py", STAGED), str(torches.PACKAGE)],
+                              capture_output=True, text=True, check=False, timeout=harness.DEADLINE,
+                              env=torches.environment(GRADB_DISABLE="1"))
+        self.assertEqual(done.stdout, "True True True stream on cuda:0\nTrue True\n0.0 (0, 6)\nTrue\n", done.stderr)
+
+
 @torches.both
 class Used(torches.Folder):
     def test_every_name_is_there_or_asked_for_first(self):

@@ -352,7 +352,7 @@ def _to_host(rows):
     table = torch.stack(rows)
     if table.device.type != "cuda":
         return table.tolist()
-    pinned = torch.empty(table.shape, dtype=table.dtype, pin_memory=True)
+    pinned = torch.empty(table.shape, dtype=table.dtype, device="cpu", pin_memory=True)
     _copy(table, pinned)
     return pinned.tolist()
 
@@ -371,10 +371,10 @@ def to_host(tensor):
     pieces."""
     if tensor.device.type != "cuda":
         return tensor.to("cpu").contiguous()
-    result = torch.empty(tensor.shape, dtype=tensor.dtype)
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")  # also where the default is another
     pieces = list(_parts(tensor, result, max(1, _STAGING // tensor.element_size())))
     staging = torch.empty(max((piece.numel() for piece, _ in pieces), default=0), dtype=tensor.dtype,
-                          pin_memory=True)
+                          device="cpu", pin_memory=True)
     for piece, place in pieces:
         pinned = staging[:piece.numel()].view(piece.shape)
         _copy(piece.contiguous(), pinned)
