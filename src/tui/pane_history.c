@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dump/dump_target.h"
 #include "engine/history/history.h"
 #include "engine/statistic.h"
 #include "repl/spark.h"
@@ -20,6 +21,7 @@
 #define MAX_ROWS    2000
 #define NAME_COLS   10
 #define VALUE_COLS  10
+#define IN_NO_STEP  "No step of the dump has values of it."
 
 static const enum gd_statistic figures[] = {GD_STAT_ABS_MEAN, GD_STAT_MAX, GD_STAT_MIN,
                                             GD_STAT_NONFINITE, GD_STAT_ZERO_PERCENTAGE};
@@ -198,10 +200,14 @@ static void add_hint(struct history_pane *pane, const char *text)
 }
 
 /* How to have the node recorded; what finds NaN and Inf alone disturbs nobody. */
-static void add_way(struct history_pane *pane, const char *name)
+static void add_way(struct history_pane *pane, const struct gd_session *session, const char *name)
 {
     struct gd_buf text = GD_BUF_INIT(4096);
 
+    if (gd_catalog_of(session) != NULL) {
+        add_hint(pane, IN_NO_STEP);
+        return;
+    }
     add_hint(pane, "Nothing is recorded of this node.");
     gd_buf_puts(&text, "watch it:  trace TO on ");
     tui_add_name(&text, name);
@@ -228,7 +234,7 @@ static void make_rows(struct history_pane *pane, const struct gd_session *sessio
             }
         }
         if (!any) {
-            add_way(pane, info.name);
+            add_way(pane, session, info.name);
         }
     }
     add_scalars(pane, session, false);
@@ -386,6 +392,8 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
 
     if (session == NULL) {
         draw_hint(tui, rect, at, "No training process.");
+    } else if (gd_catalog_of(session) != NULL) {
+        draw_hint(tui, rect, at, node == GD_NO_NODE ? "No node is selected." : IN_NO_STEP);
     } else if (state(tui)->scalars) {
         at = draw_hint(tui, rect, at, "No scalar is recorded.");
         draw_hint(tui, rect, at, "watch it:  watch 'loss > 100'");
