@@ -342,8 +342,10 @@ class Unseen(Control):
     def test_the_line_of_a_compiled_function(self):
         if self.which() == torches.debian():
             self.skipTest("torch.compile came with 2.0")
-        said = self.said([self.write("compiled.py", COMPILED)], "step 2", "run-to backward/compiled", "where")
-        self.assertRegex(said, r"(?m)^#\d+ +compiled\.py:\d+ in <module>\n +loss\.backward\(\)$")
+        for backend, node in (("aot_eager", "backward/compiled"), ("eager", "backward/MeanBackward0")):
+            said = self.said([self.write("compiled.py", COMPILED.replace("aot_eager", backend))], "step 2",
+                             "run-to " + node, "where")
+            self.assertRegex(said, r"(?m)^#\d+ +compiled\.py:\d+ in <module>\n +loss\.backward\(\)$")
 
 
 @torches.both

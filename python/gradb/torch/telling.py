@@ -466,7 +466,7 @@ class Telling:
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
             attrs += values.notes(grad_inputs, self.agent.live.scale)
             graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
-                         stack=_stack_of(own),
+                         stack=_stack_of(own, self.agent.regions.watches()),
                          outputs=[tensor is not None and values.shape_of(tensor) for tensor in grad_inputs])
             node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
         if node.id == 0:
@@ -613,11 +613,11 @@ def _elsewhere(node, frame):
     return " (%s:%d in %s)" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
 
 
-def _stack_of(own):
+def _stack_of(own, compiles):
     """The source lines of a backward node: those of the operator that it belongs to. No operator of a compiled
-    function was seen: it has the lines of the backward pass, which runs."""
+    function was seen: it has the lines of the backward pass, which runs. compiles: there may be such functions."""
     found = own.mark.stack if own.mark is not None else ()
-    return found or (stack.frames(3) if own.operator == "compiled" else ())
+    return found or (stack.frames(3) if compiles else ())
 
 
 def _told(error):
