@@ -30,7 +30,7 @@ struct gd_session_impl {
     struct session_request *requests;
     struct session_rank rank;
     unsigned holds; /* gd_session_hold */
-    double since; /* when the present state began, by the debugger's clock */
+    double since;   /* when the present state began, by the debugger's clock */
     /* the run that was asked for last, to go on with it after an ignored breakpoint */
     struct gd_run run;
     char run_name[512];

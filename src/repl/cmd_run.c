@@ -327,9 +327,10 @@ const struct command cmd_run_table[] = {
      .summary = "Let the training run until something stops it",
      .help =
          "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
-         "comes back at once; while it runs, values are not to be had: \"interrupt\" stops it. With\n"
-         "--batch there is no prompt, and & waits, too. Ctrl-C stops the training. In a dump: to\n"
-         "the next step in which a watchpoint fires, evaluated from the values on the disk.",
+         "comes back at once; while it runs, values are not to be had: \"interrupt\" stops it.\n"
+         "With --batch there is no prompt, and & waits, too. Ctrl-C stops the training. In a "
+         "dump:\n"
+         "to the next step in which a watchpoint fires, evaluated from the values on the disk.",
      .args = {ARG_WORD},
      .flags = GO | CMD_REPEATS,
      .run = run_continue},

@@ -333,8 +333,10 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
         return GD_OK;
     }
     if (call->background) {
-        repl_printf(repl, true, "warning: with --batch nothing runs in the background: gradb waits "
-                                "for the next stop\n");
+        repl_printf(
+            repl, true,
+            "warning: with --batch nothing runs in the background: gradb waits for the next "
+            "stop\n");
     }
     for (;;) {
         out_flush(call->out);
