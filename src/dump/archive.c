@@ -82,6 +82,11 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
         return gd_fail(err, GD_EPROTO, "%.300s is empty: whoever wrote it did not come to it",
                        gd_disk_path(disk));
     }
+    const char *dot = strrchr(gd_disk_path(disk), '.');
+    if (dot && strcmp(dot, ".csv") == 0) {
+        return gd_fail(err, GD_EPROTO, "%.300s is a table: open the directory of the dump it is of",
+                       gd_disk_path(disk));
+    }
     return gd_fail(err, GD_EPROTO, "%.300s is no tensor file of a known format (%s)",
                    gd_disk_path(disk), all);
 }

@@ -320,8 +320,8 @@ static void run_step(struct eager *e, int64_t step)
 {
     UNLOCKED(e, gradb_step_begin(e->agent, step));
     e->told_of = 0;
-    int ops = e->ops - (e->rests_from && step >= e->rests_from);
-    for (int op = 0; op < ops; op++) {
+    int running = e->ops - (e->rests_from && step >= e->rests_from);
+    for (int op = 0; op < running; op++) {
         compute(e, step, op);
         if (op == e->added) {
             add_op(e);

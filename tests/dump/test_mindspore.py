@@ -436,6 +436,9 @@ class OlderReleases(unittest.TestCase):
         self.assertIn("Watchpoint 1, at the end of step 1.", text)
         done = harness.run_gradb("--batch", "--nx", "-ex", "x/4 Add-op1:0", "open", self.root / "alone")
         self.assertIn("the values of Add-op1:0 were not dumped", done.stderr)
+        table = next((self.root / "alone").rglob("statistic.csv"))
+        done = harness.run_gradb("--batch", "--nx", "open", table)
+        self.assertIn("is a table: open the directory of the dump it is of", done.stderr)
 
     def test_ranks_go_together(self):
         for rank in (0, 1):

@@ -171,19 +171,21 @@ class Session(torches.Case):
 class Identical(torches.Folder):
     """gradb changes nothing of what is computed."""
 
-    def check(self, name, node, *args):
+    def check(self, name, node, *args, start=None):
+        """start: the program that takes the script; an interpreter where nothing is said."""
         script = torches.SCRIPTS / (name + ".py")
         alone, seen = self.folder / "alone.pt", self.folder / "seen.pt"
-        done = subprocess.run([*torches.warm(self.python), script, *args, "--save", alone], capture_output=True,
-                              text=True, check=False, timeout=harness.DEADLINE, env=torches.environment())
+        done = subprocess.run([*(start or torches.warm(self.python)), script, *args, "--save", alone],
+                              capture_output=True, text=True, check=False, timeout=harness.DEADLINE,
+                              env=torches.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = self.gradb([self.python, script, *args, "--save", seen],
+        done = self.gradb([*(start or [self.python]), script, *args, "--save", seen],
                           "watch TO on all except type:masked_fill", "watch WCL on weights", "step 2",
                           f"tbreak {node}", "continue", f"print {node}", "next 3", "finish", "finish", "finish",
                           "step 5", "delete", "step 10", "watch update_ratio_band on weights",
                           "watch 'max > 1e30' on activations", "step 3", "delete", "continue")
         self.assertIn(done.returncode, (0, 4), done.stdout + done.stderr)  # 4: something fired
-        self.assertRegex(done.stdout, rf"(?m)^Temporary breakpoint 3, step \d+, {node} ")
+        self.assertRegex(done.stdout, rf"(?m)^(?:\[rank \d\] )?Temporary breakpoint 3, step \d+, {node} ")
         self.assertIn("The training ended.", done.stdout)
         told = subprocess.run([*torches.warm(self.python), "-c", SAME, alone, seen], capture_output=True, text=True,
                               check=False, timeout=harness.DEADLINE, env=torches.environment())
@@ -205,6 +207,9 @@ class Identical(torches.Folder):
 
     def test_accumulate(self):
         self.check("accumulate", "model/2/linear_1", "--steps", "50", "--micro", "2")
+
+    def test_ddp(self):
+        self.check("ddp", "model/2/linear", "--steps", "50", start=torches.ranks(self.python, 2))
 
 
 if __name__ == "__main__":
