@@ -12,6 +12,26 @@
 
 #define INTERRUPT_SECONDS 10.0
 
+/* Stops that were asked for are not news. */
+static bool is_usual(const struct gd_session *session)
+{
+    return session->stop.reason == GD_STOP_STEP || session->stop.reason == GD_STOP_NODE;
+}
+
+static void note_end(struct lockstep *l, struct gd_session *session)
+{
+    if (l->ended != LOCKSTEP_GOES_ON) {
+        return;
+    }
+    if (session->state != GD_STOPPED) {
+        l->ended = session->state == GD_LOST ? LOCKSTEP_LOST : LOCKSTEP_OVER;
+        l->culprit = session;
+    } else if (!is_usual(session)) {
+        l->ended = LOCKSTEP_STOPPED;
+        l->culprit = session;
+    }
+}
+
 /* NULL in *ret: it is left out, or the training broke off. */
 static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node, uint32_t slot,
                  struct gd_source **ret, struct gd_err *err)
@@ -20,8 +40,8 @@ static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node
     const char *why = NULL;
     int rc = side_fetch_value(l->call, session, &ref, ret, &why, err);
 
-    if (rc == GD_ELOST) {
-        l->ended = LOCKSTEP_LOST;
+    if (rc == GD_ELOST || (rc != GD_OK && session->state != GD_STOPPED)) {
+        l->ended = session->state == GD_FINISHED ? LOCKSTEP_OVER : LOCKSTEP_LOST;
         l->culprit = session;
         return GD_OK;
     }
@@ -118,27 +138,8 @@ static bool stand(void *ctx)
     return !gd_ranks_is_running(l->a) && !gd_ranks_is_running(l->b);
 }
 
-/* Stops that were asked for are not news. */
-static bool is_usual(const struct gd_session *session)
-{
-    return session->stop.reason == GD_STOP_STEP || session->stop.reason == GD_STOP_NODE;
-}
-
-static void note_end(struct lockstep *l, struct gd_session *session)
-{
-    if (l->ended != LOCKSTEP_GOES_ON) {
-        return;
-    }
-    if (session->state != GD_STOPPED) {
-        l->ended = session->state == GD_LOST ? LOCKSTEP_LOST : LOCKSTEP_OVER;
-        l->culprit = session;
-    } else if (!is_usual(session)) {
-        l->ended = LOCKSTEP_STOPPED;
-        l->culprit = session;
-    }
-}
-
-/* As far as `run` says. GD_EINTR: Ctrl-C; they stand all the same. */
+/* As far as `run` says. GD_EINTR: Ctrl-C; they stand all the same. One that is gone, also before it
+ * was to move, ends it and is no error. */
 static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, struct gd_err *err)
 {
     int rc = a ? gd_ranks_resume(l->a, run, err) : GD_OK;
@@ -160,7 +161,7 @@ static int move(struct lockstep *l, const struct gd_run *run, bool a, bool b, st
     if (b) {
         note_end(l, l->b);
     }
-    return rc;
+    return l->ended == LOCKSTEP_LOST || l->ended == LOCKSTEP_OVER ? GD_OK : rc;
 }
 
 /* As B counts. */

@@ -186,6 +186,7 @@ class Two(Ranks):
 
 # Each rank holds a half of each parameter.
 SHARDED = """
+import os
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -207,7 +208,7 @@ for step in range(3):
     loss.backward()
     optimizer.step()
     if step == 1:
-        print("bias %d %s" % (dist.get_rank(), net[0].bias.to_local().tolist()))
+        os.write(1, b"bias %d %s\\n" % (dist.get_rank(), str(net[0].bias.to_local().tolist()).encode()))
 dist.destroy_process_group()
 """
 
