@@ -198,6 +198,21 @@ class Attacks(unittest.TestCase):
                 (Zip().add(b"a.npy", one[:40]).bytes(), "ends within its header")]:
             self.refused(data, pattern, read="a")
 
+    def test_zip64_counts(self):
+        """How many members there are is believed when the directory has room for them, whatever the record says."""
+        plain = Zip().add(b"a.npy", npy_bytes(np.arange(5))).bytes()
+        size, start = struct.unpack("<II", plain[-10:-2])
+        for count, pattern in [(1, None), (2, "too short for its members"), (1 << 32, "claims to have 4294967296 members in 51 bytes"),
+                               ((1 << 64) - 1, "claims to have 18446744073709551615 members")]:
+            record = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, count, count, size, start)
+            locator = struct.pack("<IIQI", 0x07064b50, 0, len(plain) - 22, 1)
+            end = struct.pack("<IHHHHIIH", 0x06054b50, 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0)
+            data = plain[:-22] + record + locator + end
+            if pattern:
+                self.refused(data, pattern, format="npz")
+            else:
+                self.assertEqual(self.tool.read(self.put(data), "a").tolist(), [0, 1, 2, 3, 4])
+
     def test_large_member_is_checked_as_it_is_read(self):
         """Its checksum is known when all of it was read, in whatever pieces; until then a part is what it is."""
         array = np.arange(400000, dtype="<f4").reshape(1000, 400)
