@@ -482,6 +482,56 @@ void gd_middle_first(size_t count, size_t *order)
     }
 }
 
+static bool is_matched_a(const struct search *s, uint32_t unit)
+{
+    for (size_t i = 0; i < s->matching->count; i++) {
+        if (s->matching->match[i].a == unit && s->matching->match[i].b != UINT32_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What makes the node's value in A, if B has nothing like it; UINT32_MAX: it has, or nobody knows.
+ */
+static uint32_t alone_in_a(const struct search *s, gd_node_id node, const struct parts *parts)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(s->a->graph, node, &info) || info.kind == GD_NODE_CONSTANT ||
+        info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER) {
+        return UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < s->a->unit_count; i++) {
+        if (s->a->unit[i].node == node) {
+            return i == parts->unit[parts->count - 1] || is_matched_a(s, i) ? UINT32_MAX : i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* The operators before it in A need not be those before it in B, of which the inputs are judged. */
+static uint32_t find_only_a(const struct search *s, uint32_t unit)
+{
+    const struct parts parts = parts_of(s->a, unit);
+    uint32_t ret = UINT32_MAX;
+    struct gd_node_info info;
+
+    for (int part = 0; s->a->graph && part < parts.count && ret == UINT32_MAX; part++) {
+        gd_node_id node = s->a->unit[parts.unit[part]].node;
+
+        if (node == GD_NO_NODE || !gd_graph_node(s->a->graph, node, &info)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < info.input_count && ret == UINT32_MAX; i++) {
+            ret = info.inputs[i].control || info.inputs[i].node == GD_NO_NODE
+                      ? UINT32_MAX
+                      : alone_in_a(s, info.inputs[i].node, &parts);
+        }
+    }
+    return ret;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static int describe(struct search *s, size_t at, uint32_t bad, struct gd_divergence *ret,
@@ -506,6 +556,7 @@ static int describe(struct search *s, size_t at, uint32_t bad, struct gd_diverge
     ret->inputs = inputs.known;
     ret->inputs_agree = inputs.agree;
     ret->bad_input = inputs.bad;
+    ret->only_a = find_only_a(s, ret->at.a);
     ret->origin = inputs.known == 0          ? GD_ORIGIN_UNKNOWN
                   : inputs.bad != UINT32_MAX ? GD_ORIGIN_INHERITED
                                              : GD_ORIGIN_HERE;
@@ -528,7 +579,8 @@ int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_m
 
     *ret = (struct gd_divergence){.at = {UINT32_MAX, UINT32_MAX, GD_HOW_NONE},
                                   .good = {UINT32_MAX, UINT32_MAX, GD_HOW_NONE},
-                                  .bad_input = UINT32_MAX};
+                                  .bad_input = UINT32_MAX,
+                                  .only_a = UINT32_MAX};
     ret->between = calloc(MAX_BETWEEN, sizeof(*ret->between));
     rc = ret->between ? in_order(&s, err)
                       : gd_fail(err, GD_ENOMEM, "out of memory to look for a divergence");

@@ -26,7 +26,7 @@ struct found { /* what is left of one step and rank when its tables are gone */
     int64_t step;
     size_t step_index;
     struct gd_divergence d; /* names are in the call's arena */
-    const char *a, *b, *op, *item_a, *item_b, *bad_input, *good;
+    const char *a, *b, *op, *item_a, *item_b, *bad_input, *only_a, *good;
     enum gd_phase phase;
     size_t matched, units_a, units_b;
     uint32_t order;
@@ -85,6 +85,7 @@ static void keep_names(struct looking *l, const struct gd_table *a, const struct
     f->item_a = keep(l, a->item[d->item_a].name);
     f->item_b = keep(l, b->item[d->item_b].name);
     f->bad_input = d->bad_input == UINT32_MAX ? NULL : keep(l, b->item[d->bad_input].name);
+    f->only_a = d->only_a == UINT32_MAX ? NULL : keep(l, a->unit[d->only_a].name);
     f->good = d->good.b == UINT32_MAX ? NULL : keep(l, b->unit[d->good.b].name);
     f->order = d->at.b;
 }
@@ -188,6 +189,9 @@ static const char *advice(const struct found *f)
 {
     switch (f->d.origin) {
     case GD_ORIGIN_HERE:
+        if (f->only_a) {
+            return "the networks are not the same before it: that node, or the operator itself";
+        }
         return f->d.collective ? "its inputs agree: the exchange between the ranks differs (which "
                                  "ranks, what it sums, its type)"
                                : "its inputs agree: the operator itself differs (its kernel, its "
@@ -271,6 +275,10 @@ static void show_found(struct command_call *call, const struct found *f)
         out_printf(call->out, "  inputs: %zu of %zu agree%s%s\n", f->d.inputs_agree, f->d.inputs,
                    f->bad_input ? ", not " : "", f->bad_input ? out_safe(call, f->bad_input) : "");
     }
+    if (f->only_a) {
+        out_printf(call->out, "  A gives it what %s makes, which has no partner in B\n",
+                   out_safe(call, f->only_a));
+    }
     out_printf(call->out, "  last that agrees: %s\n", f->good ? out_safe(call, f->good) : "none");
     show_names(call, &f->d);
     if (f->d.unchecked > 0) {
@@ -305,6 +313,9 @@ static void record_found(struct command_call *call, cJSON *object, const struct 
     }
     inspect_add_count(object, "inputs", f->d.inputs);
     inspect_add_count(object, "inputs_agree", f->d.inputs_agree);
+    if (f->only_a) {
+        inspect_add_text(call, object, "only_a", f->only_a);
+    }
     if (f->bad_input) {
         inspect_add_text(call, object, "bad_input", f->bad_input);
     }

@@ -98,6 +98,19 @@ class Training(torches.Folder):
         # a step that is none of those is not copied, and nothing of the one before is left
         self.assertIn("the program has dropped it", done.stdout + done.stderr)
 
+    def test_where_two_trainings_part(self):
+        """Of what gradb dumped: an operator that one of them has more."""
+        for name, changed in (("plain", ""), ("more", "* 1.01")):
+            script = self.write(name + ".py", TRAINER.replace("if step % 2 == 0:", f"out = out {changed}\n    if False:"))
+            done = self.gradb([self.python, script], f"dump {name} --steps 1", "step", "kill")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = harness.run_gradb("-nx", "--batch", "--json", "-ex", "first-divergence more plain", "-ex",
+                                 "first-divergence plain plain", cwd=self.folder)
+        more, same = (json.loads(line) for line in done.stdout.splitlines() if '"first-divergence"' in line)
+        self.assertEqual((more["label"], more["node"], more["only_a"], more["last_good"]),
+                         ("ORIGIN", "pow", "mul", "float"), more)
+        self.assertFalse(same["found"], same)
+
 
 if __name__ == "__main__":
     harness.main()
