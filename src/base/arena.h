@@ -3,8 +3,8 @@
  * Memory that is given back in one stroke: one arena per message, per command, per graph.
  * Blocks never move, so pointers into an arena stay valid until it is cleared or deinited.
  */
-#ifndef GD_ENGINE_ARENA_H
-#define GD_ENGINE_ARENA_H
+#ifndef GD_BASE_ARENA_H
+#define GD_BASE_ARENA_H
 
 #include <stddef.h>
 

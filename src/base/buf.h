@@ -5,8 +5,8 @@
  * The bytes are always followed by a NUL that `len` does not count, so text can be read in place.
  * A failed append leaves what was there and sets `failed`, so a run of appends is checked once.
  */
-#ifndef GD_ENGINE_BUF_H
-#define GD_ENGINE_BUF_H
+#ifndef GD_BASE_BUF_H
+#define GD_BASE_BUF_H
 
 #include <stdarg.h>
 #include <stdbool.h>

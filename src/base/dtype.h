@@ -2,8 +2,8 @@
 /*
  * Element types of tensors, and how one element is read. Elements are in the host's byte order.
  */
-#ifndef GD_ENGINE_DTYPE_H
-#define GD_ENGINE_DTYPE_H
+#ifndef GD_BASE_DTYPE_H
+#define GD_BASE_DTYPE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Half and bfloat16 widening as inline functions, for loops over whole tensors. No branches, and no
  * float operation takes a denormal: a trainer may have told its processor to flush them to zero.
  */
-#ifndef GD_ENGINE_DTYPE_IMPL_H
-#define GD_ENGINE_DTYPE_IMPL_H
+#ifndef GD_BASE_DTYPE_IMPL_H
+#define GD_BASE_DTYPE_IMPL_H
 
 #include <stdint.h>
 #include <string.h>

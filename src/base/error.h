@@ -7,8 +7,8 @@
  * touched only on success. The library never prints; a front end prints `error: MESSAGE` once.
  * A message says in one line what is wrong, where, and what would be right.
  */
-#ifndef GD_ENGINE_ERROR_H
-#define GD_ENGINE_ERROR_H
+#ifndef GD_BASE_ERROR_H
+#define GD_BASE_ERROR_H
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  * On x86-64 all our arithmetic is SSE's, whose environment is one register; the C library's
  * functions go over that of the old coprocessor, too, which costs more than a small tensor.
  */
-#ifndef GD_ENGINE_FLOAT_ENV_H
-#define GD_ENGINE_FLOAT_ENV_H
+#ifndef GD_BASE_FLOAT_ENV_H
+#define GD_BASE_FLOAT_ENV_H
 
 #ifdef __x86_64__
 #include <xmmintrin.h>

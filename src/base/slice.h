@@ -6,8 +6,8 @@
  * Application follows numpy exactly: an index out of range is an error, a range is clipped, a
  * negative step walks backwards, `...` fills with `:`, None and newaxis add an axis of 1.
  */
-#ifndef GD_ENGINE_SLICE_H
-#define GD_ENGINE_SLICE_H
+#ifndef GD_BASE_SLICE_H
+#define GD_BASE_SLICE_H
 
 #include "base/buf.h"
 #include "base/tensor.h"

@@ -11,8 +11,8 @@
  * Whatever the calling thread has set up (traps, rounding, denormals as zero) neither matters nor
  * is changed.
  */
-#ifndef GD_ENGINE_STATS_H
-#define GD_ENGINE_STATS_H
+#ifndef GD_BASE_STATS_H
+#define GD_BASE_STATS_H
 
 #include "base/tensor.h"
 

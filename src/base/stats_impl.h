@@ -6,8 +6,8 @@
  *
  * A block is contiguous, of any alignment, and some thousand elements at most.
  */
-#ifndef GD_ENGINE_STATS_IMPL_H
-#define GD_ENGINE_STATS_IMPL_H
+#ifndef GD_BASE_STATS_IMPL_H
+#define GD_BASE_STATS_IMPL_H
 
 #include "base/stats.h"
 

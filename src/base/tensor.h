@@ -6,8 +6,8 @@
  * called from any thread. Shapes and lengths that come from outside are checked here: the element
  * count and byte size of every shape that these functions accept fit in int64_t and size_t.
  */
-#ifndef GD_ENGINE_TENSOR_H
-#define GD_ENGINE_TENSOR_H
+#ifndef GD_BASE_TENSOR_H
+#define GD_BASE_TENSOR_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * zero throughout in each of the last looks at a tensor. Keeps a count for each unit from look to
  * look.
  */
-#ifndef GD_ENGINE_UNITS_H
-#define GD_ENGINE_UNITS_H
+#ifndef GD_BASE_UNITS_H
+#define GD_BASE_UNITS_H
 
 #include "base/tensor.h"
 

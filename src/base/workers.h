@@ -6,8 +6,8 @@
  *
  * Any thread may call, several at once. A process that was forked makes threads of its own.
  */
-#ifndef GD_ENGINE_WORKERS_H
-#define GD_ENGINE_WORKERS_H
+#ifndef GD_BASE_WORKERS_H
+#define GD_BASE_WORKERS_H
 
 #include <stddef.h>
 

@@ -210,8 +210,7 @@ static int run_dump(struct command_call *call, struct gd_err *err)
                               .rows = d->rows,
                               .steps_done = d->steps_done,
                               .session = call->session->number,
-                              .behind = call->session->stop.step -
-                                        (call->session->stop.at_step_end ? 0 : 1)};
+                              .behind = dump_live_ended(&call->session->stop)};
     rc = make_plan(&words, d, &once.plan, err);
     rc = rc ? rc : make_steps(&words, d, &once.steps, &steps, err);
     if (rc == GD_OK && steps) { /* what cannot work is better known now than at that step */

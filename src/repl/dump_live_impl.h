@@ -62,6 +62,9 @@ int dump_live_step(struct command_call *call, struct live_dump *d, struct gd_err
 int dump_live_choose(struct gd_session *session, struct live_dump *d, gd_node_id **ret,
                      size_t *count, struct gd_err *err);
 
+/* dump_runs.c. The last step that has ended. */
+int64_t dump_live_ended(const struct gd_stop *at);
+
 /* dump_capture.c. With all ranks that go along, before the run that goes into that step. */
 void dump_live_capture(struct repl *repl, struct gd_session *session, struct live_dump *d,
                        int64_t step);

@@ -22,8 +22,7 @@ static int64_t step_after(const struct gd_steps *steps, int64_t step)
     return next;
 }
 
-/* The last step that has ended. */
-static int64_t ended(const struct gd_stop *at)
+int64_t dump_live_ended(const struct gd_stop *at)
 {
     return at->at_step_end ? at->step : at->step - 1;
 }
@@ -59,7 +58,7 @@ static void remember(struct live_dump *d, const struct gd_session *session,
     }
     d->asked.name = d->asked_name;
     d->from = session->stop;
-    d->behind = ended(&session->stop);
+    d->behind = dump_live_ended(&session->stop);
     d->cut = 0;
     d->interrupted = false;
 }
@@ -211,7 +210,7 @@ static bool run_on(struct repl *repl, struct live_dump *d, const struct gd_run *
 static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_session *session)
 {
     const struct gd_stop *at = &session->stop;
-    int64_t last = ended(at) - (at->at_step_end ? 1 : 0);
+    int64_t last = dump_live_ended(at) - (at->at_step_end ? 1 : 0);
     int64_t first = step_after(&d->steps, d->behind);
 
     if (session->number != d->session) {
@@ -225,7 +224,7 @@ static void tell_passed(struct repl *repl, struct live_dump *d, const struct gd_
                     (long long)first, more <= last ? " and others are" : " is",
                     more <= last ? "their" : "its");
     }
-    d->behind = ended(at);
+    d->behind = dump_live_ended(at);
 }
 
 bool repl_dump_at_stop(struct repl *repl, struct gd_session *session)

@@ -11,6 +11,7 @@
 #include "dump/archive.h"
 #include "dump/calls/api_load.h"
 #include "dump/folder.h"
+#include "dump/suffix.h"
 
 #define MAX_NESTING GD_JSON_MAX_DEPTH
 
@@ -208,13 +209,6 @@ static const char *digest_of(const cJSON *element, char *out, size_t size)
     return out;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), size = strlen(end);
-
-    return len >= size && strcmp(text + len - size, end) == 0;
-}
-
 /* The file that has the values; without it figures must do, and that it is not there is told. */
 static int find_values(struct api_load *load, const cJSON *element, const char *folder,
                        struct api_value *value, struct gd_err *err)
@@ -242,7 +236,7 @@ static int find_values(struct api_load *load, const cJSON *element, const char *
     if (rc) {
         return gd_dump_left_out(load->dump, name, why.text, err);
     }
-    if (value->dtype == GD_BFLOAT16 && ends_with(name, ".npy")) {
+    if (value->dtype == GD_BFLOAT16 && gd_ends_with(name, ".npy")) {
         value->dtype = GD_FLOAT32;
         value->note = "bfloat16 that was saved as float32";
     }

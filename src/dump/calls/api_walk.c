@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_TOLD 20 /* bad rows of a file that are told one by one */
+
 struct file {
     char *path;
     struct api_where where;
@@ -34,6 +36,32 @@ int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *w
         }
     }
     return gd_dump_left_out(dump, path, text, err);
+}
+
+int api_take_rows(struct api_load *load, struct table *table, const char *path,
+                  int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err)
+{
+    size_t bad = 0;
+    bool more = true;
+    int rc = GD_OK;
+
+    while (!rc) {
+        struct gd_err why = {.code = GD_OK}, told;
+
+        rc = table_next(table, &more, err);
+        if (rc || !more) {
+            break;
+        }
+        rc = take(ctx, &why);
+        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
+            gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(table),
+                    why.text);
+            rc = api_leave_out(load->dump, path, &told, err);
+        } else {
+            rc = GD_OK;
+        }
+    }
+    return rc;
 }
 
 size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size)

@@ -7,6 +7,7 @@
 #define GD_DUMP_API_WALK_H
 
 #include "dump/calls/api_load.h"
+#include "dump/calls/table.h"
 #include "dump/detect.h"
 
 struct api_walk_ops { /* the detail of a format whose functions are these */
@@ -30,6 +31,10 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
 /* What one file cannot is told; memory that is short and the user's Ctrl-C end it all. */
 int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
                   struct gd_err *err);
+/* The rows of a table, one after another; `take` looks at the one it stands at. Of a file the first
+ * that it refuses are told, with their lines, and left out like all it refuses. */
+int api_take_rows(struct api_load *load, struct table *table, const char *path,
+                  int (*take)(void *ctx, struct gd_err *err), void *ctx, struct gd_err *err);
 /* The first bytes of a file, NUL-terminated; 0: it cannot be read. */
 size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, size_t size);
 

@@ -8,8 +8,6 @@
 #include "dump/calls/api_walk.h"
 #include "dump/calls/table.h"
 
-#define MAX_TOLD 20
-
 struct reading {
     struct api_load *load;
     struct table table;
@@ -94,8 +92,9 @@ static bool shape_of(const char *text, struct gd_shape *ret)
     return text[0] && table_shape(brackets, ret);
 }
 
-static int take_row(struct reading *in, struct gd_err *err)
+static int take_row(void *ctx, struct gd_err *err)
 {
+    struct reading *in = ctx;
     struct api_value value = {.label = cell(in, "Index")};
     struct api_numbers of = {.max = 0};
     struct gd_shape shape;
@@ -121,31 +120,6 @@ static int take_row(struct reading *in, struct gd_err *err)
     value.stats = api_stats_of(&of, value.shape, false, &stats) ? &stats : NULL;
     rc = find_values(in, cell(in, "Tensor Path"), &value.source, err);
     return rc ? rc : api_value_add(in->load, &in->load->call[call], &value, err);
-}
-
-static int take_rows(struct reading *in, const char *path, struct gd_err *err)
-{
-    size_t bad = 0;
-    bool more = true;
-    int rc = GD_OK;
-
-    while (!rc) {
-        struct gd_err why = {.code = GD_OK}, told;
-
-        rc = table_next(&in->table, &more, err);
-        if (rc || !more) {
-            break;
-        }
-        rc = take_row(in, &why);
-        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
-            gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(&in->table),
-                    why.text);
-            rc = api_leave_out(in->load->dump, path, &told, err);
-        } else {
-            rc = GD_OK;
-        }
-    }
-    return rc;
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
@@ -178,7 +152,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     snprintf(peer->framework, sizeof(peer->framework), "ATB");
     in.folder = folder;
-    rc = take_rows(&in, path, err);
+    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
     table_close(&in.table);
     return rc;
 }

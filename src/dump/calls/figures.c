@@ -9,8 +9,8 @@
 
 #include "dump/calls/api_walk.h"
 #include "dump/calls/table.h"
+#include "dump/suffix.h"
 
-#define MAX_TOLD  20 /* bad rows of a file that are told one by one */
 #define MAX_ALARM ((uint64_t)64 << 20)
 
 struct reading { /* of one table */
@@ -29,18 +29,11 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), size = strlen(end);
-
-    return len >= size && strcmp(text + len - size, end) == 0;
-}
-
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 static enum gd_node_kind kind_of(const char *suffix)
 {
-    if (strncmp(suffix, "grad", 4) == 0 || ends_with(suffix, "_grad") ||
+    if (strncmp(suffix, "grad", 4) == 0 || gd_ends_with(suffix, "_grad") ||
         strcmp(suffix, "backward") == 0) {
         return GD_NODE_GRADIENT;
     }
@@ -65,7 +58,7 @@ static int node_of(struct reading *in, const char *name, const char *suffix, uin
 
     name += *name == '.'; /* of the model itself */
     snprintf(tail, sizeof(tail), "%s%.200s", suffix[0] ? "." : "", suffix);
-    has = tail[0] && ends_with(name, tail); /* already */
+    has = tail[0] && gd_ends_with(name, tail); /* already */
     if (table_whole(stage, &number) && number > 0) {
         snprintf(wire, sizeof(wire), "vpp%lld.%.3000s%s", (long long)number, name, has ? "" : tail);
     } else {
@@ -273,8 +266,9 @@ static const char *suffix_of(const struct reading *in)
                                              : scope;
 }
 
-static int take_row(struct reading *in, struct gd_err *err)
+static int take_row(void *ctx, struct gd_err *err)
 {
+    struct reading *in = ctx;
     static const char *const names[] = {"name", "module_name", "param_name"};
     const char *name = NULL;
     int64_t step = in->step;
@@ -297,31 +291,6 @@ static int take_row(struct reading *in, struct gd_err *err)
     return rc || !in->folder ? rc : take_direction(in, name, step, err);
 }
 
-static int take_rows(struct reading *in, const char *path, struct gd_err *err)
-{
-    size_t bad = 0;
-    bool more = true;
-    int rc = GD_OK;
-
-    while (!rc) {
-        struct gd_err why = {.code = GD_OK}, told;
-
-        rc = table_next(&in->table, &more, err);
-        if (rc || !more) {
-            break;
-        }
-        rc = take_row(in, &why);
-        if (rc && (rc == GD_ENOMEM || rc == GD_EINTR || ++bad <= MAX_TOLD)) {
-            gd_fail(&told, rc, "line %llu: %.300s", (unsigned long long)table_line(&in->table),
-                    why.text);
-            rc = api_leave_out(in->load->dump, path, &told, err);
-        } else {
-            rc = GD_OK;
-        }
-    }
-    return rc;
-}
-
 static void name_framework(struct api_load *load)
 {
     struct gd_peer *peer = gd_catalog_peer(load->catalog);
@@ -339,7 +308,7 @@ static bool grad_step(const char *name, int64_t *ret)
     char digits[24];
     size_t len = strlen(name);
 
-    if (strncmp(name, "grad_summary_", 13) != 0 || !ends_with(name, ".csv") || len - 17 > 15 ||
+    if (strncmp(name, "grad_summary_", 13) != 0 || !gd_ends_with(name, ".csv") || len - 17 > 15 ||
         len <= 17) {
         return false;
     }
@@ -372,7 +341,7 @@ static int take_grad(struct api_load *load, const char *path, const struct api_w
     if (rc) {
         return rc;
     }
-    rc = take_rows(&in, path, err);
+    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
     table_close(&in.table);
     return rc;
 }
@@ -399,7 +368,7 @@ static size_t monitor_prefix(const char *name)
 {
     size_t at = strlen(name);
 
-    if (at < 8 || !ends_with(name, ".csv")) {
+    if (at < 8 || !gd_ends_with(name, ".csv")) {
         return 0;
     }
     at -= 4;
@@ -506,7 +475,7 @@ static int take_monitor(struct api_load *load, const char *path, const struct ap
     name_framework(load);
     snprintf(suffix, sizeof(suffix), "%.*s", (int)monitor_prefix(base), base);
     in.suffix = table_cell(&in.table, "module_name") ? "" : suffix;
-    rc = take_rows(&in, path, err);
+    rc = api_take_rows(in.load, &in.table, path, take_row, &in, err);
     table_close(&in.table);
     return rc;
 }

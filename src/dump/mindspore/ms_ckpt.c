@@ -13,6 +13,7 @@
 #include "dump/archive.h"
 #include "dump/lookup.h"
 #include "dump/mindspore/ms_record.h"
+#include "dump/suffix.h"
 #include "engine/utf8.h"
 
 #define SUM_BYTES   17 /* "crc_num" and ten bytes, the highest first */
@@ -73,10 +74,7 @@ static const char *cipher_of(const unsigned char *start, size_t size)
 
 static bool name_ends_with(struct gd_disk *disk, const char *end)
 {
-    const char *path = gd_disk_path(disk);
-    size_t len = strlen(path), end_len = strlen(end);
-
-    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+    return gd_ends_with(gd_disk_path(disk), end);
 }
 
 static bool is_strategy(const unsigned char *start, size_t size, struct gd_disk *disk)
@@ -557,13 +555,6 @@ static bool starts_with(const char *name, const char *start)
     return strncmp(name, start, strlen(start)) == 0;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t len = strlen(name), end_len = strlen(end);
-
-    return len >= end_len && strcmp(name + len - end_len, end) == 0;
-}
-
 static const char *const state_prefixes[] = {"moment1.", "moment2.", "moments.", "adam_m.",
                                              "adam_v.",  "accum.",   "stat."};
 
@@ -609,7 +600,7 @@ static void set_kind(struct ckpt *ckpt, const char *name, struct gd_archive_entr
         entry->kind = GD_ENTRY_TENSOR;
     } else if (is_state(name)) {
         entry->kind = GD_ENTRY_OPTIMIZER;
-    } else if (ends_with(name, "moving_mean") || ends_with(name, "moving_variance")) {
+    } else if (gd_ends_with(name, "moving_mean") || gd_ends_with(name, "moving_variance")) {
         entry->kind = GD_ENTRY_BUFFER;
         entry->trainable = GD_TRAINABLE_NO;
     } else {

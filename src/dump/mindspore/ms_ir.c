@@ -11,6 +11,7 @@
 #include "dump/mindspore/ir_text.h"
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_rdr.h"
+#include "dump/suffix.h"
 
 #define MAX_FILE (UINT64_C(1) << 30)
 
@@ -25,13 +26,6 @@ static const char *base_of(const char *name)
     const char *slash = strrchr(name, '/');
 
     return slash ? slash + 1 : name;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), size = strlen(end);
-
-    return len >= size && strcmp(text + len - size, end) == 0;
 }
 
 static struct name parse_name(const char *name)
@@ -52,7 +46,7 @@ static bool is_ir_text(const struct gd_listing *listing, uint32_t entry)
     const char *name = base_of(listing->entry[entry].name);
     char start[4097];
 
-    if (!ends_with(name, ".ir") || strncmp(name, "DEVICE.", 7) == 0) {
+    if (!gd_ends_with(name, ".ir") || strncmp(name, "DEVICE.", 7) == 0) {
         return false;
     }
     api_peek(listing, entry, start, sizeof(start));
@@ -95,7 +89,7 @@ static uint32_t find_pb(const struct gd_listing *listing, uint32_t root)
          i = i == last ? GD_NO_ENTRY : listing->entry[i].next) {
         const char *name = base_of(listing->entry[i].name);
 
-        if (!listing->entry[i].is_directory && ms_rdr_is_name(name) && ends_with(name, ".pb")) {
+        if (!listing->entry[i].is_directory && ms_rdr_is_name(name) && gd_ends_with(name, ".pb")) {
             ret = i;
         }
     }
@@ -124,7 +118,7 @@ static int read_graph(const char *path, struct gd_catalog *catalog, struct gd_er
     uint32_t order = 0;
     int rc;
 
-    if (ends_with(path, ".pb")) {
+    if (gd_ends_with(path, ".pb")) {
         snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
         return read_pb(path, catalog, err);
     }

@@ -12,6 +12,7 @@
 #include "dump/mindspore/ms_statistic.h"
 #include "dump/mindspore/ms_tree.h"
 #include "dump/mindspore/ms_values.h"
+#include "dump/suffix.h"
 
 #define ASK_EVERY 4096 /* files between two calls of go_on */
 #define MAX_NAME  8192
@@ -151,13 +152,6 @@ static int take_statistic(struct reading *reading, const char *path, struct gd_e
     return rc;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* TYPE.NAME.json, of save_kernel_args. */
 static bool is_arguments(const char *name)
 {
@@ -178,14 +172,14 @@ static int take_file(struct reading *reading, uint32_t entry, const struct gd_ma
 
     if (!rc && strcmp(name, "statistic.csv") == 0) {
         rc = take_statistic(reading, path, &why);
-    } else if (!rc && ends_with(name, ".npy")) {
+    } else if (!rc && gd_ends_with(name, ".npy")) {
         rc = gd_ms_name_parse(original, &parsed)
                  ? take_npy(reading, path, &parsed, &why)
                  : gd_fail(&why, GD_EPROTO,
                            ms_is_renamed(original)
                                ? "a name that was too long, and no mapping.csv that tells it"
                                : "its name is not TYPE.NAME.TASK.STREAM.TIME.IO.SLOT.FORMAT.npy");
-    } else if (!rc && !ends_with(original, ".json") && gd_ms_name_parse(original, &parsed)) {
+    } else if (!rc && !gd_ends_with(original, ".json") && gd_ms_name_parse(original, &parsed)) {
         rc = take_raw(reading, path, &parsed, &why);
     } else if (!rc && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dump/grow.h"
 #include "dump/torch/torch_impl.h"
 
 #define METADATA   "torch.distributed.checkpoint.metadata"
@@ -164,6 +165,7 @@ static int open_file(struct dcp *dcp, const char *name, struct part_file *ret)
 static const struct part_file *file_of(struct dcp *dcp, const char *name, struct gd_err *err)
 {
     uint64_t hash = gd_lookup_hash(&dcp->by_name, name, strlen(name));
+    struct part_file *grown;
     uint32_t number;
 
     for (size_t at = 0; gd_lookup_next(&dcp->by_name, hash, &at, &number);) {
@@ -175,17 +177,12 @@ static const struct part_file *file_of(struct dcp *dcp, const char *name, struct
         gd_fail(err, GD_ELIMIT, "%.300s names more than %d files", dcp->path, MAX_FILES);
         return NULL;
     }
-    if (dcp->count == dcp->room) {
-        size_t room = dcp->room ? dcp->room * 2 : 16;
-        struct part_file *grown = realloc(dcp->file, room * sizeof(*grown));
-
-        if (!grown) {
-            gd_fail(err, GD_ENOMEM, "out of memory");
-            return NULL;
-        }
-        dcp->file = grown;
-        dcp->room = room;
+    grown = gd_grow(dcp->file, dcp->count, &dcp->room, sizeof(*grown));
+    if (!grown) {
+        gd_fail(err, GD_ENOMEM, "out of memory");
+        return NULL;
     }
+    dcp->file = grown;
     if (gd_lookup_add(&dcp->by_name, hash, (uint32_t)dcp->count, err)) {
         return NULL;
     }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How names end: formats are told by that. */
+#ifndef GD_DUMP_SUFFIX_H
+#define GD_DUMP_SUFFIX_H
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Also when the text is the ending and nothing else. */
+static inline bool gd_ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), size = strlen(end);
+
+    return len >= size && strcmp(text + len - size, end) == 0;
+}
+
+#endif
