@@ -463,6 +463,7 @@ void gradb_step_begin(gradb *g, int64_t step)
         step_begin_slow(a, step);
     }
     POKE(a->step, step);
+    POKE(a->begun, PEEK(a->begun) + 1);
     POKE(a->in_step, 1);
     POKE(a->phase, 0U);
     POKE(a->last_node, 0);
@@ -590,7 +591,7 @@ static Gradb__V1__StopReason node_reason(struct agent *a, gradb_node id)
     return GRADB__V1__STOP_REASON__STOP_UNKNOWN;
 }
 
-static void node_did(struct agent *a, gradb_node id)
+static void node_did(struct agent *a, gradb_node id, struct agent_told told)
 {
     struct agent_node *node = agent_node_at(a, id);
     if (!node) {
@@ -603,7 +604,7 @@ static void node_did(struct agent *a, gradb_node id)
     }
     POKE(a->passes[id].ran_step, PEEK(a->step));
     POKE(a->last_node, id);
-    if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id)) {
+    if (node->flags & NODE_WATCH_EXACT && agent_watch_node(a, id, told)) {
         return; /* that was the stop of this place */
     }
     Gradb__V1__StopReason reason = node_reason(a, id);
@@ -637,7 +638,7 @@ void gradb_did_slow(gradb *g, gradb_node id)
     if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
         return;
     }
-    node_did(a, id);
+    node_did(a, id, (struct agent_told){NULL, 0});
     if (a->source.locate) {
         agent_capture_node(a, id);
     }
@@ -645,6 +646,12 @@ void gradb_did_slow(gradb *g, gradb_node id)
 }
 
 void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count)
+{
+    gradb_did_with_same_slow(g, id, outputs, count, NULL);
+}
+
+void gradb_did_with_same_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, size_t count,
+                              const gradb_same *same)
 {
     struct agent *a = agent_of(g);
     if (!a || pass_by(a, id) || !agent_usable(a) || !agent_turn_take(a)) {
@@ -657,7 +664,7 @@ void gradb_did_with_slow(gradb *g, gradb_node id, const gradb_tensor *outputs, s
     for (unsigned i = 0; i < slots; i++) {
         agent_bind(a, id, i, i < count ? &outputs[i] : &none);
     }
-    node_did(a, id);
+    node_did(a, id, (struct agent_told){same, same ? count : 0});
     agent_capture_node(a, id);
     for (unsigned i = 0; known && i < count; i++) {
         agent_bind(a, id, i, NULL);

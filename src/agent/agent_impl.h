@@ -106,6 +106,7 @@ struct agent_node {
     uint8_t kind, phase;
     uint16_t flags;
     int64_t first_step; /* it cannot have run before this one */
+    uint64_t told;      /* the moment at which exact plans last looked at it; 0 never */
 };
 
 /* What is touched whenever a node runs, apart from the rest: a graph may have many nodes, and few
@@ -170,6 +171,7 @@ struct agent {
     atomic_int attention; /* something at a step boundary or a phase change is asked of us */
     atomic_int connected; /* the link is up */
     _Atomic int64_t step; /* last step begun */
+    _Atomic uint64_t begun; /* how many were: a program may count some steps twice */
     atomic_int in_step;
     atomic_uint phase;
     atomic_int wants_stop;
@@ -369,6 +371,8 @@ int agent_locate(const struct agent *a, uint32_t node, uint32_t slot,
 /* Narrows the value to a slice. Return and text as above. */
 int agent_cut(struct agent_value *value, size_t count, Gradb__V1__SliceItem *const *items,
               char text[160]);
+/* A value as it was told of: type, shape and address; false: it was not. */
+bool agent_as_told(const struct agent *a, uint32_t node, uint32_t slot, struct agent_value *ret);
 /* Elements [first, first + count) in C order to out. */
 void agent_gather(const struct gd_tensor *tensor, int64_t first, int64_t count, void *out);
 /* The step whose value a slot most likely holds; -1 unknown. */
@@ -408,7 +412,11 @@ void agent_watch_set(struct agent *a, agent_to *message);
 void agent_watch_clear(struct agent *a);
 /* With the lock, on the training thread. May wait for a verdict. True when it stood: a run that
  * was begun there has not moved yet. */
-bool agent_watch_node(struct agent *a, gradb_node node);
+struct agent_told { /* what gradb_did_with_same says of the outputs */
+    const gradb_same *same;
+    size_t count;
+};
+bool agent_watch_node(struct agent *a, gradb_node node, struct agent_told told);
 bool agent_watch_step_end(struct agent *a);
 /* With the lock, on the training thread: a named number was told. */
 void agent_watch_scalar(struct agent *a, const char *name, double value);

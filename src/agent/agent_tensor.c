@@ -91,6 +91,18 @@ static void from_slot(const struct agent_slot *slot, struct agent_value *ret)
     ret->tensor.data = slot->data;
 }
 
+bool agent_as_told(const struct agent *a, uint32_t id, uint32_t number, struct agent_value *ret)
+{
+    const struct agent_node *node = agent_node_at(a, id);
+    if (!node || number >= node->slot_count || node->slots[number].dtype == 0) {
+        return false;
+    }
+    size_t bytes = 0;
+    from_slot(&node->slots[number], ret);
+    ret->step = agent_guess_step(a, id, false);
+    return gd_shape_bytes(&ret->tensor.shape, ret->tensor.dtype, &bytes, NULL) == GD_OK;
+}
+
 static int locate_current(const struct agent *a, uint32_t id, uint32_t number,
                           struct agent_value *ret, char *text)
 {

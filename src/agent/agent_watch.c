@@ -21,6 +21,7 @@ static void plan_free(struct agent_watch_plan *plan)
     for (size_t i = 0; i < plan->item_count; i++) {
         gd_units_destroy(plan->items[i].units);
         free(plan->items[i].shared);
+        free(plan->items[i].seen);
     }
     gradb__v1__to_trainer__free_unpacked(plan->message, NULL);
     gd_buf_deinit(&plan->record);
@@ -98,6 +99,7 @@ static void link_item(struct agent *a, struct agent_watch_item *item)
 {
     item->next_of_node = NULL;
     item->leader = NULL;
+    item->twin = NULL;
     if (is_scalar(item)) {
         item->next_of_node = a->scalar_items;
         a->scalar_items = item;
@@ -324,8 +326,11 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
 static void compute(const struct agent *a, const struct agent_watch_item *item,
                     const struct gd_tensor *previous, struct agent_look *ret)
 {
+    const unsigned all_but_finite =
+        GD_UNKNOWN_ALL & ~(unsigned)(GD_UNKNOWN_COUNT | GD_UNKNOWN_NAN | GD_UNKNOWN_INF);
     if (item->only_not_finite && !item->leader && agent_stats_all_finite(a, &ret->value.tensor)) {
-        ret->stats = (struct gd_stats){.count = (uint64_t)gd_tensor_count(&ret->value.tensor)};
+        ret->stats = (struct gd_stats){.count = (uint64_t)gd_tensor_count(&ret->value.tensor),
+                                       .unknown = all_but_finite};
         ret->code = -1;
         return;
     }
@@ -353,7 +358,8 @@ static void looked(const struct agent_moment *m, struct agent_watch_item *item, 
     }
     ret->cost_ns = agent_now_ns() - start;
     item->ns += ret->cost_ns;
-    item->runs += ret->code == -1;
+    item->runs += ret->code == -1 && !ret->taken;
+    agent_same_keep(m, item, ret);
     if (leader && !leader->shared) {
         leader->shared = malloc(sizeof(*leader->shared));
     }
@@ -378,7 +384,7 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
                  struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
-    ret->remote = false;
+    ret->remote = ret->taken = false;
     ret->histogram = NULL;
     if (leader && leader->shared && leader->shared_at == m->number) {
         *ret = *leader->shared;
@@ -388,7 +394,7 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
     uint64_t start = agent_now_ns();
     if (is_scalar(item)) {
         look_at_scalar(m->a, item, ret);
-    } else {
+    } else if (!agent_same_take(m, item, ret)) {
         look_at_node(m->a, item, ret);
     }
     looked(m, item, start, ret);
@@ -471,7 +477,7 @@ static void ask_for_member(struct agent *a, struct member *member)
 {
     const struct agent_watch_item *item = member->item;
     uint64_t start = agent_now_ns();
-    member->seen.remote = false;
+    member->seen.remote = member->seen.taken = false;
     member->seen.histogram = NULL;
     member->found = agent_stats_find(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT,
                                      item->message->options, &member->previous, &member->against,
@@ -603,9 +609,12 @@ static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end
     return m->wait && await_verdict(m->a, m, node, at_step_end);
 }
 
-bool agent_watch_node(struct agent *a, gradb_node id)
+bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
 {
     struct agent_moment m = begin_moment(a);
+    m.told = told;
+    m.exact = true;
+    a->nodes[id].told = m.number;
     struct agent_watch_item *i = a->nodes[id].watch;
     for (; i && !is_over(&m); i = i->next_of_node) {
         if (i->plan->exact && is_due(a, i->plan) && !is_empty(a, i)) {

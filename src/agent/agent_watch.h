@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Watch plans in the training process: agent_watch.c keeps them and looks at the values when their
- * moment has come, agent_report.c decides what is worth telling and tells it. All of it happens
- * with the lock, and all but setting plans on the training thread.
+ * moment has come, agent_same.c remembers what was seen of values that others have the elements of,
+ * agent_report.c decides what is worth telling and tells it. All of it happens with the lock, and
+ * all but setting plans on the training thread.
  *
  * A value that nobody needs to hear of costs its statistics and nothing else: no memory is
  * allocated for it, no message is made.
@@ -22,6 +23,7 @@ struct agent_look {
     struct agent_value value;
     struct gd_stats stats;
     bool remote;         /* the source computed them: the value has no data here */
+    bool taken;          /* nobody computed them: they are those of a value that is the same */
     uint64_t *histogram; /* room for the bins that the source may fill; NULL none */
     uint64_t cost_ns;
 };
@@ -39,6 +41,10 @@ struct agent_watch_item {
     struct agent_look *shared; /* of a leader */
     uint64_t shared_at;        /* the moment of `shared` */
     struct gd_units *units;    /* NULL: not asked for, or with the leader */
+    /* Of values that others are the same as: what was seen of them. With the leader; NULL until the
+     * program says so for the first time. */
+    struct agent_seen *seen;
+    struct agent_watch_item *twin; /* that has what this one last took; NULL not known */
     bool only_not_finite;      /* a value of finite elements alone is not worth telling */
     int64_t recorded_step;     /* the last step in which it was recorded */
     uint64_t ns, runs;
@@ -67,6 +73,8 @@ struct agent_watch_plan {
 struct agent_moment {
     struct agent *a;
     uint64_t number;
+    struct agent_told told; /* of the node that was told of; else nothing */
+    bool exact;             /* a node was told of, its value is as it came out */
     struct agent_watch_plan *plan; /* of the values gathered so far */
     struct gd_buf values;          /* packed as WatchReport.values */
     size_t count;
@@ -108,6 +116,16 @@ struct agent_stats_message {
 void agent_stats_message(struct agent_look *look, const Gradb__V1__StatsOptions *options,
                          struct agent_stats_message *ret);
 void agent_stats_message_free(struct agent_stats_message *message);
+
+/* ---- agent_same.c -------------------------------------------------------------------- */
+
+/* True: the program says that the item's value has elements that were looked at already, and *ret
+ * is filled with what was seen. */
+bool agent_same_take(const struct agent_moment *m, struct agent_watch_item *item,
+                     struct agent_look *ret);
+/* Remembers a look, if others may ask for it. */
+void agent_same_keep(const struct agent_moment *m, const struct agent_watch_item *item,
+                     const struct agent_look *look);
 
 /* ---- agent_report.c ------------------------------------------------------------------ */
 

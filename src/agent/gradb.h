@@ -51,9 +51,10 @@ extern "C" {
  *        gradb_wants, gradb_lasts, gradb_event, gradb_timing
  *   1.2  gradb_source.locate_part, gradb_stop_at, gradb_heed, gradb_raised,
  *        GRADB_WANT_IF_NOT_FINITE
+ *   1.3  gradb_did_with_same
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 2
+#define GRADB_VERSION_MINOR 3
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -300,6 +301,27 @@ static inline void gradb_did_with(gradb *g, gradb_node node, const gradb_tensor 
 {
     if (g && GRADB_IS_ARMED(g)) {
         gradb_did_with_slow(g, node, outputs, count);
+    }
+}
+/* A slot whose elements an output has. */
+typedef struct gradb_same {
+    gradb_node node; /* 0: none is known */
+    unsigned slot;
+} gradb_same;
+/* gradb_did_with where some outputs are values that were told of before: a view, a transpose, a
+ * gradient that was handed on. `same` has one entry per output, or is NULL: the output has the very
+ * elements (type and number; shape and order of the axes may be others) that this slot of that node
+ * had when it was last told of, which was in this step. What was computed of them there is not
+ * computed again where an exact watch plan asks for the same. Both tensors have data, or both are
+ * for the source; of others, of another type or number of elements, and of a node that was not told
+ * of in this step, what is said here is not heeded. */
+GRADB_API void gradb_did_with_same_slow(gradb *g, gradb_node node, const gradb_tensor *outputs,
+                                        size_t count, const gradb_same *same);
+static inline void gradb_did_with_same(gradb *g, gradb_node node, const gradb_tensor *outputs,
+                                       size_t count, const gradb_same *same)
+{
+    if (g && GRADB_IS_ARMED(g)) {
+        gradb_did_with_same_slow(g, node, outputs, count, same);
     }
 }
 /* Stops here and shows `why`, when a debugger is connected. */
