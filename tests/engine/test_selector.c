@@ -127,9 +127,23 @@ static void letters(const gd_node_id *ids, size_t count, char *out)
     out[count] = '\0';
 }
 
+/* One by one it selects the same, where it goes by node: returns whether it does. */
+static bool check_each(const struct gd_selector *selector, struct gd_graph *graph, const char *all)
+{
+    if (!gd_selector_goes_by_node(selector, graph)) {
+        return false;
+    }
+    for (gd_node_id i = 0; i < NODES; i++) {
+        bool selected = strchr(all, 'a' + (int)i) != NULL;
+        assert_int_equal(gd_selector_matches(selector, graph, i), selected);
+    }
+    return true;
+}
+
 static void test_cases(void **state)
 {
     struct gd_graph *graph = make();
+    int by_node = 0, by_name = 0;
     (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -155,10 +169,16 @@ static void test_cases(void **state)
             if (strcmp(have, cases[i].result) != 0) {
                 fail_msg("%s: %s, not %s", cases[i].text, have, cases[i].result);
             }
+            if (check_each(selector, graph, have)) {
+                by_node++;
+            } else {
+                by_name++;
+            }
         }
         free(ids);
         gd_selector_destroy(selector);
     }
+    assert_true(by_node > 10 && by_name > 10);
     gd_graph_destroy(graph);
 }
 

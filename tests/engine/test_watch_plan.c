@@ -285,6 +285,84 @@ static void test_growth_in_many_parts(void **state)
     bench_free(bench);
 }
 
+/* What is watched, whichever plans it is in: of each node's slots, and in each of the covers. */
+static void note_watched(const struct watch_bench *bench, uint32_t limit, char *text, size_t size)
+{
+    const struct gd_watching *w = bench->session->watching;
+    size_t at = 0;
+    text[0] = '\0';
+    for (gd_node_id node = 0; node < limit && at < size; node++) {
+        const uint32_t *sites = NULL;
+        at += (size_t)snprintf(text + at, size - at, "%u:%d%d%d%d ", node,
+                               bench_plan(bench, node, 0, true, NULL) != NULL,
+                               bench_plan(bench, node, 0, false, NULL) != NULL,
+                               bench_items(bench, node, 0), bench_items(bench, node, 1));
+        for (uint32_t i = 0; i < watching_covers_of(w, node, &sites) && at < size; i++)
+            at += (size_t)snprintf(text + at, size - at, "+%u", sites[i]);
+    }
+    for (size_t i = 0; i < w->cover_count && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, " %zu %zu", w->covers[i].node_count,
+                               w->covers[i].sum.expected);
+    for (size_t i = 0; i < w->tensor_count && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, " %u.%u", w->tensors[i].node,
+                               w->tensors[i].slot);
+    assert_true(at < size);
+}
+
+/* Each item speaks of its tensor, and is found. */
+static void check_items(const struct gd_watching *w)
+{
+    for (size_t i = 0; i < w->plan_count; i++) {
+        for (size_t k = 0; k < w->plans[i].count; k++) {
+            const struct watch_item *item = &w->plans[i].items[k];
+            const struct watch_tensor *tensor = &w->tensors[item->tensor];
+            assert_int_equal(watching_item(&w->plans[i], item->node, item->slot, item->scalar), k);
+            assert_int_equal(watching_tensor(w, item->node, item->slot, item->scalar),
+                             item->tensor);
+            assert_true(tensor->node == item->node && tensor->slot == item->slot);
+            assert_true(tensor->memory + tensor->set->cover_count <= w->memory_count);
+        }
+    }
+}
+
+/* A part of a graph that grows is added to what was built, and comes to the same as building all
+ * anew; only what changes the nodes before it has all built anew. */
+static void test_growth_adds(void **state)
+{
+    static char grown[1 << 18], built[1 << 18];
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_err err;
+    (void)state;
+    bench_must_watch(bench, "-exact 'max > 3' on activations");
+    bench_must_watch(bench, "TO on all except *op7*, /op[23]1/");
+    bench_must_watch(bench, "-step 'mean > 3' on net, type:Op");
+    bench_must_watch(bench, "'norm_ratio > 9' on *op1*");
+    bench_must_watch(bench, "LN");
+    assert_int_equal(gd_exclude_add(bench->debugger, "*op5", &err), GD_OK);
+    bench_run(bench);
+    grow(bench, 100, 100);
+    for (uint32_t part = 1; part <= 60; part++) {
+        struct watch_set **sets = bench->session->watching->sets;
+        gd_node_id last = grow(bench, 200 + 10 * part, part % 7 + 1);
+        assert_ptr_equal(bench->session->watching->sets, sets); /* nothing was made anew */
+        assert_non_null(bench_scalar_plan(bench, "loss", NULL));
+        check_items(bench->session->watching);
+        if (part % 20 == 0) {
+            note_watched(bench, last + 1, grown, sizeof(grown));
+            gd_watchpoints_apply(bench->debugger);
+            assert_ptr_not_equal(bench->session->watching->sets, sets);
+            note_watched(bench, last + 1, built, sizeof(built));
+            assert_string_equal(grown, built);
+        }
+    }
+    struct watch_set **sets = bench->session->watching->sets;
+    gd_graph_set_output(bench->session->graph, N_TEXT, 0, &(struct gd_output){GD_FLOAT32, {0}});
+    grow(bench, 5000, 1);
+    assert_ptr_not_equal(bench->session->watching->sets, sets);
+    assert_non_null(bench_plan(bench, N_TEXT, 0, false, NULL));
+    bench_free(bench);
+}
+
 static void test_edits(void **state)
 {
     struct watch_bench *bench = bench_make(BENCH_PLANS);
@@ -506,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_differences),
         cmocka_unit_test(test_growth_while_it_runs),
         cmocka_unit_test(test_growth_in_many_parts),
+        cmocka_unit_test(test_growth_adds),
         cmocka_unit_test(test_edits),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_pending),

@@ -246,6 +246,11 @@ uint32_t gd_graph_node_limit(const struct gd_graph *graph)
     return graph->node_count;
 }
 
+uint64_t gd_graph_changes(const struct gd_graph *graph)
+{
+    return graph->changes;
+}
+
 const char *graph_wire_name(const struct graph_node *node)
 {
     return node->extra && node->extra->wire_name ? node->extra->wire_name : node->name;

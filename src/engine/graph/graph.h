@@ -151,6 +151,9 @@ const char *gd_node_kind_name(enum gd_node_kind kind); /* "weight", ... */
 
 void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret);
 uint32_t gd_graph_node_limit(const struct gd_graph *graph); /* ids are < this; some may be gone */
+/* Grows when a node that was there is another one now: it is gone, or has other slots, other types
+ * of them, or a place in the execution order that it had not. New nodes leave it as it is. */
+uint64_t gd_graph_changes(const struct gd_graph *graph);
 bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
 const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node); /* "" when gone */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,

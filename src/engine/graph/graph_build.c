@@ -142,6 +142,7 @@ static int empty_subgraph(struct gd_graph *graph, uint32_t subgraph, struct gd_e
             count_node(graph, node, UINT32_MAX);
             graph->edge_count -= node->input_count;
             node->gone = 1;
+            graph->changes++;
         }
     }
     unlink_subgraph(graph, subgraph, seen);
@@ -467,6 +468,7 @@ int gd_graph_connect(struct gd_graph *graph, gd_node_id node, const struct gd_ed
 void gd_graph_set_order(struct gd_graph *graph, gd_node_id node, uint32_t order)
 {
     if (exists(graph, node) && graph->node[node].order != order) {
+        graph->changes += graph->node[node].order == GD_NO_ORDER;
         graph->node[node].order = order;
         graph->has_order = true;
         graph->lazy->execution_valid = false;
@@ -566,6 +568,7 @@ int gd_graph_set_slots(struct gd_graph *graph, gd_node_id node, uint32_t outputs
         rec->output.many = many;
     }
     rec->output_count = (uint32_t)count;
+    graph->changes++;
     return GD_OK;
 }
 
@@ -574,16 +577,14 @@ void gd_graph_set_output(struct gd_graph *graph, gd_node_id node, uint32_t slot,
 {
     struct graph_node *rec;
     struct gd_err err;
-    uint32_t shape;
+    uint32_t shape, *at;
 
     if (!exists(graph, node) || slot >= graph->node[node].output_count ||
         graph_intern_shape(graph, output, &shape, &err)) {
         return;
     }
     rec = &graph->node[node];
-    if (rec->output_count == 1) {
-        rec->output.one = shape;
-    } else {
-        rec->output.many[slot] = shape;
-    }
+    at = rec->output_count == 1 ? &rec->output.one : &rec->output.many[slot];
+    graph->changes += graph->shape[*at]->dtype != graph->shape[shape]->dtype;
+    *at = shape;
 }

@@ -148,6 +148,7 @@ struct gd_graph {
     uint32_t by_kind[GD_NODE_KIND_COUNT];
     uint64_t edge_count;
     bool has_order;
+    uint64_t changes; /* gd_graph_changes */
 
     struct graph_name_chunk *name_chunk;
     uint32_t name_chunk_count, name_chunk_cap;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/glob.h"
 #include "engine/regex_size.h"
@@ -382,13 +383,18 @@ struct glob_search {
     bool leaf_too;
 };
 
+static bool glob_matches(const char *pattern, bool leaf_too, const char *name)
+{
+    return gd_glob_match(pattern, name, false) ||
+           (leaf_too && gd_glob_match(pattern, leaf_of(name), false));
+}
+
 static int match_glob(void *ctx, gd_node_id node)
 {
     const struct glob_search *search = ctx;
-    const char *name = gd_graph_name(search->picked->graph, node);
 
-    if (gd_glob_match(search->pattern, name, false) ||
-        (search->leaf_too && gd_glob_match(search->pattern, leaf_of(name), false))) {
+    if (glob_matches(search->pattern, search->leaf_too,
+                     gd_graph_name(search->picked->graph, node))) {
         pick(search->picked, node);
     }
     return 0;
@@ -585,6 +591,71 @@ static int pick_term(struct picked *picked, const struct term *term, struct gd_e
         break;
     }
     return rc ? gd_fail(err, rc, "out of memory while searching the graph") : GD_OK;
+}
+
+static bool term_goes_by_node(const struct term *term, const struct gd_graph *graph)
+{
+    size_t len = strlen(term->text ? term->text : "");
+
+    switch (term->kind) {
+    case TERM_NAME: /* a pattern, unless something has that very name */
+        return gd_glob_is_pattern(term->text) &&
+               gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
+               gd_graph_find_scope(graph, term->text, len) == GD_NO_SCOPE;
+    case TERM_QUOTED:
+    case TERM_SOURCE: return false;
+    case TERM_REGEX:
+    case TERM_KINDS:
+    case TERM_ALL:
+    case TERM_TYPE:
+    case TERM_ACTIVATION: break;
+    }
+    return true;
+}
+
+bool gd_selector_goes_by_node(const struct gd_selector *selector, const struct gd_graph *graph)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (!term_goes_by_node(term, graph)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool term_matches(const struct term *term, const struct gd_node_info *info)
+{
+    switch (term->kind) {
+    case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, info->name);
+    case TERM_REGEX: return info->name[0] && regexec(&term->regex, info->name, 0, NULL, 0) == 0;
+    case TERM_KINDS: return term->kinds & (1U << info->kind);
+    case TERM_ALL: return true;
+    case TERM_TYPE:
+        return gd_glob_is_pattern(term->text) ? gd_glob_match(term->text, info->type, true)
+                                              : strcasecmp(term->text, info->type) == 0;
+    case TERM_ACTIVATION:
+        return info->kind == GD_NODE_ACTIVATION && gd_glob_match(term->text, info->type, true);
+    case TERM_QUOTED:
+    case TERM_SOURCE: break;
+    }
+    return false;
+}
+
+bool gd_selector_matches(const struct gd_selector *selector, const struct gd_graph *graph,
+                         gd_node_id node)
+{
+    struct gd_node_info info;
+    bool matches = false;
+
+    if (!gd_graph_node(graph, node, &info)) {
+        return false;
+    }
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (term->except == matches && term_matches(term, &info)) {
+            matches = !term->except;
+        }
+    }
+    return matches;
 }
 
 static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret, size_t *count,

@@ -44,4 +44,11 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
 int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
                         gd_node_id **ret, size_t *count, struct gd_err *err);
 
+/* Whether each node is selected, or not, for what it is itself, so that new ones change nothing for
+ * those before them. Not so where a term names a node or a scope, or a line of a file. */
+bool gd_selector_goes_by_node(const struct gd_selector *selector, const struct gd_graph *graph);
+/* As gd_selector_resolve does, of one that goes by node. */
+bool gd_selector_matches(const struct gd_selector *selector, const struct gd_graph *graph,
+                         gd_node_id node);
+
 #endif

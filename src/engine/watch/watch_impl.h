@@ -59,7 +59,7 @@ struct watch_cover { /* one watchpoint in one session */
     uint32_t revision;           /* of the watchpoint when it was resolved */
     enum watch_mode mode;
     gd_node_id *nodes; /* in node order */
-    size_t node_count;
+    size_t node_count, node_cap;
     const char *scalar; /* the number that it watches instead; NULL none */
     struct watch_wants wants;
     struct watch_memory memory; /* of a sum */
@@ -141,6 +141,7 @@ struct watch_recheck;
 struct gd_watching {
     struct gd_session *session;
     uint64_t generation; /* of the graph that was resolved */
+    uint64_t changes;    /* of its nodes, by then: gd_graph_changes */
     uint64_t version;    /* grows with each build */
     bool building;
     int judging;  /* > 0: nothing may be built now */
@@ -152,15 +153,16 @@ struct gd_watching {
     uint32_t *first; /* [node_limit + 1]: of `site`, by node */
     uint32_t *site;  /* indexes of covers */
     uint32_t node_limit;
+    size_t first_cap, site_cap;
     unsigned char *excluded; /* a bit for each node; NULL: none */
     struct watch_set **sets; /* WATCH_BUCKETS */
     struct watch_recipe **recipes;
     struct watch_tensor *tensors;
-    size_t tensor_count;
+    size_t tensor_count, tensor_cap;
     struct watch_memory *memory;
-    size_t memory_count;
+    size_t memory_count, memory_cap;
     struct gd_series *series;
-    size_t series_count;
+    size_t series_count, series_cap;
     struct watch_plan *plans;
     size_t plan_count;
     uint32_t next_plan;
@@ -193,6 +195,10 @@ int watching_mode(const struct gd_watching *w, const struct watch_cover *cover,
                   enum watch_mode *ret, struct gd_err *err);
 void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings *settings,
                     struct watch_wants *ret);
+/* Whether it has a place in this session: not of one that is disabled, spent, or of all ranks. */
+bool watching_is_judged(const struct gd_watchpoint *watch);
+/* Whether nodes are judged for it. */
+bool watching_has_sites(const struct watch_cover *cover);
 /* Covers of a node: returns how many; *ret is borrowed. */
 uint32_t watching_covers_of(const struct gd_watching *w, gd_node_id node, const uint32_t **ret);
 bool watching_is_excluded(const struct gd_watching *w, gd_node_id node);
@@ -225,6 +231,19 @@ size_t watching_item(const struct watch_plan *plan, gd_node_id node, uint32_t sl
 /* Index of the tensor, SIZE_MAX none. */
 size_t watching_tensor(const struct gd_watching *w, gd_node_id node, uint32_t slot,
                        const char *scalar);
+
+/* Takes in the nodes from `first` on, whose sites are there, behind the others. false: nothing of
+ * what was learned is lost, but all must be built anew. */
+bool watching_extend(struct gd_watching *w, gd_node_id first);
+
+/* ---- watch_grow.c -------------------------------------------------------------------------- */
+
+/* When nothing but new nodes came while the training runs: takes them in, at a cost that goes by
+ * how many these are. false: it is not so, or cannot be done: all must be built anew. */
+bool watching_grow(struct gd_watching *w);
+/* The list with room for `need` items, more than that when it has to move; NULL: out of memory, the
+ * list is as it was. */
+void *watching_reserve(void *list, size_t *cap, size_t need, size_t size);
 
 /* ---- watch_remote.c ------------------------------------------------------------------------ */
 

@@ -16,6 +16,7 @@ struct build {
     struct watch_plan *plans;
     size_t plan_count;
     uint32_t *covers; /* of one node */
+    bool extends;     /* goes on where the watching stands */
 };
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -216,7 +217,8 @@ static struct watch_plan *plan_for(struct build *b, const struct watch_part *par
     b->plans = grown;
     grown[b->plan_count] = (struct watch_plan){
         .exact = part->exact, .hold = part->hold, .layer = part->layer, .chunk = chunk};
-    grown[b->plan_count].room = room_of(b->w, &grown[b->plan_count]);
+    grown[b->plan_count].room =
+        b->extends ? WATCH_PLAN_ITEMS : room_of(b->w, &grown[b->plan_count]);
     return &grown[b->plan_count++];
 }
 
@@ -234,6 +236,7 @@ static bool add_item(struct build *b, size_t index, const struct watch_part *par
         plan->items = grown;
         plan->cap = cap;
     }
+    plan->sent = false;
     plan->items[plan->count++] = (struct watch_item){.node = tensor->node,
                                                      .slot = tensor->slot,
                                                      .scalar = tensor->scalar,
@@ -294,6 +297,7 @@ static void clear_tensors(struct gd_watching *w)
     w->memory = NULL;
     w->series = NULL;
     w->tensor_count = w->memory_count = w->series_count = 0;
+    w->tensor_cap = w->memory_cap = w->series_cap = 0;
 }
 
 void watching_clear_plans(struct gd_watching *w)
@@ -316,9 +320,10 @@ void watching_drop_plans(struct gd_watching *w)
     clear_tensors(w);
 }
 
-static bool build_plans(struct build *b)
+/* Of the tensors from `first` on, up to `end`. */
+static bool build_plans(struct build *b, size_t first, size_t end)
 {
-    for (size_t i = 0; i < b->tensor_count; i++)
+    for (size_t i = first; i < end; i++)
         for (uint32_t k = 0; k < b->tensors[i].set->part_count; k++)
             if (!add_item(b, i, &b->tensors[i].set->part[k]))
                 return false;
@@ -350,12 +355,10 @@ static bool keep_removed(struct build *b)
     return true;
 }
 
-/* How many tensors each sum takes in. */
-static void count_sums(struct gd_watching *w)
+/* How many tensors each sum takes in: of those from `first` on, up to `end`. */
+static void count_sums(struct gd_watching *w, size_t first, size_t end)
 {
-    for (size_t i = 0; i < w->cover_count; i++)
-        w->covers[i].sum.expected = 0;
-    for (size_t i = 0; i < w->tensor_count; i++) {
+    for (size_t i = first; i < end; i++) {
         const struct watch_set *set = w->tensors[i].set;
         for (uint32_t k = 0; k < set->cover_count; k++)
             w->covers[set->cover[k]].sum.expected++;
@@ -393,11 +396,16 @@ static int install(struct build *b, const struct carry *carry, struct gd_err *er
     w->plan_count = b->plan_count;
     w->tensors = b->tensors;
     w->tensor_count = b->tensor_count;
+    w->tensor_cap = b->tensor_cap;
     w->memory = made.memory;
     w->memory_count = b->memory_count;
+    w->memory_cap = b->memory_count + 1;
     w->series = made.series;
     w->series_count = b->series_count;
-    count_sums(w);
+    w->series_cap = b->series_count + 1;
+    for (size_t i = 0; i < w->cover_count; i++)
+        w->covers[i].sum.expected = 0;
+    count_sums(w, 0, w->tensor_count);
     return GD_OK;
 }
 
@@ -411,7 +419,7 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
     bool ok = add_tensors(&b);
     if (ok)
         order_scalars(&b);
-    ok = ok && build_plans(&b);
+    ok = ok && build_plans(&b, 0, b.tensor_count);
     if (ok)
         number_plans(&b);
     int rc = ok ? install(&b, &carry, err) : out_of_memory(err);
@@ -426,6 +434,121 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
     watching_clear_sets(old_sets);
     w->version++;
     return GD_OK;
+}
+
+/* ---- growing ------------------------------------------------------------------------------- */
+
+/* Room for what `b` counted, the new ones of which nothing is known. */
+static bool grow_memory(struct gd_watching *w, const struct build *b)
+{
+    struct watch_memory *memory =
+        watching_reserve(w->memory, &w->memory_cap, b->memory_count, sizeof *memory);
+    if (!memory)
+        return false;
+    w->memory = memory;
+    struct gd_series *series =
+        watching_reserve(w->series, &w->series_cap, b->series_count, sizeof *series);
+    if (!series)
+        return false;
+    w->series = series;
+    for (size_t i = w->memory_count; i < b->memory_count; i++)
+        memory[i] = (struct watch_memory){.hit_step = INT64_MIN};
+    for (size_t i = w->series_count; i < b->series_count; i++)
+        memset(&series[i], 0, sizeof *series);
+    w->memory_count = b->memory_count;
+    w->series_count = b->series_count;
+    return true;
+}
+
+/* Puts the tensors that came behind the scalars in front of them. */
+static bool order_grown(struct gd_watching *w, size_t added)
+{
+    size_t scalars = 0;
+    while (scalars < w->tensor_count && w->tensors[w->tensor_count - scalars - 1].scalar)
+        scalars++;
+    size_t nodes = w->tensor_count - scalars;
+    struct watch_tensor *kept = malloc((scalars + 1) * sizeof *kept);
+    if (!kept)
+        return false;
+    memcpy(kept, w->tensors + nodes, scalars * sizeof *kept);
+    memmove(w->tensors + nodes, w->tensors + w->tensor_count, added * sizeof *kept);
+    memcpy(w->tensors + nodes + added, kept, scalars * sizeof *kept);
+    free(kept);
+    for (size_t i = 0; scalars && i < w->plan_count; i++)
+        for (size_t k = w->plans[i].count; k-- > 0 && w->plans[i].items[k].scalar;)
+            w->plans[i].items[k].tensor += (uint32_t)added;
+    w->tensor_count += added;
+    return true;
+}
+
+/* Nothing comes behind scalars, or into a plan that the target shall not be told again. */
+static void seal_plans(struct gd_watching *w)
+{
+    for (size_t i = 0; i < w->plan_count; i++) {
+        struct watch_plan *plan = &w->plans[i];
+        bool open =
+            plan->count && plan->count < WATCH_SEALED_ITEMS && !plan->items[plan->count - 1].scalar;
+        plan->room = open ? WATCH_PLAN_ITEMS : plan->count;
+    }
+}
+
+static bool add_grown_tensors(struct gd_watching *w, struct build *b, gd_node_id first)
+{
+    bool ok = true;
+    for (gd_node_id node = first; ok && node < w->node_limit; node++)
+        ok = w->first[node + 1] == w->first[node] || add_node(b, node);
+    w->tensors = b->tensors; /* those behind tensor_count are nobody's yet */
+    w->tensor_cap = b->tensor_cap;
+    size_t added = b->tensor_count - w->tensor_count;
+    return ok && grow_memory(w, b) && order_grown(w, added);
+}
+
+/* The numbers of new plans; false: there are too many of their class now. */
+static bool number_grown(struct gd_watching *w)
+{
+    bool few = true;
+    for (size_t i = 0; i < w->plan_count; i++) {
+        struct watch_plan *plan = &w->plans[i];
+        size_t alike = 0;
+        if (plan->id)
+            continue;
+        plan->id = ++w->next_plan;
+        plan->record = w->session->debugger->settings.history_bytes > 0;
+        for (size_t k = 0; k < w->plan_count; k++)
+            alike += is_class(&w->plans[k], plan->exact, plan->hold, plan->layer);
+        few = few && alike < WATCH_SEALED_PLANS;
+    }
+    return few;
+}
+
+bool watching_extend(struct gd_watching *w, gd_node_id first)
+{
+    size_t before = w->tensor_count;
+    struct build b = {.w = w,
+                      .tensors = w->tensors,
+                      .tensor_count = w->tensor_count,
+                      .tensor_cap = w->tensor_cap,
+                      .memory_count = w->memory_count,
+                      .series_count = w->series_count,
+                      .covers = malloc((w->cover_count + 1) * sizeof *b.covers),
+                      .extends = true};
+    bool ok = b.covers && w->sets && w->recipes && add_grown_tensors(w, &b, first);
+    free(b.covers);
+    if (!ok)
+        return false;
+    size_t added = w->tensor_count - before, end = w->tensor_count;
+    while (end > added && w->tensors[end - 1].scalar)
+        end--;
+    seal_plans(w);
+    b.plans = w->plans;
+    b.plan_count = w->plan_count;
+    b.tensors = w->tensors;
+    ok = build_plans(&b, end - added, end);
+    w->plans = b.plans;
+    w->plan_count = b.plan_count;
+    count_sums(w, end - added, end);
+    w->version++;
+    return number_grown(w) && ok;
 }
 
 /* ---- telling ------------------------------------------------------------------------------- */

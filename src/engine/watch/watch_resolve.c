@@ -194,6 +194,7 @@ void watching_clear_covers(struct gd_watching *w)
     w->first = w->site = NULL;
     w->excluded = NULL;
     w->cover_count = w->node_limit = 0;
+    w->first_cap = w->site_cap = 0;
 }
 
 static bool has_scalar(const struct gd_session *session, const char *name)
@@ -240,7 +241,7 @@ static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struc
 {
     free(cover->nodes);
     cover->nodes = NULL;
-    cover->node_count = 0;
+    cover->node_count = cover->node_cap = 0;
     if (!cover->watch->selector)
         return resolve_scalar(w, cover, err);
     if (!w->session->graph_generation)
@@ -324,7 +325,7 @@ static void drop_covers(struct gd_watching *w)
 }
 
 /* That of divergence is judged over all ranks: ranks.c. */
-static bool is_judged(const struct gd_watchpoint *watch)
+bool watching_is_judged(const struct gd_watchpoint *watch)
 {
     return watch->enabled && !watch->spent &&
            !(watch->event && strcmp(watch->event, GD_DIVERGENCE) == 0);
@@ -337,12 +338,12 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
     size_t total = 0, count = 0;
     drop_covers(w);
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next)
-        total += is_judged(p);
+        total += watching_is_judged(p);
     struct watch_cover *covers = calloc(total + 1, sizeof *covers);
     if (!covers)
         return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
     for (struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
-        if (!is_judged(p))
+        if (!watching_is_judged(p))
             continue;
         const struct watch_cover *old = take_cover(w, p->number);
         covers[count] = old ? *old : (struct watch_cover){.number = p->number, .watch = p};
@@ -360,12 +361,13 @@ static int update_covers(struct gd_watching *w, struct gd_err *err)
             return gd_fail(err, GD_ENOMEM, "out of memory for watchpoints");
     }
     w->generation = w->session->graph_generation;
+    w->changes = gd_graph_changes(w->session->graph);
     return GD_OK;
 }
 
 /* ---- sites --------------------------------------------------------------------------------- */
 
-static bool has_sites(const struct watch_cover *cover)
+bool watching_has_sites(const struct watch_cover *cover)
 {
     return cover->mode != WATCH_MODE_NONE && cover->mode != WATCH_MODE_SCALAR;
 }
@@ -377,7 +379,7 @@ static int build_sites(struct gd_watching *w, struct gd_err *err)
     uint32_t *first = calloc((size_t)limit + 2, sizeof *first);
     size_t total = 0;
     for (size_t i = 0; i < w->cover_count; i++)
-        total += has_sites(&w->covers[i]) ? w->covers[i].node_count : 0;
+        total += watching_has_sites(&w->covers[i]) ? w->covers[i].node_count : 0;
     uint32_t *site = total < UINT32_MAX ? malloc((total + 1) * sizeof *site) : NULL;
     if (!first || !site) {
         free(first);
@@ -385,12 +387,12 @@ static int build_sites(struct gd_watching *w, struct gd_err *err)
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", total);
     }
     for (size_t i = 0; i < w->cover_count; i++)
-        for (size_t n = 0; has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
+        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
             first[w->covers[i].nodes[n] + 1]++;
     for (uint32_t n = 0; n < limit; n++)
         first[n + 1] += first[n];
     for (size_t i = w->cover_count; i-- > 0;)
-        for (size_t n = 0; has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
+        for (size_t n = 0; watching_has_sites(&w->covers[i]) && n < w->covers[i].node_count; n++)
             site[--first[w->covers[i].nodes[n] + 1]] = (uint32_t)i;
     /* Each start was moved into the place behind its node: move them back by one. */
     memmove(first, first + 1, (size_t)limit * sizeof *first);
@@ -400,6 +402,8 @@ static int build_sites(struct gd_watching *w, struct gd_err *err)
     w->first = first;
     w->site = site;
     w->node_limit = limit;
+    w->first_cap = (size_t)limit + 2;
+    w->site_cap = total + 1;
     return GD_OK;
 }
 

@@ -94,12 +94,12 @@ static void warn_once(struct gd_watching *w, bool *warned, const struct gd_err *
     gd_session_on_warning(w->session, err->text);
 }
 
-static void refresh_once(struct gd_watching *w, int quiet, bool all)
+static void refresh_once(struct gd_watching *w, int quiet, bool all, bool grew)
 {
     struct gd_err err;
     w->building = true;
     w->stale = false;
-    if (build(w, &err))
+    if (!(grew && watching_grow(w)) && build(w, &err))
         warn_once(w, &w->warned_memory, &err);
     else
         watching_push_remote(w);
@@ -119,12 +119,13 @@ void watching_refresh(struct gd_session *session, int quiet, bool all)
         gd_session_on_warning(session, "out of memory for watchpoints: they may not stop the run");
         return;
     }
+    bool grew = !all && !w->stale; /* and nothing else has happened */
     w->stale = true;
     if (w->building || w->judging)
         return;
     /* A target may report from inside the calls, and an observer then change the list. */
     for (int round = 0; w->stale && round < 8; round++)
-        refresh_once(w, quiet, all);
+        refresh_once(w, quiet, all, grew && round == 0);
     gd_expected_push(session);
     watching_initial(w);
 }

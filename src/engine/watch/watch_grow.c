@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A graph that grows while the training runs. The training waits for each part of it, and with a
+ * watchpoint that is judged as each node runs a part is a node: taken in anew from the beginning,
+ * twenty thousand of them would cost the square of that. New nodes stand behind the others, in the
+ * graph as in all that is built from it, so that they can be added to what is there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/selector.h"
+#include "engine/watch/watch_impl.h"
+
+void *watching_reserve(void *list, size_t *cap, size_t need, size_t size)
+{
+    size_t room = *cap + *cap / 2;
+    if (list && need <= *cap)
+        return list;
+    room = room > need ? room : need + 64;
+    if (room > SIZE_MAX / size)
+        return NULL;
+    void *grown = realloc(list, room * size);
+    if (grown)
+        *cap = room;
+    return grown;
+}
+
+/* ---- what a watchpoint selects of it ------------------------------------------------------- */
+
+static bool append(struct watch_cover *cover, gd_node_id node)
+{
+    gd_node_id *nodes =
+        watching_reserve(cover->nodes, &cover->node_cap, cover->node_count + 1, sizeof *nodes);
+    if (!nodes)
+        return false;
+    cover->nodes = nodes;
+    nodes[cover->node_count++] = node;
+    return true;
+}
+
+/* All that it selects now, of which what it selected before must be the beginning. */
+static bool resolve_again(struct gd_watching *w, struct watch_cover *cover, gd_node_id first)
+{
+    gd_node_id *nodes = NULL;
+    size_t count = 0, had = cover->node_count;
+    struct gd_err err;
+    int rc = gd_watchpoint_nodes(cover->watch, w->session, &nodes, &count, &err);
+    if (rc == GD_ENOTFOUND && !had)
+        return true; /* it still waits */
+    bool ok =
+        !rc && count >= had && (!had || memcmp(nodes, cover->nodes, had * sizeof *nodes) == 0);
+    for (size_t i = had; ok && i < count; i++)
+        ok = nodes[i] >= first && append(cover, nodes[i]);
+    free(nodes);
+    return ok;
+}
+
+/* A number of the training stays one, unless a node may be meant that has its name. */
+static bool grow_scalar(const struct gd_watching *w, const struct watch_cover *cover,
+                        gd_node_id first)
+{
+    size_t len = cover->scalar ? strlen(cover->scalar) : 0;
+    struct gd_node_info info;
+    for (gd_node_id node = first; gd_graph_node(w->session->graph, node, &info); node++) {
+        size_t name_len = strlen(info.name);
+        if (strcmp(info.wire_name, cover->scalar) == 0 ||
+            (name_len >= len && strcmp(info.name + name_len - len, cover->scalar) == 0))
+            return false;
+    }
+    return true;
+}
+
+static bool grow_cover(struct gd_watching *w, struct watch_cover *cover, gd_node_id first)
+{
+    struct gd_graph *graph = w->session->graph;
+    const struct gd_selector *selector = cover->watch->selector;
+    struct gd_node_info info;
+    if (!selector)
+        return cover->scalar && grow_scalar(w, cover, first);
+    if (!gd_selector_goes_by_node(selector, graph))
+        return resolve_again(w, cover, first);
+    for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++)
+        if (gd_selector_matches(selector, graph, node) && gd_graph_node(graph, node, &info) &&
+            info.kind != GD_NODE_CONSTANT && !append(cover, node))
+            return false;
+    return true;
+}
+
+/* ---- sites --------------------------------------------------------------------------------- */
+
+/* The covers of new nodes behind those of the others. `at` says how much of each cover's nodes is
+ * there already. */
+static bool grow_sites(struct gd_watching *w, const size_t *at, uint32_t limit)
+{
+    size_t total = w->first[w->node_limit];
+    for (size_t i = 0; i < w->cover_count; i++)
+        if (watching_has_sites(&w->covers[i]))
+            total += w->covers[i].node_count - at[i];
+    uint32_t *first = watching_reserve(w->first, &w->first_cap, (size_t)limit + 2, sizeof *first);
+    if (!first)
+        return false;
+    w->first = first;
+    uint32_t *site = watching_reserve(w->site, &w->site_cap, total + 1, sizeof *site);
+    if (!site || total >= UINT32_MAX)
+        return false;
+    w->site = site;
+    return true;
+}
+
+static void fill_sites(struct gd_watching *w, size_t *at, uint32_t limit)
+{
+    for (gd_node_id node = w->node_limit; node < limit; node++) {
+        uint32_t end = w->first[node];
+        for (size_t i = 0; i < w->cover_count; i++) {
+            const struct watch_cover *cover = &w->covers[i];
+            if (at[i] == cover->node_count || cover->nodes[at[i]] != node)
+                continue;
+            at[i]++;
+            if (watching_has_sites(cover))
+                w->site[end++] = (uint32_t)i;
+        }
+        w->first[node + 1] = end;
+    }
+    w->node_limit = limit;
+}
+
+/* ---- whether it is that simple ------------------------------------------------------------- */
+
+/* The covers are those of the list, and each is judged as values come. */
+static bool are_settled(const struct gd_watching *w)
+{
+    size_t i = 0;
+    for (const struct gd_watchpoint *p = w->session->debugger->watchpoints; p; p = p->next) {
+        if (!watching_is_judged(p))
+            continue;
+        const struct watch_cover *cover = &w->covers[i++];
+        if (i > w->cover_count || cover->watch != p || cover->revision != p->revision ||
+            cover->problem || (cover->mode != WATCH_MODE_PLAN && cover->mode != WATCH_MODE_SCALAR))
+            return false;
+    }
+    return i == w->cover_count;
+}
+
+static bool is_growth(const struct gd_watching *w)
+{
+    const struct gd_session *session = w->session;
+    return session->state == GD_RUNNING && session->target && w->generation && w->first &&
+           w->sets && w->changes == gd_graph_changes(session->graph) &&
+           w->node_limit <= gd_graph_node_limit(session->graph) && are_settled(w);
+}
+
+/* What is excluded of the new nodes; false: other ones are now. */
+static bool grow_excluded(struct gd_watching *w)
+{
+    unsigned char *now = NULL;
+    struct gd_err err;
+    uint32_t whole = w->node_limit / 8, rest = w->node_limit % 8;
+    if (!w->excluded && !w->session->debugger->excludes)
+        return true;
+    if (!w->excluded || excluded_nodes(w->session->debugger, w->session->graph, &now, &err) || !now)
+        return false;
+    bool same = memcmp(now, w->excluded, whole) == 0 &&
+                ((now[whole] ^ w->excluded[whole]) & ((1U << rest) - 1)) == 0;
+    free(w->excluded);
+    w->excluded = now;
+    return same;
+}
+
+bool watching_grow(struct gd_watching *w)
+{
+    gd_node_id first = w->node_limit;
+    uint32_t limit = gd_graph_node_limit(w->session->graph);
+    if (!is_growth(w) || !grow_excluded(w))
+        return false;
+    size_t *at = malloc((w->cover_count + 1) * sizeof *at);
+    bool ok = at != NULL;
+    for (size_t i = 0; ok && i < w->cover_count; i++) {
+        at[i] = w->covers[i].node_count;
+        ok = grow_cover(w, &w->covers[i], first);
+    }
+    ok = ok && grow_sites(w, at, limit);
+    if (ok)
+        fill_sites(w, at, limit);
+    free(at);
+    if (!ok || !watching_extend(w, first))
+        return false;
+    w->generation = w->session->graph_generation;
+    return true;
+}
