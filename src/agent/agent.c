@@ -22,7 +22,7 @@
 
 bool agent_usable(const struct agent *a)
 {
-    return a && PEEK(a->pid) == getpid();
+    return a && agent_fork_is_ours(a);
 }
 
 void agent_set_error(struct agent *a, const char *format, ...)

@@ -4,8 +4,13 @@
  * (it may be held by that thread), must not be asked anything, and must not hold the connection
  * open after its parent is gone. pthread_atfork passes no argument, so the agents of the process
  * are listed in a table here: the one global of libgradb.
+ *
+ * A child that the C library does not know of (clone as a bare system call) runs no handler. Each
+ * agent has a page that the kernel gives to no child but as zeros (Linux 4.14); where there is
+ * none, the process is asked for its number at every hook, which is a system call.
  */
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
@@ -47,8 +52,36 @@ static void install(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
+bool agent_fork_is_ours(const struct agent *a)
+{
+    pid_t pid = atomic_load_explicit(&a->pid, memory_order_relaxed);
+    if (pid == 0) {
+        return false;
+    }
+    return a->alive ? atomic_load_explicit(a->alive, memory_order_relaxed) != 0 : pid == getpid();
+}
+
+static atomic_int *make_alive(void)
+{
+#ifdef MADV_WIPEONFORK
+    void *page =
+        mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(page, sizeof(int), MADV_WIPEONFORK) == 0) {
+        atomic_int *alive = page;
+        atomic_store(alive, 1);
+        return alive;
+    }
+    munmap(page, sizeof(int));
+#endif
+    return NULL;
+}
+
 void agent_fork_register(struct agent *a)
 {
+    a->alive = make_alive();
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install);
     for (size_t i = 0; i < MAX_AGENTS; i++) {
@@ -61,6 +94,10 @@ void agent_fork_register(struct agent *a)
 
 void agent_fork_unregister(struct agent *a)
 {
+    if (a->alive) {
+        munmap(a->alive, sizeof(int));
+        a->alive = NULL;
+    }
     for (size_t i = 0; i < MAX_AGENTS; i++) {
         struct agent *mine = a;
         if (atomic_compare_exchange_strong(&agents[i], &mine, NULL)) {

@@ -13,11 +13,30 @@ struct agent_node *agent_node_at(const struct agent *a, uint32_t id)
 
 static bool same_geometry(const struct agent_slot *slot, const gradb_tensor *tensor)
 {
-    if (slot->dtype != (uint8_t)tensor->dtype || slot->rank != (uint8_t)tensor->rank) {
+    if (slot->dtype != (unsigned)tensor->dtype || slot->rank != tensor->rank) {
         return false;
     }
-    return tensor->rank == 0 ||
-           memcmp(slot->geometry, tensor->shape, (size_t)tensor->rank * sizeof(int64_t)) == 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (!tensor->shape || slot->geometry[i] != tensor->shape[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of a type and shape that were checked before: a value told of anew lies elsewhere, mostly that is
+ * all. */
+static bool slot_move(struct agent_slot *slot, const gradb_tensor *tensor)
+{
+    if (!slot->checked || !tensor->data || !tensor->strides) {
+        return false;
+    }
+    for (int i = 0; i < tensor->rank; i++) {
+        slot->geometry[tensor->rank + i] = tensor->strides[i];
+    }
+    slot->data = tensor->data;
+    slot->bound = true;
+    return true;
 }
 
 static bool tensor_is_sane(const gradb_tensor *tensor)
@@ -67,6 +86,7 @@ bool agent_slot_set(struct agent_slot *slot, const gradb_tensor *tensor)
     slot->dtype = (uint8_t)tensor->dtype;
     slot->rank = (uint8_t)tensor->rank;
     slot->data = tensor->data;
+    slot->checked = tensor->data != NULL;
     slot->bound = tensor->data != NULL || gd_shape_count(&shape) == 0;
     return true;
 }
@@ -291,6 +311,9 @@ void agent_bind(struct agent *a, gradb_node node, unsigned slot, const gradb_ten
         n->slots[slot].empty_step = atomic_load_explicit(&a->step, memory_order_relaxed);
     } else {
         bool same = same_geometry(&n->slots[slot], tensor);
+        if (same && slot_move(&n->slots[slot], tensor)) {
+            return;
+        }
         if (!agent_slot_set(&n->slots[slot], tensor)) {
             agent_set_error(a, "gradb_bind: bad type or shape for %.100s:%u", n->name, slot);
         } else if (!same) {

@@ -87,6 +87,7 @@ struct agent_slot {
     uint8_t dtype;
     uint8_t rank;
     bool bound;
+    bool checked;                /* an address was told with this type and shape */
     int64_t empty_step;          /* in which the node ran and made no such tensor */
     struct agent_copy *previous; /* NULL until kept */
     struct agent_copy *captured; /* NULL until captured */
@@ -165,6 +166,8 @@ struct agent_stop { /* why the training thread stands */
 struct agent {
     struct gradb pub;  /* first: the handle is a pointer to it */
     _Atomic pid_t pid; /* the process that opened it; 0 in a forked child */
+    /* A word that the kernel clears in any forked child; NULL where it cannot: see agent_fork.c */
+    atomic_int *alive;
 
     /* Read by the hooks without the lock. */
     atomic_int quick;     /* of all nodes only those marked are of interest */
@@ -446,6 +449,8 @@ size_t agent_shm_forgotten(struct agent_shm *shm, uint32_t *ret, size_t max);
 
 /* From now on a forked child finds the agent disarmed and its descriptors closed. */
 void agent_fork_register(struct agent *a);
+/* Whether this is the process that opened it. */
+bool agent_fork_is_ours(const struct agent *a);
 void agent_fork_unregister(struct agent *a);
 
 /* ---- agent_io.c, agent_wire.c: the I/O thread ---------------------------------------- */

@@ -167,6 +167,9 @@ static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
                       struct agent_look *look)
 {
     struct agent_stats_message m;
+    if (agent_pack_is_for(item, look)) {
+        return agent_pack_value(to, item, look);
+    }
     agent_stats_message(look, item->message->options, &m);
     m.value.node = item->node;
     m.value.slot = item->slot;

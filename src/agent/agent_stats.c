@@ -86,6 +86,7 @@ void agent_stats_compute(const struct agent *a, const struct agent_value *cur,
     o.atol = options ? options->atol : 0;
     o.equal_nan = options && options->equal_nan;
     o.threads = bytes >= THREADS_FROM ? a->threads : 1;
+    o.go_on = NULL;
     prev = prev && same_form(&cur->tensor, prev) ? prev : NULL;
     int status = gd_stats_compute(&cur->tensor, prev, &o, &ret->stats, &err);
     ret->code = -1;

@@ -127,6 +127,14 @@ bool agent_same_take(const struct agent_moment *m, struct agent_watch_item *item
 void agent_same_keep(const struct agent_moment *m, const struct agent_watch_item *item,
                      const struct agent_look *look);
 
+/* ---- agent_pack.c -------------------------------------------------------------------- */
+
+/* Whether agent_pack_value can tell all of it: no error, no difference, no histogram, no scalar. */
+bool agent_pack_is_for(const struct agent_watch_item *item, const struct agent_look *look);
+/* Appends "values { ... }" of a WatchReport. False: no memory or no room, nothing is changed. */
+bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
+                      const struct agent_look *look);
+
 /* ---- agent_report.c ------------------------------------------------------------------ */
 
 /* A trigger of the item holds, or the value could not be checked. */

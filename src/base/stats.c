@@ -149,6 +149,13 @@ static bool do_in_turn(struct compute *c, struct gd_stats_part *total)
     struct gd_stats_part part;
     bool wanted = true;
 
+    if (c->count <= c->per_piece) { /* which is all: nothing needs to be joined */
+        c->parts = total;
+        do_piece(c, 0);
+        c->from = c->count;
+        c->parts = NULL;
+        return goes_on(c);
+    }
     for (c->parts = &part; wanted && c->from < c->count;) {
         do_piece(c, 0);
         gd_stats_part_merge(total, &part);
@@ -228,15 +235,18 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
 
     if (rc)
         return rc;
-    arranged = *cur;
-    if (prev)
-        prev_arranged = *prev;
-    c.job.cur = &arranged;
-    c.job.prev = prev ? &prev_arranged : NULL;
+    c.job.cur = cur;
+    c.job.prev = prev;
     c.count = gd_tensor_count(cur);
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
-    if (c.count > 0 && !gd_tensor_is_contiguous(cur))
+    if (c.count > 0 && !gd_tensor_is_contiguous(cur)) {
+        arranged = *cur;
+        if (prev)
+            prev_arranged = *prev;
         arrange(&arranged, prev ? &prev_arranged : NULL);
+        c.job.cur = &arranged;
+        c.job.prev = prev ? &prev_arranged : NULL;
+    }
     return run(&c, ret, err);
 }
 

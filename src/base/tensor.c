@@ -420,7 +420,9 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
 {
     int axes = 0;
 
-    memset(walk, 0, sizeof(*walk));
+    /* Not as a whole: most of it is room for axes that are not there. */
+    walk->run = walk->run_stride = walk->offset = 0;
+    walk->axes = 0;
     if (gd_shape_count(shape) <= 0)
         return false;
     /* Axes of 1 say nothing; an axis whose step is a whole row of the next one joins it. */
@@ -434,6 +436,7 @@ bool gd_walk_init(struct gd_walk *walk, const struct gd_shape *shape,
         }
         walk->dim[axes] = shape->dim[i];
         walk->stride[axes] = stride[i];
+        walk->index[axes] = 0;
         axes++;
     }
     walk->run = axes ? walk->dim[axes - 1] : 1;
