@@ -5,9 +5,11 @@
 #include "proto/v1_impl.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -257,8 +259,14 @@ static void graph_that_is_too_large_does_not_come_again(void **state)
 
 /* ---- forks --------------------------------------------------------------------------- */
 
+/* As programs do that start processes without the C library: no handler runs. */
+static pid_t bare_fork(void)
+{
+    return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+}
+
 /* The child uses every function; what it returns is its exit status. */
-static int child_of_fork(struct toy *toy)
+static int child_of_fork(struct toy *toy, bool bare)
 {
     gradb *g = toy->agent;
     gradb_step_begin(g, 99);
@@ -271,24 +279,25 @@ static int child_of_fork(struct toy *toy)
     gradb_bind(g, TOY_X, 0, NULL);
     gradb_publish(g);
     gradb_step_end(g);
-    int status = gradb_is_connected(g) || gradb_wait(g, 1) || gradb_wants_stop(g) || g->armed;
+    int status = gradb_is_connected(g) || gradb_wait(g, 1) || gradb_wants_stop(g);
+    status = status || (!bare && g->armed);
     gradb_close(g, NULL);
     return status;
 }
 
-static void forked_child_is_left_alone(void **state)
+static void leave_child_alone(struct both *b, bool bare)
 {
-    struct both *b = *state;
     struct gd_err err;
     int status = -1;
     b->toy.wait = 60;
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     world_run(&b->w, GD_RUN_NEXT, 2, NULL); /* armed */
-    pid_t pid = fork();
+    pid_t pid = bare ? bare_fork() : fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        _exit(child_of_fork(&b->toy));
+        alarm(60); /* should it hang: the parent waits for it */
+        _exit(child_of_fork(&b->toy, bare));
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -298,6 +307,16 @@ static void forked_child_is_left_alone(void **state)
     world_until(&b->w, "the end of the training", has_ended);
     assert_int_equal(b->w.logs, 1);
     toy_join(&b->toy);
+}
+
+static void forked_child_is_left_alone(void **state)
+{
+    leave_child_alone(*state, false);
+}
+
+static void child_that_runs_no_handler_is_left_alone(void **state)
+{
+    leave_child_alone(*state, true);
 }
 
 /* ---- what stays behind --------------------------------------------------------------- */
@@ -348,6 +367,7 @@ int main(void)
         RUN(heartbeats_keep_a_standing_run),
         RUN(graph_that_is_too_large_does_not_come_again),
         RUN(forked_child_is_left_alone),
+        RUN(child_that_runs_no_handler_is_left_alone),
         RUN(shared_memory_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
