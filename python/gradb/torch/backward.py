@@ -8,7 +8,8 @@ import re
 
 import torch
 
-from . import stack
+from .. import native
+from . import ops, stack, values
 
 KEY = "gradb"  # in grad_fn.metadata
 COMPILED = os.path.join("_functorch", "_aot_autograd", "runtime_wrappers.py")
@@ -83,27 +84,42 @@ def scope_of_code(depth=1):
     return "backward/hook"
 
 
-class Step:
-    """One grad_fn of a pass, as its hook finds it. operator: of the forward operator; mark: what it has (then it is
-    marked) or inherits; name: its node's, of the forward node where that is known, else None."""
+def custom_mark(grad_fn, inherited):
+    """The mark of a custom function that nobody saw. inherited: that of what uses its result, or None."""
+    return Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""), function_name(grad_fn), None,
+                inherited.stack if inherited is not None else ())
+
+
+class _Fields:
+    """What a Step has, where gradb._native does not hold it."""
     __slots__ = ("type", "mark", "marked", "operator", "name", "variable", "incoming", "steps", "node")
 
-    def __init__(self, grad_fn, inherited, steps):
+    def __init__(self):
+        for name in _Fields.__slots__:
+            setattr(self, name, None)
+
+
+class Step(native.base("Step", _Fields)):
+    """One grad_fn of a pass, as its hook finds it; the native one is the hook.
+
+    type: what it is called; operator: of the forward operator; mark: what it has (then it is marked) or inherits;
+    name: its node's, of the forward node where that is known, else None; variable: the leaf that it accumulates
+    into; incoming: (Step, slot) whose results are its inputs, once somebody asks; steps: all of its pass, by
+    grad_fn; node: once it has run."""
+    __slots__ = ()
+
+    def describe(self, grad_fn, inherited, steps):
+        """Finds out what it is. inherited: the mark of the node before it, or None."""
         self.type = _types.get(type(grad_fn)) or _type_of(grad_fn)
+        self.steps = steps
         mark = grad_fn.metadata.get(KEY)
         self.marked = mark is not None
-        self.name = None
-        self.variable = grad_fn.variable if self.type == "AccumulateGrad" else None  # the leaf
+        if self.type == "AccumulateGrad":
+            self.variable = grad_fn.variable
         if mark is None:
-            mark = inherited
-            if isinstance(grad_fn, _CUSTOM):
-                mark = Mark(common_scope(grad_fn, inherited.scope if inherited is not None else ""),
-                            function_name(grad_fn), None, inherited.stack if inherited is not None else ())
+            mark = custom_mark(grad_fn, inherited) if isinstance(grad_fn, _CUSTOM) else inherited
         self.mark = mark
         self.operator = mark.operator if mark is not None else self.type
-        self.incoming = None  # (Step, slot) whose results are its inputs, once somebody asks
-        self.steps = steps    # all of its pass, by grad_fn
-        self.node = None      # once it has run
 
     @property
     def scope(self):
@@ -255,17 +271,36 @@ class Backward:
             self._agent.telling.backward_raised(error)
 
     def _hook_all(self, tensors, handles, steps):
+        if self._agent.native is not None:
+            native.module.hook_all(self._agent.native, _roots(tensors), steps, handles, {})
+        else:
+            self._hook_each(tensors, handles, steps)
+        if self._agent.overflow is not None:
+            self._agent.overflow.pass_begins(steps)
+
+    def _hook_each(self, tensors, handles, steps):
         telling, known = self._agent.telling, {}
         waiting = [(grad_fn, None) for grad_fn in _roots(tensors)]
         while waiting:
             grad_fn, inherited = waiting.pop()
             if grad_fn in steps:
                 continue
-            own = steps[grad_fn] = Step(grad_fn, inherited, steps)
+            own = steps[grad_fn] = Step()
+            own.describe(grad_fn, inherited, steps)
             own.name_it(known)
             handles.append(grad_fn.register_hook(functools.partial(telling.backward_ran, own)))
             for following, _ in grad_fn.next_functions:
                 if following is not None and following not in steps:
                     waiting.append((following, own.mark))
-        if self._agent.overflow is not None:
-            self._agent.overflow.pass_begins(steps)
+
+
+def native_context(agent):
+    """What gradb._native needs to take over what is known, of an agent that is all there; None: it is not there."""
+    if native.module is None:
+        return None
+    library = agent.library
+    addresses = [native.address(library, name) for name in (
+        "gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow")]
+    return native.module.Context(
+        agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state, Step, _CUSTOM, _types,
+                _type_of, custom_mark), (agent.handle, *addresses))

@@ -28,9 +28,10 @@ class Node:
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
     aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
     places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt: its
-    inputs need not be looked at any more."""
+    inputs need not be looked at any more; gradient: of a parameter, the node of its gradient."""
     __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
-                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward", "learnt")
+                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward", "learnt",
+                 "gradient")
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -49,6 +50,7 @@ class Node:
         self.places = None
         self.backward = None
         self.learnt = False
+        self.gradient = None
         self.mark = None
         self.edges = frozenset()
 
@@ -99,6 +101,7 @@ class Graph:
         self._signatures = {}  # set of the nodes of a step -> that step
         self._last = None    # the set of the step that was looked at last, and its number
         self.grown = False   # nodes were added since they were published
+        self.leaked = 0      # the last step in which memory was handed out: writes to it are not seen
 
     def begin_step(self, step):
         """What was made in the step that is over is known for one more step."""

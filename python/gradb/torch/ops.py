@@ -11,6 +11,8 @@ import torch
 from torch import overrides
 from torch.overrides import TorchFunctionMode
 
+from .. import native
+
 # Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
 # anyway: it stands here because it is called often.
 _NOISE = frozenset((
@@ -30,6 +32,9 @@ _NOISE = frozenset((
     "is_autocast_cache_enabled", "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled",
     "_has_compatible_shallow_copy_type", "_backward_hooks",
     "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
+# Of these the ones after which the program may write where nobody sees it.
+_LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", "numpy", "__array__", "set_",
+                    "share_memory_"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
@@ -41,24 +46,26 @@ _is_tracing = torch._C._get_tracing_state
 
 class _Operator:
     """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
-    view: gives another look at its argument, and is no node; usual: none of these, and no other exception."""
-    __slots__ = ("name", "writes", "empty", "view", "sets_item", "usual")
+    view: gives another look at its argument, and is no node; leaks: is no node either, and hands out its memory;
+    usual: none of these, and no other exception."""
+    __slots__ = ("name", "writes", "empty", "view", "leaks", "sets_item", "usual")
 
-    def __init__(self, name, view=False):
+    def __init__(self, name, view=False, leaks=False):
         self.name = name
         self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
                                             and name != "clip_grad_norm_")
         self.empty = name in _EMPTY
         self.view = view
+        self.leaks = leaks
         self.sets_item = name == "setitem"
-        self.usual = not (self.writes or self.empty or view or name == "zeros")  # see Telling._operator_ran
+        self.usual = not (self.writes or self.empty or view or leaks or name == "zeros")  # see Telling._operator_ran
 
 
 def _operator_of(function):
     """What is known of a function; None for one that is left out."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name in _NOISE:
-        return None
+        return _Operator(name, leaks=True) if name in _LEAKS else None
     if name == "__get__":
         held = getattr(getattr(function, "__self__", None), "__name__", "")
         return _Operator(held, view=True) if held in _VIEWS else None
@@ -115,25 +122,37 @@ def _is_sharding(frame):
     return _shards(frame.f_code) or (before is not None and _shards(before.f_code))
 
 
-class OperatorMode(TorchFunctionMode):
-    """Tells the agent of each operator."""
+class _Operators:
+    """What intercepts each operator, where gradb._native does not."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return self.intercept(func, types, args, kwargs)
+
+
+class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
+    """Tells the agent of each operator. The native base does that of the usual ones that are known; see
+    `intercept` for all others."""
 
     def __init__(self, agent):
         super().__init__()
         self._agent = agent
-        self._operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
+        self.operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def intercept(self, func, types, args, kwargs):
+        """Calls an operator and tells of it."""
         agent = self._agent
         try:
-            operator = self._operators[func] if agent.looking else None
+            operator = self.operators[func] if agent.looking else None
         except KeyError:
-            operator = self._operators[func] = _operator_of(func)
+            operator = self.operators[func] = _operator_of(func)
         except TypeError:  # not hashable
             operator = None
         if operator is None or _is_tracing() is not None or (agent.shards and _is_sharding(sys._getframe(1))):
             return func(*args, **kwargs) if kwargs else func(*args)
         telling = agent.telling
+        if operator.leaks:
+            telling.graph.leaked = telling.graph.step
+            return func(*args, **kwargs) if kwargs else func(*args)
         if operator.view:
             result = func(*args)
             telling.same_as(result, args[0])

@@ -476,7 +476,7 @@ def _not_finite(suspects):
 def _memory_of(tensor):
     """What tensors have in common that share memory; None when it cannot be said."""
     try:
-        return values._storage(tensor).data_ptr() or None
+        return values.storage_of(tensor).data_ptr() or None
     except (RuntimeError, AttributeError, NotImplementedError):
         return None
 
@@ -489,7 +489,7 @@ def _places_kept(given):
     for tensor in [tensor for tensor, _ in given.tensors if not (tensor.is_leaf and tensor.requires_grad)] + copies:
         place = _memory_of(tensor)
         if place is not None:
-            found[place] = values._storage(tensor).nbytes()
+            found[place] = values.storage_of(tensor).nbytes()
     return found
 
 

@@ -140,7 +140,7 @@ class Source:
             tensor, before = tensor.cpu(), before.cpu() if before is not None else None
         record = cuda.device_stats(tensor, _wanted(wanted), before, scale, before_scale)
         _fill(ret, record)
-        shape, strides, dtype, rank, _ = self._form = values.geometry(tensor)
+        shape, strides, dtype, rank, *_ = self._form = values.geometry(tensor)
         if scale != 1.0:
             dtype = values.DTYPES[_unscaled_type(tensor)][0]
         what[0] = _lib.Tensor(dtype, rank, shape, strides, None)

@@ -85,11 +85,18 @@ class Telling:
         if node is not None:
             self.graph.produced(tensor, node, 0, lasting=True)
             self.agent.live.lasts(node.id, reference)
+            node.gradient = None
+        return node
+
+    def _gradient_of(self, parameter, weight, own):
+        """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
+        has its place in the order of execution."""
+        node = self._add_gradient(parameter, weight.name, own)
+        if self.graph.holder(parameter) is weight:
+            weight.gradient = node
         return node
 
     def _add_gradient(self, parameter, name, own=None):
-        """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
-        has its place in the order of execution."""
         known = self.graph.nodes.get(name + ".grad")
         if known is not None and self.agent.live.leaf(known.id) is parameter:
             return known
@@ -497,7 +504,7 @@ class Telling:
             node = self.graph.add(weight.name + ".grad", _lib.OTHER, operator="Gradient", phase=_lib.BACKWARD,
                                   outputs=(values.shape_of(gradient),), inputs=own.inputs())
         else:
-            node = self._add_gradient(own.variable, weight.name, own)
+            node = self._gradient_of(own.variable, weight, own)
         if node is not None:
             own.node = node
             self._ran(node, (gradient,), [self.graph.produced(gradient, node, 0)])
@@ -538,11 +545,15 @@ class Telling:
         if agent.timing.on:
             agent.timing.ran(node.id)
         if graph.grown or self._pending:
-            self._pending.append((node, tensors))
-            if len(self._pending) >= _BATCH or self._is_wanted_now(node, tensors):
-                self.flush()
+            self._hold(node, tensors)
         elif agent.words.armed:
             self._tell(node, tensors)
+
+    def _hold(self, node, tensors):
+        """There are nodes that the debugger does not know yet: this one is told of when it does."""
+        self._pending.append((node, tensors))
+        if len(self._pending) >= _BATCH or self._is_wanted_now(node, tensors):
+            self.flush()
 
     def _is_wanted_now(self, node, tensors):
         """Whether the debugger is to be told of it before the program goes on. Of a node that it does not know yet

@@ -26,8 +26,8 @@ _AS_FLOAT32 = frozenset(getattr(torch, name) for name in (
 
 PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _MAX_GEOMETRIES = 16384
-_geometries = {}  # (shape, strides, dtype) -> (shape array, strides array, dtype number, rank, reach in bytes)
-_storage = getattr(torch.Tensor, "untyped_storage", None) or getattr(torch.Tensor, "_storage", None) \
+_geometries = {}  # (shape, strides, dtype) -> what geometry() returns
+storage_of = getattr(torch.Tensor, "untyped_storage", None) or getattr(torch.Tensor, "_storage", None) \
     or torch.Tensor.storage
 
 
@@ -186,8 +186,8 @@ def _first_line(error):
 # ---- struct gradb_tensor ----
 
 def geometry(tensor):
-    """(shape array, strides array in bytes, dtype number, rank, bytes that its elements reach), shared by all
-    tensors alike. The tensor is strided. NoValue."""
+    """(shape array, strides array in bytes, dtype number, rank, bytes that its elements reach, whether they lie side
+    by side in whatever order of the axes), shared by all tensors alike. The tensor is strided. NoValue."""
     key = (tensor.shape, tensor.stride(), tensor.dtype)
     found = _geometries.get(key)
     if found is None:
@@ -200,11 +200,22 @@ def geometry(tensor):
             raise _unsupported("the tensor has %d axes, at most %d can be shown", rank, _lib.MAX_RANK)
         array = ctypes.c_int64 * rank
         reach = 0 if 0 in shape else size * (1 + sum((length - 1) * stride for length, stride in zip(shape, strides)))
-        found = (array(*shape), array(*[stride * size for stride in strides]), number, rank, reach)
+        found = (array(*shape), array(*[stride * size for stride in strides]), number, rank, reach,
+                 _is_dense(shape, strides))
         if len(_geometries) >= _MAX_GEOMETRIES:
             _geometries.clear()
         _geometries[key] = found
     return found
+
+
+def _is_dense(shape, strides):
+    """Whether each element has a place of its own, with none left over between them."""
+    expected = 1
+    for stride, length in sorted((stride, length) for length, stride in zip(shape, strides) if length != 1):
+        if stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def _address(tensor):
@@ -214,7 +225,7 @@ def _address(tensor):
     reach = geometry(tensor)[4]
     if reach == 0:
         return None
-    storage = _storage(tensor)
+    storage = storage_of(tensor)
     if tensor.storage_offset() * tensor.element_size() + reach > storage.nbytes():
         raise NoValue("its memory was given back: sharded training keeps parameters only while they are used"
                       if storage.nbytes() == 0 else "its memory is smaller than its shape says")
@@ -226,7 +237,7 @@ def describe(tensor):
     NoValue, and RuntimeError from tensors that have no memory."""
     if tensor.layout != torch.strided:
         raise _unsupported("%s", _sparse(tensor))
-    shape, strides, number, rank, _ = geometry(tensor)
+    shape, strides, number, rank, *_ = geometry(tensor)
     address = None
     if tensor.device.type == "cpu":
         if tensor.is_conj() or tensor.is_neg():
@@ -241,7 +252,7 @@ def shape_of(tensor):
         if type(tensor) not in PLAIN:
             tensor = _inner(tensor)
         if tensor.layout == torch.strided and tensor.dtype in DTYPES:
-            shape, _, number, rank, _ = geometry(tensor)
+            shape, _, number, rank, *_ = geometry(tensor)
         else:
             number = DTYPES.get(tensor.dtype, (_lib.FLOAT32, 0))[0]
             rank = tensor.dim()
@@ -280,7 +291,8 @@ class Places:
         self.count = count
         self._structs = [self.array[slot] for slot in range(count)]  # they lie in the array
         self._held = [None] * count  # what holds the shapes and strides
-        self._forms = [None] * count  # (shape, strides, dtype, reach, bytes of an element, type); None: look
+        # (shape, strides, dtype, reach, bytes of an element, type, dense) as geometry() says; None: look
+        self._forms = [None] * count
 
     def fill(self, tensors):
         """The addresses of this run's outputs: a tensor or None per slot."""
@@ -289,10 +301,10 @@ class Places:
             if form is None:
                 self._look(slot, tensor)
                 continue
-            shape, strides, dtype, reach, size, kind = form
+            shape, strides, dtype, reach, size, kind, _ = form
             if (type(tensor) is not kind or tensor.shape != shape or tensor.stride() != strides
                     or tensor.dtype is not dtype or not tensor.is_cpu or tensor.is_neg()
-                    or tensor.storage_offset() * size + reach > _storage(tensor).nbytes()):
+                    or tensor.storage_offset() * size + reach > storage_of(tensor).nbytes()):
                 self._look(slot, tensor)  # it says why
             else:
                 self._structs[slot].data = tensor.data_ptr()
@@ -306,8 +318,9 @@ class Places:
         struct = told(tensor)
         self._put(slot, struct)
         if struct.data and not tensor.is_complex():  # those may be lazily conjugated
-            self._forms[slot] = (tensor.shape, tensor.stride(), tensor.dtype, geometry(tensor)[4],
-                                 tensor.element_size(), type(tensor))
+            *_, reach, dense = geometry(tensor)
+            self._forms[slot] = (tensor.shape, tensor.stride(), tensor.dtype, reach, tensor.element_size(),
+                                 type(tensor), dense)
 
     def _put(self, slot, struct):
         self._forms[slot] = None

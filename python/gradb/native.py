@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""gradb._native: what is done at every operator, in C. Without it Python does the same, several times slower.
+
+`module` is it, or None where there is none: it was not built, it belongs to another version, the interpreter is
+older than 3.10, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the installation of
+libgradb has put it.
+"""
+import ctypes
+import importlib.machinery
+import importlib.util
+import os
+
+from . import _lib
+
+_NAME = "_native.abi3.so"
+_INTERFACE = 1  # of python/native/native.h
+# From the folder of libgradb: as it is installed, and in a build tree.
+_BESIDE = (os.path.join("gradb", _NAME), os.path.join(os.pardir, os.pardir, "python", "native", _NAME))
+
+
+def _candidates():
+    here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(here, _NAME)
+    for library in _lib.candidates():
+        if os.sep in library:
+            for path in _BESIDE:
+                yield os.path.join(os.path.dirname(library), path)
+
+
+def _load(path):
+    """The module at a path; None when it is not one that we can use."""
+    try:
+        loader = importlib.machinery.ExtensionFileLoader("gradb._native", path)
+        spec = importlib.util.spec_from_file_location("gradb._native", path, loader=loader)
+        found = importlib.util.module_from_spec(spec)
+        loader.exec_module(found)
+    except (ImportError, OSError):
+        return None
+    return found if getattr(found, "INTERFACE", 0) == _INTERFACE else None
+
+
+def _find():
+    if os.environ.get("GRADB_NATIVE", "1") == "0":
+        return None
+    for path in _candidates():
+        found = _load(path) if os.path.exists(path) else None
+        if found is not None:
+            return found
+    return None
+
+
+module = _find()
+
+
+def base(name, otherwise):
+    """The class of that name of the module; `otherwise` where there is no module."""
+    return getattr(module, name) if module is not None else otherwise
+
+
+def address(library, name):
+    """Where a function of libgradb lies; 0 when it has none of that name."""
+    function = getattr(library, name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0

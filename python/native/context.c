@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "native.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+int native_is(PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    int answer = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return answer;
+}
+
+int native_is_none(PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    int answer = value ? value == Py_None : -1;
+    Py_XDECREF(value);
+    return answer;
+}
+
+void native_swap(PyObject **place, PyObject *value)
+{
+    PyObject *before = *place;
+    *place = value;
+    Py_XDECREF(before);
+}
+
+void native_fault(struct native_context *context)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (value && traceback) {
+        PyException_SetTraceback(value, traceback);
+    }
+    PyObject *done =
+        value ? PyObject_CallMethodObjArgs(context->agent, native_names.fault, value, NULL) : NULL;
+    if (!done) {
+        PyErr_Clear(); /* nothing of ours goes into the training */
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+/* ---- the type --------------------------------------------------------------------------------
+ */
+
+static int take(PyObject **place, PyObject *value)
+{
+    if (!value) {
+        return -1;
+    }
+    native_swap(place, value);
+    return 0;
+}
+
+/* What the agent is made of. */
+static int look_up(struct native_context *self)
+{
+    PyObject *modules = PyObject_GetAttr(self->agent, native_names.modules);
+    int status = modules ? take(&self->local, PyObject_GetAttr(modules, native_names.local)) : -1;
+    Py_XDECREF(modules);
+    if (status < 0 ||
+        take(&self->telling, PyObject_GetAttr(self->agent, native_names.telling)) < 0 ||
+        take(&self->steps, PyObject_GetAttr(self->agent, native_names.steps)) < 0 ||
+        take(&self->live, PyObject_GetAttr(self->agent, native_names.live)) < 0 ||
+        take(&self->timing, PyObject_GetAttr(self->agent, native_names.timing)) < 0 ||
+        take(&self->scaler, PyObject_GetAttr(self->agent, native_names.scaler)) < 0) {
+        return -1;
+    }
+    return take(&self->graph, PyObject_GetAttr(self->telling, native_names.graph));
+}
+
+static int init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    struct native_context *self = (struct native_context *)object;
+    PyObject *agent, *part[9];
+    unsigned long long handle, did, did_with, did_with_same;
+    if (self->agent || keywords ||
+        !PyArg_ParseTuple(args, "O(OOOOOOOOO)(KKKK):Context", &agent, &part[0], &part[1], &part[2],
+                          &part[3], &part[4], &part[5], &part[6], &part[7], &part[8], &handle, &did,
+                          &did_with, &did_with_same)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "a Context is made once, and has no keywords");
+        }
+        return -1;
+    }
+    PyObject **places[] = {&self->tensor,  &self->apart,     &self->storage,
+                           &self->tracing, &self->step_type, &self->custom_type,
+                           &self->types,   &self->type_of,   &self->custom_mark};
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        *places[i] = Py_NewRef(part[i]);
+    }
+    self->agent = Py_NewRef(agent);
+    self->handle = (struct gradb *)(uintptr_t)handle;
+    self->did = (void (*)(struct gradb *, gradb_node))(uintptr_t)did;
+    self->did_with =
+        (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t))(uintptr_t)did_with;
+    self->did_with_same = (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t,
+                                    const gradb_same *))(uintptr_t)did_with_same;
+    return look_up(self);
+}
+
+static PyObject *close_context(PyObject *object, PyObject *none)
+{
+    (void)none;
+    ((struct native_context *)object)->handle = NULL;
+    return Py_NewRef(Py_None);
+}
+
+#define REFERENCES 17
+
+/* Where all references of a context lie. */
+static void references(struct native_context *self, PyObject **ret[REFERENCES])
+{
+    PyObject **all[REFERENCES] = {
+        &self->agent,   &self->telling,    &self->graph,     &self->steps,       &self->live,
+        &self->timing,  &self->scaler,     &self->local,     &self->tensor,      &self->apart,
+        &self->storage, &self->tracing,    &self->step_type, &self->custom_type, &self->types,
+        &self->type_of, &self->custom_mark};
+    for (size_t i = 0; i < REFERENCES; i++) {
+        ret[i] = all[i];
+    }
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    PyObject **all[REFERENCES];
+    references((struct native_context *)object, all);
+    Py_VISIT(Py_TYPE(object));
+    for (size_t i = 0; i < REFERENCES; i++) {
+        Py_VISIT(*all[i]);
+    }
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    PyObject **all[REFERENCES];
+    references((struct native_context *)object, all);
+    for (size_t i = 0; i < REFERENCES; i++) {
+        Py_CLEAR(*all[i]);
+    }
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"close", close_context, METH_NOARGS, "libgradb's handle is about to go"},
+    {NULL, NULL, 0, NULL},
+};
+
+static char doc[] = "Context(agent, parts, addresses): see native.h and fast.py";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, doc},
+    {Py_tp_init, init},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec native_context_spec = {
+    .name = "gradb._native.Context",
+    .basicsize = sizeof(struct native_context),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

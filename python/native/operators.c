@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* The base of ops.OperatorMode: the call of an operator, and that its node has run. */
+#include "native.h"
+
+#include <stddef.h>
+
+struct operators {
+    PyObject_HEAD struct native_context *context; /* NULL: everything goes to Python */
+    PyObject *known; /* of Python: function -> ops._Operator, or None */
+};
+
+/* A call as torch hands it over; borrowed. */
+struct call {
+    struct operators *mode;
+    PyObject *function, *types, *args;
+    PyObject *keywords; /* Py_None: none */
+};
+
+static PyObject *intercept(const struct call *call)
+{
+    return PyObject_CallMethodObjArgs((PyObject *)call->mode, native_names.intercept,
+                                      call->function, call->types, call->args, call->keywords,
+                                      NULL);
+}
+
+static PyObject *run(const struct call *call)
+{
+    return PyObject_Call(call->function, call->args,
+                         call->keywords == Py_None ? NULL : call->keywords);
+}
+
+/* ---- whether it is a usual call --------------------------------------------------------------
+ */
+
+/* 1, 0, or -1: keywords by which an operator writes into what it is given. */
+static int writes(PyObject *keywords)
+{
+    if (keywords == Py_None || PyDict_Size(keywords) <= 0) {
+        return 0;
+    }
+    PyObject *out = PyDict_GetItemWithError(keywords, native_names.out);
+    PyObject *inplace = PyDict_GetItemWithError(keywords, native_names.inplace);
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    return (out && out != Py_None) || (inplace && PyObject_IsTrue(inplace) != 0);
+}
+
+/* 1, 0, or -1: what the agent does now needs Python at every operator. */
+static int is_watched_closely(const struct native_context *context)
+{
+    int shards = native_is(context->agent, native_names.shards);
+    int overflow = shards == 0 ? native_is_none(context->agent, native_names.overflow) : 1;
+    int detail = overflow == 1 ? native_is_none(context->agent, native_names.detail) : 1;
+    int timed = detail == 1 ? native_is(context->timing, native_names.on) : 0;
+    PyObject *tracing = PyObject_CallNoArgs(context->tracing);
+    int traced = tracing && tracing != Py_None;
+    Py_XDECREF(tracing);
+    return PyErr_Occurred() ? -1 : shards || !overflow || !detail || timed || traced;
+}
+
+/* What is known of a function; NULL, without an exception: nothing yet. */
+static PyObject *operator_of(const struct operators *mode, PyObject *function)
+{
+    PyObject *operator= PyDict_GetItemWithError(mode->known, function);
+    if (!operator) {
+        PyErr_Clear(); /* one that cannot be a key */
+    }
+    return Py_XNewRef(operator);
+}
+
+/* 1, 0, or -1: see the title. */
+static int is_usual(const struct call *call, PyObject *operator)
+{
+    int usual = native_is(operator, native_names.usual);
+    int other = usual > 0 ? writes(call->keywords) : 1;
+    if (other == 0) {
+        other = is_watched_closely(call->mode->context);
+    }
+    return usual < 0 || other < 0 ? -1 : usual && !other;
+}
+
+/* ---- when it has run ------------------------------------------------------------------------- */
+
+/* 1, 0, or -1: it is part of a module's forward pass. */
+static int is_forward(const struct native_context *context)
+{
+    int forward = native_is(context->steps, native_names.forward);
+    int running = forward > 0 ? native_is(context->steps, native_names.running) : 1;
+    int backward = running == 0 ? native_is(context->agent, native_names.in_backward) : 1;
+    int free = backward == 0 ? native_is_none(context->scaler, native_names.stepping) : 0;
+    return PyErr_Occurred() ? -1 : free;
+}
+
+/* The node, when all is known of it; NULL without an exception: it is for Python. */
+static PyObject *node_of(struct native_context *context, PyObject *operator)
+{
+    PyObject *node = NULL;
+    PyObject *path = PyObject_GetAttr(context->local, native_names.path);
+    PyObject *site = path ? PyObject_GetAttr(context->local, native_names.site) : NULL;
+    if (!site) {
+        PyErr_Clear(); /* no module was called in this thread */
+    } else if (PyUnicode_Check(path) && PyUnicode_GetLength(path) > 0) {
+        PyObject *name = PyObject_GetAttr(operator, native_names.name);
+        PyObject *key = name ? PyTuple_Pack(3, path, name, site) : NULL;
+        node = key ? native_next_known(context, key, true) : NULL;
+        Py_XDECREF(key);
+        Py_XDECREF(name);
+    }
+    Py_XDECREF(site);
+    Py_XDECREF(path);
+    return node;
+}
+
+static int tell(struct native_context *context, PyObject *node, PyObject *result, PyObject *args)
+{
+    if (native_mark(context, result, node) < 0) {
+        return -1;
+    }
+    PyObject *origin = native_produced(context, result, node, 0);
+    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
+    PyObject *tensors = records ? PyTuple_Pack(1, result) : NULL;
+    int status = tensors ? native_ran(context, node, tensors, records, args) : -1;
+    Py_XDECREF(tensors);
+    Py_XDECREF(records);
+    Py_XDECREF(origin);
+    return status;
+}
+
+/* 1: told; 0: it is for Python; -1. */
+static int tell_known(const struct call *call, PyObject *operator, PyObject * result)
+{
+    struct native_context *context = call->mode->context;
+    if ((PyObject *)Py_TYPE(result) != context->tensor) {
+        return 0;
+    }
+    int forward = is_forward(context);
+    PyObject *node = forward > 0 ? node_of(context, operator) : NULL;
+    if (!node) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    int status = tell(context, node, result, call->args);
+    Py_DECREF(node);
+    return status < 0 ? -1 : 1;
+}
+
+static void tell_python(const struct call *call, PyObject *operator, PyObject * result)
+{
+    struct native_context *context = call->mode->context;
+    PyObject *done =
+        PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran, operator,
+                                   call->args, call->keywords, result, Py_False, NULL);
+    Py_XDECREF(done);
+}
+
+/* The operator has raised an exception, which goes on when it was told of. */
+static void tell_raised(const struct call *call, PyObject *operator)
+{
+    struct native_context *context = call->mode->context;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) {
+        PyException_SetTraceback(value, traceback);
+    }
+    if (PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+        PyObject *done =
+            PyObject_CallMethodObjArgs(context->telling, native_names.operator_raised, operator,
+                                       call->args, call->keywords, value, NULL);
+        Py_XDECREF(done);
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *run_usual(const struct call *call, PyObject *operator)
+{
+    struct native_context *context = call->mode->context;
+    PyObject *result = run(call);
+    if (!result) {
+        tell_raised(call, operator);
+        return NULL;
+    }
+    int told =
+        native_is(context->agent, native_names.dead) == 0 ? tell_known(call, operator, result) : 1;
+    if (told == 0) {
+        tell_python(call, operator, result);
+    }
+    if (PyErr_Occurred()) {
+        native_fault(context);
+    }
+    return result;
+}
+
+/* ---- the type --------------------------------------------------------------------------------
+ */
+
+/* As TorchFunctionMode has it: func, types, args=(), kwargs=None. */
+static PyObject *torch_function(PyObject *self, PyObject *given)
+{
+    struct call call = {.mode = (struct operators *)self, .keywords = Py_None};
+    PyObject *none = NULL;
+    if (!PyArg_ParseTuple(given, "OO|OO:__torch_function__", &call.function, &call.types,
+                          &call.args, &call.keywords)) {
+        return NULL;
+    }
+    if (!call.args && !(call.args = none = PyTuple_New(0))) {
+        return NULL;
+    }
+    struct native_context *context = call.mode->context;
+    int looking = context && context->handle ? native_is(context->agent, native_names.looking) : 0;
+    PyObject *operator= looking> 0 ? operator_of(call.mode, call.function) : NULL;
+    int usual = operator&& operator!= Py_None ? is_usual(&call, operator) : 0;
+    PyObject *result;
+    if (looking < 0 || usual < 0) {
+        result = NULL;
+    } else if (operator== Py_None) {
+        result = run(&call);
+    } else {
+        result = usual ? run_usual(&call, operator) : intercept(&call);
+    }
+    Py_XDECREF(operator);
+    Py_XDECREF(none);
+    return result;
+}
+
+static PyObject *use(PyObject *self, PyObject *context)
+{
+    struct operators *mode = (struct operators *)self;
+    if (!PyObject_TypeCheck(context, native_context_type)) {
+        PyErr_SetString(PyExc_TypeError, "use() takes a Context");
+        return NULL;
+    }
+    PyObject *known = PyObject_GetAttrString(self, "operators");
+    if (!known || !PyDict_Check(known)) {
+        Py_XDECREF(known);
+        PyErr_SetString(PyExc_TypeError, "the mode needs a dict `operators`");
+        return NULL;
+    }
+    native_swap(&mode->known, known);
+    native_swap((PyObject **)&mode->context, Py_NewRef(context));
+    return Py_NewRef(Py_None);
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct operators *mode = (struct operators *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(mode->context);
+    Py_VISIT(mode->known);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    struct operators *mode = (struct operators *)self;
+    Py_CLEAR(mode->context);
+    Py_CLEAR(mode->known);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"__torch_function__", torch_function, METH_VARARGS, "calls an operator and tells of it"},
+    {"use", use, METH_O, "use(context): known operators take the short way from now on"},
+    {NULL, NULL, 0, NULL},
+};
+
+static char doc[] = "The base of a TorchFunctionMode that has `intercept` and `operators`.";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, doc},         {Py_tp_traverse, traverse}, {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc}, {Py_tp_methods, methods},   {0, NULL},
+};
+
+PyType_Spec native_operators_spec = {
+    .name = "gradb._native.Operators",
+    .basicsize = sizeof(struct operators),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

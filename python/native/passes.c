@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+/* Backward passes: the hooks of their nodes (the base of backward.Step), and putting them on. */
+#include "native.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+struct step {
+    PyObject_HEAD struct native_context *context;
+    /* As backward.Step documents them; NULL is None. */
+    PyObject *type, *mark, *operator, * name, *variable, *incoming, *steps, *node;
+    bool marked;
+};
+
+/* ---- a node of the pass has run --------------------------------------------------------------
+ */
+
+/* The origins of the results, None where there is none. */
+static PyObject *records_of(struct native_context *context, PyObject *node, PyObject *results)
+{
+    Py_ssize_t count = PyTuple_Size(results);
+    PyObject *records = PyTuple_New(count);
+    for (Py_ssize_t slot = 0; records && slot < count; slot++) {
+        PyObject *tensor = PyTuple_GetItem(results, slot);
+        PyObject *record = tensor == Py_None ? Py_NewRef(Py_None)
+                                             : native_produced(context, tensor, node, (long)slot);
+        bool ok = record && (tensor == Py_None || native_mark(context, tensor, node) == 0);
+        if (!ok) {
+            Py_XDECREF(record);
+            Py_CLEAR(records);
+        } else {
+            PyTuple_SetItem(records, slot, record); /* takes it over */
+        }
+    }
+    return records;
+}
+
+/* 1: told; 0: it is for Python; -1. */
+static int node_ran(struct step *own, PyObject *results, PyObject *before)
+{
+    struct native_context *context = own->context;
+    if (!own->name || !PyTuple_Check(results) || !PyTuple_Check(before)) {
+        return 0;
+    }
+    PyObject *node = native_next_known(context, own->name, false);
+    if (!node) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    native_swap(&own->node, Py_NewRef(node));
+    PyObject *records = records_of(context, node, results);
+    int status = records ? 0 : -1;
+    if (records && PyTuple_Size(records) > 0) {
+        status = native_ran(context, node, results, records, before);
+    }
+    Py_XDECREF(records);
+    Py_DECREF(node);
+    return status < 0 ? -1 : 1;
+}
+
+/* The node of a parameter's gradient; NULL without an exception: it is for Python. */
+static PyObject *gradient_node(struct native_context *context, PyObject *variable)
+{
+    PyObject *lasting = PyObject_GetAttr(context->graph, native_names.lasting);
+    PyObject *key = lasting ? PyLong_FromVoidPtr(variable) : NULL;
+    PyObject *origin = key ? Py_XNewRef(PyDict_GetItemWithError(lasting, key)) : NULL;
+    PyObject *node = NULL;
+    if (origin && PyWeakref_GetObject(PyTuple_GetItem(origin, NATIVE_ORIGIN_TENSOR)) == variable) {
+        node = PyObject_GetAttr(PyTuple_GetItem(origin, NATIVE_ORIGIN_NODE), native_names.gradient);
+    }
+    Py_XDECREF(origin);
+    Py_XDECREF(key);
+    Py_XDECREF(lasting);
+    if (node == Py_None) {
+        Py_CLEAR(node);
+    }
+    return node;
+}
+
+static int tell_gradient(struct native_context *context, PyObject *node, PyObject *gradient,
+                         PyObject *before)
+{
+    PyObject *origin = native_produced(context, gradient, node, 0);
+    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
+    PyObject *tensors = records ? PyTuple_Pack(1, gradient) : NULL;
+    int status = tensors ? native_ran(context, node, tensors, records, before) : -1;
+    Py_XDECREF(tensors);
+    Py_XDECREF(records);
+    Py_XDECREF(origin);
+    return status;
+}
+
+/* The same where a pass ends, in a leaf that accumulates. */
+static int gradient_ran(struct step *own, PyObject *before)
+{
+    PyObject *node = gradient_node(own->context, own->variable);
+    if (!node || !PyTuple_Check(before)) {
+        Py_XDECREF(node);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *gradient = PyObject_GetAttr(own->variable, native_names.grad);
+    int status = gradient ? 1 : -1;
+    if (gradient && gradient != Py_None) {
+        native_swap(&own->node, Py_NewRef(node));
+        status = tell_gradient(own->context, node, gradient, before) < 0 ? -1 : 1;
+    }
+    Py_XDECREF(gradient);
+    Py_DECREF(node);
+    return status;
+}
+
+/* ---- the hook --------------------------------------------------------------------------------
+ */
+
+/* 1, 0, or -1: what the agent does now needs Python at every node. */
+static int is_watched_closely(const struct native_context *context)
+{
+    int overflow = native_is_none(context->agent, native_names.overflow);
+    int detail = overflow == 1 ? native_is_none(context->agent, native_names.detail) : 1;
+    int timed = detail == 1 ? native_is(context->timing, native_names.on) : 0;
+    return PyErr_Occurred() ? -1 : !overflow || !detail || timed;
+}
+
+/* Ends a moment of our own, whatever happened in it. */
+static int leave(const struct native_context *context, PyObject *apart, bool looking)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done =
+        PyObject_CallMethodObjArgs(apart, native_names.exit, Py_None, Py_None, Py_None, NULL);
+    int status = done ? 0 : -1;
+    Py_XDECREF(done);
+    int dead = status == 0 ? native_is(context->agent, native_names.dead) : -1;
+    if (dead == 0 && looking) {
+        status = PyObject_SetAttr(context->agent, native_names.looking, Py_True);
+    }
+    if (type) {
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    return dead < 0 ? -1 : status;
+}
+
+/* The operators inside are not the program's. */
+static int ran_unseen(struct step *own, PyObject *results, PyObject *before)
+{
+    struct native_context *context = own->context;
+    int looking = native_is(context->agent, native_names.looking);
+    PyObject *apart = looking < 0 ? NULL : PyObject_CallNoArgs(context->apart);
+    PyObject *entered = apart ? PyObject_CallMethodObjArgs(apart, native_names.enter, NULL) : NULL;
+    int status = -1;
+    if (entered) {
+        status = PyObject_SetAttr(context->agent, native_names.looking, Py_False);
+        if (status == 0) {
+            status = own->variable ? gradient_ran(own, before) : node_ran(own, results, before);
+        }
+        status = leave(context, apart, looking) < 0 ? -1 : status;
+    }
+    Py_XDECREF(entered);
+    Py_XDECREF(apart);
+    return status;
+}
+
+static int ran(struct step *own, PyObject *results, PyObject *before)
+{
+    struct native_context *context = own->context;
+    int dead = native_is(context->agent, native_names.dead);
+    if (dead != 0) {
+        return dead < 0 ? -1 : 0;
+    }
+    int close = is_watched_closely(context);
+    int status = close == 0 ? ran_unseen(own, results, before) : close < 0 ? -1 : 0;
+    if (status != 0) {
+        return status;
+    }
+    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.backward_ran, own,
+                                                results, before, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    struct step *own = (struct step *)self;
+    PyObject *results, *before;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "OO:Step", &results, &before)) {
+        return NULL;
+    }
+    /* The handle goes where the agent is closed; what is held here lasts for this call. */
+    struct native_context *context = (struct native_context *)Py_XNewRef((PyObject *)own->context);
+    if (context && context->handle && ran(own, results, before) < 0) {
+        native_fault(context);
+    }
+    Py_XDECREF((PyObject *)context);
+    return Py_NewRef(Py_None);
+}
+
+/* ---- the nodes of a pass ---------------------------------------------------------------------
+ */
+
+struct pass {
+    struct native_context *context;
+    PyObject *steps, *handles, *names;
+    PyObject *waiting; /* list of (grad_fn, mark that it inherits) */
+};
+
+/* What the class of a grad_fn is called. */
+static PyObject *type_of(const struct pass *pass, PyObject *function)
+{
+    PyObject *type = PyDict_GetItemWithError(pass->context->types, (PyObject *)Py_TYPE(function));
+    if (type || PyErr_Occurred()) {
+        return Py_XNewRef(type);
+    }
+    return PyObject_CallFunctionObjArgs(pass->context->type_of, function, NULL);
+}
+
+/* The mark that it has, or inherits: see backward.Step. */
+static PyObject *mark_of(const struct pass *pass, PyObject *function, PyObject *inherited,
+                         bool *marked)
+{
+    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
+    PyObject *mark =
+        metadata ? Py_XNewRef(PyDict_GetItemWithError(metadata, native_names.key)) : NULL;
+    Py_XDECREF(metadata);
+    *marked = mark != NULL;
+    if (mark || PyErr_Occurred()) {
+        return mark;
+    }
+    int custom = PyObject_IsInstance(function, pass->context->custom_type);
+    if (custom < 0) {
+        return NULL;
+    }
+    return custom
+               ? PyObject_CallFunctionObjArgs(pass->context->custom_mark, function, inherited, NULL)
+               : Py_NewRef(inherited);
+}
+
+/* How many of the pass have that name by now, this one among them. */
+static long count_name(const struct pass *pass, PyObject *name)
+{
+    PyObject *before = PyDict_GetItemWithError(pass->names, name);
+    long count = before ? PyLong_AsLong(before) + 1 : 1;
+    PyObject *number = PyErr_Occurred() ? NULL : PyLong_FromLong(count);
+    int status = number ? PyDict_SetItem(pass->names, name, number) : -1;
+    Py_XDECREF(number);
+    return status < 0 ? -1 : count;
+}
+
+/* The name of a node's backward node, worked out once. */
+static PyObject *backward_name(PyObject *node)
+{
+    PyObject *name = PyObject_GetAttr(node, native_names.backward);
+    if (!name || name != Py_None) {
+        return name;
+    }
+    Py_DECREF(name);
+    PyObject *forward = PyObject_GetAttr(node, native_names.name);
+    name = forward ? PyUnicode_FromFormat("backward/%U", forward) : NULL;
+    Py_XDECREF(forward);
+    if (name && PyObject_SetAttr(node, native_names.backward, name) < 0) {
+        Py_CLEAR(name);
+    }
+    return name;
+}
+
+/* As backward.Step.name_it, of a node that is known. */
+static int name_after(const struct pass *pass, struct step *own, PyObject *node)
+{
+    PyObject *name = backward_name(node);
+    int inner = name ? !own->marked || PyDict_Contains(pass->names, name) : 0;
+    if (inner) {
+        PyObject *longer = PyUnicode_FromFormat("%U/%U", name, own->type);
+        Py_DECREF(name);
+        name = longer;
+    }
+    long count = name ? count_name(pass, name) : -1;
+    if (count > 1) {
+        PyObject *longer = PyUnicode_FromFormat("%U_%ld", name, count - 1);
+        Py_DECREF(name);
+        name = longer;
+    }
+    own->name = count < 0 ? NULL : name;
+    if (count < 0) {
+        Py_XDECREF(name);
+    }
+    return own->name ? 0 : -1;
+}
+
+static int name_it(const struct pass *pass, struct step *own)
+{
+    if (!own->mark || own->variable) {
+        return 0;
+    }
+    PyObject *node = PyObject_GetAttr(own->mark, native_names.node);
+    int status = !node ? -1 : node == Py_None ? 0 : name_after(pass, own, node);
+    Py_XDECREF(node);
+    return status;
+}
+
+/* All that is known of a grad_fn before it runs. */
+static int describe(const struct pass *pass, struct step *own, PyObject *function,
+                    PyObject *inherited)
+{
+    own->context = (struct native_context *)Py_NewRef((PyObject *)pass->context);
+    own->steps = Py_NewRef(pass->steps);
+    own->type = type_of(pass, function);
+    own->mark = own->type ? mark_of(pass, function, inherited, &own->marked) : NULL;
+    if (!own->mark) {
+        return -1;
+    }
+    if (own->mark == Py_None) {
+        Py_CLEAR(own->mark);
+    }
+    int leaf = PyObject_RichCompareBool(own->type, native_names.accumulate, Py_EQ);
+    if (leaf > 0) {
+        own->variable = PyObject_GetAttr(function, native_names.variable);
+        leaf = own->variable ? leaf : -1;
+    }
+    own->operator= leaf<0 ? NULL
+    : own->mark           ? PyObject_GetAttr(own->mark, native_names.operator)
+                          : Py_NewRef(own->type);
+    return own->operator? name_it(pass, own) : - 1;
+}
+
+static int wait_for(const struct pass *pass, PyObject *function, PyObject *mark)
+{
+    PyObject *pair = PyTuple_Pack(2, function, mark ? mark : Py_None);
+    int status = pair ? PyList_Append(pass->waiting, pair) : -1;
+    Py_XDECREF(pair);
+    return status;
+}
+
+/* What follows it waits, but for what was met. */
+static int add_following(const struct pass *pass, PyObject *function, PyObject *mark)
+{
+    PyObject *edges = PyObject_GetAttr(function, native_names.next_functions);
+    Py_ssize_t count = edges ? PyTuple_Size(edges) : -1;
+    int status = count < 0 ? -1 : 0;
+    for (Py_ssize_t i = 0; status == 0 && i < count; i++) {
+        PyObject *following = PyTuple_GetItem(PyTuple_GetItem(edges, i), 0);
+        int met = !following             ? -1
+                  : following == Py_None ? 1
+                                         : PyDict_Contains(pass->steps, following);
+        status = met < 0 ? -1 : met ? 0 : wait_for(pass, following, mark);
+    }
+    Py_XDECREF(edges);
+    return status;
+}
+
+static int hook(const struct pass *pass, PyObject *function, PyObject *inherited)
+{
+    struct step *own = (struct step *)PyObject_CallNoArgs(pass->context->step_type);
+    int status = own ? describe(pass, own, function, inherited) : -1;
+    PyObject *handle =
+        status == 0 ? PyObject_CallMethodObjArgs(function, native_names.register_hook, own, NULL)
+                    : NULL;
+    if (!handle || PyList_Append(pass->handles, handle) < 0 ||
+        PyDict_SetItem(pass->steps, function, (PyObject *)own) < 0 ||
+        add_following(pass, function, own->mark) < 0) {
+        status = -1;
+    }
+    Py_XDECREF(handle);
+    Py_XDECREF((PyObject *)own);
+    return status;
+}
+
+/* Takes the last one that waits. */
+static int hook_next(const struct pass *pass, Py_ssize_t last)
+{
+    PyObject *pair = Py_XNewRef(PyList_GetItem(pass->waiting, last));
+    if (!pair || PyList_SetSlice(pass->waiting, last, last + 1, NULL) < 0) {
+        Py_XDECREF(pair);
+        return -1;
+    }
+    PyObject *function = PyTuple_GetItem(pair, 0);
+    int met = PyDict_Contains(pass->steps, function);
+    int status = met < 0 ? -1 : met ? 0 : hook(pass, function, PyTuple_GetItem(pair, 1));
+    Py_DECREF(pair);
+    return status;
+}
+
+static int hook_from(const struct pass *pass, PyObject *roots)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(roots); i++) {
+        if (wait_for(pass, PyList_GetItem(roots, i), NULL) < 0) {
+            return -1;
+        }
+    }
+    for (Py_ssize_t left; (left = PyList_Size(pass->waiting)) > 0;) {
+        if (hook_next(pass, left - 1) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *native_hook_all(PyObject *module, PyObject *args)
+{
+    PyObject *context, *roots;
+    struct pass pass;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!O!O!O!:hook_all", &context, &PyList_Type, &roots, &PyDict_Type,
+                          &pass.steps, &PyList_Type, &pass.handles, &PyDict_Type, &pass.names)) {
+        return NULL;
+    }
+    if (!PyObject_TypeCheck(context, native_context_type)) {
+        PyErr_SetString(PyExc_TypeError, "hook_all() takes a Context first");
+        return NULL;
+    }
+    pass.context = (struct native_context *)context;
+    pass.waiting = PyList_New(0);
+    int status = pass.waiting ? hook_from(&pass, roots) : -1;
+    Py_XDECREF(pass.waiting);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- the type --------------------------------------------------------------------------------
+ */
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct step *own = (struct step *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT((PyObject *)own->context);
+    Py_VISIT(own->type);
+    Py_VISIT(own->mark);
+    Py_VISIT(own->operator);
+    Py_VISIT(own->name);
+    Py_VISIT(own->variable);
+    Py_VISIT(own->incoming);
+    Py_VISIT(own->steps);
+    Py_VISIT(own->node);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    struct step *own = (struct step *)self;
+    Py_CLEAR(own->context);
+    Py_CLEAR(own->type);
+    Py_CLEAR(own->mark);
+    Py_CLEAR(own->operator);
+    Py_CLEAR(own->name);
+    Py_CLEAR(own->variable);
+    Py_CLEAR(own->incoming);
+    Py_CLEAR(own->steps);
+    Py_CLEAR(own->node);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"type", T_OBJECT, offsetof(struct step, type), 0, NULL},
+    {"mark", T_OBJECT, offsetof(struct step, mark), 0, NULL},
+    {"marked", T_BOOL, offsetof(struct step, marked), 0, NULL},
+    {"operator", T_OBJECT, offsetof(struct step, operator), 0, NULL},
+    {"name", T_OBJECT, offsetof(struct step, name), 0, NULL},
+    {"variable", T_OBJECT, offsetof(struct step, variable), 0, NULL},
+    {"incoming", T_OBJECT, offsetof(struct step, incoming), 0, NULL},
+    {"steps", T_OBJECT, offsetof(struct step, steps), 0, NULL},
+    {"node", T_OBJECT, offsetof(struct step, node), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static char doc[] = "The base of backward.Step: the hook of a grad_fn.";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, doc},
+    {Py_tp_call, call},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+PyType_Spec native_step_spec = {
+    .name = "gradb._native.Step",
+    .basicsize = sizeof(struct step),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

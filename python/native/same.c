@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/* Which outputs are another look at a value that was told of just before: a view, a transpose, a
+ * gradient that is handed on. */
+#include "native.h"
+
+/* The origin (graph.Graph) of a tensor in this step; NULL without an exception: it has none. */
+static PyObject *origin_of(struct native_context *context, PyObject *tensor)
+{
+    PyObject *origins = PyObject_GetAttr(context->graph, native_names.origins);
+    PyObject *key = origins ? PyLong_FromVoidPtr(tensor) : NULL;
+    PyObject *origin = key ? Py_XNewRef(PyDict_GetItemWithError(origins, key)) : NULL;
+    Py_XDECREF(key);
+    Py_XDECREF(origins);
+    return origin;
+}
+
+/* 1, 0, or -1: the tensor is the one that the origin is of, and was not written since. */
+static int is_unchanged(PyObject *origin, PyObject *tensor)
+{
+    if (PyWeakref_GetObject(PyTuple_GetItem(origin, NATIVE_ORIGIN_TENSOR)) != tensor) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *version = PyObject_GetAttr(tensor, native_names.version);
+    if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
+        PyErr_Clear(); /* writes are not counted */
+        return 0;
+    }
+    int same = version ? PyObject_RichCompareBool(
+                             version, PyTuple_GetItem(origin, NATIVE_ORIGIN_VERSION), Py_EQ)
+                       : -1;
+    Py_XDECREF(version);
+    return same;
+}
+
+/* 1, 0, or -1: both are all of the same stretch of memory, without gaps. */
+static int is_same_memory(PyObject *form, const gradb_tensor *a, PyObject *other,
+                          const gradb_tensor *b)
+{
+    if (!form || !other || form == Py_None || other == Py_None || !a->data || a->data != b->data ||
+        a->dtype != b->dtype) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    int dense = PyObject_IsTrue(PyTuple_GetItem(form, NATIVE_FORM_DENSE));
+    if (dense > 0) {
+        dense = PyObject_IsTrue(PyTuple_GetItem(other, NATIVE_FORM_DENSE));
+    }
+    return dense > 0 ? PyObject_RichCompareBool(PyTuple_GetItem(form, NATIVE_FORM_REACH),
+                                                PyTuple_GetItem(other, NATIVE_FORM_REACH), Py_EQ)
+                     : dense;
+}
+
+/* The same, of an output and the slot of the node that an origin names, whose places have been told
+ * in this step. */
+static int is_output_of(PyObject *form, const gradb_tensor *output, PyObject *node, long slot)
+{
+    PyObject *places = PyObject_GetAttr(node, native_names.places);
+    PyObject *forms =
+        places && places != Py_None ? PyObject_GetAttr(places, native_names.forms) : NULL;
+    const gradb_tensor *structs =
+        forms && slot >= 0 && slot < PyList_Size(forms) ? native_structs(places) : NULL;
+    int same =
+        structs ? is_same_memory(form, output, PyList_GetItem(forms, slot), &structs[slot]) : 0;
+    Py_XDECREF(forms);
+    Py_XDECREF(places);
+    return PyErr_Occurred() ? -1 : same;
+}
+
+static int compare(PyObject *form, const gradb_tensor *output, PyObject *origin, PyObject *tensor,
+                   gradb_same *ret)
+{
+    PyObject *node = PyTuple_GetItem(origin, NATIVE_ORIGIN_NODE);
+    long slot = PyLong_AsLong(PyTuple_GetItem(origin, NATIVE_ORIGIN_SLOT));
+    if (!node || node == Py_None || PyErr_Occurred()) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    int same = is_output_of(form, output, node, slot);
+    if (same > 0) {
+        same = is_unchanged(origin, tensor);
+    }
+    if (same > 0) {
+        PyObject *id = PyObject_GetAttr(node, native_names.id);
+        ret->node = id ? (gradb_node)PyLong_AsUnsignedLong(id) : 0;
+        ret->slot = (unsigned)slot;
+        Py_XDECREF(id);
+    }
+    return PyErr_Occurred() ? -1 : same;
+}
+
+/* Looks for one output among the tensors before. */
+static int find(struct native_context *context, PyObject *form, const gradb_tensor *output,
+                PyObject *before, gradb_same *ret)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; found == 0 && i < PyTuple_Size(before) && i < NATIVE_MAX_SAME; i++) {
+        PyObject *tensor = PyTuple_GetItem(before, i);
+        if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
+            continue;
+        }
+        PyObject *origin = origin_of(context, tensor);
+        found = origin ? compare(form, output, origin, tensor, ret) : PyErr_Occurred() ? -1 : 0;
+        Py_XDECREF(origin);
+    }
+    return found;
+}
+
+/* 1, 0, or -1: memory was handed out in this step, so that writes to it may go unseen. */
+static int has_leaked(struct native_context *context)
+{
+    PyObject *leaked = PyObject_GetAttr(context->graph, native_names.leaked);
+    PyObject *step = leaked ? PyObject_GetAttr(context->graph, native_names.step) : NULL;
+    int same = step ? PyObject_RichCompareBool(leaked, step, Py_EQ) : -1;
+    Py_XDECREF(step);
+    Py_XDECREF(leaked);
+    return same;
+}
+
+int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
+                Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME])
+{
+    int leaked = context->did_with_same && count <= NATIVE_MAX_SAME ? has_leaked(context) : 1;
+    if (leaked != 0) {
+        return leaked < 0 ? -1 : 0;
+    }
+    PyObject *forms = PyObject_GetAttr(places, native_names.forms);
+    int any = forms ? 0 : -1;
+    for (Py_ssize_t slot = 0; any >= 0 && slot < count; slot++) {
+        ret[slot] = (gradb_same){0};
+        PyObject *form = PyList_GetItem(forms, slot);
+        int found = !form             ? -1
+                    : form == Py_None ? 0
+                                      : find(context, form, &structs[slot], before, &ret[slot]);
+        any = found < 0 ? -1 : any || found;
+    }
+    Py_XDECREF(forms);
+    return any;
+}
