@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app.h"
 
+#include <errno.h>
 #include <ev.h>
 #include <langinfo.h>
 #include <signal.h>
@@ -43,6 +44,9 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
     struct app *app = watcher->data;
 
     (void)events;
+    if (!app->options->batch) { /* else it is the end */
+        tty_out_interrupted();
+    }
     if (repl_interrupt(app->repl)) {
         return;
     }
@@ -76,12 +80,29 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int events)
     on_terminate(loop, watcher, events);
 }
 
+static volatile sig_atomic_t last_signal;
+
+/* As libev's own, but output that waits for its reader hears of it, too: the loop comes after. */
+static void on_signal(int number)
+{
+    int saved = errno;
+
+    last_signal = number;
+    tty_out_interrupt();
+    ev_feed_signal(number);
+    errno = saved;
+}
+
 static void start_signal(struct app *app, ev_signal *watcher,
                          void (*fn)(struct ev_loop *, ev_signal *, int), int number)
 {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
     ev_signal_init(watcher, fn, number);
     watcher->data = app;
     ev_signal_start(app->loop, watcher);
+    sigfillset(&action.sa_mask);
+    sigaction(number, &action, NULL);
     ev_unref(app->loop); /* signals alone keep nothing alive */
 }
 
@@ -327,6 +348,9 @@ int app_run(const struct app_options *options)
             complain("warning: the session ends with its terminal", &err);
         }
         status = run_front_end(&app);
+        if (status == 0 && tty_out_gave_up()) { /* the end came before the loop */
+            status = 128 + last_signal;
+        }
         repl_end(app.repl);
         if (!app.panes) { /* a terminal that did not even take their end back gets no more time */
             repl_out_wait(app.repl, 0);

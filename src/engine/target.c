@@ -17,8 +17,8 @@ static int need_stop(const struct gd_target *target, const char *what, struct gd
     switch (state) {
     case GD_STOPPED: return GD_OK;
     case GD_RUNNING:
-        return gd_fail(err, GD_ESTATE, "cannot %s while the trainer runs: interrupt it first",
-                       what);
+        return gd_fail(err, GD_ESTATE,
+                       "the training is running: \"interrupt\" stops it, then gradb can %s", what);
     case GD_WAITING:
     case GD_CONNECTED:
         return gd_fail(err, GD_ESTATE,

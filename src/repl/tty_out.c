@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,9 +16,11 @@
 #include "base/error.h"
 #include "repl/tty.h"
 
-#define MOST    ((size_t)4 << 20)  /* that wait before text is left out */
-#define TIDY    ((size_t)64 << 10) /* sent bytes that are kept in front of those that wait */
-#define STREAMS (STDERR_FILENO + 1)
+#define MOST          ((size_t)4 << 20)  /* that wait before text is left out */
+#define TIDY          ((size_t)64 << 10) /* sent bytes that are kept in front of those that wait */
+#define STREAMS       (STDERR_FILENO + 1)
+#define LOOK_AGAIN_MS 200  /* for a signal that came between looking and waiting */
+#define LAST_MS       1000 /* that a reader has to take something when a signal came */
 
 static struct {
     struct ev_loop *loop; /* NULL: no terminal */
@@ -168,16 +172,62 @@ void tty_out_end(int patience_ms)
 
 /* ---- text ---- */
 
-/* To where somebody waits for every byte. */
-static bool write_all(int fd, const char *text, size_t len)
+/* Set from a signal handler: what nobody takes is not waited for any more. */
+static volatile sig_atomic_t interrupted;
+static bool given_up; /* nobody took anything since */
+
+void tty_out_interrupt(void)
+{
+    interrupted = 1;
+}
+
+void tty_out_interrupted(void)
+{
+    interrupted = 0;
+    given_up = false;
+}
+
+bool tty_out_gave_up(void)
+{
+    return given_up;
+}
+
+/* Whether there may be no reader, or one who takes his time. */
+static bool may_wait(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) != 0 || !S_ISREG(status.st_mode);
+}
+
+/* Until somebody takes more, which may be never. false: a signal came, and nobody does. */
+static bool wait_for_reader(int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLOUT};
+    int waited = 0;
+
+    while (poll(&look, 1, given_up ? 0 : LOOK_AGAIN_MS) <= 0) {
+        waited += interrupted ? LOOK_AGAIN_MS : 0;
+        given_up = given_up || waited > LAST_MS;
+        if (given_up) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* To where somebody waits for every byte; dropped when a signal asks for us and he takes none. What
+ * poll promises of a pipe is good for PIPE_BUF bytes. */
+static bool write_all(int fd, const char *text, size_t len)
+{
+    size_t most = may_wait(fd) ? PIPE_BUF : SIZE_MAX;
 
     while (len > 0) {
-        ssize_t done = write(fd, text, len);
-        if (done < 0 && errno == EAGAIN) {
-            poll(&look, 1, -1);
-        } else if (done < 0 && errno != EINTR) {
+        if (most < SIZE_MAX && !wait_for_reader(fd)) {
+            return true;
+        }
+        ssize_t done = write(fd, text, len < most ? len : most);
+        if (done < 0 && errno != EINTR && errno != EAGAIN) {
             return false;
         }
         text += done > 0 ? done : 0;

@@ -5,7 +5,9 @@
  * signal. So what the terminal does not take at once waits in memory, and the loop sends it on.
  *
  * There is one terminal: the one that stdout leads to, else stderr. Text for a stream that leads
- * elsewhere is written there at once.
+ * elsewhere is written there at once. Where that is a pipe that nobody reads, it waits, as every
+ * program does, and the training with it when it comes to something that is to be told; signals are
+ * answered all the same.
  */
 #ifndef GD_REPL_TTY_OUT_H
 #define GD_REPL_TTY_OUT_H
@@ -30,6 +32,12 @@ bool tty_out_puts(int fd, const char *text);
 size_t tty_out_waiting(void); /* bytes */
 /* Nobody wants what waits. The row that has begun is ended. */
 void tty_out_drop(void);
+/* For the handler of a signal that the loop answers: until that is done (tty_out_interrupted), text
+ * that nobody takes for a second is dropped instead of waited with. */
+void tty_out_interrupt(void);
+void tty_out_interrupted(void);
+/* Whether text was dropped so, and nothing answered the signal since. */
+bool tty_out_gave_up(void);
 /* From the loop, each time that all has gone out. NULL: no more. */
 void tty_out_when_empty(void (*fn)(void *ctx), void *ctx);
 

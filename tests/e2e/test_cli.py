@@ -306,6 +306,25 @@ class Pipe(unittest.TestCase):
         self.assertEqual(done.stdout.count("Continuing."), 1)
         self.assertIn("The training ended.", done.stdout)
 
+    def test_signals_are_answered_where_nobody_reads(self):
+        """A full pipe has the output wait, but neither Ctrl-C nor the end. One that was closed is the end."""
+        args = [str(harness.GRADB), "--batch", "-nx", *["-ex", "help compare"] * 40]
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            reader, writer = os.pipe()
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+            with subprocess.Popen(args, stdout=writer, stderr=subprocess.DEVNULL) as run:
+                harness.wait_for("the pipe to be full", lambda: not select.select([], [writer], [], 0)[1])
+                run.send_signal(number)
+                try:
+                    self.assertEqual(run.wait(timeout=harness.DEADLINE), status)
+                finally:
+                    run.kill()
+            os.close(reader)
+            os.close(writer)
+        with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            run.stdout.close()
+            self.assertEqual((run.stderr.read(), run.wait(timeout=harness.DEADLINE)), (b"", 1))
+
     def test_a_trainer_killed_while_a_print_waits(self):
         with harness.Gradb("-nx", command=trainer("--steps", "1000000")) as run:
             pid = int(run.expect(r", pid (\d+)\.").group(1))
