@@ -24,6 +24,7 @@ typedef int16_t i16v __attribute__((vector_size(VECTOR)));
 #define max64(a, b)    _mm256_max_pd(a, b)
 #define min32(a, b)    _mm256_min_ps(a, b)
 #define max32(a, b)    _mm256_max_ps(a, b)
+#define signs16(a, b)  _mm256_packs_epi32((__m256i)(a), (__m256i)(b))
 #define fma64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #define max16(a, b)    (i16v) _mm256_max_epi16((__m256i)(a), (__m256i)(b))
 #define umax16(a, b)   (i16v) _mm256_max_epu16((__m256i)(a), (__m256i)(b))

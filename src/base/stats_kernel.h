@@ -10,6 +10,13 @@
  *     float_to64 half_to32   an f64v from float32 in memory, an f32v from float16
  *     LOW64 HIGH64           the halves of an f32v widened, where that costs no more than a load
  *
+ * and, where there is an instruction for it,
+ *
+ *     least_abs32            the smaller of two magnitudes, lane by lane
+ *     most_abs64             the larger of two magnitudes; that of b where a is NaN, and of a where
+ *                            b is
+ *     signs16                an i16v whose lanes have the signs of those of two f32v, in any order
+ *
  * Sums are in double throughout: float32 is widened as it is loaded, which costs less than waiting
  * for the memory. Each kernel keeps few accumulators, so that they stay in registers.
  */
@@ -62,6 +69,10 @@ INLINE f32v abs32(f32v x)
 {
     return (f32v)((u32v)x & UINT32_C(0x7fffffff));
 }
+
+#ifndef least_abs32
+#define least_abs32(x, least) min32(abs32(x), least)
+#endif
 
 /* a where the mask is set, else b. */
 INLINE f64v select64(i64v mask, f64v a, f64v b)
@@ -201,6 +212,23 @@ INLINE void add64(struct sums64 *s, f64v x)
     s->sq = fma64(x, x, s->sq);
 }
 
+/* Two at a time: |x| + |y| is the larger of |x + y| and |x - y|. Where x or y is not finite,
+ * neither is that. */
+INLINE void add_both64(struct sums64 *s, f64v x, f64v y)
+{
+#ifdef most_abs64
+    f64v both = x + y;
+
+    s->sum += both;
+    s->abs += most_abs64(both, x - y);
+    s->sq = fma64(x, x, s->sq);
+    s->sq = fma64(y, y, s->sq);
+#else
+    add64(s, x);
+    add64(s, y);
+#endif
+}
+
 INLINE void put_sums(const struct sums64 *a, const struct sums64 *b, struct gd_block_sums *ret)
 {
     ret->sum = total64(a->sum + b->sum);
@@ -217,8 +245,31 @@ INLINE void ends_add32(struct ends32 *e, f32v x)
 {
     e->min = min32(x, e->min);
     e->max = max32(x, e->max);
-    e->least = min32(abs32(x), e->least);
+    e->least = least_abs32(x, e->least);
     e->signs += (i32v)((u32v)x >> 31);
+}
+
+/* Signs are counted in 16 bits where they come so: a block has not too many for that. */
+INLINE void ends_add_both32(struct ends32 *e, struct two v)
+{
+#ifdef signs16
+    e->min = min32(v.b, min32(v.a, e->min));
+    e->max = max32(v.b, max32(v.a, e->max));
+    e->least = least_abs32(v.b, least_abs32(v.a, e->least));
+    e->signs = (i32v)((i16v)e->signs + (i16v)((u16v)signs16(v.a, v.b) >> 15));
+#else
+    ends_add32(e, v.a);
+    ends_add32(e, v.b);
+#endif
+}
+
+INLINE i32v signs_of(const struct ends32 *e)
+{
+#ifdef signs16
+    return (e->signs & 0xffff) + (i32v)((u32v)e->signs >> 16);
+#else
+    return e->signs;
+#endif
 }
 
 INLINE void put_ends32(const struct ends32 *e, struct gd_block_sums *ret)
@@ -247,14 +298,12 @@ INLINE void sums32(const unsigned char *p, size_t n, four_fn load, size_t bytes,
         struct four v = load(p);
 
         ahead(p, bytes);
-        ends_add32(&e, v.narrow.a);
-        ends_add32(&e, v.narrow.b);
-        add64(&s, v.x[0]);
-        add64(&t, v.x[1]);
-        add64(&s, v.x[2]);
-        add64(&t, v.x[3]);
+        ends_add_both32(&e, v.narrow);
+        add_both64(&s, v.x[0], v.x[2]);
+        add_both64(&t, v.x[1], v.x[3]);
     }
     put_sums(&s, &t, ret);
+    e.signs = signs_of(&e);
     put_ends32(&e, ret);
     ret->finite = n;
 }
@@ -306,13 +355,13 @@ INLINE void sums16(const unsigned char *p, size_t n, four_fn load, float (*value
 
         ahead(p, VECTOR);
         ends_add16(&e, p);
-        add64(&s, v.x[0]);
-        add64(&t, v.x[1]);
-        add64(&s, v.x[2]);
-        add64(&t, v.x[3]);
+        add_both64(&s, v.x[0], v.x[2]);
+        add_both64(&t, v.x[1], v.x[3]);
     }
+    const struct ends16 seen = e; /* whose lanes are gone over in memory: `e` stays in registers */
+
     put_sums(&s, &t, ret);
-    put_ends16(&e, value, ret);
+    put_ends16(&seen, value, ret);
     ret->finite = n;
 }
 
