@@ -10,6 +10,7 @@
 
 #define VARINT     10 /* bytes at most */
 #define STATS_MOST ((9 + 2 + 1 + GD_MAX_RANGES) * (2 + VARINT) + 6 * (1 + 8))
+#define HEAD_MOST  (1 + VARINT)
 #define VALUE_MOST ((7 + GD_MAX_RANK) * (1 + VARINT) + STATS_MOST)
 
 enum { AS_VARINT = 0, AS_DOUBLE = 1, AS_BYTES = 2 };
@@ -103,7 +104,8 @@ bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
                       const struct agent_look *look)
 {
     const struct gd_tensor *tensor = &look->value.tensor;
-    unsigned char stats[STATS_MOST], value[VALUE_MOST], head[1 + VARINT], *at = value;
+    unsigned char stats[STATS_MOST], head[HEAD_MOST], bytes[HEAD_MOST + VALUE_MOST];
+    unsigned char *value = bytes + HEAD_MOST, *at = value;
     uint64_t dim[GD_MAX_RANK];
     for (int i = 0; i < tensor->shape.rank; i++) {
         dim[i] = (uint64_t)tensor->shape.dim[i];
@@ -117,11 +119,8 @@ bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
     at = put_number(at, 9, look->cost_ns);
     size_t len = (size_t)(at - value);
     size_t head_len = (size_t)(put_varint(put_tag(head, 4, AS_BYTES), len) - head);
-    if (gd_buf_reserve(to, head_len + len) != GD_OK) {
-        to->failed = false;
-        return false;
-    }
-    gd_buf_add(to, head, head_len);
-    gd_buf_add(to, value, len);
-    return true;
+    memcpy(value - head_len, head, head_len);
+    bool ok = gd_buf_add(to, value - head_len, head_len + len) == GD_OK;
+    to->failed = false; /* the next one may be smaller */
+    return ok;
 }

@@ -156,6 +156,7 @@ static bool do_in_turn(struct compute *c, struct gd_stats_part *total)
         c->parts = NULL;
         return goes_on(c);
     }
+    gd_stats_part_init(total);
     for (c->parts = &part; wanted && c->from < c->count;) {
         do_piece(c, 0);
         gd_stats_part_merge(total, &part);
@@ -170,6 +171,7 @@ static bool do_together(struct compute *c, int threads, struct gd_stats_part *to
 {
     bool wanted = true;
 
+    gd_stats_part_init(total);
     while (wanted && c->from < c->count) {
         int64_t left = (c->count - c->from + c->per_piece - 1) / c->per_piece;
         size_t now = left < WINDOW ? (size_t)left : WINDOW;
@@ -189,7 +191,6 @@ static __attribute__((noinline)) bool compute(struct compute *c, int threads, st
     struct gd_stats_part total;
     bool whole;
 
-    gd_stats_part_init(&total);
     if (threads > 1 && c->count > c->per_piece)
         c->parts = malloc(WINDOW * sizeof(*c->parts));
     if (c->parts)
@@ -228,15 +229,20 @@ int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err)
 {
-    struct compute c = {
-        .job = {.options = options ? options : &no_options, .level = gd_stats_level()}};
+    struct compute c;
     struct gd_tensor arranged, prev_arranged;
     int rc = check(cur, prev, options, err);
 
     if (rc)
         return rc;
-    c.job.cur = cur;
-    c.job.prev = prev;
+    /* Not as a whole: the room for an error is the larger part, and only a reader makes any. */
+    c.job = (struct gd_stats_job){.cur = cur,
+                                  .prev = prev,
+                                  .options = options ? options : &no_options,
+                                  .level = gd_stats_level()};
+    c.from = 0;
+    c.parts = NULL;
+    c.rc = GD_OK;
     c.count = gd_tensor_count(cur);
     c.per_piece = PIECE_BYTES / (int64_t)gd_dtype_size(cur->dtype);
     if (c.count > 0 && !gd_tensor_is_contiguous(cur)) {
