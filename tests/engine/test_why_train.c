@@ -323,6 +323,38 @@ static void recurrent_weight_that_does_not(void **state)
     assert_string_equal(b->why.rule, "");
 }
 
+/* What an operator cannot take has come of the runs: how it grew is known of the step before, since
+ * of the one that has not ended nothing is recorded yet. */
+static void runs_before_what_cannot_be_taken(void **state)
+{
+    struct bench *b = *state;
+    struct gd_stats negative = bench_finite(-5, 3);
+    char name[64];
+    gd_node_id run = NONE, root;
+
+    make_chain(b, 1);
+    for (int i = 0; i < TIMES; i++) {
+        snprintf(name, sizeof(name), i ? "cell/linear_%d" : "cell/linear", i);
+        run = gd_graph_lookup(b->session->graph, name, strlen(name));
+        record(b, run, pow(3, i));
+    }
+    root = forward(b, "log", "log", run, 0);
+    bench_stop(b, 2, root);
+    negative.negative = 4;
+    bench_value(b, run, negative, 2);
+    bench_value(b, root, bench_with(0, 1, 0, 4, 0, 0), 2);
+    bench_ask(b, root, GD_BAD_NONFINITE);
+    bench_expect(b, root, "log-of-negative",
+                 " What comes to it grows from one run of cell/linear to the next: in 8 runs of "
+                 "step 1 by 3 times each, to a norm of 2187 (cell/linear_7). Each multiplies by "
+                 "cell/w.");
+    gd_history_close(b->session->history);
+    b->session->history = NULL;
+    bench_again(b);
+    bench_ask(b, root, GD_BAD_NONFINITE);
+    bench_expect(b, root, "log-of-negative", "whether that grows from run to run is known in");
+}
+
 /* ---- what failed ----------------------------------------------------------------------------- */
 
 /* Nothing of it was recorded: it is said what would be. */
@@ -378,6 +410,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(recurrent_weight_that_does_not, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(runs_before_what_cannot_be_taken, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(label_out_of_range, bench_setup, bench_teardown),
     };

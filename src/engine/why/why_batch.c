@@ -18,6 +18,8 @@
 #define LARGE_UPDATE 0.1
 #define RUNAWAY      0.25
 #define RATE_GROWN   4.0 /* times the first learning rate, to be worth a word by itself */
+/* What makes a value of nothing: the state that a recurrence begins with, a mask. */
+#define FILLS        "zeros zeros_like ones ones_like full full_like eye arange Zeros ZerosLike Ones Fill"
 
 /* ---- the batch ------------------------------------------------------------------------------ */
 
@@ -27,7 +29,8 @@ static bool is_batch(const struct why_walk *walk, const struct why_tensor *leaf)
 
     return leaf->is_leaf && !leaf->is_constant &&
            gd_graph_node(walk->session->graph, leaf->node, &info) && info.kind != GD_NODE_WEIGHT &&
-           info.kind != GD_NODE_GRADIENT && /* where a backward pass begins */
+           !why_type_in(info.type, FILLS) && /* they make what they are told to */
+           info.kind != GD_NODE_GRADIENT &&  /* where a backward pass begins */
            why_writer(walk->session->graph, leaf->node) == GD_NO_NODE;
 }
 

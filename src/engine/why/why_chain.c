@@ -32,6 +32,7 @@ struct run { /* of an operator: net/relu, net/relu_1, ... are runs of one */
 struct runs {
     struct run *run;
     uint32_t count;
+    int64_t step; /* whose figures count */
 };
 
 static size_t plain_length(const char *name)
@@ -67,12 +68,14 @@ static bool same_operator(const struct run *a, const struct run *b)
 }
 
 /* All operators of one phase, sorted; false when memory is short or there are too few. */
-static bool runs_find(const struct gd_graph *graph, bool backward, struct runs *ret)
+static bool runs_find(const struct why_walk *walk, bool backward, struct runs *ret)
 {
+    const struct gd_graph *graph = walk->session->graph;
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(graph, &count);
 
     ret->count = 0;
+    ret->step = walk->step;
     ret->run = malloc((count + 1) * sizeof(*ret->run));
     for (uint32_t i = 0; ret->run && i < count; i++) {
         struct gd_node_info info, of;
@@ -104,8 +107,8 @@ static bool runs_find(const struct gd_graph *graph, bool backward, struct runs *
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* The norm that a value of this step was recorded with; -1: it was not, or is none. */
-static double norm_of(const struct why_walk *walk, gd_node_id node, uint32_t slot)
+/* The norm that a value of that step was recorded with; -1: it was not, or is none. */
+static double norm_of(const struct why_walk *walk, int64_t step, gd_node_id node, uint32_t slot)
 {
     const struct gd_history *history = walk->session->history;
     struct gd_history_record record;
@@ -113,7 +116,7 @@ static double norm_of(const struct why_walk *walk, gd_node_id node, uint32_t slo
 
     if (!history ||
         !gd_history_find(history, gd_graph_name(walk->session->graph, node), slot, &index) ||
-        gd_history_read(history, index, &record, 1) == 0 || record.step != walk->step ||
+        gd_history_read(history, index, &record, 1) == 0 || record.step != step ||
         !record.has_stats || why_is_bad(GD_BAD_NONFINITE, &record.stats) ||
         !(record.stats.sum_sq > 0) || !isfinite(record.stats.sum_sq)) {
         return -1;
@@ -138,7 +141,7 @@ static bool grows(const struct why_walk *walk, const struct runs *runs, uint32_t
 
     *ret = (struct growth){.slot = slot};
     for (uint32_t i = begin; i < end; i++) {
-        double norm = norm_of(walk, runs->run[i].node, slot);
+        double norm = norm_of(walk, runs->step, runs->run[i].node, slot);
 
         if (norm < 0) {
             continue;
@@ -247,29 +250,39 @@ static uint32_t say(struct why_walk *walk, const struct runs *runs, const struct
     return why_also(walk, first->forward, 0);
 }
 
-static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding *ret)
+/* The operator whose runs grow most; false: none does. */
+static bool find_growth(const struct why_walk *walk, const struct runs *runs, struct growth *best,
+                        gd_node_id *matrix)
 {
-    struct runs runs;
-    struct growth best = {0}, one;
-    gd_node_id matrix = GD_NO_NODE, found = GD_NO_NODE;
-    uint32_t answer = WHY_NONE;
-    bool enough = runs_find(walk->session->graph, backward, &runs);
+    gd_node_id found = GD_NO_NODE;
+    struct growth one;
 
-    for (uint32_t begin = 0, end; enough && begin < runs.count; begin = end) {
-        for (end = begin + 1; end < runs.count && same_operator(&runs.run[begin], &runs.run[end]);
-             end++) {
+    *best = (struct growth){0};
+    for (uint32_t begin = 0, end; begin < runs->count; begin = end) {
+        for (end = begin + 1;
+             end < runs->count && same_operator(&runs->run[begin], &runs->run[end]); end++) {
         }
         for (uint32_t slot = 0; end - begin >= MIN_RUNS && slot < MAX_SLOTS; slot++) {
-            if (grows(walk, &runs, begin, end, slot, &one) &&
-                one.last / one.first > (best.runs ? best.last / best.first : 0) &&
-                is_recurrent(walk->session->graph, &runs.run[begin], &runs.run[begin + 1],
+            if (grows(walk, runs, begin, end, slot, &one) &&
+                one.last / one.first > (best->runs ? best->last / best->first : 0) &&
+                is_recurrent(walk->session->graph, &runs->run[begin], &runs->run[begin + 1],
                              &found)) {
-                best = one;
-                matrix = found;
+                *best = one;
+                *matrix = found;
             }
         }
     }
-    if (best.runs > 0) {
+    return best->runs > 0;
+}
+
+static uint32_t growing(struct why_walk *walk, bool backward, struct why_finding *ret)
+{
+    struct runs runs;
+    struct growth best;
+    gd_node_id matrix = GD_NO_NODE;
+    uint32_t answer = WHY_NONE;
+
+    if (runs_find(walk, backward, &runs) && find_growth(walk, &runs, &best, &matrix)) {
         answer = say(walk, &runs, &best, matrix, backward, ret);
     }
     free(runs.run);
@@ -287,7 +300,7 @@ static bool is_recorded(const struct why_walk *walk, const struct runs *runs, ui
                         uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++) {
-        if (norm_of(walk, runs->run[i].node, 0) >= 0) {
+        if (norm_of(walk, runs->step, runs->run[i].node, 0) >= 0) {
             return true;
         }
     }
@@ -361,7 +374,7 @@ uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret)
     struct runs runs;
     uint32_t answer = WHY_NONE;
 
-    if (runs_find(graph, false, &runs) && find_recurrence(walk, &runs, &found)) {
+    if (runs_find(walk, false, &runs) && find_recurrence(walk, &runs, &found)) {
         const struct run *first = &runs.run[found.begin];
         uint32_t count = found.end - found.begin;
         double gain = gain_of(walk, found.matrix), total = pow(gain, count - 1);
@@ -390,7 +403,7 @@ void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
     struct recurrence found;
     struct runs runs;
 
-    if (runs_find(graph, false, &runs) && find_recurrence(walk, &runs, &found)) {
+    if (runs_find(walk, false, &runs) && find_recurrence(walk, &runs, &found)) {
         const struct run *first = &runs.run[found.begin];
 
         gd_buf_printf(say,
@@ -399,6 +412,46 @@ void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say)
                       "`gradients` or `activations` are watched.",
                       (int)first->len, first->name, found.end - found.begin,
                       gd_graph_name(graph, found.matrix));
+    }
+    free(runs.run);
+}
+
+/* Says that what comes to `node` grew on its way; false: it did not, by the figures of that step.
+ */
+static bool add_growth(const struct why_walk *walk, struct runs *runs, int64_t step,
+                       gd_node_id node, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    gd_node_id matrix = GD_NO_NODE;
+    struct growth growth;
+
+    runs->step = step;
+    if (!find_growth(walk, runs, &growth, &matrix) ||
+        !comes_from(graph, node, runs->run[growth.to].forward)) {
+        return false;
+    }
+    const struct run *last = &runs->run[growth.to];
+    gd_buf_printf(say,
+                  " What comes to it grows from one run of %.*s to the next: in %u runs of step "
+                  "%lld by %.3g times each, to a norm of %.4g (%.160s). Each multiplies by %.160s.",
+                  (int)last->len, last->name, growth.runs, (long long)step, growth.factor,
+                  growth.last, gd_graph_name(graph, last->node), gd_graph_name(graph, matrix));
+    return true;
+}
+
+void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct recurrence found;
+    struct runs runs;
+
+    /* In the middle of a step nothing of it is recorded yet: then the one before must do. */
+    if (runs_find(walk, false, &runs) && !add_growth(walk, &runs, walk->step, node, say) &&
+        !add_growth(walk, &runs, walk->step - 1, node, say) &&
+        find_recurrence(walk, &runs, &found) &&
+        comes_from(graph, node, runs.run[found.end - 1].forward) &&
+        !is_held_back(graph, &runs.run[found.begin], &runs.run[found.begin + 1])) {
+        why_add_recurrence(walk, say);
     }
     free(runs.run);
 }

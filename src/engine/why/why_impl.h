@@ -138,6 +138,9 @@ uint32_t why_growing(struct why_walk *walk, struct why_finding *ret);
 uint32_t why_lengthening(struct why_walk *walk, struct why_finding *ret);
 /* Says what must be watched for that, where there is such an operator and no figure of it. */
 void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say);
+/* The same of an operator that is to blame by what it was given, where that comes of such runs: how
+ * it grew on the way, or what must be watched to know. */
+void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_buf *say);
 
 /* ---- why_tree.c ----------------------------------------------------------------------------- */
 

@@ -332,6 +332,9 @@ static const struct why_tensor *conclude_operator(struct why_walk *walk,
     }
     why_explain_turn(walk, origin, ret);
     say_rate(walk, origin, ret);
+    if (walk->bad == GD_BAD_NONFINITE && ret->rule[0] && !strstr(ret->rule, "learning-rate")) {
+        why_add_origin_of(walk, origin->node, &ret->text);
+    }
     return origin;
 }
 
