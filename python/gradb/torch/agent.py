@@ -28,13 +28,15 @@ from .timing import Timing
 
 
 class Agent:
-    """See the module. looking: operators are to be told of now; dead: a fault of ours, or the end."""
+    """See the module. looking: operators are to be told of now; wanted: they are, but for moments of our own; dead:
+    a fault of ours, or the end."""
 
     def __init__(self, library, program=None):
         self.library = library
         self.agent = self
         self.dead = False
         self.looking = False
+        self.wanted = False
         self.in_backward = False
         self.shards = False     # there may be operators that shard models
         self.detail = None      # aten.Detail while the inside of operators is asked for
@@ -47,7 +49,6 @@ class Agent:
         if not self.handle:
             raise RuntimeError("gradb_open refused: GRADB_DISABLE is set, or memory is short")
         self.words = _lib.Words.from_address(self.handle)
-        self._wanted = False    # operators are to be looked at, but for moments of our own
         self._hidden = 0        # moments of the program's that must not be seen, inside each other
         self._recorded = False  # a whole step was looked at on this connection
         self._records = False   # this one is
@@ -64,6 +65,9 @@ class Agent:
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
         self.exceptions = exceptions.Exceptions(self)
+        self.native = backward.native_context(self)
+        if self.native is not None:
+            self._mode.use(self.native)
 
     def _options(self, program):
         options = _lib.Options()
@@ -111,6 +115,8 @@ class Agent:
         self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()
+        if self.native is not None:
+            self.native.close()
         handle, self.handle = self.handle, None
         self.words = _lib.Words()  # those of the handle go with it
         if handle and os.getpid() == self._pid:
@@ -165,8 +171,11 @@ class Agent:
     def look(self, on):
         """Operators are told of from now on, or not."""
         self.regions.watch()
-        self.shards = "torch.distributed.fsdp" in sys.modules
-        before, self._wanted = self._wanted, on
+        before, self.wanted = self.wanted, on
+        if on:
+            self.shards = "torch.distributed.fsdp" in sys.modules and _has_process_group()
+            if not before:
+                self.modules.catch_up()
         if on or before:
             self._apply()
 
@@ -176,21 +185,21 @@ class Agent:
         (ops.push if self.looking else ops.pop)(self._mode)
 
     def _may_look(self):
-        return self._wanted and not self.dead and not self._hidden and not self.regions.closed
+        return self.wanted and not self.dead and not self._hidden and not self.regions.closed
 
     def leave(self):
         """After a fault of our own: operators are intercepted no more."""
-        if self._wanted and threading.get_ident() == self._thread:
+        if self.wanted and threading.get_ident() == self._thread:
             self.look(False)
 
     def region_changed(self):
         """Compiled code, which must not be looked at, begins or is over."""
-        if self._wanted:
+        if self.wanted:
             self._apply()
 
     def rest(self):
         """Inside of an optimizer nothing is told of, and nothing needs to be intercepted: until `wake`."""
-        if self._wanted:
+        if self.wanted:
             ops.pop(self._mode)
 
     def wake(self):
@@ -201,7 +210,7 @@ class Agent:
     def unintercepted(self, function, *args, **kwargs):
         """Calls a function of torch that does much of what is no operator."""
         again = None
-        if self._wanted and not self.dead:
+        if self.wanted and not self.dead:
             again = ops.off(self._mode)
             if again is not None:  # else it is another thread, or nobody looks
                 self.telling.before_write()
@@ -213,7 +222,7 @@ class Agent:
 
     def look_again(self):
         """After a moment of our own: operators are the program's again."""
-        self.looking = self._wanted and not self.dead
+        self.looking = self.wanted and not self.dead
 
     @contextlib.contextmanager
     def unseen(self):
@@ -241,7 +250,7 @@ class Agent:
     def modes_for_backward(self):
         """Operators are looked at inside a backward pass, too. Returns functions that undo it, in order."""
         undo = []
-        if self._wanted and not self.regions.closed:
+        if self.wanted and not self.regions.closed:
             if self.detail is not None and not self.in_backward:
                 undo.append(self.detail.begin())
             again = ops.again(self._mode)
@@ -294,10 +303,13 @@ def _forked_of(agent):
 def _rank_and_size():
     """Of torch.distributed where it is initialised, as in a process of torch.multiprocessing.spawn; else of the
     environment."""
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
+    if _has_process_group():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return _number("RANK", 0), _number("WORLD_SIZE", 1)
+
+
+def _has_process_group():
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _number(name, default):

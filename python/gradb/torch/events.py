@@ -20,11 +20,13 @@ from torch.utils.data import dataloader as _dataloader
 from . import timing
 from .guard import guarded
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 MAX_GROUPS = 16  # of an optimizer, whose learning rates are told
 
 
 class Events:
-    """The numbers of the running step."""
+    """The numbers of the running step. Their methods are called by what is guarded, but for those that the program
+    calls."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -37,30 +39,36 @@ class Events:
 
     # ---- the loss ----
 
-    @guarded
     def backward_begins(self, tensors, gradients):
         """An outermost backward pass into the parameters begins at `tensors`."""
         self._passes += 1
         self.loader.used()
         if "loss" in self._told or not self.agent.connected():
             return
-        loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
-        loss = self.agent.scaler.unscaled(loss)
-        if _is_number(loss) and not _is_weighted(gradients):
-            with self.agent.unseen():
-                self._losses.append(_read(loss))
+        loss = self.agent.scaler.unscaled(_alone(tensors))
+        if _is_number(loss) and not self._is_weighted(gradients):
+            self._losses.append(self._read(loss))
 
-    @guarded
+    def _is_weighted(self, gradients):
+        """backward() was given a gradient other than 1. On a device it is not looked at: that would wait."""
+        gradient = _alone(gradients)
+        return _is_number(gradient) and gradient.is_cpu and self._read(gradient) != 1
+
+    def _read(self, value):
+        """A number now; of a tensor on a device a copy, to be read when the step is over."""
+        if not self.agent.looking or not isinstance(value, torch.Tensor):
+            return _number_of(value)
+        with self.agent.unseen():
+            return _number_of(value)
+
     def optimizer_begins(self, optimizer):
         """Before the main optimizer's step: the learning rates that it uses."""
         if self.agent.connected():
             for index, group in enumerate(optimizer.param_groups[:MAX_GROUPS]):
                 rate = group.get("lr")
                 if isinstance(rate, (int, float)) or _is_number(rate):
-                    with self.agent.unseen():
-                        self._numbers["lr_%d" % index if index else "lr"] = _read(rate)
+                    self._numbers["lr_%d" % index if index else "lr"] = self._read(rate)
 
-    @guarded
     def optimizer_ended(self, name):
         """An optimizer has stepped, or was skipped; the passes since the one before were for it. name: "" for
         the main one, else what tells it from that."""
@@ -83,8 +91,7 @@ class Events:
     def log(self, name, value):
         """The program tells a number: a Python number, or a tensor of one element."""
         if self.agent.connected():
-            with self.agent.unseen():
-                self._numbers[name] = _read(value)
+            self._numbers[name] = self._read(value)
         self._told.add(name)
 
     def happened(self, kind, text):
@@ -97,9 +104,9 @@ class Events:
         if not told:
             return
         numbers.update(self.loader.numbers())
+        tell, handle = self.agent.library.gradb_scalar, self.agent.handle
         for name, value in numbers.items():
-            number = sum(map(float, value)) if isinstance(value, list) else float(value)
-            self.agent.library.gradb_scalar(self.agent.handle, _encode(name), number)
+            tell(handle, _encode(name), sum(map(float, value)) if isinstance(value, list) else float(value))
 
 
 class Loader:
@@ -184,20 +191,18 @@ class Loader:
 
 def _is_number(value):
     """A plain tensor of one element, whose value may be read without asking anybody else."""
-    return (type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided
-            and value.device.type in ("cpu", "cuda") and value.numel() == 1 and not value.is_complex())
+    return (type(value) in _PLAIN and value.numel() == 1 and (value.is_cpu or value.is_cuda)
+            and value.layout is torch.strided and not value.is_complex())
 
 
-def _is_weighted(gradients):
-    """backward() was given a gradient other than 1. On a device it is not looked at: that would wait."""
-    gradient = gradients[0] if isinstance(gradients, (tuple, list)) and len(gradients) == 1 else gradients
-    return _is_number(gradient) and gradient.device.type == "cpu" and gradient.item() != 1
+def _alone(given):
+    """What backward() was given, where it was one thing."""
+    return given[0] if isinstance(given, (tuple, list)) and len(given) == 1 else given
 
 
-def _read(value):
-    """A number now; of a tensor on a device a copy, to be read when the step is over."""
+def _number_of(value):
     if isinstance(value, torch.Tensor):
-        return value.item() if value.device.type == "cpu" else value.detach().clone()
+        return value.item() if value.is_cpu else value.detach().clone()
     return float(value)
 
 

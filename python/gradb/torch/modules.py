@@ -5,7 +5,12 @@ A root module is named by the user's variable, attribute or list that holds it, 
 Levels that only wrap (DataParallel, DistributedDataParallel, FSDP, compiled modules) are left out, so that names
 are those of the plain model. What a module does in evaluation, while it also trains, is under `eval/`: the names
 of the training are the same with and without it.
+
+While nobody looks at operators nobody asks for the path, and there is one wrapper to go through for each module of
+each pass. So the path is that of the outermost module then; where looking begins inside of it, the modules that it
+has got to are found on the stack.
 """
+import sys
 import threading
 import weakref
 
@@ -29,13 +34,20 @@ class _Known:
         self.trains = False
 
 
+class _Local(threading.local):
+    """Of each thread. path: of the module that runs, see above; site: of the outermost one, None while nobody has
+    asked for it; evaluates: that one does."""
+    path = ""
+    site = None
+    evaluates = False
+
+
 class Modules:
-    """Installed once; `path()` is the scope of what runs in this thread. local: of each thread, once a module was
-    called in it: that path, and the site of the outermost module, None while nobody has asked for it."""
+    """Installed once; `path()` is the scope of what runs in this thread, while operators are looked at."""
 
     def __init__(self, agent):
         self._agent = agent
-        self.local = threading.local()
+        self.local = _Local()
         self._known = {}  # id(module) -> _Known
         self._roots = {}  # name -> weak reference
         self._original = None
@@ -44,13 +56,13 @@ class Modules:
 
     def path(self):
         """The scope of the module that runs in this thread; "" outside of all."""
-        return getattr(self.local, "path", "")
+        return self.local.path
 
     def site(self):
         """Where the program has called what runs in this thread: the outermost module, or outside of all the
         function of torch itself. See stack.site."""
         local = self.local
-        if not getattr(local, "path", ""):
+        if not local.path:
             return stack.site(2)
         if local.site is None:
             local.site = stack.site(2, self._wrapper_code)
@@ -69,7 +81,8 @@ class Modules:
     def install(self):
         """Wraps nn.Module.__call__."""
         original = torch.nn.Module.__call__
-        local, agent = self.local, self._agent
+        local, agent, steps, place = self.local, self._agent, self._agent.steps, self._path_at
+        has_gradients, frame = torch.is_grad_enabled, sys._getframe
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
@@ -77,8 +90,20 @@ class Modules:
             if agent.dead:
                 agent.leave()
                 return original(module, *args, **kwargs)
-            agent.module_called()
-            before = getattr(local, "path", "")
+            before = agent.wanted
+            if ((agent.words.armed or agent.overflow is not None) and not agent.looking
+                    or not steps.forward and has_gradients()):
+                agent.module_called()
+            if not agent.wanted:
+                if local.path:
+                    try:
+                        return original(module, *args, **kwargs)
+                    finally:
+                        if agent.wanted:  # now
+                            local.path = place(frame(1))
+            elif not before:
+                local.path = place(frame(1))
+            before = local.path
             try:
                 local.path = self._enter(module, before)
             except Exception:  # names are a service: the module runs without
@@ -152,18 +177,38 @@ class Modules:
 
     # ---- the path ----
 
+    def catch_up(self):
+        """Operators are looked at from now on: where does this thread stand?"""
+        self.local.path = self._path_at(sys._getframe(1))
+
+    def _path_at(self, frame):
+        """The path by what is on the stack from that frame outwards."""
+        inside = []
+        while frame is not None:
+            if frame.f_code is self._wrapper_code:
+                inside.append(frame.f_locals["module"])
+            frame = frame.f_back
+        path = ""
+        for module in reversed(inside):
+            path = self._below(path, module, self._find(module))
+        return path
+
     def _enter(self, module, before):
-        known = self._known.get(id(module))
-        if known is None or known.ref() is not module:
-            if before:  # made inside a forward: it has no name of its own
-                return before + "/" + type(module).__name__
-            self._add_called(module)
-            known = self._known[id(module)]
+        known = self._find(module)
         if not before:
+            if known is None:
+                self._add_called(module)
+                known = self._known[id(module)]
             self.local.site = None
             if module.training:
                 known.trains = True
             self.local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
+        return self._below(before, module, known)
+
+    def _below(self, before, module, known):
+        """The path of a module that was called where that of `before` runs. known: its _Known, or None."""
+        if known is None:  # made inside a forward: it has no name of its own
+            return before + "/" + type(module).__name__
         return EVALUATION + "/" + known.path if self.local.evaluates else known.path
 
     def _add_called(self, module):

@@ -45,7 +45,7 @@ class Optimizers:
 
         @functools.wraps(sets_back)
         def zero_grad(optimizer, *args, **kwargs):
-            if regions.is_compiling():
+            if regions.is_compiling() or not agent.wanted:
                 return sets_back(optimizer, *args, **kwargs)
             return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
         self._replaced = [("__init__", made, __init__), ("zero_grad", sets_back, zero_grad)]
@@ -95,14 +95,14 @@ class Optimizers:
         """args with the optimizer in front. Returns others where a closure is among them, else None."""
         if regions.is_compiling():
             return None
-        self.agent.steps.optimizer_begins(optimizer)
+        steps = self.agent.steps
+        steps.optimizer_begins(optimizer)
         if self.agent.dead:
             return None
-        wrap = self.agent.steps.closure
         if len(args) > 1 and callable(args[1]):
-            return (args[0], wrap(args[1])) + tuple(args[2:]), kwargs
-        if callable(kwargs.get("closure")):
-            return args, dict(kwargs, closure=wrap(kwargs["closure"]))
+            return (args[0], steps.closure(args[1])) + tuple(args[2:]), kwargs
+        if kwargs and callable(kwargs.get("closure")):
+            return args, dict(kwargs, closure=steps.closure(kwargs["closure"]))
         return None
 
     def _after(self, optimizer, _args, _kwargs):

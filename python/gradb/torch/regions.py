@@ -88,8 +88,8 @@ class Regions:
 
     def watch(self):
         """Is told where compiled code begins and ends, once there may be any."""
-        module = sys.modules.get(_EVAL_FRAME)
-        if self._watches or module is None:
+        module = None if self._watches else sys.modules.get(_EVAL_FRAME)
+        if module is None:
             return
         name = next((name for name in _SETTERS if hasattr(module, name)), None)
         if name is None:
@@ -100,12 +100,12 @@ class Regions:
         def set_frame(callback):
             """What compiles, or None where that ends. Behind an `original` that begins it every function called
             would be compiled."""
-            caller = sys._getframe(1)
             if callback is None:
                 result = original(callback)
-                self._ended(caller)
+                if self._compiled:
+                    self._ended(sys._getframe(1))
                 return result
-            self._begins(caller)
+            self._begins(sys._getframe(1))
             return original(callback)
         self._wrap(module, name, set_frame)
         self._watches = True
@@ -134,7 +134,7 @@ class Regions:
     @contained
     def _ended(self, caller):
         """The compiler itself ends it for moments, too: who began it must say so."""
-        if self._compiled and (caller is self._caller or caller.f_code.co_name == "__exit__") \
+        if (caller is self._caller or caller.f_code.co_name == "__exit__") \
                 and threading.get_ident() == self._thread:
             self._caller = None
             self._change(False, self._recording)

@@ -101,7 +101,8 @@ class Steps:
         self._due = False
         told = agent.connected()
         agent.timing.step_ended(told)
-        agent.telling.flush()
+        if agent.wanted:
+            agent.telling.flush()
         agent.events.step_ended(told)
         agent.step_ends()
         self._save_if_asked()
@@ -121,12 +122,20 @@ class Steps:
         if self._due:
             self.end()
 
+    def _before_a_pass(self):
+        if self._due:
+            self.end()
+        if self.running:
+            self._gave_up()
+
     def enter(self, phase):
         """The training goes over into another phase; it may stand here."""
         if phase != self.phase:
-            self.agent.telling.flush()
+            agent = self.agent
+            if agent.wanted:
+                agent.telling.flush()
             self.phase = phase
-            self.agent.timing.apart(self.agent.library.gradb_enter, self.agent.handle, phase)
+            agent.timing.apart(agent.library.gradb_enter, agent.handle, phase)
 
     @guarded
     def by_hand(self):
@@ -143,8 +152,7 @@ class Steps:
         if not self._begun or not torch.is_grad_enabled() or (self._passes and not self._in_closure) \
                 or self.agent.regions.are_closed():
             return
-        self._end_if_due()
-        self._gave_up()
+        self._before_a_pass()
         self.forward = True
         self.agent.timing.turn(timing.FORWARD)
         self.enter(_lib.FORWARD)
@@ -175,8 +183,7 @@ class Steps:
         if not self._begun or self.agent.regions.recording():
             return False
         if self._passes == 1:
-            self._end_if_due()
-            self._gave_up()
+            self._before_a_pass()
             if accumulates and not (self._in_closure and self._closures > 1):
                 self.agent.events.backward_begins(tensors, gradients)
             if accumulates:
@@ -196,7 +203,8 @@ class Steps:
     def _backward_ended(self, accumulates):
         if not self._begun or self.agent.regions.recording():
             return
-        self.agent.telling.backward_ended()
+        if self.agent.wanted:
+            self.agent.telling.backward_ended()
         self.enter(_lib.NO_PHASE)  # another pass may follow at once, which is a phase of its own
         if accumulates:
             self.agent.clearing.pass_ended()
@@ -231,7 +239,7 @@ class Steps:
     @guarded
     def optimizer_begins(self, optimizer):
         """Before Optimizer.step."""
-        if any(other is optimizer for other in self.running):
+        if self.running and any(other is optimizer for other in self.running):
             self._gave_up()
         self.running.append(optimizer)
         if len(self.running) > 1 or not self._begun or self._passes or self.agent.regions.recording():
@@ -290,10 +298,12 @@ class Steps:
             self._elect(optimizer)
             self._due = self._due or optimizer is self.main()
             return
-        self.agent.wake()
-        self.agent.optimizers.stepped(optimizer)
+        agent = self.agent
+        if agent.wanted:
+            agent.wake()
+            agent.optimizers.stepped(optimizer)
         if optimizer is self.main():
-            self.agent.clearing.stepped(optimizer)
+            agent.clearing.stepped(optimizer)
         self._is_over(optimizer)
 
     def _is_over(self, optimizer):

@@ -5,7 +5,7 @@ each operator. What is spent inside libgradb, standing at a stop above all, is n
 On a device that works on its own (CUDA) these are the times of the thread that launches the work.
 """
 import ctypes
-import time
+from time import perf_counter
 
 from .. import _lib
 from . import commands
@@ -26,23 +26,24 @@ class Timing:
         self._section = GAP
         self._since = self.now()
         self._has_data = False  # a DataLoader was seen
+        self._times = _lib.Times()  # what is told
         self._ops = {}        # node number -> [calls, seconds]
         self._took = 0.0      # of the operator that has just run
         self._left = 0.0      # when the last hook of a backward pass was left
 
     def now(self):
         """Seconds on a clock that stands while the training does."""
-        return time.perf_counter() - self.away
+        return perf_counter() - self.away
 
     def apart(self, function, *args):
         """Calls a function of libgradb that may stand."""
-        before = self.now()
+        before = perf_counter()
         function(*args)
-        self.away += self.now() - before
+        self.away += perf_counter() - before
 
     def turn(self, section):
         """What runs from now on is of that section. Returns the one it was."""
-        now = self.now()
+        now = perf_counter() - self.away
         before = self._section
         self._spent[before] += now - self._since
         self._since = now
@@ -65,19 +66,22 @@ class Timing:
         self._ops.clear()
 
     def _tell(self):
-        spent, known = self._spent, self._known
-        times = _lib.Times()
+        spent, known, times = self._spent, self._known, self._times
         times.total = sum(spent)
         times.gap = spent[GAP]
         times.data = spent[DATA] if self._has_data else -1.0
         times.forward = spent[FORWARD] if known[FORWARD] else -1.0
         times.backward = spent[BACKWARD] if known[BACKWARD] else -1.0
         times.optimizer = spent[OPTIMIZER] if known[OPTIMIZER] else -1.0
+        if self._ops or times.op_count:
+            self._put_operators(times)
+        self.agent.library.gradb_timing(self.agent.handle, ctypes.byref(times))
+
+    def _put_operators(self, times):
         slowest = sorted(self._ops.items(), key=lambda item: -item[1][1])[:MAX_OPS]
         times.ops = (_lib.OpTime * len(slowest))(*[_lib.OpTime(number, calls, seconds)
                                                    for number, (calls, seconds) in slowest])
         times.op_count = len(slowest)
-        self.agent.library.gradb_timing(self.agent.handle, ctypes.byref(times))
 
     # ---- operators, while `on` ----
 

@@ -10,8 +10,6 @@ import torch
 
 from .. import _lib
 from . import commands, values
-from .guard import guarded
-
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
 
 
@@ -20,12 +18,12 @@ class Clearing:
 
     A gradient that is set back is another tensor, or was written to: its version says so. Only where neither is
     the case its value is looked at (a program may write behind autograd's back). since: the first step whose
-    gradients lie on top of those of the step before; 0 while there is none. name: the parameter's."""
+    gradients lie on top of those of the step before; 0 while there is none. The methods are called by what is
+    guarded."""
 
     def __init__(self, agent):
         self.agent = agent
         self.since = 0
-        self.name = ""
         self._parameter = None  # weak reference
         self._seen = None       # (identity, version) of its gradient as it was left
         self._cleared = True
@@ -36,7 +34,13 @@ class Clearing:
         parameter = self._parameter() if self._parameter is not None else None
         return parameter.grad if parameter is not None else None
 
-    @guarded
+    @property
+    def name(self):
+        """The parameter's; "" when it has none."""
+        parameter = self._parameter() if self._parameter is not None else None
+        weight = self.agent.telling.graph.holder(parameter) if parameter is not None else None
+        return weight.name if weight is not None else ""
+
     def pass_begins(self):
         """An outermost backward pass into the parameters begins."""
         if self._cleared or self.since:
@@ -56,7 +60,6 @@ class Clearing:
             except values.NoValue:  # it cannot be looked at
                 return True
 
-    @guarded
     def pass_ended(self):
         """It is over."""
         if self._cleared or self.since:
@@ -66,7 +69,6 @@ class Clearing:
         self._added = self._added or (state is not None and state != self._seen)
         self._seen = state
 
-    @guarded
     def stepped(self, optimizer):
         """The main optimizer has stepped."""
         if self.since:
@@ -75,21 +77,23 @@ class Clearing:
             self.since = self.agent.steps.step
             self._tell()
             return
-        parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
-                          if parameter.grad is not None), None)
-        self._cleared = parameter is None
+        self._cleared = True
         self._added = False
-        if parameter is not None:
-            self._parameter = weakref.ref(parameter)
-            self._seen = _state(parameter.grad)
-            weight = self.agent.telling.graph.holder(parameter)
-            self.name = weight.name if weight is not None else ""
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                gradient = parameter.grad
+                if gradient is not None:
+                    self._parameter = weakref.ref(parameter)
+                    self._seen = _state(gradient)
+                    self._cleared = False
+                    return
 
     def _tell(self):
         if self.agent.connected():
+            name = self.name
             self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
                 "nobody sets the gradients back: those of step %d lie on top of those of the step before%s. Is "
-                "zero_grad() called?" % (self.since, " (%s.grad)" % self.name if self.name else "")), 0)
+                "zero_grad() called?" % (self.since, " (%s.grad)" % name if name else "")), 0)
 
 
 def _state(gradient):
