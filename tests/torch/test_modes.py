@@ -263,6 +263,44 @@ finish(before=before, heard=len(heard), same=torch.equal(short, long),
        next=agent._backward.took < 60)
 """
 
+# Nobody looks, and in the middle of a forward pass, some modules deep, the debugger wants to hear of nodes.
+DEEP = """
+asks = False
+class Made(nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.__dict__["inside"] = inside  # no child: it has no name of its own
+    def forward(self, x):
+        return torch.sigmoid(self.inside(x))
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+    def forward(self, x):
+        x = torch.sin(self.first(x))
+        if asks:
+            ctypes.c_int.from_address(agent.handle).value = 1
+        return torch.cos(self.second(x))
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.last, self.aside = Inner(), nn.Linear(2, 1), nn.Identity()
+    def forward(self, x):
+        with torch.no_grad():
+            self.aside(x)
+        return torch.tanh(self.last(torch.exp(Made(self.inner)(torch.relu(x)))))
+net, after = nn.Sequential(Outer(), nn.ReLU()), nn.Softplus()
+def loss_of(step):
+    global asks
+    asks = step == 2
+    ctypes.c_int.from_address(agent.handle).value = int(step == 0)
+    return after(net(torch.ones(3, 2))).sum()
+agent.look(False)
+agent.look(True)
+train(net, loss_of, 3)
+finish(path=agent.modules.path())
+"""
+
 # Each of the places where a training goes through the agent is made to raise.
 FAULTS = """
 net = nn.Linear(2, 1)
@@ -308,6 +346,17 @@ class Modes(programs.Programs):
             self.assertLessEqual(sum(name.startswith("net/block/fc/linear") for name in told.ran(step)), 1)
         self.assertEqual(told.nodes["net/script"]["type"], "script")
         self.assertTrue([text for kind, text in told.answer["events"] if kind == "unseen" and "TorchScript" in text])
+
+    def test_looking_begins_deep_inside_of_a_forward_pass(self):
+        told = self.told(DEEP)
+        whole, unseen, rest = told.ran(0), told.ran(1), told.ran(2)
+        self.assertEqual(unseen, [])
+        # the module at whose call it began and all behind that, backwards until there, have the names they had
+        first, last = "net/0/inner/second/linear", "backward/net/0/inner/second/linear"
+        self.assertIn("net/0/Made/sigmoid", whole)
+        self.assertEqual(rest[rest.index(first):rest.index(last)], whole[whole.index(first):whole.index(last)])
+        self.assertNotIn("net/0/inner/first/linear", rest)
+        self.assertEqual(told.answer["path"], "")
 
     def test_compiled_code_is_left_alone(self):
         if self.which() == torches.debian():
