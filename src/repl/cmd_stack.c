@@ -10,6 +10,9 @@
 #include "repl/stacks.h"
 
 #define FRAMES_SHOWN 20
+#define MAKERS_SHOWN 4    /* places of a value that has none itself */
+#define MAKERS_DEEP  4    /* nodes from it to one that has */
+#define MAKERS_MOST  1000 /* nodes that are looked at for it */
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
@@ -181,6 +184,101 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
     return GD_OK;
 }
 
+/* ---- what has no place of its own --------------------------------------------------------------
+ */
+
+struct makers {
+    gd_node_id node[MAKERS_SHOWN];
+    const struct gd_frame *stack[MAKERS_SHOWN];
+    uint32_t count, more, looked;
+};
+
+/* False: it has no place. One stack is taken once. */
+static bool take_maker(struct command_call *call, gd_node_id node, struct makers *makers)
+{
+    uint32_t frames = 0;
+    const struct gd_frame *stack = gd_graph_stack(call->session->graph, node, &frames);
+
+    if (frames == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < makers->count; i++) {
+        if (makers->stack[i] == stack) {
+            return true;
+        }
+    }
+    if (makers->count == MAKERS_SHOWN) {
+        makers->more++;
+        return true;
+    }
+    makers->node[makers->count] = node;
+    makers->stack[makers->count++] = stack;
+    return true;
+}
+
+/* A gradient is made by the backward pass through what it is the gradient of. */
+static void find_makers(struct command_call *call, gd_node_id node, int depth,
+                        struct makers *makers)
+{
+    struct gd_node_info info;
+
+    if (!gd_graph_node(call->session->graph, node, &info)) {
+        return;
+    }
+    for (uint32_t i = 0; i < info.input_count && makers->looked++ < MAKERS_MOST; i++) {
+        if (!info.inputs[i].control && !take_maker(call, info.inputs[i].node, makers) &&
+            depth < MAKERS_DEEP) {
+            find_makers(call, info.inputs[i].node, depth + 1, makers);
+        }
+    }
+}
+
+/* A weight is where it is used. */
+static void find_users(struct command_call *call, gd_node_id node, struct makers *makers)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(call->session->graph, node, &edges);
+
+    for (uint32_t i = 0; i < count; i++) {
+        take_maker(call, edges[i].node, makers);
+    }
+}
+
+/* In the place of a stack that is not there: those of what makes or uses the value. */
+static int backtrace_around(struct command_call *call, gd_node_id node, bool all, int64_t limit,
+                            struct gd_err *err)
+{
+    struct gd_node_info info;
+    struct gd_err refused = *err;
+    struct makers makers = {.count = 0};
+    bool weight = false;
+
+    if (gd_graph_node(call->session->graph, node, &info)) {
+        weight = info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER;
+        if (info.kind == GD_NODE_GRADIENT) {
+            find_makers(call, node, 1, &makers);
+        } else if (weight) {
+            find_users(call, node, &makers);
+        }
+    }
+    if (makers.count == 0) {
+        *err = refused;
+        return refused.code;
+    }
+    out_printf(call->out, "%s (%s) has no place of its own. It is %s\n", out_safe(call, info.name),
+               out_safe(call, info.type), weight ? "used by" : "made by");
+    for (uint32_t i = 0; i < makers.count; i++) {
+        int rc = backtrace_of(call, makers.node[i], all, limit, err);
+        if (rc != GD_OK) {
+            return rc;
+        }
+    }
+    if (makers.more > 0) {
+        out_printf(call->out, "and at %s\n", inspect_plural(call, makers.more, "other place"));
+    }
+    return GD_OK;
+}
+
 static bool is_number(const char *text)
 {
     return text[0] && text[strspn(text, "0123456789")] == '\0';
@@ -199,7 +297,11 @@ static int run_backtrace(struct command_call *call, struct gd_err *err)
     }
     gd_node_id node;
     rc = inspect_node(call, call->argc ? inspect_join(call, 0, call->argc) : NULL, &node, err);
-    return rc == GD_OK ? backtrace_of(call, node, all, limit, err) : rc;
+    if (rc != GD_OK) {
+        return rc;
+    }
+    rc = backtrace_of(call, node, all, limit, err);
+    return rc == GD_ENODATA ? backtrace_around(call, node, all, limit, err) : rc;
 }
 
 int inspect_info_stack(struct command_call *call, struct gd_err *err)
@@ -325,7 +427,8 @@ const struct command cmd_stack_table[] = {
         .usage = "backtrace [NODE] [COUNT] [all]",
         .summary = "Show the stack of source places that made a node",
         .help = "The innermost place is #0. Frames of installed packages are left out\n"
-                "unless `all` is given or there are no others.\n"
+                "unless `all` is given or there are no others. A gradient is shown by what\n"
+                "makes it, a weight by what uses it.\n"
                 "\n"
                 "  backtrace\n"
                 "  bt attn/MatMul-op4 all\n",

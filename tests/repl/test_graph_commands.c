@@ -325,6 +325,40 @@ static void list_warns_of_changed_files(void **state)
     unlink(path);
 }
 
+/* A gradient has the places of what makes it, a weight those of what uses it; each once. */
+static void stack_of_a_value(void **state)
+{
+    struct net *net = *state;
+    struct gd_node_desc desc = {
+        .name = "late/w", .type = "Parameter", .kind = GD_NODE_WEIGHT, .order = GD_NO_ORDER};
+    struct gd_edge edge[2] = {{.slot = 0}, {.slot = 0}};
+    gd_node_id weight, gradient, between;
+
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &weight, NULL), GD_OK);
+    desc = (struct gd_node_desc){.name = "late/w.grad", .type = "Gradient", .order = GD_NO_ORDER};
+    desc.kind = GD_NODE_GRADIENT;
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &gradient, NULL), GD_OK);
+    desc = (struct gd_node_desc){.name = "late/sum", .type = "Add", .order = GD_NO_ORDER};
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &between, NULL), GD_OK);
+    net_expect_part(net, "bt late/w.grad", "error: the trainer sent no stack for late/w.grad\n");
+    add_framed(net, "late/use", "/nowhere/m.py", "h = x * w");
+    add_framed(net, "late/again", "/nowhere/m.py", "h = x * w");
+    edge[0].node = weight;
+    edge[1].node = gd_graph_lookup(net->fake.graph, "late/use", 8);
+    assert_int_equal(gd_graph_connect(net->fake.graph, edge[1].node, edge, 1, NULL), GD_OK);
+    assert_int_equal(gd_graph_connect(net->fake.graph, between, edge + 1, 1, NULL), GD_OK);
+    edge[0].node = gd_graph_lookup(net->fake.graph, "late/again", 10);
+    edge[1].node = between;
+    assert_int_equal(gd_graph_connect(net->fake.graph, gradient, edge, 2, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+    net_expect(net, "bt late/w.grad",
+               "late/w.grad (Gradient) has no place of its own. It is made by\n"
+               "late/again (Mul)\n#0  /nowhere/m.py:2\n      h = x * w\n");
+    net_expect(net, "bt late/w",
+               "late/w (Parameter) has no place of its own. It is used by\n"
+               "late/use (Mul)\n#0  /nowhere/m.py:2\n      h = x * w\n");
+}
+
 static void stack_and_frames(void **state)
 {
     net_expect(*state, "backtrace",
@@ -450,6 +484,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),
         cmocka_unit_test_setup_teardown(list_of_an_unreadable_file, setup_text, teardown),
         cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(stack_of_a_value, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
         cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
         cmocka_unit_test(narrow_terminals_get_short_names),
