@@ -369,14 +369,18 @@ static void looked(const struct agent_moment *m, struct agent_watch_item *item, 
     }
 }
 
-/* Its node ran in this step and made no such tensor: there is nothing to check, and nothing
- * missing.
- */
+/* NULL: there is none, the item is of a scalar. */
+static const struct agent_slot *slot_of(const struct agent *a, const struct agent_watch_item *item)
+{
+    const struct agent_node *node = agent_node_at(a, item->node);
+    return node && item->slot < node->slot_count ? &node->slots[item->slot] : NULL;
+}
+
+/* Its node ran in this step and made no such tensor: nothing to check, and nothing is missing. */
 static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
 {
-    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
-    return node && item->slot < node->slot_count && node->slots[item->slot].empty_step == STEP(a) &&
-           !node->slots[item->slot].bound;
+    const struct agent_slot *slot = slot_of(a, item);
+    return slot && slot->empty_step == STEP(a) && !slot->bound;
 }
 
 /* Items that have no leader may be looked at side by side. */
@@ -609,6 +613,34 @@ static bool end_moment(struct agent_moment *m, gradb_node node, bool at_step_end
     return m->wait && await_verdict(m->a, m, node, at_step_end);
 }
 
+static void fetch(const void *from, size_t bytes)
+{
+    for (size_t at = 0; from && at < bytes; at += 64) {
+        __builtin_prefetch((const char *)from + at);
+    }
+}
+
+/* Nodes mostly run in the order of the plan's items. What the next ones need lies all over the
+ * memory, one pointer behind the other: it is fetched while this one is looked at, of each as far
+ * as is known where it lies. */
+static void fetch_ahead(const struct agent *a, const struct agent_watch_item *item)
+{
+    const struct agent_watch_plan *plan = item->plan;
+    if (plan->items + plan->item_count - item <= 4) {
+        return;
+    }
+    fetch(&item[4], sizeof(*item));
+    fetch(agent_node_at(a, item[3].node), sizeof(struct agent_node));
+    fetch(item[3].message, sizeof(*item->message));
+    fetch(slot_of(a, &item[2]), sizeof(struct agent_slot));
+    fetch(item[2].message->options, 1);
+    fetch(item[2].message->report_if, 1);
+    const struct agent_slot *slot = slot_of(a, &item[1]);
+    fetch(slot ? slot->geometry : NULL, 1);
+    fetch(slot ? slot->data : NULL, 1);
+    fetch(item[1].message->n_report_if ? item[1].message->report_if[0] : NULL, 1);
+}
+
 bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
 {
     struct agent_moment m = begin_moment(a);
@@ -618,6 +650,7 @@ bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
     struct agent_watch_item *i = a->nodes[id].watch;
     for (; i && !is_over(&m); i = i->next_of_node) {
         if (i->plan->exact && is_due(a, i->plan) && !is_empty(a, i)) {
+            fetch_ahead(a, i);
             watch_item(&m, i);
         }
     }
