@@ -415,10 +415,22 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
+/* A value of the step's end that is not there because its operator, which is told of each time that
+ * it runs, did not run: of a shorter sequence, say, or another branch. Nothing is missing then. */
+static bool was_not_due(const struct agent *a, const struct agent_watch_item *item,
+                        const struct agent_look *seen)
+{
+    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    return node && seen->code == CODE(NO_VALUE) && !item->plan->exact && a->source.locate &&
+           node->flags & NODE_CAPTURE_WATCH && STEP(a) >= item->plan->since &&
+           STEP(a) >= a->seen_from && item->message->n_report_if > 0 &&
+           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
+}
+
 static void tell(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *seen)
 {
     item->plan->step_ns += seen->cost_ns;
-    if (agent_worth_reporting(item, seen, STEP(m->a))) {
+    if (agent_worth_reporting(item, seen, STEP(m->a)) && !was_not_due(m->a, item, seen)) {
         agent_report_value(m, item, seen);
     }
     if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {

@@ -280,6 +280,26 @@ static void what_did_not_run_is_not_asked_for(void **state)
     assert_int_equal(atomic_load(&b->e.locates), 0);
 }
 
+/* At the end of the step nothing is missing of it; of what did run and is gone, that is told. */
+static void what_did_not_run_is_not_missing(void **state)
+{
+    struct both *b = *state;
+    char last[32];
+    b->e.told = true;
+    b->e.rests_from = 3;
+    begin(b);
+    snprintf(last, sizeof(last), "net/op%d", b->e.ops - 1);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    set_watch(b, "TO", last, GD_WHEN_STEP_END);
+    set_watch(b, "TO", "net/op1", GD_WHEN_STEP_END);
+    atomic_store(&b->e.odd, EAGER_GONE);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    atomic_store(&b->e.odd, EAGER_SANE);
+    const struct gd_session *session = world_session(&b->w);
+    assert_int_equal(session->hit_count, 1);
+    assert_string_equal(session->hits[0].node_name, "net/op1");
+}
+
 static void without_statistics_values_are_located(void **state)
 {
     struct both *b = *state;
@@ -420,6 +440,7 @@ int main(void)
         RUN(previous_values_are_kept_by_the_source),
         RUN(exact_watchpoints_ask_at_that_moment),
         RUN(what_did_not_run_is_not_asked_for),
+        RUN(what_did_not_run_is_not_missing),
         RUN(without_statistics_values_are_located),
         RUN(a_verdict_counts_before_it_is_waited_for),
         RUN(end_of_step_watchpoints_see_what_is_gone),
