@@ -52,9 +52,15 @@ def _find():
 module = _find()
 
 
-def base(name, otherwise):
-    """The class of that name of the module; `otherwise` where there is no module."""
+def base(name, otherwise=object):
+    """The class of that name of the module, in which attributes lie that are needed at every operator; `otherwise`
+    where there is no module."""
     return getattr(module, name) if module is not None else otherwise
+
+
+def slots(name, names):
+    """Of the attributes `names` those that the class of that name of the module does not have."""
+    return tuple(word for word in names if module is None or word not in getattr(module, name).fields)
 
 
 def address(library, name):

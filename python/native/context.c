@@ -4,27 +4,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int native_is(PyObject *object, PyObject *name)
-{
-    PyObject *value = PyObject_GetAttr(object, name);
-    int answer = value ? PyObject_IsTrue(value) : -1;
-    Py_XDECREF(value);
-    return answer;
-}
-
-int native_is_none(PyObject *object, PyObject *name)
-{
-    PyObject *value = PyObject_GetAttr(object, name);
-    int answer = value ? value == Py_None : -1;
-    Py_XDECREF(value);
-    return answer;
-}
-
 void native_swap(PyObject **place, PyObject *value)
 {
     PyObject *before = *place;
     *place = value;
     Py_XDECREF(before);
+}
+
+int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c)
+{
+    PyObject *done = PyObject_CallMethodObjArgs(object, method, a, b, c, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int native_is_watched_closely(const struct native_context *context)
+{
+    PyObject *agent = context->agent;
+    if (native_get(agent, AGENT_OVERFLOW) != Py_None ||
+        native_get(agent, AGENT_DETAIL) != Py_None) {
+        return 1;
+    }
+    return native_is(context->timing, TIMING_ON);
 }
 
 void native_fault(struct native_context *context)
@@ -35,12 +36,9 @@ void native_fault(struct native_context *context)
     if (value && traceback) {
         PyException_SetTraceback(value, traceback);
     }
-    PyObject *done =
-        value ? PyObject_CallMethodObjArgs(context->agent, native_names.fault, value, NULL) : NULL;
-    if (!done) {
+    if (!value || native_call(context->agent, native_names.fault, value, NULL, NULL) < 0) {
         PyErr_Clear(); /* nothing of ours goes into the training */
     }
-    Py_XDECREF(done);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
@@ -49,30 +47,32 @@ void native_fault(struct native_context *context)
 /* ---- the type --------------------------------------------------------------------------------
  */
 
-static int take(PyObject **place, PyObject *value)
+static int take(PyObject **place, PyObject *value, enum native_kind kind)
 {
-    if (!value) {
+    if (!native_is_a(value, kind)) {
+        PyErr_SetString(PyExc_TypeError, "a part of the agent is not of its class");
         return -1;
     }
-    native_swap(place, value);
+    native_swap(place, Py_NewRef(value));
     return 0;
 }
 
 /* What the agent is made of. */
-static int look_up(struct native_context *self)
+static int look_up(struct native_context *self, PyObject *agent)
 {
-    PyObject *modules = PyObject_GetAttr(self->agent, native_names.modules);
-    int status = modules ? take(&self->local, PyObject_GetAttr(modules, native_names.local)) : -1;
-    Py_XDECREF(modules);
-    if (status < 0 ||
-        take(&self->telling, PyObject_GetAttr(self->agent, native_names.telling)) < 0 ||
-        take(&self->steps, PyObject_GetAttr(self->agent, native_names.steps)) < 0 ||
-        take(&self->live, PyObject_GetAttr(self->agent, native_names.live)) < 0 ||
-        take(&self->timing, PyObject_GetAttr(self->agent, native_names.timing)) < 0 ||
-        take(&self->scaler, PyObject_GetAttr(self->agent, native_names.scaler)) < 0) {
+    if (take(&self->agent, agent, NATIVE_AGENT) < 0 ||
+        take(&self->telling, native_get(agent, AGENT_TELLING), NATIVE_TELLING) < 0 ||
+        take(&self->graph, native_get(self->telling, TELLING_GRAPH), NATIVE_GRAPH) < 0 ||
+        take(&self->steps, native_get(agent, AGENT_STEPS), NATIVE_STEPS) < 0 ||
+        take(&self->live, native_get(agent, AGENT_LIVE), NATIVE_LIVE) < 0 ||
+        take(&self->timing, native_get(agent, AGENT_TIMING), NATIVE_TIMING) < 0 ||
+        take(&self->scaler, native_get(agent, AGENT_SCALER), NATIVE_SCALER) < 0) {
         return -1;
     }
-    return take(&self->graph, PyObject_GetAttr(self->telling, native_names.graph));
+    PyObject *modules = PyObject_GetAttr(agent, native_names.modules);
+    native_swap(&self->local, modules ? PyObject_GetAttr(modules, native_names.local) : NULL);
+    Py_XDECREF(modules);
+    return self->local ? 0 : -1;
 }
 
 static int init(PyObject *object, PyObject *args, PyObject *keywords)
@@ -95,14 +95,13 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         *places[i] = Py_NewRef(part[i]);
     }
-    self->agent = Py_NewRef(agent);
     self->handle = (struct gradb *)(uintptr_t)handle;
     self->did = (void (*)(struct gradb *, gradb_node))(uintptr_t)did;
     self->did_with =
         (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t))(uintptr_t)did_with;
     self->did_with_same = (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t,
                                     const gradb_same *))(uintptr_t)did_with_same;
-    return look_up(self);
+    return look_up(self, agent);
 }
 
 static PyObject *close_context(PyObject *object, PyObject *none)

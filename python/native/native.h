@@ -4,8 +4,9 @@
  *
  * Only the ways that nearly all operators and backward nodes take, of nodes that are known by now;
  * whatever is unusual goes to the Python code in gradb.torch, which can do all of it and does all
- * of it where this module is not there. So there is no state here that Python has not: nodes,
- * tables and what is on at the moment are Python's objects, read and written as Python would.
+ * of it where this module is not there. So there is no state here that Python has not: the classes
+ * of gradb.torch whose attributes are needed at every operator have a base here (records.c), in
+ * which these lie.
  *
  * Built for the stable ABI of CPython 3.10 and later: one binary serves all of them. All functions
  * want the interpreter's lock. Unless said otherwise they return new references, NULL or -1 with an
@@ -25,25 +26,104 @@
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
 #define NATIVE_INTERFACE 1
 
-/* Names of attributes and keys, interned once. */
+/* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
+ */
+
 struct native_names {
-    PyObject *intercept, *operator_raised, *operator_ran, *usual, *name, *looking, *shards,
-        *overflow, *detail, *dead, *in_backward, *timing, *on, *telling, *graph, *steps, *step,
-        *forward, *running, *scaler, *stepping, *scaling, *live, *modules, *local, *path, *site,
-        *families, *nodes, *count, *learnt, *id, *aside, *ran, *grown, *pending, *asked, *wants,
-        *places, *forms, *address, *away, *now, *step_, *scales, *scale, *kept, *origins, *mark,
-        *metadata, *key, *grad_fn, *requires_grad, *version, *shape, *stride, *dtype, *is_cpu,
-        *is_neg, *storage_offset, *nbytes, *data_ptr, *look, *fault, *out, *inplace, *lasting,
-        *grad, *gradient, *operator, * node, *backward, *variable, *accumulate, *next_functions,
-        *register_hook, *backward_ran, *enter, *exit, *gathered, *tell, *hold, *ran_as, *leaked,
-        *remove;
+    PyObject *accumulate_grad, *backward_ran, *data_ptr, *dtype, *enter, *exit, *fault, *grad,
+        *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *key, *local, *look, *metadata,
+        *modules, *nbytes, *next_functions, *operator_raised, *operator_ran, *operators, *out,
+        *path, *ran, *ran_as, *register_hook, *requires_grad, *shape, *site, *storage_offset,
+        *stride, *tell, *variable, *version;
 };
 extern struct native_names native_names;
+int native_intern_names(void);
+
+/* ---- records.c -------------------------------------------------------------------------------
+ */
+
+/* Classes of gradb.torch, and what of theirs lies here: see their docstrings. */
+enum native_kind {
+    NATIVE_AGENT,
+    NATIVE_STEPS,
+    NATIVE_TIMING,
+    NATIVE_SCALER,
+    NATIVE_LIVE,
+    NATIVE_TELLING,
+    NATIVE_GRAPH,
+    NATIVE_FAMILY,
+    NATIVE_NODE,
+    NATIVE_PLACES,
+    NATIVE_OPERATOR,
+    NATIVE_MARK,
+    NATIVE_KINDS
+};
+enum native_agent_field {
+    AGENT_LOOKING,
+    AGENT_DEAD,
+    AGENT_IN_BACKWARD,
+    AGENT_SHARDS,
+    AGENT_DETAIL,
+    AGENT_OVERFLOW,
+    AGENT_STEPS,
+    AGENT_LIVE,
+    AGENT_TIMING,
+    AGENT_SCALER,
+    AGENT_TELLING
+};
+enum native_steps_field { STEPS_STEP, STEPS_FORWARD, STEPS_RUNNING };
+enum native_timing_field { TIMING_ON, TIMING_AWAY };
+enum native_scaler_field { SCALER_STEPPING, SCALER_SCALING };
+enum native_live_field { LIVE_STEP, LIVE_NOW, LIVE_SCALES, LIVE_SCALE, LIVE_KEPT };
+enum native_telling_field { TELLING_GRAPH, TELLING_PENDING };
+enum native_graph_field {
+    GRAPH_STEP,
+    GRAPH_RAN,
+    GRAPH_GROWN,
+    GRAPH_LEAKED,
+    GRAPH_FAMILIES,
+    GRAPH_ORIGINS,
+    GRAPH_LASTING
+};
+enum native_family_field { FAMILY_NODES, FAMILY_STEP, FAMILY_COUNT };
+enum native_node_field {
+    NODE_ID,
+    NODE_NAME,
+    NODE_STEP,
+    NODE_ASIDE,
+    NODE_LEARNT,
+    NODE_MARK,
+    NODE_ASKED,
+    NODE_WANTS,
+    NODE_PLACES,
+    NODE_BACKWARD,
+    NODE_GRADIENT
+};
+enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
+enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL };
+enum native_mark_field { MARK_NODE, MARK_OPERATOR };
+
+#define NATIVE_FIELDS 11
+struct native_record {
+    PyObject_HEAD PyObject *at[NATIVE_FIELDS]; /* NULL is None */
+};
+extern PyTypeObject *native_kinds[NATIVE_KINDS];
+int native_add_records(PyObject *module);
+bool native_is_a(PyObject *object, enum native_kind kind);
+/* A field of a record, by one of the numbers above: borrowed, and never fails. */
+PyObject *native_get(PyObject *record, int field);
+void native_set(PyObject *record, int field, PyObject *value);
+/* 1, 0, or -1: its truth. */
+int native_is(PyObject *record, int field);
+
+/* ---- context.c -------------------------------------------------------------------------------
+ */
 
 /* What the agent is made of, and libgradb's functions. One per agent; Python makes it when all of
  * the agent is there, and closes it before the handle is gone. */
 struct native_context {
-    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *timing, *scaler, *local;
+    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *timing, *scaler; /* records */
+    PyObject *local;   /* of modules.Modules: path and site of this thread */
     PyObject *tensor;  /* torch.Tensor */
     PyObject *apart;   /* ops.apart */
     PyObject *storage; /* of a tensor: what has nbytes() */
@@ -57,64 +137,56 @@ struct native_context {
                           const gradb_same *);
 };
 
-/* ---- context.c -------------------------------------------------------------------------------
- */
-
 extern PyType_Spec native_context_spec;
 extern PyTypeObject *native_context_type;
 
-/* 1, 0, or -1: the truth of an attribute. */
-int native_is(PyObject *object, PyObject *name);
-/* 1, 0, or -1: whether an attribute is None. */
-int native_is_none(PyObject *object, PyObject *name);
 /* A reference in place of the one that is there. */
 void native_swap(PyObject **place, PyObject *value);
+/* Calls a method, and drops what it returns. */
+int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
 /* Gives the exception that is set to agent.fault, which says it once and turns the agent off. */
 void native_fault(struct native_context *context);
+/* 1, 0, or -1: what the agent does now needs Python at every operator or node. */
+int native_is_watched_closely(const struct native_context *context);
 
 /* ---- telling.c -------------------------------------------------------------------------------
  */
 
-/* The next node of a family (graph.Graph) that the table has under `key`, counted, when all is
- * known of it: learnt where that is asked for, else it has a number. NULL without an exception: it
- * is not, and nothing was counted. */
+/* What Python keeps in tuples: of values.Places for an output, and of graph.Graph's origins. */
+enum native_form {
+    FORM_SHAPE,
+    FORM_STRIDES,
+    FORM_DTYPE,
+    FORM_REACH, /* bytes from the first element to behind the last */
+    FORM_SIZE,  /* bytes of an element */
+    FORM_KIND,
+    FORM_DENSE /* its elements lie side by side, in whatever order of the axes */
+};
+enum native_origin { ORIGIN_TENSOR, ORIGIN_VERSION, ORIGIN_NODE, ORIGIN_SLOT };
+
+/* The next node of a family that graph.Graph has under `key`, counted, when all is known of it:
+ * learnt where that is asked for, else it has a number. NULL without an exception: it is not, and
+ * nothing was counted. */
 PyObject *native_next_known(struct native_context *context, PyObject *key, bool learnt);
 /* The tensor is the output of that slot from now on. Its origin. */
 PyObject *native_produced(struct native_context *context, PyObject *tensor, PyObject *node,
                           long slot);
 /* Leaves the node's mark on what computed the tensor, when it has a gradient. */
-int native_mark(struct native_context *context, PyObject *tensor, PyObject *node);
+int native_mark(PyObject *tensor, PyObject *node);
 /* A node has run: tensors and records (origins) are tuples with one entry per slot. `before`: the
- * tensors that it was computed from, NULL: not known. */
+ * tensors that it was computed from, a tuple. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
 
 /* ---- same.c ----------------------------------------------------------------------------------
  */
 
-/* The members of what Python keeps in tuples: of values.Places for an output, and of
- * graph.Graph's origins. */
-enum native_form {
-    NATIVE_FORM_SHAPE,
-    NATIVE_FORM_STRIDES,
-    NATIVE_FORM_DTYPE,
-    NATIVE_FORM_REACH, /* bytes from the first element to behind the last */
-    NATIVE_FORM_SIZE,  /* bytes of an element */
-    NATIVE_FORM_KIND,
-    NATIVE_FORM_DENSE /* its elements lie side by side, in whatever order of the axes */
-};
-enum native_origin {
-    NATIVE_ORIGIN_TENSOR,
-    NATIVE_ORIGIN_VERSION,
-    NATIVE_ORIGIN_NODE,
-    NATIVE_ORIGIN_SLOT
-};
 #define NATIVE_MAX_SAME 16 /* outputs, and tensors before, that are compared */
 
-/* The structs of a values.Places. */
+/* The structs of a values.Places; NULL with an exception. */
 gradb_tensor *native_structs(PyObject *places);
 /* For gradb_did_with_same: which of a node's outputs are what was told of one of the tensors
- * `before`, a tuple, in this step. 1 when any is, 0 when none, -1. */
+ * `before` in this step. 1 when any is, 0 when none, -1. */
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
 
@@ -122,7 +194,7 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
  */
 
 extern PyType_Spec native_operators_spec, native_step_spec;
-/* hook_all(context, roots, steps, handles, names, key): see backward.Backward. */
+/* hook_all(context, roots, steps, handles, names): see backward.Backward. */
 PyObject *native_hook_all(PyObject *module, PyObject *args);
 
 #endif

@@ -46,33 +46,35 @@ static int writes(PyObject *keywords)
     return (out && out != Py_None) || (inplace && PyObject_IsTrue(inplace) != 0);
 }
 
-/* 1, 0, or -1: what the agent does now needs Python at every operator. */
+/* 1, 0, or -1: see native_is_watched_closely. */
 static int is_watched_closely(const struct native_context *context)
 {
-    int shards = native_is(context->agent, native_names.shards);
-    int overflow = shards == 0 ? native_is_none(context->agent, native_names.overflow) : 1;
-    int detail = overflow == 1 ? native_is_none(context->agent, native_names.detail) : 1;
-    int timed = detail == 1 ? native_is(context->timing, native_names.on) : 0;
+    int close = native_is_watched_closely(context);
+    if (close == 0) {
+        close = native_is(context->agent, AGENT_SHARDS);
+    }
+    if (close != 0) {
+        return close;
+    }
     PyObject *tracing = PyObject_CallNoArgs(context->tracing);
-    int traced = tracing && tracing != Py_None;
     Py_XDECREF(tracing);
-    return PyErr_Occurred() ? -1 : shards || !overflow || !detail || timed || traced;
+    return tracing ? tracing != Py_None : -1;
 }
 
 /* What is known of a function; NULL, without an exception: nothing yet. */
 static PyObject *operator_of(const struct operators *mode, PyObject *function)
 {
-    PyObject *operator= PyDict_GetItemWithError(mode->known, function);
-    if (!operator) {
+    PyObject *operation = PyDict_GetItemWithError(mode->known, function);
+    if (!operation) {
         PyErr_Clear(); /* one that cannot be a key */
     }
-    return Py_XNewRef(operator);
+    return Py_XNewRef(operation);
 }
 
 /* 1, 0, or -1: see the title. */
-static int is_usual(const struct call *call, PyObject *operator)
+static int is_usual(const struct call *call, PyObject *operation)
 {
-    int usual = native_is(operator, native_names.usual);
+    int usual = native_is(operation, OPERATOR_USUAL);
     int other = usual > 0 ? writes(call->keywords) : 1;
     if (other == 0) {
         other = is_watched_closely(call->mode->context);
@@ -85,15 +87,18 @@ static int is_usual(const struct call *call, PyObject *operator)
 /* 1, 0, or -1: it is part of a module's forward pass. */
 static int is_forward(const struct native_context *context)
 {
-    int forward = native_is(context->steps, native_names.forward);
-    int running = forward > 0 ? native_is(context->steps, native_names.running) : 1;
-    int backward = running == 0 ? native_is(context->agent, native_names.in_backward) : 1;
-    int free = backward == 0 ? native_is_none(context->scaler, native_names.stepping) : 0;
-    return PyErr_Occurred() ? -1 : free;
+    int forward = native_is(context->steps, STEPS_FORWARD);
+    int other = forward > 0 ? native_is(context->steps, STEPS_RUNNING) : 1;
+    if (other == 0) {
+        other = native_is(context->agent, AGENT_IN_BACKWARD);
+    }
+    return forward < 0 || other < 0
+               ? -1
+               : !other && native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
 /* The node, when all is known of it; NULL without an exception: it is for Python. */
-static PyObject *node_of(struct native_context *context, PyObject *operator)
+static PyObject *node_of(struct native_context *context, PyObject *operation)
 {
     PyObject *node = NULL;
     PyObject *path = PyObject_GetAttr(context->local, native_names.path);
@@ -101,11 +106,9 @@ static PyObject *node_of(struct native_context *context, PyObject *operator)
     if (!site) {
         PyErr_Clear(); /* no module was called in this thread */
     } else if (PyUnicode_Check(path) && PyUnicode_GetLength(path) > 0) {
-        PyObject *name = PyObject_GetAttr(operator, native_names.name);
-        PyObject *key = name ? PyTuple_Pack(3, path, name, site) : NULL;
+        PyObject *key = PyTuple_Pack(3, path, native_get(operation, OPERATOR_NAME), site);
         node = key ? native_next_known(context, key, true) : NULL;
         Py_XDECREF(key);
-        Py_XDECREF(name);
     }
     Py_XDECREF(site);
     Py_XDECREF(path);
@@ -114,7 +117,7 @@ static PyObject *node_of(struct native_context *context, PyObject *operator)
 
 static int tell(struct native_context *context, PyObject *node, PyObject *result, PyObject *args)
 {
-    if (native_mark(context, result, node) < 0) {
+    if (native_mark(result, node) < 0) {
         return -1;
     }
     PyObject *origin = native_produced(context, result, node, 0);
@@ -128,14 +131,14 @@ static int tell(struct native_context *context, PyObject *node, PyObject *result
 }
 
 /* 1: told; 0: it is for Python; -1. */
-static int tell_known(const struct call *call, PyObject *operator, PyObject * result)
+static int tell_known(const struct call *call, PyObject *operation, PyObject *result)
 {
     struct native_context *context = call->mode->context;
     if ((PyObject *)Py_TYPE(result) != context->tensor) {
         return 0;
     }
     int forward = is_forward(context);
-    PyObject *node = forward > 0 ? node_of(context, operator) : NULL;
+    PyObject *node = forward > 0 ? node_of(context, operation) : NULL;
     if (!node) {
         return PyErr_Occurred() ? -1 : 0;
     }
@@ -144,17 +147,17 @@ static int tell_known(const struct call *call, PyObject *operator, PyObject * re
     return status < 0 ? -1 : 1;
 }
 
-static void tell_python(const struct call *call, PyObject *operator, PyObject * result)
+static void tell_python(const struct call *call, PyObject *operation, PyObject *result)
 {
     struct native_context *context = call->mode->context;
     PyObject *done =
-        PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran, operator,
+        PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran, operation,
                                    call->args, call->keywords, result, Py_False, NULL);
     Py_XDECREF(done);
 }
 
 /* The operator has raised an exception, which goes on when it was told of. */
-static void tell_raised(const struct call *call, PyObject *operator)
+static void tell_raised(const struct call *call, PyObject *operation)
 {
     struct native_context *context = call->mode->context;
     PyObject *type, *value, *traceback;
@@ -165,7 +168,7 @@ static void tell_raised(const struct call *call, PyObject *operator)
     }
     if (PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
         PyObject *done =
-            PyObject_CallMethodObjArgs(context->telling, native_names.operator_raised, operator,
+            PyObject_CallMethodObjArgs(context->telling, native_names.operator_raised, operation,
                                        call->args, call->keywords, value, NULL);
         Py_XDECREF(done);
         PyErr_Clear();
@@ -173,18 +176,17 @@ static void tell_raised(const struct call *call, PyObject *operator)
     PyErr_Restore(type, value, traceback);
 }
 
-static PyObject *run_usual(const struct call *call, PyObject *operator)
+static PyObject *run_usual(const struct call *call, PyObject *operation)
 {
     struct native_context *context = call->mode->context;
     PyObject *result = run(call);
     if (!result) {
-        tell_raised(call, operator);
+        tell_raised(call, operation);
         return NULL;
     }
-    int told =
-        native_is(context->agent, native_names.dead) == 0 ? tell_known(call, operator, result) : 1;
+    int told = native_is(context->agent, AGENT_DEAD) == 0 ? tell_known(call, operation, result) : 1;
     if (told == 0) {
-        tell_python(call, operator, result);
+        tell_python(call, operation, result);
     }
     if (PyErr_Occurred()) {
         native_fault(context);
@@ -208,18 +210,18 @@ static PyObject *torch_function(PyObject *self, PyObject *given)
         return NULL;
     }
     struct native_context *context = call.mode->context;
-    int looking = context && context->handle ? native_is(context->agent, native_names.looking) : 0;
-    PyObject *operator= looking> 0 ? operator_of(call.mode, call.function) : NULL;
-    int usual = operator&& operator!= Py_None ? is_usual(&call, operator) : 0;
+    int looking = context && context->handle ? native_is(context->agent, AGENT_LOOKING) : 0;
+    PyObject *operation = looking > 0 ? operator_of(call.mode, call.function) : NULL;
+    int usual = operation && operation != Py_None ? is_usual(&call, operation) : 0;
     PyObject *result;
     if (looking < 0 || usual < 0) {
         result = NULL;
-    } else if (operator== Py_None) {
+    } else if (operation == Py_None) {
         result = run(&call);
     } else {
-        result = usual ? run_usual(&call, operator) : intercept(&call);
+        result = usual ? run_usual(&call, operation) : intercept(&call);
     }
-    Py_XDECREF(operator);
+    Py_XDECREF(operation);
     Py_XDECREF(none);
     return result;
 }
@@ -231,7 +233,7 @@ static PyObject *use(PyObject *self, PyObject *context)
         PyErr_SetString(PyExc_TypeError, "use() takes a Context");
         return NULL;
     }
-    PyObject *known = PyObject_GetAttrString(self, "operators");
+    PyObject *known = PyObject_GetAttr(self, native_names.operators);
     if (!known || !PyDict_Check(known)) {
         Py_XDECREF(known);
         PyErr_SetString(PyExc_TypeError, "the mode needs a dict `operators`");

@@ -8,7 +8,7 @@
 struct step {
     PyObject_HEAD struct native_context *context;
     /* As backward.Step documents them; NULL is None. */
-    PyObject *type, *mark, *operator, * name, *variable, *incoming, *steps, *node;
+    PyObject *type, *mark, *operation, *name, *variable, *incoming, *steps, *node;
     bool marked;
 };
 
@@ -24,7 +24,7 @@ static PyObject *records_of(struct native_context *context, PyObject *node, PyOb
         PyObject *tensor = PyTuple_GetItem(results, slot);
         PyObject *record = tensor == Py_None ? Py_NewRef(Py_None)
                                              : native_produced(context, tensor, node, (long)slot);
-        bool ok = record && (tensor == Py_None || native_mark(context, tensor, node) == 0);
+        bool ok = record && (tensor == Py_None || native_mark(tensor, node) == 0);
         if (!ok) {
             Py_XDECREF(record);
             Py_CLEAR(records);
@@ -60,20 +60,15 @@ static int node_ran(struct step *own, PyObject *results, PyObject *before)
 /* The node of a parameter's gradient; NULL without an exception: it is for Python. */
 static PyObject *gradient_node(struct native_context *context, PyObject *variable)
 {
-    PyObject *lasting = PyObject_GetAttr(context->graph, native_names.lasting);
-    PyObject *key = lasting ? PyLong_FromVoidPtr(variable) : NULL;
-    PyObject *origin = key ? Py_XNewRef(PyDict_GetItemWithError(lasting, key)) : NULL;
-    PyObject *node = NULL;
-    if (origin && PyWeakref_GetObject(PyTuple_GetItem(origin, NATIVE_ORIGIN_TENSOR)) == variable) {
-        node = PyObject_GetAttr(PyTuple_GetItem(origin, NATIVE_ORIGIN_NODE), native_names.gradient);
+    PyObject *key = PyLong_FromVoidPtr(variable);
+    PyObject *origin =
+        key ? PyDict_GetItemWithError(native_get(context->graph, GRAPH_LASTING), key) : NULL;
+    PyObject *node = Py_None;
+    if (origin && PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) == variable) {
+        node = native_get(PyTuple_GetItem(origin, ORIGIN_NODE), NODE_GRADIENT);
     }
-    Py_XDECREF(origin);
     Py_XDECREF(key);
-    Py_XDECREF(lasting);
-    if (node == Py_None) {
-        Py_CLEAR(node);
-    }
-    return node;
+    return node != Py_None ? Py_NewRef(node) : NULL;
 }
 
 static int tell_gradient(struct native_context *context, PyObject *node, PyObject *gradient,
@@ -111,15 +106,6 @@ static int gradient_ran(struct step *own, PyObject *before)
 /* ---- the hook --------------------------------------------------------------------------------
  */
 
-/* 1, 0, or -1: what the agent does now needs Python at every node. */
-static int is_watched_closely(const struct native_context *context)
-{
-    int overflow = native_is_none(context->agent, native_names.overflow);
-    int detail = overflow == 1 ? native_is_none(context->agent, native_names.detail) : 1;
-    int timed = detail == 1 ? native_is(context->timing, native_names.on) : 0;
-    return PyErr_Occurred() ? -1 : !overflow || !detail || timed;
-}
-
 /* Ends a moment of our own, whatever happened in it. */
 static int leave(const struct native_context *context, PyObject *apart, bool looking)
 {
@@ -129,30 +115,28 @@ static int leave(const struct native_context *context, PyObject *apart, bool loo
         PyObject_CallMethodObjArgs(apart, native_names.exit, Py_None, Py_None, Py_None, NULL);
     int status = done ? 0 : -1;
     Py_XDECREF(done);
-    int dead = status == 0 ? native_is(context->agent, native_names.dead) : -1;
+    int dead = native_is(context->agent, AGENT_DEAD);
     if (dead == 0 && looking) {
-        status = PyObject_SetAttr(context->agent, native_names.looking, Py_True);
+        native_set(context->agent, AGENT_LOOKING, Py_True);
     }
     if (type) {
         PyErr_Restore(type, value, traceback);
         return -1;
     }
-    return dead < 0 ? -1 : status;
+    return status;
 }
 
 /* The operators inside are not the program's. */
 static int ran_unseen(struct step *own, PyObject *results, PyObject *before)
 {
     struct native_context *context = own->context;
-    int looking = native_is(context->agent, native_names.looking);
+    int looking = native_is(context->agent, AGENT_LOOKING);
     PyObject *apart = looking < 0 ? NULL : PyObject_CallNoArgs(context->apart);
     PyObject *entered = apart ? PyObject_CallMethodObjArgs(apart, native_names.enter, NULL) : NULL;
     int status = -1;
     if (entered) {
-        status = PyObject_SetAttr(context->agent, native_names.looking, Py_False);
-        if (status == 0) {
-            status = own->variable ? gradient_ran(own, before) : node_ran(own, results, before);
-        }
+        native_set(context->agent, AGENT_LOOKING, Py_False);
+        status = own->variable ? gradient_ran(own, before) : node_ran(own, results, before);
         status = leave(context, apart, looking) < 0 ? -1 : status;
     }
     Py_XDECREF(entered);
@@ -163,19 +147,17 @@ static int ran_unseen(struct step *own, PyObject *results, PyObject *before)
 static int ran(struct step *own, PyObject *results, PyObject *before)
 {
     struct native_context *context = own->context;
-    int dead = native_is(context->agent, native_names.dead);
+    int dead = native_is(context->agent, AGENT_DEAD);
     if (dead != 0) {
         return dead < 0 ? -1 : 0;
     }
-    int close = is_watched_closely(context);
+    int close = native_is_watched_closely(context);
     int status = close == 0 ? ran_unseen(own, results, before) : close < 0 ? -1 : 0;
     if (status != 0) {
         return status;
     }
-    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.backward_ran, own,
-                                                results, before, NULL);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
+    return native_call(context->telling, native_names.backward_ran, (PyObject *)own, results,
+                       before);
 }
 
 static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
@@ -222,10 +204,11 @@ static PyObject *mark_of(const struct pass *pass, PyObject *function, PyObject *
     PyObject *mark =
         metadata ? Py_XNewRef(PyDict_GetItemWithError(metadata, native_names.key)) : NULL;
     Py_XDECREF(metadata);
-    *marked = mark != NULL;
-    if (mark || PyErr_Occurred()) {
+    *marked = mark && native_is_a(mark, NATIVE_MARK);
+    if (*marked || PyErr_Occurred()) {
         return mark;
     }
+    Py_XDECREF(mark);
     int custom = PyObject_IsInstance(function, pass->context->custom_type);
     if (custom < 0) {
         return NULL;
@@ -249,16 +232,13 @@ static long count_name(const struct pass *pass, PyObject *name)
 /* The name of a node's backward node, worked out once. */
 static PyObject *backward_name(PyObject *node)
 {
-    PyObject *name = PyObject_GetAttr(node, native_names.backward);
-    if (!name || name != Py_None) {
-        return name;
+    PyObject *name = native_get(node, NODE_BACKWARD);
+    if (name != Py_None) {
+        return Py_NewRef(name);
     }
-    Py_DECREF(name);
-    PyObject *forward = PyObject_GetAttr(node, native_names.name);
-    name = forward ? PyUnicode_FromFormat("backward/%U", forward) : NULL;
-    Py_XDECREF(forward);
-    if (name && PyObject_SetAttr(node, native_names.backward, name) < 0) {
-        Py_CLEAR(name);
+    name = PyUnicode_FromFormat("backward/%U", native_get(node, NODE_NAME));
+    if (name) {
+        native_set(node, NODE_BACKWARD, name);
     }
     return name;
 }
@@ -291,10 +271,8 @@ static int name_it(const struct pass *pass, struct step *own)
     if (!own->mark || own->variable) {
         return 0;
     }
-    PyObject *node = PyObject_GetAttr(own->mark, native_names.node);
-    int status = !node ? -1 : node == Py_None ? 0 : name_after(pass, own, node);
-    Py_XDECREF(node);
-    return status;
+    PyObject *node = native_get(own->mark, MARK_NODE);
+    return node != Py_None ? name_after(pass, own, node) : 0;
 }
 
 /* All that is known of a grad_fn before it runs. */
@@ -311,15 +289,15 @@ static int describe(const struct pass *pass, struct step *own, PyObject *functio
     if (own->mark == Py_None) {
         Py_CLEAR(own->mark);
     }
-    int leaf = PyObject_RichCompareBool(own->type, native_names.accumulate, Py_EQ);
+    int leaf = PyObject_RichCompareBool(own->type, native_names.accumulate_grad, Py_EQ);
     if (leaf > 0) {
         own->variable = PyObject_GetAttr(function, native_names.variable);
         leaf = own->variable ? leaf : -1;
     }
-    own->operator= leaf<0 ? NULL
-    : own->mark           ? PyObject_GetAttr(own->mark, native_names.operator)
-                          : Py_NewRef(own->type);
-    return own->operator? name_it(pass, own) : - 1;
+    if (leaf >= 0) {
+        own->operation = Py_NewRef(own->mark ? native_get(own->mark, MARK_OPERATOR) : own->type);
+    }
+    return own->operation ? name_it(pass, own) : -1;
 }
 
 static int wait_for(const struct pass *pass, PyObject *function, PyObject *mark)
@@ -424,7 +402,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT((PyObject *)own->context);
     Py_VISIT(own->type);
     Py_VISIT(own->mark);
-    Py_VISIT(own->operator);
+    Py_VISIT(own->operation);
     Py_VISIT(own->name);
     Py_VISIT(own->variable);
     Py_VISIT(own->incoming);
@@ -439,7 +417,7 @@ static int clear(PyObject *self)
     Py_CLEAR(own->context);
     Py_CLEAR(own->type);
     Py_CLEAR(own->mark);
-    Py_CLEAR(own->operator);
+    Py_CLEAR(own->operation);
     Py_CLEAR(own->name);
     Py_CLEAR(own->variable);
     Py_CLEAR(own->incoming);
@@ -461,7 +439,7 @@ static PyMemberDef members[] = {
     {"type", T_OBJECT, offsetof(struct step, type), 0, NULL},
     {"mark", T_OBJECT, offsetof(struct step, mark), 0, NULL},
     {"marked", T_BOOL, offsetof(struct step, marked), 0, NULL},
-    {"operator", T_OBJECT, offsetof(struct step, operator), 0, NULL},
+    {"operator", T_OBJECT, offsetof(struct step, operation), 0, NULL},
     {"name", T_OBJECT, offsetof(struct step, name), 0, NULL},
     {"variable", T_OBJECT, offsetof(struct step, variable), 0, NULL},
     {"incoming", T_OBJECT, offsetof(struct step, incoming), 0, NULL},

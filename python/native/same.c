@@ -3,21 +3,21 @@
  * gradient that is handed on. */
 #include "native.h"
 
-/* The origin (graph.Graph) of a tensor in this step; NULL without an exception: it has none. */
+/* The origin (graph.Graph) of a tensor in this step, borrowed; NULL without an exception: it has
+ * none. */
 static PyObject *origin_of(struct native_context *context, PyObject *tensor)
 {
-    PyObject *origins = PyObject_GetAttr(context->graph, native_names.origins);
-    PyObject *key = origins ? PyLong_FromVoidPtr(tensor) : NULL;
-    PyObject *origin = key ? Py_XNewRef(PyDict_GetItemWithError(origins, key)) : NULL;
+    PyObject *key = PyLong_FromVoidPtr(tensor);
+    PyObject *origin =
+        key ? PyDict_GetItemWithError(native_get(context->graph, GRAPH_ORIGINS), key) : NULL;
     Py_XDECREF(key);
-    Py_XDECREF(origins);
     return origin;
 }
 
 /* 1, 0, or -1: the tensor is the one that the origin is of, and was not written since. */
 static int is_unchanged(PyObject *origin, PyObject *tensor)
 {
-    if (PyWeakref_GetObject(PyTuple_GetItem(origin, NATIVE_ORIGIN_TENSOR)) != tensor) {
+    if (PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) != tensor) {
         return PyErr_Occurred() ? -1 : 0;
     }
     PyObject *version = PyObject_GetAttr(tensor, native_names.version);
@@ -25,9 +25,9 @@ static int is_unchanged(PyObject *origin, PyObject *tensor)
         PyErr_Clear(); /* writes are not counted */
         return 0;
     }
-    int same = version ? PyObject_RichCompareBool(
-                             version, PyTuple_GetItem(origin, NATIVE_ORIGIN_VERSION), Py_EQ)
-                       : -1;
+    int same =
+        version ? PyObject_RichCompareBool(version, PyTuple_GetItem(origin, ORIGIN_VERSION), Py_EQ)
+                : -1;
     Py_XDECREF(version);
     return same;
 }
@@ -40,12 +40,12 @@ static int is_same_memory(PyObject *form, const gradb_tensor *a, PyObject *other
         a->dtype != b->dtype) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int dense = PyObject_IsTrue(PyTuple_GetItem(form, NATIVE_FORM_DENSE));
+    int dense = PyObject_IsTrue(PyTuple_GetItem(form, FORM_DENSE));
     if (dense > 0) {
-        dense = PyObject_IsTrue(PyTuple_GetItem(other, NATIVE_FORM_DENSE));
+        dense = PyObject_IsTrue(PyTuple_GetItem(other, FORM_DENSE));
     }
-    return dense > 0 ? PyObject_RichCompareBool(PyTuple_GetItem(form, NATIVE_FORM_REACH),
-                                                PyTuple_GetItem(other, NATIVE_FORM_REACH), Py_EQ)
+    return dense > 0 ? PyObject_RichCompareBool(PyTuple_GetItem(form, FORM_REACH),
+                                                PyTuple_GetItem(other, FORM_REACH), Py_EQ)
                      : dense;
 }
 
@@ -53,24 +53,24 @@ static int is_same_memory(PyObject *form, const gradb_tensor *a, PyObject *other
  * in this step. */
 static int is_output_of(PyObject *form, const gradb_tensor *output, PyObject *node, long slot)
 {
-    PyObject *places = PyObject_GetAttr(node, native_names.places);
-    PyObject *forms =
-        places && places != Py_None ? PyObject_GetAttr(places, native_names.forms) : NULL;
-    const gradb_tensor *structs =
-        forms && slot >= 0 && slot < PyList_Size(forms) ? native_structs(places) : NULL;
-    int same =
-        structs ? is_same_memory(form, output, PyList_GetItem(forms, slot), &structs[slot]) : 0;
-    Py_XDECREF(forms);
-    Py_XDECREF(places);
-    return PyErr_Occurred() ? -1 : same;
+    PyObject *places = native_get(node, NODE_PLACES);
+    if (places == Py_None) {
+        return 0;
+    }
+    PyObject *forms = native_get(places, PLACES_FORMS);
+    if (slot < 0 || slot >= PyList_Size(forms)) {
+        return 0;
+    }
+    const gradb_tensor *structs = native_structs(places);
+    return structs ? is_same_memory(form, output, PyList_GetItem(forms, slot), &structs[slot]) : -1;
 }
 
 static int compare(PyObject *form, const gradb_tensor *output, PyObject *origin, PyObject *tensor,
                    gradb_same *ret)
 {
-    PyObject *node = PyTuple_GetItem(origin, NATIVE_ORIGIN_NODE);
-    long slot = PyLong_AsLong(PyTuple_GetItem(origin, NATIVE_ORIGIN_SLOT));
-    if (!node || node == Py_None || PyErr_Occurred()) {
+    PyObject *node = PyTuple_GetItem(origin, ORIGIN_NODE);
+    long slot = PyLong_AsLong(PyTuple_GetItem(origin, ORIGIN_SLOT));
+    if (PyErr_Occurred() || !native_is_a(node, NATIVE_NODE)) {
         return PyErr_Occurred() ? -1 : 0;
     }
     int same = is_output_of(form, output, node, slot);
@@ -78,10 +78,8 @@ static int compare(PyObject *form, const gradb_tensor *output, PyObject *origin,
         same = is_unchanged(origin, tensor);
     }
     if (same > 0) {
-        PyObject *id = PyObject_GetAttr(node, native_names.id);
-        ret->node = id ? (gradb_node)PyLong_AsUnsignedLong(id) : 0;
+        ret->node = (gradb_node)PyLong_AsUnsignedLong(native_get(node, NODE_ID));
         ret->slot = (unsigned)slot;
-        Py_XDECREF(id);
     }
     return PyErr_Occurred() ? -1 : same;
 }
@@ -98,7 +96,6 @@ static int find(struct native_context *context, PyObject *form, const gradb_tens
         }
         PyObject *origin = origin_of(context, tensor);
         found = origin ? compare(form, output, origin, tensor, ret) : PyErr_Occurred() ? -1 : 0;
-        Py_XDECREF(origin);
     }
     return found;
 }
@@ -106,12 +103,8 @@ static int find(struct native_context *context, PyObject *form, const gradb_tens
 /* 1, 0, or -1: memory was handed out in this step, so that writes to it may go unseen. */
 static int has_leaked(struct native_context *context)
 {
-    PyObject *leaked = PyObject_GetAttr(context->graph, native_names.leaked);
-    PyObject *step = leaked ? PyObject_GetAttr(context->graph, native_names.step) : NULL;
-    int same = step ? PyObject_RichCompareBool(leaked, step, Py_EQ) : -1;
-    Py_XDECREF(step);
-    Py_XDECREF(leaked);
-    return same;
+    return PyObject_RichCompareBool(native_get(context->graph, GRAPH_LEAKED),
+                                    native_get(context->graph, GRAPH_STEP), Py_EQ);
 }
 
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
@@ -121,8 +114,8 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
     if (leaked != 0) {
         return leaked < 0 ? -1 : 0;
     }
-    PyObject *forms = PyObject_GetAttr(places, native_names.forms);
-    int any = forms ? 0 : -1;
+    PyObject *forms = native_get(places, PLACES_FORMS);
+    int any = 0;
     for (Py_ssize_t slot = 0; any >= 0 && slot < count; slot++) {
         ret[slot] = (gradb_same){0};
         PyObject *form = PyList_GetItem(forms, slot);
@@ -131,6 +124,5 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
                                       : find(context, form, &structs[slot], before, &ret[slot]);
         any = found < 0 ? -1 : any || found;
     }
-    Py_XDECREF(forms);
     return any;
 }

@@ -10,52 +10,38 @@
 /* How many of the family ran in this step. */
 static Py_ssize_t counted(PyObject *family, PyObject *step)
 {
-    PyObject *last = PyObject_GetAttr(family, native_names.step);
-    int same = last ? PyObject_RichCompareBool(last, step, Py_EQ) : -1;
-    Py_XDECREF(last);
-    if (same <= 0) {
-        return same;
-    }
-    PyObject *count = PyObject_GetAttr(family, native_names.count);
-    Py_ssize_t ordinal = count ? PyLong_AsSsize_t(count) : -1;
-    Py_XDECREF(count);
-    return ordinal;
+    int same = PyObject_RichCompareBool(native_get(family, FAMILY_STEP), step, Py_EQ);
+    return same <= 0 ? same : PyLong_AsSsize_t(native_get(family, FAMILY_COUNT));
 }
 
 static int count_one(PyObject *family, PyObject *step, Py_ssize_t count)
 {
     PyObject *number = PyLong_FromSsize_t(count);
-    int status = number ? PyObject_SetAttr(family, native_names.count, number) : -1;
-    Py_XDECREF(number);
-    return status == 0 ? PyObject_SetAttr(family, native_names.step, step) : -1;
+    if (!number) {
+        return -1;
+    }
+    native_swap(&((struct native_record *)family)->at[FAMILY_COUNT], number);
+    native_set(family, FAMILY_STEP, step);
+    return 0;
 }
 
 static PyObject *next_of(PyObject *family, PyObject *step, bool learnt)
 {
     Py_ssize_t ordinal = counted(family, step);
-    PyObject *nodes = ordinal >= 0 ? PyObject_GetAttr(family, native_names.nodes) : NULL;
-    PyObject *node = NULL;
-    if (nodes && ordinal < PyList_Size(nodes)) {
-        node = Py_XNewRef(PyList_GetItem(nodes, ordinal));
+    PyObject *nodes = native_get(family, FAMILY_NODES);
+    if (ordinal < 0 || ordinal >= PyList_Size(nodes)) {
+        return NULL;
     }
-    Py_XDECREF(nodes);
-    int known = node ? native_is(node, learnt ? native_names.learnt : native_names.id) : 0;
-    if (known <= 0 || count_one(family, step, ordinal + 1) < 0) {
-        Py_CLEAR(node);
-    }
-    return node;
+    PyObject *node = PyList_GetItem(nodes, ordinal);
+    int known = native_is(node, learnt ? NODE_LEARNT : NODE_ID);
+    return known > 0 && count_one(family, step, ordinal + 1) == 0 ? Py_NewRef(node) : NULL;
 }
 
 PyObject *native_next_known(struct native_context *context, PyObject *key, bool learnt)
 {
-    PyObject *families = PyObject_GetAttr(context->graph, native_names.families);
-    PyObject *family = families ? Py_XNewRef(PyDict_GetItemWithError(families, key)) : NULL;
-    PyObject *step = family ? PyObject_GetAttr(context->graph, native_names.step) : NULL;
-    PyObject *node = step ? next_of(family, step, learnt) : NULL;
-    Py_XDECREF(step);
-    Py_XDECREF(family);
-    Py_XDECREF(families);
-    return node;
+    PyObject *families = native_get(context->graph, GRAPH_FAMILIES);
+    PyObject *family = PyDict_GetItemWithError(families, key);
+    return family ? next_of(family, native_get(context->graph, GRAPH_STEP), learnt) : NULL;
 }
 
 /* ---- who made a tensor ----------------------------------------------------------------------- */
@@ -86,37 +72,27 @@ static PyObject *origin_of(PyObject *tensor, PyObject *node, long slot)
 PyObject *native_produced(struct native_context *context, PyObject *tensor, PyObject *node,
                           long slot)
 {
-    PyObject *origins = PyObject_GetAttr(context->graph, native_names.origins);
-    PyObject *key = origins ? PyLong_FromVoidPtr(tensor) : NULL; /* what id() gives */
+    PyObject *key = PyLong_FromVoidPtr(tensor); /* what id() gives */
     PyObject *origin = key ? origin_of(tensor, node, slot) : NULL;
-    if (origin && PyDict_SetItem(origins, key, origin) < 0) {
+    if (origin && PyDict_SetItem(native_get(context->graph, GRAPH_ORIGINS), key, origin) < 0) {
         Py_CLEAR(origin);
     }
     Py_XDECREF(key);
-    Py_XDECREF(origins);
     return origin;
 }
 
-static int mark_function(PyObject *function, PyObject *node)
+int native_mark(PyObject *tensor, PyObject *node)
 {
-    PyObject *mark = PyObject_GetAttr(node, native_names.mark);
-    PyObject *metadata = mark ? PyObject_GetAttr(function, native_names.metadata) : NULL;
-    int status = metadata ? PyObject_SetItem(metadata, native_names.key, mark) : -1;
-    Py_XDECREF(metadata);
-    Py_XDECREF(mark);
-    return status;
-}
-
-int native_mark(struct native_context *context, PyObject *tensor, PyObject *node)
-{
-    (void)context;
-    int wants = native_is(tensor, native_names.requires_grad);
-    if (wants <= 0) {
-        return wants;
-    }
     PyObject *function = PyObject_GetAttr(tensor, native_names.grad_fn);
-    int status = !function ? -1 : function != Py_None ? mark_function(function, node) : 0;
-    Py_XDECREF(function);
+    if (!function || function == Py_None) {
+        Py_XDECREF(function);
+        return function ? 0 : -1;
+    }
+    PyObject *metadata = PyObject_GetAttr(function, native_names.metadata);
+    int status =
+        metadata ? PyObject_SetItem(metadata, native_names.key, native_get(node, NODE_MARK)) : -1;
+    Py_XDECREF(metadata);
+    Py_DECREF(function);
     return status;
 }
 
@@ -156,8 +132,8 @@ static int is_whole(struct native_context *context, PyObject *tensor, PyObject *
     long long bytes =
         storage ? number_of(PyObject_CallMethodObjArgs(storage, native_names.nbytes, NULL)) : -1;
     Py_XDECREF(storage);
-    long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, NATIVE_FORM_REACH));
-    long long size = PyLong_AsLongLong(PyTuple_GetItem(form, NATIVE_FORM_SIZE));
+    long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_REACH));
+    long long size = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_SIZE));
     if (PyErr_Occurred()) {
         return -1;
     }
@@ -167,19 +143,19 @@ static int is_whole(struct native_context *context, PyObject *tensor, PyObject *
 /* 1, 0, or -1: the tensor is as it was the last time, but for its address. */
 static int fits(struct native_context *context, PyObject *tensor, PyObject *form)
 {
-    if (form == Py_None || PyTuple_Size(form) <= NATIVE_FORM_DENSE ||
-        (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(form, NATIVE_FORM_KIND)) {
+    if (form == Py_None || PyTuple_Size(form) <= FORM_DENSE ||
+        (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(form, FORM_KIND)) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int same = is_equal(PyObject_GetAttr(tensor, native_names.shape),
-                        PyTuple_GetItem(form, NATIVE_FORM_SHAPE));
+    int same =
+        is_equal(PyObject_GetAttr(tensor, native_names.shape), PyTuple_GetItem(form, FORM_SHAPE));
     if (same > 0) {
         same = is_equal(PyObject_CallMethodObjArgs(tensor, native_names.stride, NULL),
-                        PyTuple_GetItem(form, NATIVE_FORM_STRIDES));
+                        PyTuple_GetItem(form, FORM_STRIDES));
     }
     if (same > 0) {
         same = is_equal(PyObject_GetAttr(tensor, native_names.dtype),
-                        PyTuple_GetItem(form, NATIVE_FORM_DTYPE));
+                        PyTuple_GetItem(form, FORM_DTYPE));
     }
     if (same > 0) {
         same = says(tensor, native_names.is_cpu, false);
@@ -215,40 +191,21 @@ static int place_slot(struct native_context *context, PyObject *places, PyObject
 
 gradb_tensor *native_structs(PyObject *places)
 {
-    PyObject *address = PyObject_GetAttr(places, native_names.address);
-    gradb_tensor *structs = address ? PyLong_AsVoidPtr(address) : NULL;
-    Py_XDECREF(address);
-    return structs;
+    return PyLong_AsVoidPtr(native_get(places, PLACES_ADDRESS));
 }
 
-/* The same; NULL without an exception: they are not of so many outputs. */
-static gradb_tensor *structs_of(PyObject *places, Py_ssize_t count)
-{
-    PyObject *own = PyObject_GetAttr(places, native_names.count);
-    Py_ssize_t slots = own ? PyLong_AsSsize_t(own) : -1;
-    Py_XDECREF(own);
-    if (slots != count) {
-        return NULL;
-    }
-    return native_structs(places);
-}
-
+/* A values.Places gets the addresses of this run's outputs. */
 static int fill(struct native_context *context, PyObject *places, PyObject *tensors,
                 gradb_tensor *structs)
 {
-    PyObject *forms = PyObject_GetAttr(places, native_names.forms);
-    if (!forms) {
-        return -1;
-    }
-    int status = 0;
+    int status = structs ? 0 : -1;
     for (Py_ssize_t slot = 0; status == 0 && slot < PyTuple_Size(tensors); slot++) {
-        PyObject *form = Py_XNewRef(PyList_GetItem(forms, slot));
+        PyObject *form = Py_XNewRef(PyList_GetItem(native_get(places, PLACES_FORMS), slot));
         PyObject *tensor = PyTuple_GetItem(tensors, slot);
         status =
             form && tensor ? place_slot(context, places, form, tensor, slot, &structs[slot]) : -1;
         Py_XDECREF(form);
     }
-    Py_DECREF(forms);
     return status;
 }
 
@@ -264,12 +221,13 @@ static double seconds(void)
 /* What is spent inside libgradb is nobody's time. */
 static int add_away(struct native_context *context, double spent)
 {
-    PyObject *before = PyObject_GetAttr(context->timing, native_names.away);
-    PyObject *after = before ? PyFloat_FromDouble(PyFloat_AsDouble(before) + spent) : NULL;
-    int status = after ? PyObject_SetAttr(context->timing, native_names.away, after) : -1;
-    Py_XDECREF(before);
-    Py_XDECREF(after);
-    return status;
+    double before = PyFloat_AsDouble(native_get(context->timing, TIMING_AWAY));
+    PyObject *after = PyFloat_FromDouble(before + spent);
+    if (!after) {
+        return -1;
+    }
+    native_swap(&((struct native_record *)context->timing)->at[TIMING_AWAY], after);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* May stand there for long; the interpreter is everybody's meanwhile. */
@@ -290,61 +248,58 @@ static int call(struct native_context *context, gradb_node node, const gradb_ten
     return add_away(context, seconds() - began);
 }
 
-static int ask_python(PyObject *object, PyObject *method, PyObject *node, PyObject *other)
+static int tell_with(struct native_context *context, PyObject *places, gradb_node id,
+                     PyObject *tensors, PyObject *before)
 {
-    PyObject *done = PyObject_CallMethodObjArgs(object, method, node, other, NULL);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
+    gradb_tensor *structs = native_structs(places);
+    Py_ssize_t count = PyTuple_Size(tensors);
+    gradb_same same[NATIVE_MAX_SAME];
+    if (fill(context, places, tensors, structs) < 0) {
+        return -1;
+    }
+    int known = native_same(context, places, structs, count, before, same);
+    return known < 0 ? -1 : call(context, id, structs, (size_t)count, known ? same : NULL);
 }
 
-/* What gradb_wants answered, when that still holds; -2: it must be asked again. */
-static long wants_of(struct native_context *context, PyObject *node)
+/* 1, 0, or -1: what was asked of the node, and where its outputs lie, is as it was the last time.
+ */
+static int is_settled(struct native_context *context, PyObject *node, PyObject *tensors)
 {
     unsigned changes = __atomic_load_n(&context->handle->changes, __ATOMIC_RELAXED);
-    if (number_of(PyObject_GetAttr(node, native_names.asked)) != (long long)changes) {
-        return PyErr_Occurred() ? -1 : -2;
+    if (PyLong_AsLongLong(native_get(node, NODE_ASKED)) != (long long)changes) {
+        return PyErr_Occurred() ? -1 : 0;
     }
-    return (long)number_of(PyObject_GetAttr(node, native_names.wants));
-}
-
-static int tell_values(struct native_context *context, PyObject *node, gradb_node id,
-                       PyObject *tensors, PyObject *before)
-{
-    PyObject *places = PyObject_GetAttr(node, native_names.places);
-    Py_ssize_t count = PyTuple_Size(tensors);
-    gradb_tensor *structs = places && places != Py_None ? structs_of(places, count) : NULL;
-    int scaling = structs ? native_is(context->scaler, native_names.scaling) : 0;
-    int status = PyErr_Occurred() ? -1 : 0;
-    if (status == 0 && (!structs || scaling)) {
-        status = ask_python(context->telling, native_names.tell, node, tensors);
-    } else if (status == 0) {
-        gradb_same same[NATIVE_MAX_SAME];
-        status = fill(context, places, tensors, structs);
-        int known =
-            status == 0 && before ? native_same(context, places, structs, count, before, same) : 0;
-        status = status < 0 || known < 0
-                     ? -1
-                     : call(context, id, structs, (size_t)count, known ? same : NULL);
+    long wants = PyLong_AsLong(native_get(node, NODE_WANTS));
+    PyObject *places = native_get(node, NODE_PLACES);
+    if (wants <= 0 || !(wants & GRADB_WANT_VALUE)) {
+        return PyErr_Occurred() ? -1 : 1;
     }
-    Py_XDECREF(places);
-    return status;
+    if (places == Py_None || native_is(context->scaler, SCALER_SCALING) != 0) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    Py_ssize_t slots = PyLong_AsSsize_t(native_get(places, PLACES_COUNT));
+    return PyErr_Occurred() ? -1 : slots == PyTuple_Size(tensors);
 }
 
 static int tell(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *before)
 {
-    long wants = wants_of(context, node);
-    if (wants == -2) {
-        return ask_python(context->telling, native_names.tell, node, tensors);
+    int settled = is_settled(context, node, tensors);
+    if (settled <= 0) {
+        return settled < 0 ? -1
+                           : native_call(context->telling, native_names.tell, node, tensors, NULL);
     }
-    if (wants <= 0) {
-        return wants < 0 ? -1 : 0;
-    }
-    long long id = number_of(PyObject_GetAttr(node, native_names.id));
-    if (id <= 0 || id > UINT32_MAX) {
+    long wants = PyLong_AsLong(native_get(node, NODE_WANTS));
+    unsigned long id = PyLong_AsUnsignedLong(native_get(node, NODE_ID));
+    if (PyErr_Occurred() || wants == 0) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    return wants & GRADB_WANT_VALUE ? tell_values(context, node, (gradb_node)id, tensors, before)
-                                    : call(context, (gradb_node)id, NULL, 0, NULL);
+    if (!(wants & GRADB_WANT_VALUE)) {
+        return call(context, (gradb_node)id, NULL, 0, NULL);
+    }
+    PyObject *places = Py_NewRef(native_get(node, NODE_PLACES));
+    int status = tell_with(context, places, (gradb_node)id, tensors, before);
+    Py_DECREF(places);
+    return status;
 }
 
 /* ---- a node has run --------------------------------------------------------------------------
@@ -354,56 +309,40 @@ static int tell(struct native_context *context, PyObject *node, PyObject *tensor
 static int is_plain(struct native_context *context, PyObject *step, PyObject *id)
 {
     PyObject *live = context->live;
-    int same = is_equal(PyObject_GetAttr(live, native_names.step_), step);
-    int scales = same > 0 ? native_is(live, native_names.scales) : 0;
-    PyObject *scale = same > 0 && !scales ? PyObject_GetAttr(live, native_names.scale) : NULL;
-    bool unscaled = scale && PyFloat_AsDouble(scale) == 1.0;
-    PyObject *kept = unscaled ? PyObject_GetAttr(live, native_names.kept) : NULL;
-    int is_kept = kept ? PySequence_Contains(kept, id) : 0;
-    Py_XDECREF(kept);
-    Py_XDECREF(scale);
-    return PyErr_Occurred() ? -1 : kept && !is_kept;
+    int same = PyObject_RichCompareBool(native_get(live, LIVE_STEP), step, Py_EQ);
+    int scales = same > 0 ? native_is(live, LIVE_SCALES) : 1;
+    double scale = scales == 0 ? PyFloat_AsDouble(native_get(live, LIVE_SCALE)) : 0.0;
+    int kept = scale == 1.0 ? PySequence_Contains(native_get(live, LIVE_KEPT), id) : 1;
+    return PyErr_Occurred() ? -1 : !kept;
 }
 
+/* As values.Live.ran_as. */
 static int remember(struct native_context *context, PyObject *step, PyObject *id, PyObject *records)
 {
     int plain = is_plain(context, step, id);
     if (plain < 0) {
         return -1;
     }
-    if (!plain) {
-        PyObject *done =
-            PyObject_CallMethodObjArgs(context->live, native_names.ran_as, id, step, records, NULL);
-        Py_XDECREF(done);
-        return done ? 0 : -1;
-    }
-    PyObject *now = PyObject_GetAttr(context->live, native_names.now);
-    int status = now ? PyDict_SetItem(now, id, records) : -1;
-    Py_XDECREF(now);
-    return status;
+    return plain ? PyDict_SetItem(native_get(context->live, LIVE_NOW), id, records)
+                 : native_call(context->live, native_names.ran_as, id, step, records);
 }
 
 static int note(struct native_context *context, PyObject *node, PyObject *records)
 {
-    PyObject *step = PyObject_GetAttr(context->steps, native_names.step);
-    PyObject *id = step ? PyObject_GetAttr(node, native_names.id) : NULL;
-    int status = id && PyObject_SetAttr(node, native_names.step, step) == 0
-                     ? remember(context, step, id, records)
-                     : -1;
-    int aside = status == 0 ? native_is(node, native_names.aside) : 1;
+    PyObject *step = Py_NewRef(native_get(context->steps, STEPS_STEP));
+    PyObject *id = Py_NewRef(native_get(node, NODE_ID));
+    native_set(node, NODE_STEP, step);
+    int status = remember(context, step, id, records);
+    int aside = status == 0 ? native_is(node, NODE_ASIDE) : 1;
     if (aside == 0) {
-        PyObject *ran = PyObject_GetAttr(context->graph, native_names.ran);
-        status = ran ? PyList_Append(ran, id) : -1;
-        Py_XDECREF(ran);
+        status = PyList_Append(native_get(context->graph, GRAPH_RAN), id);
     }
-    int timed = status == 0 ? native_is(context->timing, native_names.on) : 0;
+    int timed = status == 0 ? native_is(context->timing, TIMING_ON) : 0;
     if (timed > 0) {
-        PyObject *done = PyObject_CallMethodObjArgs(context->timing, native_names.ran, id, NULL);
-        status = done ? 0 : -1;
-        Py_XDECREF(done);
+        status = native_call(context->timing, native_names.ran, id, NULL, NULL);
     }
-    Py_XDECREF(id);
-    Py_XDECREF(step);
+    Py_DECREF(id);
+    Py_DECREF(step);
     return PyErr_Occurred() ? -1 : status;
 }
 
@@ -413,13 +352,11 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
     if (note(context, node, records) < 0) {
         return -1;
     }
-    int grown = native_is(context->graph, native_names.grown);
-    int pending = grown == 0 ? native_is(context->telling, native_names.pending) : 0;
-    if (grown < 0 || pending < 0) {
-        return -1;
-    }
-    if (grown || pending) {
-        return ask_python(context->telling, native_names.hold, node, tensors);
+    int grown = native_is(context->graph, GRAPH_GROWN);
+    int held = grown == 0 ? native_is(context->telling, TELLING_PENDING) : grown;
+    if (held != 0) {
+        return held < 0 ? -1
+                        : native_call(context->telling, native_names.hold, node, tensors, NULL);
     }
     bool armed = context->handle && GRADB_IS_ARMED(context->handle);
     return armed ? tell(context, node, tensors, before) : 0;

@@ -16,7 +16,7 @@ import weakref
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, regions, training, values
 from .events import Events
 from .guard import contained
@@ -27,7 +27,7 @@ from .telling import Telling
 from .timing import Timing
 
 
-class Agent:
+class Agent(native.base("Agent")):
     """See the module. looking: operators are to be told of now; wanted: they are, but for moments of our own; dead:
     a fault of ours, or the end."""
 

@@ -19,9 +19,9 @@ _SUFFIX = re.compile(r"Backward\d*$")
 _CUSTOM = torch.autograd.function.BackwardCFunction
 
 
-class Mark:
+class Mark(native.base("Mark")):
     """What an operator leaves on its grad_fn: scope, operator, its node, and the stack."""
-    __slots__ = ("scope", "operator", "node", "stack")
+    __slots__ = native.slots("Mark", ("scope", "operator", "node", "stack"))
 
     def __init__(self, scope, operator, node, stack_):
         self.scope = scope

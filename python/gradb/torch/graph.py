@@ -10,7 +10,7 @@ base.
 import ctypes
 import weakref
 
-from .. import _lib
+from .. import _lib, native
 from . import values
 from .values import version_of
 
@@ -21,7 +21,7 @@ _NAMES_TOLD = 3
 EVALUATION = "eval"  # scope of what a module does in evaluation
 
 
-class Node:
+class Node(native.base("Node")):
     """A node, known to the debugger when `id` is not 0 (else see Graph.latent).
 
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
@@ -29,9 +29,9 @@ class Node:
     aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
     places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt: its
     inputs need not be looked at any more; gradient: of a parameter, the node of its gradient."""
-    __slots__ = ("id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs",
-                 "foreign", "mark", "edges", "aside", "asked", "wants", "places", "backward", "learnt",
-                 "gradient")
+    __slots__ = native.slots("Node", (
+        "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
+        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient"))
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -55,10 +55,10 @@ class Node:
         self.edges = frozenset()
 
 
-class _Family:
+class _Family(native.base("Family")):
     """The nodes of one call: of an operator in a scope, called from one site. step, count: how many ran in that
     step."""
-    __slots__ = ("nodes", "step", "count")
+    __slots__ = native.slots("Family", ("nodes", "step", "count"))
 
     def __init__(self):
         self.nodes = []
@@ -78,7 +78,7 @@ class _Again:
         self.counts = {}
 
 
-class Graph:
+class Graph(native.base("Graph")):
     """Node table, ordinals of the running step, and producers of tensors.
 
     An origin says who made a tensor: (weak reference, version, node, slot), the node None for memory that

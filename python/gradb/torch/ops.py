@@ -44,11 +44,11 @@ _IN_PLACE = frozenset("i" + name for name in ("add", "sub", "mul", "truediv", "f
 _is_tracing = torch._C._get_tracing_state
 
 
-class _Operator:
+class _Operator(native.base("Operator")):
     """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
     view: gives another look at its argument, and is no node; leaks: is no node either, and hands out its memory;
     usual: none of these, and no other exception."""
-    __slots__ = ("name", "writes", "empty", "view", "leaks", "sets_item", "usual")
+    __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual"))
 
     def __init__(self, name, view=False, leaks=False):
         self.name = name

@@ -8,6 +8,7 @@ import weakref
 
 import torch
 
+from .. import native
 from .guard import guarded
 
 try:
@@ -24,7 +25,7 @@ _READY = _OptState.READY
 _MAX_KEPT = 8  # scaled losses of which the unscaled one is known
 
 
-class Scaler:
+class Scaler(native.base("Scaler")):
     """Wraps scale, step and update. stepping: the optimizer that scaler.step() was called for, meanwhile;
     scaling: there may be something that is scaled now."""
 
@@ -35,7 +36,7 @@ class Scaler:
         self._wrapped = []   # (name, original, wrapper)
         self._kept = []      # (weak reference to a scaled loss, the loss)
         self._scaling = weakref.WeakKeyDictionary()  # scaler -> its scale, from scale() to update()
-        self._owners = {}    # id(parameter) -> id(optimizer), as of the last scale()
+        self._owners = None  # id(parameter) -> id(optimizer), once somebody has asked since the last scale()
         self._scales = weakref.WeakKeyDictionary()  # scaler -> its scale when it was looked at last
 
     def install(self):
@@ -87,7 +88,7 @@ class Scaler:
             with self.agent.unseen():
                 self._scaling[scaler] = self.agent.live.scale = self._known_scale(scaler)
                 self.scaling = True
-            self._owners = self.agent.optimizers.owners()
+            self._owners = None
         if isinstance(outputs, torch.Tensor) and result is not outputs and self.agent.connected():
             with self.agent.unseen():
                 self._kept.append((weakref.ref(result), outputs.detach()))
@@ -102,6 +103,8 @@ class Scaler:
 
     def scale_of(self, parameter):
         """What the gradient of a parameter is multiplied by now; 1.0 when by nothing."""
+        if self._scaling and self._owners is None:
+            self._owners = self.agent.optimizers.owners()
         for scaler, scale in self._scaling.items():
             state = scaler._per_optimizer_states.get(self._owners.get(id(parameter)))
             if state is None or state["stage"] is _READY:

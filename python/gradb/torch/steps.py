@@ -13,7 +13,7 @@ import weakref
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import checkpoint, commands, timing
 from .guard import guarded
 
@@ -24,7 +24,7 @@ class Ended(KeyboardInterrupt):
     """The debugger was told to end the training. It is what Ctrl-C raises: what scripts are prepared for."""
 
 
-class Steps:
+class Steps(native.base("Steps")):
     """step: the one that runs, from 1; phase: of enum gradb_phase; forward: a forward pass is known to run;
     running: optimizers inside step(), the outermost first."""
 

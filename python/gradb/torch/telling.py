@@ -10,7 +10,7 @@ from time import perf_counter
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import backward, modules, ops, stack, training, values
 from .graph import EVALUATION, Graph
 from .guard import guarded
@@ -26,7 +26,7 @@ _GATHERED = "Gathered"
 _FROM_OUTSIDE = frozenset(("Input", _GATHERED))  # types of nodes that run when the first operator reads them
 
 
-class Telling:
+class Telling(native.base("Telling")):
     """Between the hooks and libgradb."""
 
     def __init__(self, agent):

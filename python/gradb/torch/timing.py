@@ -7,14 +7,14 @@ On a device that works on its own (CUDA) these are the times of the thread that 
 import ctypes
 from time import perf_counter
 
-from .. import _lib
+from .. import _lib, native
 from . import commands
 
 GAP, DATA, FORWARD, BACKWARD, OPTIMIZER = range(5)
 MAX_OPS = 64  # the slowest are told
 
 
-class Timing:
+class Timing(native.base("Timing")):
     """on: operators are measured, too."""
 
     def __init__(self, agent):

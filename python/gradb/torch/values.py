@@ -10,7 +10,7 @@ import weakref
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 
 DTYPES = {torch.bool: (_lib.BOOL, 1), torch.int8: (_lib.INT8, 1), torch.int16: (_lib.INT16, 2),
           torch.int32: (_lib.INT32, 4), torch.int64: (_lib.INT64, 8), torch.uint8: (_lib.UINT8, 1),
@@ -278,12 +278,12 @@ def told(tensor):
     return NOT_TOLD
 
 
-class Places:
+class Places(native.base("Places")):
     """The structs of a node's outputs for gradb_did_with, the same ones each time: what has the shape, strides and
     type that it had the last time gets a new address and nothing else.
 
     array: what gradb_did_with takes; address: where it lies; count: its length."""
-    __slots__ = ("array", "address", "count", "_structs", "_forms", "_held")
+    __slots__ = native.slots("Places", ("array", "address", "count", "_structs", "_forms", "_held"))
 
     def __init__(self, count):
         self.array = (_lib.Tensor * count)()
@@ -330,7 +330,7 @@ class Places:
 
 # ---- where a node's value lies ----
 
-class Live:
+class Live(native.base("Live")):
     """Weak references to the outputs of nodes in this step and the one before, and the holders of what lasts.
 
     kept: the numbers of the nodes of which `on_kept(number, tensors)` hears when they have run; scale: what a

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "native.h"
+
+struct native_names native_names;
+
+static const struct {
+    PyObject **place;
+    const char *text;
+} texts[] = {
+    {&native_names.accumulate_grad, "AccumulateGrad"},
+    {&native_names.backward_ran, "backward_ran"},
+    {&native_names.data_ptr, "data_ptr"},
+    {&native_names.dtype, "dtype"},
+    {&native_names.enter, "__enter__"},
+    {&native_names.exit, "__exit__"},
+    {&native_names.fault, "fault"},
+    {&native_names.grad, "grad"},
+    {&native_names.grad_fn, "grad_fn"},
+    {&native_names.hold, "_hold"},
+    {&native_names.inplace, "inplace"},
+    {&native_names.intercept, "intercept"},
+    {&native_names.is_cpu, "is_cpu"},
+    {&native_names.is_neg, "is_neg"},
+    {&native_names.key, "gradb"},
+    {&native_names.local, "local"},
+    {&native_names.look, "_look"},
+    {&native_names.metadata, "metadata"},
+    {&native_names.modules, "modules"},
+    {&native_names.nbytes, "nbytes"},
+    {&native_names.next_functions, "next_functions"},
+    {&native_names.operator_raised, "operator_raised"},
+    {&native_names.operator_ran, "operator_ran"},
+    {&native_names.operators, "operators"},
+    {&native_names.out, "out"},
+    {&native_names.path, "path"},
+    {&native_names.ran, "ran"},
+    {&native_names.ran_as, "ran_as"},
+    {&native_names.register_hook, "register_hook"},
+    {&native_names.requires_grad, "requires_grad"},
+    {&native_names.shape, "shape"},
+    {&native_names.site, "site"},
+    {&native_names.storage_offset, "storage_offset"},
+    {&native_names.stride, "stride"},
+    {&native_names.tell, "_tell"},
+    {&native_names.variable, "variable"},
+    {&native_names.version, "_version"},
+};
+
+int native_intern_names(void)
+{
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        if (!*texts[i].place && !(*texts[i].place = PyUnicode_InternFromString(texts[i].text))) {
+            return -1;
+        }
+    }
+    return 0;
+}
