@@ -415,22 +415,23 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
-/* A value of the step's end that is not there because its operator, which is told of each time that
- * it runs, did not run: of a shorter sequence, say, or another branch. Nothing is missing then. */
-static bool was_not_due(const struct agent *a, const struct agent_watch_item *item,
-                        const struct agent_look *seen)
+/* The operator, which is told of each time that it runs, did not run in this step: of a shorter
+ * sequence, say. What the source may still have of it is no value of the step. */
+static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
-    return node && seen->code == CODE(NO_VALUE) && !item->plan->exact && a->source.locate &&
-           node->flags & NODE_CAPTURE_WATCH && STEP(a) >= item->plan->since &&
-           STEP(a) >= a->seen_from && item->message->n_report_if > 0 &&
+    return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
+           (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
+           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from &&
            atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
 }
 
 static void tell(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *seen)
 {
     item->plan->step_ns += seen->cost_ns;
-    if (agent_worth_reporting(item, seen, STEP(m->a)) && !was_not_due(m->a, item, seen)) {
+    bool none = seen->code == CODE(NO_VALUE) && !item->plan->exact && has_not_run(m->a, item);
+    if (agent_worth_reporting(item, seen, STEP(m->a)) &&
+        (!none || item->message->n_report_if == 0)) {
         agent_report_value(m, item, seen);
     }
     if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
@@ -670,21 +671,11 @@ bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
     return end_moment(&m, id, false);
 }
 
-/* The item's node has not run in this step. What the source may still have of it is no value of the
- * step, and asking for each of them would cost more than all that ran. */
-static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
-{
-    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
-    return node && item->plan->exact && STEP(a) >= item->plan->since && a->source.locate &&
-           node->phase != 0 && !(node->flags & NODE_LASTS) &&
-           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
-}
-
 /* Of an exact plan: that an item did not run in this step is recorded, too. */
 static void look_at_rest(struct agent_moment *m, struct agent_watch_item *item,
                          struct agent_look *ret)
 {
-    if (has_not_run(m->a, item)) {
+    if (item->plan->exact && has_not_run(m->a, item)) { /* asking for each would cost too much */
         *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
     } else {
         look(m, item, ret);
