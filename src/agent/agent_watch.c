@@ -415,8 +415,7 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
-/* The operator, which is told of each time that it runs, did not run in this step: of a shorter
- * sequence, say. What the source may still have of it is no value of the step. */
+/* Its operator is told of each time that it runs, and did not run in this step. */
 static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
 {
     const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
