@@ -2,13 +2,14 @@
 """gradb._native: what is done at every operator, in C. Without it Python does the same, several times slower.
 
 `module` is it, or None where there is none: it was not built, it belongs to another version, the interpreter is
-older than 3.10, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the installation of
+older than 3.10 or has no global lock, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the installation of
 libgradb has put it.
 """
 import ctypes
 import importlib.machinery
 import importlib.util
 import os
+import sys
 
 from . import _lib
 
@@ -41,6 +42,8 @@ def _load(path):
 
 def _find():
     if os.environ.get("GRADB_NATIVE", "1") == "0":
+        return None
+    if "t" in getattr(sys, "abiflags", ""):  # the module would load, but objects look otherwise there
         return None
     for path in _candidates():
         found = _load(path) if os.path.exists(path) else None
