@@ -2,8 +2,8 @@
 """gradb._native: what is done at every operator, in C. Without it Python does the same, several times slower.
 
 `module` is it, or None where there is none: it was not built, it belongs to another version, the interpreter is
-older than 3.10 or has no global lock, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the installation of
-libgradb has put it.
+older than 3.10 or has no global lock, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the
+installation of libgradb has put it.
 """
 import ctypes
 import importlib.machinery
