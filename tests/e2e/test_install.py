@@ -49,6 +49,8 @@ class Installed(unittest.TestCase):
                        PKG_CONFIG_SYSROOT_DIR=cls.root.name, LD_LIBRARY_PATH=str(cls.libdir), TERM="dumb",
                        LC_ALL="C.UTF-8", PYTHONPATH=f"{harness.SOURCE}/tests/e2e:{os.environ.get('PYTHONPATH', '')}")
         (cls.work / "trainer.c").write_text("\n".join(blocks("c")[0]) + "\n")
+        # Without Python's headers it is not built.
+        cls.has_native = (harness.BUILD / "python" / "native" / "_native.abi3.so").exists()
         # In the place of a MindSpore script: a program that speaks its protocol with the stock gRPC library.
         (cls.work / "train.py").write_text("import runpy\nrunpy.run_module('fake_mindspore', run_name='__main__')\n")
 
@@ -72,6 +74,7 @@ class Installed(unittest.TestCase):
             self.assertTrue((self.prefix / name).is_file(), name)
         for name in ("libgradb.so", "libgradb.so.1", "libgradb.a"):
             self.assertTrue((self.libdir / name).exists(), name)
+        self.assertEqual((self.libdir / "gradb" / "_native.abi3.so").is_file(), self.has_native)
 
     def test_python_package_is_whole(self):
         def files(root):
@@ -192,6 +195,18 @@ class Installed(unittest.TestCase):
                 self.assertIn("pytorch " + torches.version_of(python), done.stdout, done.stdout + done.stderr)
                 self.assertIn("Stopped at the end of step 2", done.stdout)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_native_module_of_the_installation_is_taken(self):
+        if not self.has_native or not torches.library() or torches.is_sanitized():
+            self.skipTest("no native module, or none that an interpreter can load")
+        look = self.work / "look.py"
+        look.write_text("import gradb.native\nprint(gradb.native.module and gradb.native.module.__file__)\n")
+        package = self.prefix / "share" / "gradb" / "python"
+        for native, expected in (("1", str(self.libdir / "gradb" / "_native.abi3.so")), ("0", "None")):
+            env = torches.environment(PYTHONPATH=str(package), GRADB_NATIVE=native,
+                                      GRADB_LIBRARY=str(self.libdir / "libgradb.so.1"))
+            found = subprocess.run([torches.DEBIAN, str(look)], env=env, capture_output=True, text=True, check=False)
+            self.assertEqual(found.stdout.strip(), expected, found.stderr)
 
     def test_pytorch_ranks(self):
         python = torches.pip()
