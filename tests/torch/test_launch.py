@@ -231,8 +231,11 @@ class Installed(torches.Folder):
     cold = True
 
     def test_pip_install(self):
-        """README's command in a folder with a copy of python/; then an isolated interpreter is seen as well."""
+        """README's command in a copy of what it reads, with the native module where that can be built; then an
+        isolated interpreter is seen as well."""
         shutil.copytree(torches.PACKAGE, self.folder / "python", ignore=shutil.ignore_patterns("__pycache__"))
+        (self.folder / "src" / "agent").mkdir(parents=True)
+        shutil.copy(harness.SOURCE / "src" / "agent" / "gradb.h", self.folder / "src" / "agent")
         environment = torches.environment(PIP_NO_BUILD_ISOLATION="0", PIP_NO_INDEX="1",
                                           PIP_DISABLE_PIP_VERSION_CHECK="1", HOME=str(self.folder))
         subprocess.run([self.python, "-m", "venv", "--system-site-packages", str(self.folder / "venv")], check=True,
@@ -245,12 +248,19 @@ class Installed(torches.Folder):
                           check=False).returncode != 0:
             self.skipTest("setuptools or wheel is missing")
         environment["PATH"] = f"{self.folder}/venv/bin:{environment['PATH']}"
-        done = subprocess.run(["sh", "-c", "pip install ./python"], cwd=self.folder, env=environment, text=True,
-                              capture_output=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        shown = subprocess.run([python, "-I", "-c", "import gradb; print(gradb.__version__, gradb.__file__)"],
-                               capture_output=True, text=True, check=True).stdout
-        self.assertIn(str(packages), shown)
+        headers = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('include'))"], check=True,
+                                 capture_output=True, text=True).stdout.strip()
+        can_build = shutil.which("gcc") and os.path.exists(os.path.join(headers, "Python.h"))
+        for command, native in (("CC=false pip install ./python", None),
+                                ("pip install ./python", str(packages / "gradb" / "_native.abi3.so"))):
+            done = subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            shown = subprocess.run([python, "-I", "-c", "import gradb.native; print(gradb.__version__, gradb.__file__, "
+                                    "gradb.native.module and gradb.native.module.__file__)"],
+                                   capture_output=True, text=True, check=True).stdout
+            self.assertIn(str(packages / "gradb" / "__init__.py"), shown)
+            self.assertEqual(shown.split()[-1], str(native if can_build else None), done.stdout + done.stderr)
         version = re.search(r"version: '([\d.]+)'", (harness.SOURCE / "meson.build").read_text()).group(1)
         self.assertTrue(shown.startswith(version + " "), shown)
         done = self.gradb([python, "-I", "-m", "gradb", self.write("train.py", TRAINER)], "step 2", "kill")
