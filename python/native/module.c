@@ -31,10 +31,12 @@ static int fill(PyObject *module)
     PyObject *context = add_type(module, &native_context_spec, "Context");
     PyObject *operators = add_type(module, &native_operators_spec, "Operators");
     PyObject *step = add_type(module, &native_step_spec, "Step");
-    bool ok = context && operators && step && native_add_records(module) == 0;
+    PyObject *source = add_type(module, &native_source_spec, "Source");
+    bool ok = context && operators && step && source && native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
     Py_XDECREF(operators);
     Py_XDECREF(step);
+    Py_XDECREF(source);
     return ok ? PyModule_AddIntConstant(module, "INTERFACE", NATIVE_INTERFACE) : -1;
 }
 

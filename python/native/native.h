@@ -74,7 +74,15 @@ enum native_agent_field {
 enum native_steps_field { STEPS_STEP, STEPS_FORWARD, STEPS_RUNNING };
 enum native_timing_field { TIMING_ON, TIMING_AWAY };
 enum native_scaler_field { SCALER_STEPPING, SCALER_SCALING };
-enum native_live_field { LIVE_STEP, LIVE_NOW, LIVE_SCALES, LIVE_SCALE, LIVE_KEPT };
+enum native_live_field {
+    LIVE_STEP,
+    LIVE_NOW,
+    LIVE_SCALES,
+    LIVE_SCALE,
+    LIVE_KEPT,
+    LIVE_LEAVES,
+    LIVE_LASTING
+};
 enum native_telling_field { TELLING_GRAPH, TELLING_PENDING };
 enum native_graph_field {
     GRAPH_STEP,
@@ -173,6 +181,9 @@ PyObject *native_produced(struct native_context *context, PyObject *tensor, PyOb
                           long slot);
 /* Leaves the node's mark on what computed the tensor, when it has a gradient. */
 int native_mark(PyObject *tensor, PyObject *node);
+/* 1, 0, or -1: the tensor is as values.Places has known it, but for its address, and its memory is
+ * there. */
+int native_fits(struct native_context *context, PyObject *tensor, PyObject *form);
 /* A node has run: tensors and records (origins) are tuples with one entry per slot. `before`: the
  * tensors that it was computed from, a tuple. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
@@ -190,10 +201,11 @@ gradb_tensor *native_structs(PyObject *places);
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
 
-/* ---- operators.c, passes.c -------------------------------------------------------------------
+/* ---- operators.c, passes.c, source.c
+ * -------------------------------------------------------------------
  */
 
-extern PyType_Spec native_operators_spec, native_step_spec;
+extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;
 /* hook_all(context, roots, steps, handles, names): see backward.Backward. */
 PyObject *native_hook_all(PyObject *module, PyObject *args);
 

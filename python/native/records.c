@@ -41,6 +41,8 @@ static const struct {
                          [LIVE_SCALES] = "_scales",
                          [LIVE_SCALE] = "scale",
                          [LIVE_KEPT] = "kept",
+                         [LIVE_LEAVES] = "_leaves",
+                         [LIVE_LASTING] = "_lasting",
                      }},
     [NATIVE_TELLING] = {"Telling", {[TELLING_GRAPH] = "graph", [TELLING_PENDING] = "_pending"}},
     [NATIVE_GRAPH] = {"Graph",

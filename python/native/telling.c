@@ -140,8 +140,7 @@ static int is_whole(struct native_context *context, PyObject *tensor, PyObject *
     return offset >= 0 && reach >= 0 && size > 0 && offset <= (bytes - reach) / size;
 }
 
-/* 1, 0, or -1: the tensor is as it was the last time, but for its address. */
-static int fits(struct native_context *context, PyObject *tensor, PyObject *form)
+int native_fits(struct native_context *context, PyObject *tensor, PyObject *form)
 {
     if (form == Py_None || PyTuple_Size(form) <= FORM_DENSE ||
         (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(form, FORM_KIND)) {
@@ -170,7 +169,7 @@ static int fits(struct native_context *context, PyObject *tensor, PyObject *form
 static int place_slot(struct native_context *context, PyObject *places, PyObject *form,
                       PyObject *tensor, Py_ssize_t slot, gradb_tensor *ret)
 {
-    int same = fits(context, tensor, form);
+    int same = native_fits(context, tensor, form);
     if (same < 0) {
         return -1;
     }

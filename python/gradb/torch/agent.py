@@ -68,6 +68,7 @@ class Agent(native.base("Agent")):
         self.native = backward.native_context(self)
         if self.native is not None:
             self._mode.use(self.native)
+            self.source.use(self.native)
 
     def _options(self, program):
         options = _lib.Options()

@@ -10,7 +10,7 @@ import ctypes
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import commands, cuda, keep, ops, values
 
 _KINDS_SCALED = (_lib.GRADIENT,)
@@ -26,6 +26,7 @@ class Source:
         self._held = []      # tensors that libgradb reads now
         self._form = ()      # shape that libgradb reads now
         self._places = {}    # node number -> values.Places of a value that lasts
+        self._native = None  # stands before this one in libgradb
         self._reply = None   # bytes that libgradb reads until the next command
         self.struct = _lib.Source()
         self.struct.locate = _lib.LOCATE(self._locate)
@@ -37,7 +38,14 @@ class Source:
 
     def pointer(self):
         """For gradb_open's options."""
-        return ctypes.pointer(self.struct)
+        if native.module is None:
+            return ctypes.pointer(self.struct)
+        self._native = native.module.Source(ctypes.addressof(self.struct))
+        return ctypes.cast(self._native.address(), ctypes.POINTER(_lib.Source))
+
+    def use(self, context):
+        """From now on values that last are located without Python."""
+        self._native.use(context, self._places, self._held)
 
     # ---- values ----
 
