@@ -225,6 +225,21 @@ for step in range(3):
     optimizer.step()
 """
 
+COPIED = """
+import copy, torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.param_groups[0]["lr"] = 0.125 * (step + 1)
+    optimizer.zero_grad()
+    loss = net(torch.ones(2, 3)).pow(2).mean()
+    loss.backward()
+    twin, its = copy.deepcopy((net, optimizer))
+    its.param_groups[0]["lr"] = 9.0
+    its.step()
+    optimizer.step()
+"""
+
 COMPILED = """
 import torch
 net = torch.nn.Linear(3, 1)
@@ -413,6 +428,10 @@ class Steps(Control):
         said = self.said([self.write("replaced.py", REPLACED)], "catch lr", "continue")
         # its first step is not yet taken for the training's: the two might take turns
         self.assertIn("Catchpoint 1 (lr), at the end of step 4.\nlr = 0.25,", said)
+
+    def test_a_copy_that_steps_first_ends_no_step(self):
+        said = self.said([self.write("copied.py", COPIED)], "step 4")
+        self.assertRegex(said, r"Stopped at the end of step 4\.\nlr = 0\.5, loss = ")
 
     def test_the_optimizer_is_chosen(self):
         script = self.script("gan.py")

@@ -30,12 +30,14 @@ class Optimizers:
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
         self._names = {}       # name -> weak reference
+        self._copies = weakref.WeakSet()  # those that were copied from others, or unpickled
 
     # ---- hooks ----
 
     def install(self):
         """Puts the hooks on."""
-        made, sets_back = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
+        kind = torch.optim.Optimizer
+        made, copied, sets_back = kind.__init__, kind.__setstate__, kind.zero_grad
         optimizers, agent = self, self.agent
 
         @functools.wraps(made)
@@ -43,12 +45,19 @@ class Optimizers:
             made(optimizer, *args, **kwargs)
             optimizers.made(optimizer)
 
+        @functools.wraps(copied)
+        def __setstate__(optimizer, state):
+            if not vars(optimizer):  # else it was made, and loads a state
+                optimizers.copied(optimizer)
+            copied(optimizer, state)
+
         @functools.wraps(sets_back)
         def zero_grad(optimizer, *args, **kwargs):
             if regions.is_compiling() or not agent.wanted:
                 return sets_back(optimizer, *args, **kwargs)
             return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
-        self._replaced = [("__init__", made, __init__), ("zero_grad", sets_back, zero_grad)]
+        self._replaced = [("__init__", made, __init__), ("__setstate__", copied, __setstate__),
+                          ("zero_grad", sets_back, zero_grad)]
         for name, _, wrapper in self._replaced:
             setattr(torch.optim.Optimizer, name, wrapper)
         if register_optimizer_step_post_hook is not None:
@@ -136,6 +145,16 @@ class Optimizers:
             name = "%s_%d" % (base, count)
         self._names[name] = weakref.ref(optimizer)
         return name
+
+    @guarded
+    def copied(self, optimizer):
+        """An optimizer was made as the copy of another, which steps parameters of its own."""
+        self._copies.add(optimizer)
+
+    def is_copy(self, optimizer):
+        """Whether it is the copy of another while there is one that was made: the training is that one's."""
+        return optimizer in self._copies and any(
+            reference() is not None and reference() not in self._copies for reference in self._names.values())
 
     def by_name(self, name):
         """The optimizer of that name, or None."""

@@ -77,6 +77,8 @@ class Steps(native.base("Steps")):
             return
         if main is not None and not self._chosen and self.agent.optimizers.shares(main, optimizer):
             self._others += 1
+        if main is None and self.agent.optimizers.is_copy(optimizer):
+            return
         if main is None or self._others >= _REPLACED:
             self._main = weakref.ref(optimizer)
             self._chosen = ""
@@ -311,6 +313,9 @@ class Steps(native.base("Steps")):
         self.agent.timing.turn(timing.GAP)
         self.forward = False
         is_main = optimizer is self.main()
+        if not is_main and self.agent.optimizers.is_copy(optimizer):
+            self.enter(_lib.NO_PHASE)  # the loss is that of the one which was made
+            return
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
         if not is_main or self._by_hand:
             self.enter(_lib.NO_PHASE)
