@@ -170,10 +170,10 @@ struct agent {
     atomic_int *alive;
 
     /* Read by the hooks without the lock. */
-    atomic_int quick;     /* of all nodes only those marked are of interest */
-    atomic_int attention; /* something at a step boundary or a phase change is asked of us */
-    atomic_int connected; /* the link is up */
-    _Atomic int64_t step; /* last step begun */
+    atomic_int quick;       /* of all nodes only those marked are of interest */
+    atomic_int attention;   /* something at a step boundary or a phase change is asked of us */
+    atomic_int connected;   /* the link is up */
+    _Atomic int64_t step;   /* last step begun */
     _Atomic uint64_t begun; /* how many were: a program may count some steps twice */
     atomic_int in_step;
     atomic_uint phase;

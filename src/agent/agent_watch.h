@@ -45,8 +45,8 @@ struct agent_watch_item {
      * program says so for the first time. */
     struct agent_seen *seen;
     struct agent_watch_item *twin; /* that has what this one last took; NULL not known */
-    bool only_not_finite;      /* a value of finite elements alone is not worth telling */
-    int64_t recorded_step;     /* the last step in which it was recorded */
+    bool only_not_finite;          /* a value of finite elements alone is not worth telling */
+    int64_t recorded_step;         /* the last step in which it was recorded */
     uint64_t ns, runs;
     /* of a scalar: the last value told, and the one of the step before */
     double scalar, previous;
@@ -73,8 +73,8 @@ struct agent_watch_plan {
 struct agent_moment {
     struct agent *a;
     uint64_t number;
-    struct agent_told told; /* of the node that was told of; else nothing */
-    bool exact;             /* a node was told of, its value is as it came out */
+    struct agent_told told;        /* of the node that was told of; else nothing */
+    bool exact;                    /* a node was told of, its value is as it came out */
     struct agent_watch_plan *plan; /* of the values gathered so far */
     struct gd_buf values;          /* packed as WatchReport.values */
     size_t count;
