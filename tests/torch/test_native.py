@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The native module (python/native) and the Python that does its work where it is not there tell the same; and what
+is another look at a value is not taken for it when it was written to in between."""
+import json
+
+import harness
+import torches
+
+MODULE = harness.BUILD / "python" / "native" / "_native.abi3.so"
+SETTLED = 7  # steps after which the module has taken over what can be
+BAD = SETTLED + 2
+
+# In front of a script: which of the two it runs with, for the one who runs it.
+WITH = """
+import pathlib, sys
+import gradb.native
+pathlib.Path(sys.argv[1], "module").write_text(str(gradb.native.module and gradb.native.module.__file__))
+"""
+
+# What the two halves share: branches, views, writes in place, passes of all kinds, an operator that raises.
+MIXED = """
+import torch
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(3)
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return x * 2
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 2
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 6)
+        self.deep = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Tanh())
+        self.last = torch.nn.Linear(6, 2)
+        self.register_buffer("room", torch.zeros(3, 6))
+
+    def forward(self, x, step):
+        x = self.first(x)
+        x = torch.relu(x) if step %% 3 else torch.sigmoid(x)
+        try:
+            torch.cat([x, x.t()] if step == %d else [x, x])
+        except RuntimeError:
+            pass
+        y = x.t().reshape(-1).view(6, 3).t()
+        with torch.no_grad():
+            self.room.mul_(0.5).add_(y.detach())
+            torch.add(self.room, 1, out=self.room)
+        parts = torch.chunk(Double.apply(y), 2, dim=1)
+        y = torch.cat((parts[1], parts[0]), dim=1)
+        y = checkpoint(self.deep, y)
+        y = y + self.room
+        y += 1
+        y[:, 0] = 0
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.last(y)
+        return y.float()
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+for step in range(1, 100):
+    optimizer.zero_grad()
+    x = torch.full((3, 4), 0.5, requires_grad=True)
+    loss = net(x, step).pow(2).mean()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    penalty, = torch.autograd.grad(net.first(x).tanh().sum(), x, create_graph=True)
+    penalty.pow(2).sum().backward()
+    optimizer.step()
+""" % BAD
+
+# A value that is looked at in several ways, and others that are written to in between, by ways that PyTorch counts and
+# by others: large numbers in step BAD.
+VIEWS = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3, 4))
+    def still(self):
+        return (self.weight * 3).t().t().view(12)
+    def in_place(self, bad):
+        x = self.weight.detach() * 1
+        y = x.t()
+        x.add_(bad)
+        return y.t().view(12)
+    def by_data(self, bad):
+        x = self.weight.detach() * 1
+        y = x.t()
+        x.data.add_(bad)
+        return y.t().view(12)
+    def by_numpy(self, bad):
+        x = self.weight.detach() * 1
+        y = x.t()
+        x.numpy()[1, 1] += bad
+        return y.t().view(12)
+    def forward(self, step):
+        bad = 1e6 if step >= %d else 0.0
+        x = self.still()
+        return x + (self.in_place(bad) + self.by_data(bad) + self.by_numpy(bad)) * 0
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 100):
+    optimizer.zero_grad()
+    net(step).sum().backward()
+    optimizer.step()
+""" % BAD
+
+# Nodes of `still` and of its backward pass that have the same elements.
+HANDED_ON = (("net/t", "net/mul"), ("net/t_1", "net/mul"), ("net/view", "net/mul"),
+             ("backward/net/t", "backward/net/view"), ("backward/net/view", "backward/net/add_2"))
+# The view before the write, and those behind it.
+WRITTEN = {"in place": ("net/t_2", "net/t_3", "net/view_1"), ".data": ("net/t_4", "net/t_5", "net/view_2"),
+           "numpy": ("net/t_6", "net/t_7", "net/view_3")}
+
+OWN = ("pid",)  # members that no two runs share
+UNORDERED = ("connected", "log")  # records: the address is another, and what the program prints comes at any time
+
+
+def without_own(value):
+    """A record without what no two runs share."""
+    if isinstance(value, dict):
+        return {name: without_own(member) for name, member in value.items() if name not in OWN}
+    return [without_own(member) for member in value] if isinstance(value, list) else value
+
+
+class Native(torches.Folder):
+    def setUp(self):
+        super().setUp()
+        if not MODULE.exists():
+            self.skipTest("no native module: it was built without Python's headers")
+
+    def answers(self, native, script, *commands):
+        """gradb's records of the commands, up to the last "info hits", of a run with the module or without."""
+        path = self.write("script.py", WITH + script)
+        args = ["-nx", "--json", "--batch", "--listen", "127.0.0.1:0", "-ex", "set start-timeout 0"]
+        args += [word for command in (*commands, "kill") for word in ("-ex", command)]
+        done = harness.run_gradb(*args, "run", "--", *torches.warm(self.python), path, self.folder, cwd=self.folder,
+                                 env=torches.environment(GRADB_NATIVE="1" if native else "0"),
+                                 timeout=4 * harness.DEADLINE)
+        module = (self.folder / "module").read_text()
+        self.assertEqual(module != "None", native, module)
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        last = max(number for number, record in enumerate(records) if record["type"] == "hits")  # then it is killed
+        return [without_own(record) for record in records[:last + 1] if record["type"] not in UNORDERED]
+
+
+@torches.both
+class Same(Native):
+    maxDiff = 4000
+
+    def test_a_session_is_the_same_with_the_module_and_without(self):
+        commands = ["step 2", "info nodes -a", "trace -exact TO on all", "trace -exact 'max > 0.5' on all",
+                    f"step {SETTLED - 1}", *["next"] * 12, "break net/last/linear", "continue", "stats net/last/linear",
+                    "finish", *["next"] * 12, "delete 3", "finish", "step 2", "info nodes -a", "info graph",
+                    "print net/room", "info node backward/net/last/linear", "info hits -a"]
+        records, plain = (self.answers(which, MIXED, *commands) for which in (True, False))
+        self.assertEqual(records, plain)
+        self.assertEqual([record for record in records if record["type"] == "error"], [])
+        self.assertIn("exception", [record.get("reason") for record in records])
+        late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] >= SETTLED}
+        self.assertLessEqual({"net/add_", "backward/net/last/linear", "backward/net/last/linear.2", "net/room"}, late)
+
+
+@torches.both
+class Views(Native):
+    def test_a_view_is_not_taken_for_what_was_written_to_since(self):
+        found = []
+        for native in (True, False):
+            answers = self.answers(native, VIEWS, "step 1", "trace -exact 'max > -1e30 && norm >= 0' on all",
+                                   f"step {BAD - 1}", "info hits -a")
+            found.append(answers[-1]["hits"])
+        self.assertEqual(*found)
+        figures = {(hit["step"], hit["node"]): hit["params"] for hit in found[0]}
+        for one, other in HANDED_ON:
+            self.assertEqual(figures[BAD, one], figures[BAD, other], (one, other))
+        large = {node for (step, node), params in figures.items() if step == BAD and params[0]["actual"] > 1e5}
+        for way, (before, *after) in WRITTEN.items():
+            with self.subTest(way=way):
+                self.assertNotIn(before, large)
+                self.assertLessEqual(set(after), large)
+
+
+if __name__ == "__main__":
+    harness.main()
