@@ -28,9 +28,12 @@ int native_is_watched_closely(const struct native_context *context)
     return native_is(context->timing, TIMING_ON);
 }
 
-void native_fault(struct native_context *context)
+int native_fault(struct native_context *context)
 {
     PyObject *type, *value, *traceback;
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return -1; /* Ctrl-C, which is the program's wherever it comes */
+    }
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
     if (value && traceback) {
@@ -42,6 +45,7 @@ void native_fault(struct native_context *context)
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
+    return 0;
 }
 
 /* ---- the type --------------------------------------------------------------------------------

@@ -35,15 +35,18 @@ static PyObject *run(const struct call *call)
 /* 1, 0, or -1: keywords by which an operator writes into what it is given. */
 static int writes(PyObject *keywords)
 {
-    if (keywords == Py_None || PyDict_Size(keywords) <= 0) {
+    if (keywords == Py_None || PyDict_Size(keywords) == 0) {
         return 0;
     }
     PyObject *out = PyDict_GetItemWithError(keywords, native_names.out);
-    PyObject *inplace = PyDict_GetItemWithError(keywords, native_names.inplace);
-    if (PyErr_Occurred()) {
-        return -1;
+    if ((out && out != Py_None) || PyErr_Occurred()) {
+        return out ? 1 : -1;
     }
-    return (out && out != Py_None) || (inplace && PyObject_IsTrue(inplace) != 0);
+    PyObject *inplace = PyDict_GetItemWithError(keywords, native_names.inplace);
+    if (!inplace || inplace == Py_False) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    return 1; /* or what only Python can tell */
 }
 
 /* 1, 0, or -1: see native_is_watched_closely. */
@@ -188,10 +191,30 @@ static PyObject *run_usual(const struct call *call, PyObject *operation)
     if (told == 0) {
         tell_python(call, operation, result);
     }
-    if (PyErr_Occurred()) {
-        native_fault(context);
+    if (PyErr_Occurred() && native_fault(context) < 0) {
+        Py_CLEAR(result);
     }
     return result;
+}
+
+/* What is known of the function; NULL: it is for Python, or with an exception of our own. */
+static PyObject *look_up(const struct call *call)
+{
+    const struct native_context *context = call->mode->context;
+    bool plain =
+        PyTuple_Check(call->args) && (call->keywords == Py_None || PyDict_Check(call->keywords));
+    int looking =
+        context && context->handle && plain ? native_is(context->agent, AGENT_LOOKING) : 0;
+    return looking > 0 ? operator_of(call->mode, call->function) : NULL;
+}
+
+static PyObject *run_known(const struct call *call, PyObject *operation)
+{
+    int usual = is_usual(call, operation);
+    if (usual < 0 && native_fault(call->mode->context) < 0) {
+        return NULL;
+    }
+    return usual > 0 ? run_usual(call, operation) : intercept(call);
 }
 
 /* ---- the type --------------------------------------------------------------------------------
@@ -209,17 +232,12 @@ static PyObject *torch_function(PyObject *self, PyObject *given)
     if (!call.args && !(call.args = none = PyTuple_New(0))) {
         return NULL;
     }
-    struct native_context *context = call.mode->context;
-    int looking = context && context->handle ? native_is(context->agent, AGENT_LOOKING) : 0;
-    PyObject *operation = looking > 0 ? operator_of(call.mode, call.function) : NULL;
-    int usual = operation && operation != Py_None ? is_usual(&call, operation) : 0;
+    PyObject *operation = look_up(&call);
     PyObject *result;
-    if (looking < 0 || usual < 0) {
-        result = NULL;
-    } else if (operation == Py_None) {
-        result = run(&call);
+    if (!operation) {
+        result = PyErr_Occurred() ? NULL : intercept(&call);
     } else {
-        result = usual ? run_usual(&call, operation) : intercept(&call);
+        result = operation == Py_None ? run(&call) : run_known(&call, operation);
     }
     Py_XDECREF(operation);
     Py_XDECREF(none);

@@ -170,11 +170,12 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
     }
     /* The handle goes where the agent is closed; what is held here lasts for this call. */
     struct native_context *context = (struct native_context *)Py_XNewRef((PyObject *)own->context);
-    if (context && context->handle && ran(own, results, before) < 0) {
-        native_fault(context);
+    int status = context && context->handle ? ran(own, results, before) : 0;
+    if (status < 0) {
+        status = native_fault(context);
     }
     Py_XDECREF((PyObject *)context);
-    return Py_NewRef(Py_None);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- the nodes of a pass ---------------------------------------------------------------------

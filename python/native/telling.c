@@ -137,7 +137,8 @@ static int is_whole(struct native_context *context, PyObject *tensor, PyObject *
     if (PyErr_Occurred()) {
         return -1;
     }
-    return offset >= 0 && reach >= 0 && size > 0 && offset <= (bytes - reach) / size;
+    return offset >= 0 && reach >= 0 && reach <= bytes && size > 0 &&
+           offset <= (bytes - reach) / size;
 }
 
 int native_fits(struct native_context *context, PyObject *tensor, PyObject *form)

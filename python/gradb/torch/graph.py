@@ -122,10 +122,10 @@ class Graph(native.base("Graph")):
             family.step = self.step
             family.count = 0
         ordinal = family.count
-        family.count = ordinal + 1
         nodes = family.nodes
         if ordinal == len(nodes):
             nodes.append(self._latent(scope, operator))
+        family.count = ordinal + 1  # last: an interrupt may come anywhere
         return nodes[ordinal]
 
     def known_of(self, scope, operator, site):
@@ -150,10 +150,10 @@ class Graph(native.base("Graph")):
             family.step = self.step
             family.count = 0
         ordinal = family.count
-        family.count = ordinal + 1
         if ordinal == len(family.nodes):
             family.nodes.append(_unknown(name if ordinal == 0 else "%s.%d" % (name, ordinal + 1), own.scope,
                                          own.operator))
+        family.count = ordinal + 1
         return family.nodes[ordinal]
 
     def again_of(self, scope, operator):
