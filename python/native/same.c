@@ -3,13 +3,13 @@
  * gradient that is handed on. */
 #include "native.h"
 
-/* The origin (graph.Graph) of a tensor in this step, borrowed; NULL without an exception: it has
- * none. */
+/* The origin (graph.Graph) of a tensor in this step; NULL without an exception: it has none. */
 static PyObject *origin_of(struct native_context *context, PyObject *tensor)
 {
     PyObject *key = PyLong_FromVoidPtr(tensor);
     PyObject *origin =
         key ? PyDict_GetItemWithError(native_get(context->graph, GRAPH_ORIGINS), key) : NULL;
+    Py_XINCREF(origin); /* asking the tensor may run Python */
     Py_XDECREF(key);
     return origin;
 }
@@ -96,6 +96,7 @@ static int find(struct native_context *context, PyObject *form, const gradb_tens
         }
         PyObject *origin = origin_of(context, tensor);
         found = origin ? compare(form, output, origin, tensor, ret) : PyErr_Occurred() ? -1 : 0;
+        Py_XDECREF(origin);
     }
     return found;
 }
@@ -118,10 +119,11 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
     int any = 0;
     for (Py_ssize_t slot = 0; any >= 0 && slot < count; slot++) {
         ret[slot] = (gradb_same){0};
-        PyObject *form = PyList_GetItem(forms, slot);
+        PyObject *form = Py_XNewRef(PyList_GetItem(forms, slot));
         int found = !form             ? -1
                     : form == Py_None ? 0
                                       : find(context, form, &structs[slot], before, &ret[slot]);
+        Py_XDECREF(form);
         any = found < 0 ? -1 : any || found;
     }
     return any;

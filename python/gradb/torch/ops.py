@@ -21,7 +21,7 @@ _NOISE = frozenset((
     "is_shared", "is_complex", "is_floating_point", "is_signed", "is_same_size", "is_set_to", "is_conj", "is_neg",
     "is_inference", "is_nonzero", "get_device", "__len__", "__hash__", "__repr__", "__format__", "__str__",
     "__dir__", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__iter__",
-    "__reduce_ex__", "__deepcopy__", "__setstate__", "__array__", "__array_wrap__", "numpy", "tolist", "item",
+    "__reduce_ex__", "__deepcopy__", "__setstate__", "__dlpack__", "__array__", "__array_wrap__", "numpy", "tolist", "item",
     "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "backward", "detach_",
     "set_", "record_stream", "share_memory_", "pin_memory", "dense_dim", "sparse_dim", "is_tensor", "is_storage",
     "unflatten_names", "refine_names", "align_to", "has_names", "names", "manual_seed", "is_coalesced", "qscheme",
@@ -34,7 +34,7 @@ _NOISE = frozenset((
     "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
 # Of these the ones after which the program may write where nobody sees it.
 _LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", "numpy", "__array__", "set_",
-                    "share_memory_"))
+                    "share_memory_", "__dlpack__"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
@@ -61,14 +61,19 @@ class _Operator(native.base("Operator")):
         self.usual = not (self.writes or self.empty or view or leaks or name == "zeros")  # see Telling._operator_ran
 
 
+def _sets_memory(function, name):
+    """Whether it gives a tensor other memory: `x.data = y`, after which x counts its writes on as if nothing was."""
+    return name == "__set__" and getattr(getattr(function, "__self__", None), "__name__", "") == "data"
+
+
 def _operator_of(function):
     """What is known of a function; None for one that is left out."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name in _NOISE:
-        return _Operator(name, leaks=True) if name in _LEAKS else None
+        return _Operator(name, leaks=True) if name in _LEAKS or _sets_memory(function, name) else None
     if name == "__get__":
         held = getattr(getattr(function, "__self__", None), "__name__", "")
-        return _Operator(held, view=True) if held in _VIEWS else None
+        return _Operator(held, view=True, leaks=held == "data") if held in _VIEWS else None
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]  # __setitem__, __radd__: setitem, add
         if name in ("init", "new", "torch_function", "subclasscheck", "instancecheck"):
@@ -123,10 +128,7 @@ def _is_sharding(frame):
 
 
 class _Operators:
-    """What intercepts each operator, where gradb._native does not."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        return self.intercept(func, types, args, kwargs)
+    """The base where there is no gradb._native: each operator is intercepted."""
 
 
 class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
@@ -138,8 +140,8 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         self._agent = agent
         self.operators = {}  # function -> _Operator or None; the function is held, so its identity lasts
 
-    def intercept(self, func, types, args, kwargs):
-        """Calls an operator and tells of it."""
+    def intercept(self, func, types, args=(), kwargs=None):
+        """Calls an operator and tells of it. It must be called by what calls the operator: see _is_sharding."""
         agent = self._agent
         try:
             operator = self.operators[func] if agent.looking else None
@@ -152,11 +154,12 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         telling = agent.telling
         if operator.leaks:
             telling.graph.leaked = telling.graph.step
-            return func(*args, **kwargs) if kwargs else func(*args)
         if operator.view:
             result = func(*args)
             telling.same_as(result, args[0])
             return result
+        if operator.leaks:
+            return func(*args, **kwargs) if kwargs else func(*args)
         out = kwargs.get("out") if kwargs else None
         if operator.writes or out is not None or (kwargs and kwargs.get("inplace")):
             telling.before_write()
@@ -183,6 +186,9 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         if overflow is not None:
             overflow.forget()
         return result
+
+    if native.module is None:
+        __torch_function__ = intercept
 
 
 def push(mode):
