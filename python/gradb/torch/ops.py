@@ -21,7 +21,7 @@ _NOISE = frozenset((
     "is_shared", "is_complex", "is_floating_point", "is_signed", "is_same_size", "is_set_to", "is_conj", "is_neg",
     "is_inference", "is_nonzero", "get_device", "__len__", "__hash__", "__repr__", "__format__", "__str__",
     "__dir__", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__", "__iter__",
-    "__reduce_ex__", "__deepcopy__", "__setstate__", "__dlpack__", "__array__", "__array_wrap__", "numpy", "tolist", "item",
+    "__reduce_ex__", "__deepcopy__", "__setstate__", "__array__", "__array_wrap__", "numpy", "tolist", "item",
     "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "backward", "detach_",
     "set_", "record_stream", "share_memory_", "pin_memory", "dense_dim", "sparse_dim", "is_tensor", "is_storage",
     "unflatten_names", "refine_names", "align_to", "has_names", "names", "manual_seed", "is_coalesced", "qscheme",
@@ -31,7 +31,7 @@ _NOISE = frozenset((
     "_use_cudnn_ctc_loss", "_choose_qparams_per_tensor", "_nested_tensor_size", "is_distributed",
     "is_autocast_cache_enabled", "_is_any_true", "_is_all_true", "get_num_threads", "set_grad_enabled",
     "_has_compatible_shallow_copy_type", "_backward_hooks",
-    "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
+    "__dlpack__", "grad", "resize_", "_to_copy_noop", "_sync", "is_vulkan_available", "equal", "allclose"))
 # Of these the ones after which the program may write where nobody sees it.
 _LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", "numpy", "__array__", "set_",
                     "share_memory_", "__dlpack__"))
