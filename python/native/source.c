@@ -37,7 +37,8 @@ static PyObject *lasting(const struct source *self, PyObject *number)
 static int place(const struct source *self, PyObject *number, PyObject *tensor, gradb_tensor *ret)
 {
     PyObject *places = Py_XNewRef(PyDict_GetItemWithError(self->places, number));
-    PyObject *form = places ? PyList_GetItem(native_get(places, PLACES_FORMS), 0) : NULL;
+    PyObject *form =
+        places ? Py_XNewRef(PyList_GetItem(native_get(places, PLACES_FORMS), 0)) : NULL;
     int fits = form ? native_fits(self->context, tensor, form) : PyErr_Occurred() ? -1 : 0;
     gradb_tensor *structs = fits > 0 ? native_structs(places) : NULL;
     PyObject *address =
@@ -48,6 +49,7 @@ static int place(const struct source *self, PyObject *number, PyObject *tensor, 
         fits = structs[0].data != NULL;
     }
     Py_XDECREF(address);
+    Py_XDECREF(form);
     Py_XDECREF(places);
     return PyErr_Occurred() ? -1 : fits;
 }
@@ -66,6 +68,17 @@ static int find(const struct source *self, gradb_node node, bool hold, gradb_ten
     return PyErr_Occurred() ? -1 : found;
 }
 
+/* Python looks once more, and tells of what was wrong; an interrupt is the program's and comes
+ * again there. */
+static void drop_error(void)
+{
+    bool interrupted = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+    PyErr_Clear();
+    if (interrupted) {
+        PyErr_SetInterrupt();
+    }
+}
+
 /* No function mode of the program's hears of what is asked of tensors here. */
 static int find_apart(const struct source *self, gradb_node node, bool hold, gradb_tensor *ret)
 {
@@ -75,7 +88,7 @@ static int find_apart(const struct source *self, gradb_node node, bool hold, gra
         return -1;
     }
     int found = find(self, node, hold, ret);
-    PyErr_Clear(); /* Python looks once more, and tells of it */
+    drop_error();
     int left = native_call(apart, native_names.exit, Py_None, Py_None, Py_None);
     Py_DECREF(apart);
     return left < 0 ? -1 : found;
@@ -91,7 +104,7 @@ static bool is_at_hand(const struct source *self, gradb_node node, unsigned slot
     PyGILState_STATE state = PyGILState_Ensure();
     bool found = self->context && native_is(self->context->scaler, SCALER_SCALING) == 0 &&
                  find_apart(self, node, hold, ret) > 0;
-    PyErr_Clear();
+    drop_error();
     PyGILState_Release(state);
     return found;
 }

@@ -2,6 +2,7 @@
 """Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
 to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
 an inner part of."""
+import ctypes
 import functools
 import os
 import re
@@ -296,9 +297,9 @@ class Backward:
 
 def native_context(agent):
     """What gradb._native needs to take over what is known, of an agent that is all there; None: it is not there."""
-    if native.module is None:
-        return None
     library = agent.library
+    if native.module is None or not isinstance(library, ctypes.CDLL):  # tests have others
+        return None
     addresses = [native.address(library, name) for name in (
         "gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow")]
     return native.module.Context(
