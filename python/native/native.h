@@ -152,8 +152,8 @@ extern PyTypeObject *native_context_type;
 void native_swap(PyObject **place, PyObject *value);
 /* Calls a method, and drops what it returns. */
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
-/* Gives the exception that is set to agent.fault, which says it once and turns the agent off. -1: it
- * is none of ours but an interrupt, and stays set. */
+/* Gives the exception that is set to agent.fault, which says it once and turns the agent off. -1:
+ * it is none of ours but an interrupt, and stays set. */
 int native_fault(struct native_context *context);
 /* 1, 0, or -1: what the agent does now needs Python at every operator or node. */
 int native_is_watched_closely(const struct native_context *context);
