@@ -182,7 +182,7 @@ static int add_fields(PyObject *type, enum native_kind kind)
 
 int native_add_records(PyObject *module)
 {
-    for (int kind = 0; kind < NATIVE_KINDS; kind++) {
+    for (enum native_kind kind = 0; kind < NATIVE_KINDS; kind++) {
         PyObject *type = make_type(kind);
         if (!type || add_fields(type, kind) < 0 ||
             PyModule_AddObjectRef(module, kinds[kind].name, type) < 0) {
