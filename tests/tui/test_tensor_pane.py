@@ -156,7 +156,7 @@ class TensorPane(unittest.TestCase):
             t.expect_grid(value[:, 0, 15, :], 8)
             t.send("p")  # of what is printed the console shows the end
             t.expect(r"\]\]$")
-            last = float(re.search(r"(\S+)\]\]$", t.text(), re.MULTILINE).group(1))
+            last = float(re.search(r"(\S+) *\]\]$", t.text(), re.MULTILINE).group(1))
             self.assertAlmostEqual(last, value[1, 0, 15, 15], places=6)
 
     def test_slices(self):
