@@ -310,6 +310,22 @@ static gd_node_id only_one(struct ms_nodes *nodes, const struct ms_wanted *wante
     return found;
 }
 
+/* Those whose node has come since they were named: it is theirs alone. */
+static int find_late(struct ms_nodes *nodes, struct gd_err *err)
+{
+    int rc = GD_OK;
+
+    for (uint32_t i = 0; !rc && i < nodes->wanted_count; i++) {
+        struct ms_wanted *wanted = &nodes->wanted[i];
+
+        wanted->node = ms_nodes_find(nodes, wanted->type, wanted->name);
+        if (wanted->node != GD_NO_NODE) {
+            rc = take(nodes, wanted->node, err);
+        }
+    }
+    return rc;
+}
+
 /* Those that differ in their numbers alone: of two, neither is the graph's for certain. */
 static int join(struct ms_nodes *nodes, struct gd_err *err)
 {
@@ -324,7 +340,7 @@ static int join(struct ms_nodes *nodes, struct gd_err *err)
         size_t stem = without_number(wanted->name);
         gd_node_id node = stem ? only_one(nodes, wanted, stem) : GD_NO_NODE;
 
-        if (node == GD_NO_NODE || is_taken(nodes, node)) {
+        if (wanted->node != GD_NO_NODE || node == GD_NO_NODE || is_taken(nodes, node)) {
             continue;
         }
         if (first[node] == UINT32_MAX) {
@@ -342,8 +358,11 @@ static int join(struct ms_nodes *nodes, struct gd_err *err)
 
 int ms_nodes_settle(struct ms_nodes *nodes, struct gd_err *err)
 {
-    int rc = nodes->wanted_count ? join(nodes, err) : GD_OK;
+    int rc = find_late(nodes, err);
 
+    if (!rc && nodes->wanted_count) {
+        rc = join(nodes, err);
+    }
     for (uint32_t i = 0; !rc && i < nodes->wanted_count; i++) {
         struct ms_wanted *wanted = &nodes->wanted[i];
 
