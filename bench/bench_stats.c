@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../tests/engine/random_bits.h"
 #include "base/stats_impl.h"
 #include "bench.h"
 
@@ -23,16 +24,6 @@
 #define MAX_PAIRS 99
 
 static volatile uint64_t sink; /* what was read is used */
-
-static uint64_t random_bits(void)
-{
-    static uint64_t state = 88172645463325252u;
-
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 /* Nearly normal, as weights are: of mean 0 and deviation 1. */
 static float random_number(void)

@@ -18,6 +18,37 @@ int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, Py
     return done ? 0 : -1;
 }
 
+void native_dealloc(PyObject *object, inquiry clear)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+PyObject *native_enter_apart(const struct native_context *context)
+{
+    PyObject *apart = PyObject_CallNoArgs(context->apart);
+    if (apart && native_call(apart, native_names.enter, NULL, NULL, NULL) < 0) {
+        Py_CLEAR(apart);
+    }
+    return apart;
+}
+
+int native_leave_apart(PyObject *apart)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int status = native_call(apart, native_names.exit, Py_None, Py_None, Py_None);
+    Py_DECREF(apart);
+    if (type) {
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    return status;
+}
+
 int native_is_watched_closely(const struct native_context *context)
 {
     PyObject *agent = context->agent;
@@ -153,11 +184,7 @@ static int clear(PyObject *object)
 
 static void dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    clear(object);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    native_dealloc(object, clear);
 }
 
 static PyMethodDef methods[] = {
@@ -165,7 +192,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static char doc[] = "Context(agent, parts, addresses): see native.h and fast.py";
+static char doc[] = "Context(agent, parts, addresses): see native.h";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, doc},

@@ -36,7 +36,6 @@ static const struct {
     {&native_names.ran, "ran"},
     {&native_names.ran_as, "ran_as"},
     {&native_names.register_hook, "register_hook"},
-    {&native_names.requires_grad, "requires_grad"},
     {&native_names.shape, "shape"},
     {&native_names.site, "site"},
     {&native_names.storage_offset, "storage_offset"},

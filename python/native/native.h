@@ -33,8 +33,8 @@ struct native_names {
     PyObject *accumulate_grad, *backward_ran, *data_ptr, *dtype, *enter, *exit, *fault, *grad,
         *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *key, *local, *look, *metadata,
         *modules, *nbytes, *next_functions, *operator_raised, *operator_ran, *operators, *out,
-        *path, *ran, *ran_as, *register_hook, *requires_grad, *shape, *site, *storage_offset,
-        *stride, *tell, *variable, *version;
+        *path, *ran, *ran_as, *register_hook, *shape, *site, *storage_offset, *stride, *tell,
+        *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -121,6 +121,8 @@ bool native_is_a(PyObject *object, enum native_kind kind);
 /* A field of a record, by one of the numbers above: borrowed, and never fails. */
 PyObject *native_get(PyObject *record, int field);
 void native_set(PyObject *record, int field, PyObject *value);
+/* The same of a reference that it takes over; NULL: -1, and nothing is set. */
+int native_put(PyObject *record, int field, PyObject *value);
 /* 1, 0, or -1: its truth. */
 int native_is(PyObject *record, int field);
 
@@ -152,6 +154,12 @@ extern PyTypeObject *native_context_type;
 void native_swap(PyObject **place, PyObject *value);
 /* Calls a method, and drops what it returns. */
 int native_call(PyObject *object, PyObject *method, PyObject *a, PyObject *b, PyObject *c);
+/* What ends an object of a type of ours, whose references `clear` drops. */
+void native_dealloc(PyObject *object, inquiry clear);
+/* Begins a moment in which no function mode of the program's hears of what is asked of tensors.
+ * native_leave_apart ends it and drops what this returns; an exception that is set stays so. */
+PyObject *native_enter_apart(const struct native_context *context);
+int native_leave_apart(PyObject *apart);
 /* Gives the exception that is set to agent.fault, which says it once and turns the agent off. -1:
  * it is none of ours but an interrupt, and stays set. */
 int native_fault(struct native_context *context);
@@ -185,6 +193,8 @@ int native_mark(PyObject *tensor, PyObject *node);
 /* 1, 0, or -1: the tensor is as values.Places has known it, but for its address, and its memory is
  * there. */
 int native_fits(struct native_context *context, PyObject *tensor, PyObject *form);
+/* Where the tensor's elements lie, as ret->data. */
+int native_take_address(PyObject *tensor, gradb_tensor *ret);
 /* A node has run: tensors and records (origins) are tuples with one entry per slot. `before`: the
  * tensors that it was computed from, a tuple. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
@@ -202,8 +212,7 @@ gradb_tensor *native_structs(PyObject *places);
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
 
-/* ---- operators.c, passes.c, source.c
- * -------------------------------------------------------------------
+/* ---- operators.c, passes.c, source.c ----------------------------------------------------------
  */
 
 extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;

@@ -106,41 +106,23 @@ static int gradient_ran(struct step *own, PyObject *before)
 /* ---- the hook --------------------------------------------------------------------------------
  */
 
-/* Ends a moment of our own, whatever happened in it. */
-static int leave(const struct native_context *context, PyObject *apart, bool looking)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done =
-        PyObject_CallMethodObjArgs(apart, native_names.exit, Py_None, Py_None, Py_None, NULL);
-    int status = done ? 0 : -1;
-    Py_XDECREF(done);
-    int dead = native_is(context->agent, AGENT_DEAD);
-    if (dead == 0 && looking) {
-        native_set(context->agent, AGENT_LOOKING, Py_True);
-    }
-    if (type) {
-        PyErr_Restore(type, value, traceback);
-        return -1;
-    }
-    return status;
-}
-
 /* The operators inside are not the program's. */
 static int ran_unseen(struct step *own, PyObject *results, PyObject *before)
 {
     struct native_context *context = own->context;
     int looking = native_is(context->agent, AGENT_LOOKING);
-    PyObject *apart = looking < 0 ? NULL : PyObject_CallNoArgs(context->apart);
-    PyObject *entered = apart ? PyObject_CallMethodObjArgs(apart, native_names.enter, NULL) : NULL;
-    int status = -1;
-    if (entered) {
-        native_set(context->agent, AGENT_LOOKING, Py_False);
-        status = own->variable ? gradient_ran(own, before) : node_ran(own, results, before);
-        status = leave(context, apart, looking) < 0 ? -1 : status;
+    PyObject *apart = looking < 0 ? NULL : native_enter_apart(context);
+    if (!apart) {
+        return -1;
     }
-    Py_XDECREF(entered);
-    Py_XDECREF(apart);
+    native_set(context->agent, AGENT_LOOKING, Py_False);
+    int status = own->variable ? gradient_ran(own, before) : node_ran(own, results, before);
+    if (native_leave_apart(apart) < 0) {
+        status = -1;
+    }
+    if (looking && native_is(context->agent, AGENT_DEAD) == 0) {
+        native_set(context->agent, AGENT_LOOKING, Py_True);
+    }
     return status;
 }
 
@@ -429,11 +411,7 @@ static int clear(PyObject *self)
 
 static void dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    native_dealloc(self, clear);
 }
 
 static PyMemberDef members[] = {

@@ -100,7 +100,16 @@ PyObject *native_get(PyObject *record, int field)
 
 void native_set(PyObject *record, int field, PyObject *value)
 {
-    native_swap(&((struct native_record *)record)->at[field], Py_NewRef(value));
+    native_put(record, field, Py_NewRef(value));
+}
+
+int native_put(PyObject *record, int field, PyObject *value)
+{
+    if (!value) {
+        return -1;
+    }
+    native_swap(&((struct native_record *)record)->at[field], value);
+    return 0;
 }
 
 int native_is(PyObject *record, int field)
@@ -135,11 +144,7 @@ static int clear(PyObject *self)
 
 static void dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    native_dealloc(self, clear);
 }
 
 static PyObject *make_type(enum native_kind kind)

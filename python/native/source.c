@@ -41,14 +41,10 @@ static int place(const struct source *self, PyObject *number, PyObject *tensor, 
         places ? Py_XNewRef(PyList_GetItem(native_get(places, PLACES_FORMS), 0)) : NULL;
     int fits = form ? native_fits(self->context, tensor, form) : PyErr_Occurred() ? -1 : 0;
     gradb_tensor *structs = fits > 0 ? native_structs(places) : NULL;
-    PyObject *address =
-        structs ? PyObject_CallMethodObjArgs(tensor, native_names.data_ptr, NULL) : NULL;
-    if (address) {
-        structs[0].data = PyLong_AsVoidPtr(address);
+    if (structs && native_take_address(tensor, &structs[0]) == 0) {
         *ret = structs[0];
         fits = structs[0].data != NULL;
     }
-    Py_XDECREF(address);
     Py_XDECREF(form);
     Py_XDECREF(places);
     return PyErr_Occurred() ? -1 : fits;
@@ -79,19 +75,14 @@ static void drop_error(void)
     }
 }
 
-/* No function mode of the program's hears of what is asked of tensors here. */
 static int find_apart(const struct source *self, gradb_node node, bool hold, gradb_tensor *ret)
 {
-    PyObject *apart = PyObject_CallNoArgs(self->context->apart);
-    if (!apart || native_call(apart, native_names.enter, NULL, NULL, NULL) < 0) {
-        Py_XDECREF(apart);
+    PyObject *apart = native_enter_apart(self->context);
+    if (!apart) {
         return -1;
     }
     int found = find(self, node, hold, ret);
-    drop_error();
-    int left = native_call(apart, native_names.exit, Py_None, Py_None, Py_None);
-    Py_DECREF(apart);
-    return left < 0 ? -1 : found;
+    return native_leave_apart(apart) < 0 ? -1 : found;
 }
 
 /* Whether the value can be read as it lies. */
@@ -199,11 +190,7 @@ static int clear(PyObject *object)
 
 static void dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    clear(object);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    native_dealloc(object, clear);
 }
 
 static PyMethodDef methods[] = {

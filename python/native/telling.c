@@ -16,11 +16,9 @@ static Py_ssize_t counted(PyObject *family, PyObject *step)
 
 static int count_one(PyObject *family, PyObject *step, Py_ssize_t count)
 {
-    PyObject *number = PyLong_FromSsize_t(count);
-    if (!number) {
+    if (native_put(family, FAMILY_COUNT, PyLong_FromSsize_t(count)) < 0) {
         return -1;
     }
-    native_swap(&((struct native_record *)family)->at[FAMILY_COUNT], number);
     native_set(family, FAMILY_STEP, step);
     return 0;
 }
@@ -167,6 +165,14 @@ int native_fits(struct native_context *context, PyObject *tensor, PyObject *form
     return same > 0 ? is_whole(context, tensor, form) : same;
 }
 
+int native_take_address(PyObject *tensor, gradb_tensor *ret)
+{
+    PyObject *address = PyObject_CallMethodObjArgs(tensor, native_names.data_ptr, NULL);
+    ret->data = address ? PyLong_AsVoidPtr(address) : NULL;
+    Py_XDECREF(address);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int place_slot(struct native_context *context, PyObject *places, PyObject *form,
                       PyObject *tensor, Py_ssize_t slot, gradb_tensor *ret)
 {
@@ -176,17 +182,11 @@ static int place_slot(struct native_context *context, PyObject *places, PyObject
     }
     if (!same) {
         PyObject *number = PyLong_FromSsize_t(slot);
-        PyObject *done =
-            number ? PyObject_CallMethodObjArgs(places, native_names.look, number, tensor, NULL)
-                   : NULL;
+        int status = number ? native_call(places, native_names.look, number, tensor, NULL) : -1;
         Py_XDECREF(number);
-        Py_XDECREF(done);
-        return done ? 0 : -1;
+        return status;
     }
-    PyObject *address = PyObject_CallMethodObjArgs(tensor, native_names.data_ptr, NULL);
-    ret->data = address ? PyLong_AsVoidPtr(address) : NULL;
-    Py_XDECREF(address);
-    return PyErr_Occurred() ? -1 : 0;
+    return native_take_address(tensor, ret);
 }
 
 gradb_tensor *native_structs(PyObject *places)
@@ -222,12 +222,8 @@ static double seconds(void)
 static int add_away(struct native_context *context, double spent)
 {
     double before = PyFloat_AsDouble(native_get(context->timing, TIMING_AWAY));
-    PyObject *after = PyFloat_FromDouble(before + spent);
-    if (!after) {
-        return -1;
-    }
-    native_swap(&((struct native_record *)context->timing)->at[TIMING_AWAY], after);
-    return PyErr_Occurred() ? -1 : 0;
+    int status = native_put(context->timing, TIMING_AWAY, PyFloat_FromDouble(before + spent));
+    return PyErr_Occurred() ? -1 : status;
 }
 
 /* May stand there for long; the interpreter is everybody's meanwhile. */

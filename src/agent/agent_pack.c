@@ -6,34 +6,25 @@
  */
 #include <string.h>
 
+#include "agent/agent_varint.h"
 #include "agent/agent_watch.h"
 
-#define VARINT     10 /* bytes at most */
+#define VARINT     AGENT_VARINT_MOST
 #define STATS_MOST ((9 + 2 + 1 + GD_MAX_RANGES) * (2 + VARINT) + 6 * (1 + 8))
 #define HEAD_MOST  (1 + VARINT)
 #define VALUE_MOST ((7 + GD_MAX_RANK) * (1 + VARINT) + STATS_MOST)
 
 enum { AS_VARINT = 0, AS_DOUBLE = 1, AS_BYTES = 2 };
 
-static unsigned char *put_varint(unsigned char *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (unsigned char)value;
-    return at;
-}
-
 static unsigned char *put_tag(unsigned char *at, unsigned field, unsigned as)
 {
-    return put_varint(at, field << 3 | as);
+    return agent_put_varint(at, field << 3 | as);
 }
 
 /* As everywhere in proto3: what is 0 is left out. */
 static unsigned char *put_number(unsigned char *at, unsigned field, uint64_t value)
 {
-    return value ? put_varint(put_tag(at, field, AS_VARINT), value) : at;
+    return value ? agent_put_varint(put_tag(at, field, AS_VARINT), value) : at;
 }
 
 static unsigned char *put_double(unsigned char *at, unsigned field, double value)
@@ -53,7 +44,7 @@ static unsigned char *put_double(unsigned char *at, unsigned field, double value
 static unsigned char *put_bytes(unsigned char *at, unsigned field, const unsigned char *bytes,
                                 size_t len)
 {
-    at = put_varint(put_tag(at, field, AS_BYTES), len);
+    at = agent_put_varint(put_tag(at, field, AS_BYTES), len);
     memcpy(at, bytes, len);
     return at + len;
 }
@@ -64,7 +55,7 @@ static unsigned char *put_numbers(unsigned char *at, unsigned field, const uint6
 {
     unsigned char bytes[GD_MAX_RANK * VARINT], *end = bytes;
     for (size_t i = 0; i < count; i++) {
-        end = put_varint(end, values[i]);
+        end = agent_put_varint(end, values[i]);
     }
     return count ? put_bytes(at, field, bytes, (size_t)(end - bytes)) : at;
 }
@@ -118,7 +109,7 @@ bool agent_pack_value(struct gd_buf *to, const struct agent_watch_item *item,
     at = put_bytes(at, 6, stats, pack_stats(&look->stats, stats));
     at = put_number(at, 9, look->cost_ns);
     size_t len = (size_t)(at - value);
-    size_t head_len = (size_t)(put_varint(put_tag(head, 4, AS_BYTES), len) - head);
+    size_t head_len = (size_t)(agent_put_varint(put_tag(head, 4, AS_BYTES), len) - head);
     memcpy(value - head_len, head, head_len);
     bool ok = gd_buf_add(to, value - head_len, head_len + len) == GD_OK;
     to->failed = false; /* the next one may be smaller */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent_varint.h"
 #include "agent/agent_watch.h"
 
 #define REPORT_VALUES 256                  /* values of one message; more go into further ones */
@@ -150,18 +151,6 @@ bool agent_worth_reporting(const struct agent_watch_item *item, const struct age
 
 /* ---- packing -------------------------------------------------------------------------------- */
 
-static int put_varint(struct gd_buf *to, uint64_t value)
-{
-    unsigned char bytes[10];
-    size_t n = 0;
-    while (value >= 0x80) {
-        bytes[n++] = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[n++] = (unsigned char)value;
-    return gd_buf_add(to, bytes, n);
-}
-
 /* Appends "values { ... }" of a WatchReport. */
 static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
                       struct agent_look *look)
@@ -178,8 +167,10 @@ static bool put_value(struct gd_buf *to, const struct agent_watch_item *item,
     }
     size_t len = gradb__v1__tensor_stats__get_packed_size(&m.value);
     size_t before = to->len;
-    bool ok = put_varint(to, 4 << 3 | 2) == GD_OK && put_varint(to, len) == GD_OK &&
-              gd_buf_reserve(to, len) == GD_OK;
+    unsigned char head[2 * AGENT_VARINT_MOST];
+    const unsigned char *end = agent_put_varint(agent_put_varint(head, 4 << 3 | 2), len);
+    bool ok =
+        gd_buf_add(to, head, (size_t)(end - head)) == GD_OK && gd_buf_reserve(to, len) == GD_OK;
     if (ok) {
         gradb__v1__tensor_stats__pack(&m.value, (unsigned char *)to->data + to->len);
         to->len += len;

@@ -5,6 +5,7 @@
 
 #include "agent/agent_io.h"
 #include "agent/agent_source.h"
+#include "agent/agent_varint.h"
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define SHM_FROM   ((size_t)64 * 1024) /* smaller values go quicker through the socket */
@@ -26,34 +27,22 @@ int agent_values_refuse(struct agent_io *io, uint64_t request, int error, const 
 
 /* ---- values through the socket ------------------------------------------------------- */
 
-static size_t put_varint(unsigned char *to, uint64_t value)
-{
-    size_t n = 0;
-    while (value >= 0x80) {
-        to[n++] = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    to[n++] = (unsigned char)value;
-    return n;
-}
-
 /* FromTrainer{tensor_data{request, offset, data}} up to the bytes themselves, so that those need
  * not be packed, that is copied, once more. */
 static size_t data_head(unsigned char *head, uint64_t request, uint64_t offset, size_t len)
 {
-    unsigned char inner[HEAD_SIZE / 2];
-    size_t n = 0;
-    inner[n++] = 1 << 3;
-    n += put_varint(inner + n, request);
-    inner[n++] = 2 << 3;
-    n += put_varint(inner + n, offset);
-    inner[n++] = 3 << 3 | 2;
-    n += put_varint(inner + n, len);
-    size_t h = 0;
-    head[h++] = 6 << 3 | 2;
-    h += put_varint(head + h, n + len);
-    memcpy(head + h, inner, n);
-    return h + n;
+    unsigned char inner[HEAD_SIZE / 2], *end = inner, *at = head;
+    *end++ = 1 << 3;
+    end = agent_put_varint(end, request);
+    *end++ = 2 << 3;
+    end = agent_put_varint(end, offset);
+    *end++ = 3 << 3 | 2;
+    end = agent_put_varint(end, len);
+    size_t inner_len = (size_t)(end - inner);
+    *at++ = 6 << 3 | 2;
+    at = agent_put_varint(at, inner_len + len);
+    memcpy(at, inner, inner_len);
+    return (size_t)(at - head) + inner_len;
 }
 
 static void release_piece(void *ctx, bool sent)

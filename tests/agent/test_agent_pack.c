@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../engine/random_bits.h"
 #include "agent/agent_watch.h"
 
 /* What is packed by hand, and what the library makes of the same message. */
@@ -35,15 +36,6 @@ static void expect_same(const struct agent_watch_item *item, struct agent_look *
     free(expected);
     agent_stats_message_free(&m);
     gd_buf_deinit(&bytes);
-}
-
-static uint64_t random_bits(void)
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
 }
 
 /* Of every length as a varint, often 0. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/stats_impl.h"
+#include "random_bits.h"
 #include "stats_reference.h"
 
 static const enum gd_dtype floats[] = {GD_FLOAT16, GD_BFLOAT16, GD_FLOAT32, GD_FLOAT64};
@@ -20,16 +21,6 @@ static const enum gd_dtype integers[] = {GD_BOOL,  GD_INT8,   GD_INT16,  GD_INT3
                                          GD_UINT8, GD_UINT16, GD_UINT32, GD_UINT64};
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-
-static uint64_t random_bits(void)
-{
-    static uint64_t state = 88172645463325252u;
-
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 static double random_number(void) /* -1 ... 1, near 0 more often */
 {

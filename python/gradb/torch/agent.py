@@ -65,7 +65,7 @@ class Agent(native.base("Agent")):
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
         self.exceptions = exceptions.Exceptions(self)
-        self.native = backward.native_context(self)
+        self.native = _native_context(self)
         if self.native is not None:
             self._mode.use(self.native)
             self.source.use(self.native)
@@ -307,6 +307,17 @@ def _rank_and_size():
     if _has_process_group():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return _number("RANK", 0), _number("WORLD_SIZE", 1)
+
+
+def _native_context(agent):
+    """What gradb._native needs to take over what is known, of an agent that is all there; None: it is not there."""
+    library = agent.library
+    if native.module is None or not isinstance(library, ctypes.CDLL):  # tests have others
+        return None
+    addresses = [native.address(library, name) for name in (
+        "gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow")]
+    return native.module.Context(agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state,
+                                         *backward.NATIVE_PARTS), (agent.handle, *addresses))
 
 
 def _has_process_group():

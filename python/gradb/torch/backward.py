@@ -2,7 +2,6 @@
 """Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
 to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
 an inner part of."""
-import ctypes
 import functools
 import os
 import re
@@ -10,7 +9,7 @@ import re
 import torch
 
 from .. import native
-from . import ops, stack, values
+from . import stack
 
 KEY = "gradb"  # in grad_fn.metadata
 COMPILED = os.path.join("_functorch", "_aot_autograd", "runtime_wrappers.py")
@@ -295,13 +294,5 @@ class Backward:
                     waiting.append((following, own.mark))
 
 
-def native_context(agent):
-    """What gradb._native needs to take over what is known, of an agent that is all there; None: it is not there."""
-    library = agent.library
-    if native.module is None or not isinstance(library, ctypes.CDLL):  # tests have others
-        return None
-    addresses = [native.address(library, name) for name in (
-        "gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow")]
-    return native.module.Context(
-        agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state, Step, _CUSTOM, _types,
-                _type_of, custom_mark), (agent.handle, *addresses))
+# What gradb._native needs of this module: the members of its context, in their order.
+NATIVE_PARTS = (Step, _CUSTOM, _types, _type_of, custom_mark)

@@ -17,10 +17,9 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _dataloader
 
-from . import timing
+from . import timing, values
 from .guard import guarded
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 MAX_GROUPS = 16  # of an optimizer, whose learning rates are told
 
 
@@ -191,7 +190,7 @@ class Loader:
 
 def _is_number(value):
     """A plain tensor of one element, whose value may be read without asking anybody else."""
-    return (type(value) in _PLAIN and value.numel() == 1 and (value.is_cpu or value.is_cuda)
+    return (type(value) in values.PLAIN and value.numel() == 1 and (value.is_cpu or value.is_cuda)
             and value.layout is torch.strided and not value.is_complex())
 
 

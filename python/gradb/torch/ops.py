@@ -12,6 +12,7 @@ from torch import overrides
 from torch.overrides import TorchFunctionMode
 
 from .. import native
+from . import values
 
 # Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
 # anyway: it stands here because it is called often.
@@ -262,7 +263,6 @@ class _NoMode:
             torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode())
 
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _OLD = hasattr(torch._C, "_set_torch_function_mode")  # one mode in C, which runs a stack of them in Python
 
 
@@ -273,12 +273,12 @@ def _see_indexing():
     read, write = torch.Tensor.__getitem__, torch.Tensor.__setitem__
 
     def __getitem__(tensor, index):
-        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
+        if type(tensor) in values.PLAIN and torch._C._is_torch_function_mode_enabled():
             return overrides.handle_torch_function(read, (tensor,), tensor, index)
         return read(tensor, index)
 
     def __setitem__(tensor, index, value):
-        if type(tensor) in _PLAIN and torch._C._is_torch_function_mode_enabled():
+        if type(tensor) in values.PLAIN and torch._C._is_torch_function_mode_enabled():
             return overrides.handle_torch_function(write, (tensor,), tensor, index, value)
         return write(tensor, index, value)
     torch.Tensor.__getitem__, torch.Tensor.__setitem__ = __getitem__, __setitem__

@@ -125,10 +125,8 @@ class Steps(native.base("Steps")):
             self.end()
 
     def _before_a_pass(self):
-        if self._due:
-            self.end()
-        if self.running:
-            self._gave_up()
+        self._end_if_due()
+        self._gave_up()
 
     def enter(self, phase):
         """The training goes over into another phase; it may stand here."""

@@ -10,6 +10,7 @@ import torch
 
 from .. import _lib
 from . import commands, values
+
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
 
 

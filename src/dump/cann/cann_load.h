@@ -11,7 +11,7 @@
 #include "dump/cann/cann_tree.h"
 #include "dump/cann/ge_graph.h"
 #include "dump/catalog.h"
-#include "dump/grow.h"
+#include "engine/grow.h"
 
 #define CANN_NO_OP UINT32_MAX
 

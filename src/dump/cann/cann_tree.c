@@ -8,7 +8,7 @@
 
 #include "dump/cann/cann_container.h"
 #include "dump/disk.h"
-#include "dump/grow.h"
+#include "engine/grow.h"
 
 #define MAX_TRIES    8 /* files of a directory that are looked into */
 #define MAX_PARTS    64

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dump/files/npy.h"
-#include "dump/grow.h"
+#include "engine/grow.h"
 
 #define MAX_LEARNED 4096 /* files that are looked into for shapes that nothing else tells */
 

@@ -431,12 +431,15 @@ static void pick_glob(struct picked *picked, const char *pattern)
     gd_graph_search_name(picked->graph, literal, match_glob, &search);
 }
 
+static bool regex_matches(const regex_t *regex, const char *name)
+{
+    return name[0] && regexec(regex, name, 0, NULL, 0) == 0;
+}
+
 static void pick_regex(struct picked *picked, const regex_t *regex)
 {
     for (gd_node_id i = 0; i < gd_graph_node_limit(picked->graph); i++) {
-        const char *name = gd_graph_name(picked->graph, i);
-
-        if (name[0] && regexec(regex, name, 0, NULL, 0) == 0) {
+        if (regex_matches(regex, gd_graph_name(picked->graph, i))) {
             pick(picked, i);
         }
     }
@@ -459,13 +462,17 @@ static int pick_type(struct picked *picked, const char *pattern)
     return rc;
 }
 
+static bool is_activation(const struct gd_node_info *info, const char *pattern)
+{
+    return info->kind == GD_NODE_ACTIVATION && gd_glob_match(pattern, info->type, true);
+}
+
 static int pick_activation(void *ctx, gd_node_id node)
 {
     struct picked *picked = ctx;
     struct gd_node_info info;
 
-    if (gd_graph_node(picked->graph, node, &info) && info.kind == GD_NODE_ACTIVATION &&
-        gd_glob_match(picked->activation, info.type, true)) {
+    if (gd_graph_node(picked->graph, node, &info) && is_activation(&info, picked->activation)) {
         pick(picked, node);
     }
     return 0;
@@ -627,14 +634,13 @@ static bool term_matches(const struct term *term, const struct gd_node_info *inf
 {
     switch (term->kind) {
     case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, info->name);
-    case TERM_REGEX: return info->name[0] && regexec(&term->regex, info->name, 0, NULL, 0) == 0;
+    case TERM_REGEX: return regex_matches(&term->regex, info->name);
     case TERM_KINDS: return term->kinds & (1U << info->kind);
     case TERM_ALL: return true;
     case TERM_TYPE:
         return gd_glob_is_pattern(term->text) ? gd_glob_match(term->text, info->type, true)
                                               : strcasecmp(term->text, info->type) == 0;
-    case TERM_ACTIVATION:
-        return info->kind == GD_NODE_ACTIVATION && gd_glob_match(term->text, info->type, true);
+    case TERM_ACTIVATION: return is_activation(info, term->text);
     case TERM_QUOTED:
     case TERM_SOURCE: break;
     }

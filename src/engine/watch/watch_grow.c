@@ -9,28 +9,14 @@
 #include <string.h>
 
 #include "engine/graph/selector.h"
+#include "engine/grow.h"
 #include "engine/watch/watch_impl.h"
-
-void *watching_reserve(void *list, size_t *cap, size_t need, size_t size)
-{
-    size_t room = *cap + *cap / 2;
-    if (list && need <= *cap)
-        return list;
-    room = room > need ? room : need + 64;
-    if (room > SIZE_MAX / size)
-        return NULL;
-    void *grown = realloc(list, room * size);
-    if (grown)
-        *cap = room;
-    return grown;
-}
 
 /* ---- what a watchpoint selects of it ------------------------------------------------------- */
 
 static bool append(struct watch_cover *cover, gd_node_id node)
 {
-    gd_node_id *nodes =
-        watching_reserve(cover->nodes, &cover->node_cap, cover->node_count + 1, sizeof *nodes);
+    gd_node_id *nodes = gd_grow(cover->nodes, cover->node_count, &cover->node_cap, sizeof *nodes);
     if (!nodes)
         return false;
     cover->nodes = nodes;
@@ -96,11 +82,11 @@ static bool grow_sites(struct gd_watching *w, const size_t *at, uint32_t limit)
     for (size_t i = 0; i < w->cover_count; i++)
         if (watching_has_sites(&w->covers[i]))
             total += w->covers[i].node_count - at[i];
-    uint32_t *first = watching_reserve(w->first, &w->first_cap, (size_t)limit + 2, sizeof *first);
+    uint32_t *first = gd_grow_to(w->first, (size_t)limit + 2, &w->first_cap, sizeof *first);
     if (!first)
         return false;
     w->first = first;
-    uint32_t *site = watching_reserve(w->site, &w->site_cap, total + 1, sizeof *site);
+    uint32_t *site = gd_grow_to(w->site, total + 1, &w->site_cap, sizeof *site);
     if (!site || total >= UINT32_MAX)
         return false;
     w->site = site;

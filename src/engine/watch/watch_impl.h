@@ -241,9 +241,6 @@ bool watching_extend(struct gd_watching *w, gd_node_id first);
 /* When nothing but new nodes came while the training runs: takes them in, at a cost that goes by
  * how many these are. false: it is not so, or cannot be done: all must be built anew. */
 bool watching_grow(struct gd_watching *w);
-/* The list with room for `need` items, more than that when it has to move; NULL: out of memory, the
- * list is as it was. */
-void *watching_reserve(void *list, size_t *cap, size_t need, size_t size);
 
 /* ---- watch_remote.c ------------------------------------------------------------------------ */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/watch/watch_impl.h"
 
 struct build {
@@ -24,14 +25,11 @@ struct build {
 static bool add_tensor(struct build *b, gd_node_id node, uint32_t slot, const char *scalar,
                        const struct watch_set *set)
 {
-    if (b->tensor_count == b->tensor_cap) {
-        size_t cap = b->tensor_cap ? b->tensor_cap * 2 : 256;
-        struct watch_tensor *grown = realloc(b->tensors, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        b->tensors = grown;
-        b->tensor_cap = cap;
-    }
+    struct watch_tensor *grown =
+        gd_grow(b->tensors, b->tensor_count, &b->tensor_cap, sizeof *grown);
+    if (!grown)
+        return false;
+    b->tensors = grown;
     struct watch_tensor *tensor = &b->tensors[b->tensor_count++];
     *tensor = (struct watch_tensor){.node = node,
                                     .slot = slot,
@@ -228,14 +226,10 @@ static bool add_item(struct build *b, size_t index, const struct watch_part *par
     struct watch_plan *plan = plan_for(b, part);
     if (!plan)
         return false;
-    if (plan->count == plan->cap) {
-        size_t cap = plan->cap ? plan->cap * 2 : 64;
-        struct watch_item *grown = realloc(plan->items, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        plan->items = grown;
-        plan->cap = cap;
-    }
+    struct watch_item *grown = gd_grow(plan->items, plan->count, &plan->cap, sizeof *grown);
+    if (!grown)
+        return false;
+    plan->items = grown;
     plan->sent = false;
     plan->items[plan->count++] = (struct watch_item){.node = tensor->node,
                                                      .slot = tensor->slot,
@@ -442,12 +436,12 @@ int watching_build(struct gd_watching *w, const int *old_number, const uint32_t 
 static bool grow_memory(struct gd_watching *w, const struct build *b)
 {
     struct watch_memory *memory =
-        watching_reserve(w->memory, &w->memory_cap, b->memory_count, sizeof *memory);
+        gd_grow_to(w->memory, b->memory_count, &w->memory_cap, sizeof *memory);
     if (!memory)
         return false;
     w->memory = memory;
     struct gd_series *series =
-        watching_reserve(w->series, &w->series_cap, b->series_count, sizeof *series);
+        gd_grow_to(w->series, b->series_count, &w->series_cap, sizeof *series);
     if (!series)
         return false;
     w->series = series;
