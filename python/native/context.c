@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#define FUNCTIONS 11 /* of libgradb */
 
 void native_swap(PyObject **place, PyObject *value)
 {
@@ -56,7 +59,7 @@ int native_is_watched_closely(const struct native_context *context)
         native_get(agent, AGENT_DETAIL) != Py_None) {
         return 1;
     }
-    return native_is(context->timing, TIMING_ON);
+    return context->clock->on;
 }
 
 int native_fault(struct native_context *context)
@@ -100,43 +103,77 @@ static int look_up(struct native_context *self, PyObject *agent)
         take(&self->graph, native_get(self->telling, TELLING_GRAPH), NATIVE_GRAPH) < 0 ||
         take(&self->steps, native_get(agent, AGENT_STEPS), NATIVE_STEPS) < 0 ||
         take(&self->live, native_get(agent, AGENT_LIVE), NATIVE_LIVE) < 0 ||
-        take(&self->timing, native_get(agent, AGENT_TIMING), NATIVE_TIMING) < 0 ||
-        take(&self->scaler, native_get(agent, AGENT_SCALER), NATIVE_SCALER) < 0) {
+        take(&self->scaler, native_get(agent, AGENT_SCALER), NATIVE_SCALER) < 0 ||
+        take(&self->events, native_get(agent, AGENT_EVENTS), NATIVE_EVENTS) < 0 ||
+        take(&self->clearing, native_get(agent, AGENT_CLEARING), NATIVE_CLEARING) < 0 ||
+        take(&self->backward, native_get(agent, AGENT_BACKWARD), NATIVE_BACKWARD) < 0) {
         return -1;
     }
+    PyObject *clock = native_get(agent, AGENT_TIMING);
+    if (!PyObject_TypeCheck(clock, native_clock_type) ||
+        !native_is_a(native_get(self->events, EVENTS_LOADER), NATIVE_LOADER)) {
+        PyErr_SetString(PyExc_TypeError, "a part of the agent is not of its class");
+        return -1;
+    }
+    native_swap((PyObject **)&self->clock, Py_NewRef(clock));
     PyObject *modules = PyObject_GetAttr(agent, native_names.modules);
     native_swap(&self->local, modules ? PyObject_GetAttr(modules, native_names.local) : NULL);
     Py_XDECREF(modules);
     return self->local ? 0 : -1;
 }
 
+/* Functions of libgradb, by their addresses in the order of agent.ADDRESSES. */
+static void take_functions(struct native_context *self, const unsigned long long *address)
+{
+    void *places[FUNCTIONS] = {&self->did,        &self->did_with,        &self->did_with_same,
+                               &self->step_begin, &self->step_end,        &self->enter,
+                               &self->scalar,     &self->timing,          &self->is_connected,
+                               &self->wants_stop, &self->wants_checkpoint};
+    for (size_t i = 0; i < FUNCTIONS; i++) {
+        void *function = (void *)(uintptr_t)address[i];
+        memcpy(places[i], &function, sizeof(function));
+    }
+}
+
+static int take_addresses(struct native_context *self, PyObject *addresses)
+{
+    unsigned long long address[FUNCTIONS];
+    if (PyTuple_Size(addresses) != FUNCTIONS) {
+        PyErr_SetString(PyExc_TypeError, "there are other functions of libgradb");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < FUNCTIONS; i++) {
+        address[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(addresses, i));
+    }
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    take_functions(self, address);
+    return 0;
+}
+
 static int init(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct native_context *self = (struct native_context *)object;
-    PyObject *agent, *part[9];
-    unsigned long long handle, did, did_with, did_with_same;
+    PyObject *agent, *addresses, *part[10];
+    unsigned long long handle;
     if (self->agent || keywords ||
-        !PyArg_ParseTuple(args, "O(OOOOOOOOO)(KKKK):Context", &agent, &part[0], &part[1], &part[2],
-                          &part[3], &part[4], &part[5], &part[6], &part[7], &part[8], &handle, &did,
-                          &did_with, &did_with_same)) {
+        !PyArg_ParseTuple(args, "O(OOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1], &part[2],
+                          &part[3], &part[4], &part[5], &part[6], &part[7], &part[8], &part[9],
+                          &handle, &PyTuple_Type, &addresses)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "a Context is made once, and has no keywords");
         }
         return -1;
     }
-    PyObject **places[] = {&self->tensor,  &self->apart,     &self->storage,
-                           &self->tracing, &self->step_type, &self->custom_type,
-                           &self->types,   &self->type_of,   &self->custom_mark};
+    PyObject **places[] = {
+        &self->tensor,    &self->apart,       &self->storage, &self->tracing, &self->has_gradients,
+        &self->step_type, &self->custom_type, &self->types,   &self->type_of, &self->custom_mark};
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         *places[i] = Py_NewRef(part[i]);
     }
     self->handle = (struct gradb *)(uintptr_t)handle;
-    self->did = (void (*)(struct gradb *, gradb_node))(uintptr_t)did;
-    self->did_with =
-        (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t))(uintptr_t)did_with;
-    self->did_with_same = (void (*)(struct gradb *, gradb_node, const gradb_tensor *, size_t,
-                                    const gradb_same *))(uintptr_t)did_with_same;
-    return look_up(self, agent);
+    return take_addresses(self, addresses) < 0 ? -1 : look_up(self, agent);
 }
 
 static PyObject *close_context(PyObject *object, PyObject *none)
@@ -146,16 +183,22 @@ static PyObject *close_context(PyObject *object, PyObject *none)
     return Py_NewRef(Py_None);
 }
 
-#define REFERENCES 17
+#define REFERENCES 22
 
 /* Where all references of a context lie. */
 static void references(struct native_context *self, PyObject **ret[REFERENCES])
 {
-    PyObject **all[REFERENCES] = {
-        &self->agent,   &self->telling,    &self->graph,     &self->steps,       &self->live,
-        &self->timing,  &self->scaler,     &self->local,     &self->tensor,      &self->apart,
-        &self->storage, &self->tracing,    &self->step_type, &self->custom_type, &self->types,
-        &self->type_of, &self->custom_mark};
+    PyObject **all[REFERENCES] = {&self->agent,       &self->telling,
+                                  &self->graph,       &self->steps,
+                                  &self->live,        &self->scaler,
+                                  &self->events,      &self->clearing,
+                                  &self->backward,    (PyObject **)&self->clock,
+                                  &self->local,       &self->tensor,
+                                  &self->apart,       &self->storage,
+                                  &self->tracing,     &self->has_gradients,
+                                  &self->step_type,   &self->custom_type,
+                                  &self->types,       &self->type_of,
+                                  &self->custom_mark, &self->recording};
     for (size_t i = 0; i < REFERENCES; i++) {
         ret[i] = all[i];
     }
@@ -189,6 +232,21 @@ static void dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"close", close_context, METH_NOARGS, "libgradb's handle is about to go"},
+    {"idle", native_idle, METH_VARARGS,
+     "idle(steps, connected, recording): so many steps are idle, with a debugger or without; "
+     "recording: says whether a CUDA graph is being recorded, None where none can be"},
+    {"is_inside", native_is_inside, METH_NOARGS,
+     "whether the module that is called is inside of another, and nobody looks"},
+    {"forward_begins", native_forward_begins, METH_NOARGS,
+     "as Agent.module_called; False: not done"},
+    {"backward_begins", native_backward_begins, METH_VARARGS,
+     "backward_begins(tensors, args, kwargs), as Backward.begin; False: not done; None: done, and "
+     "now somebody wants to look"},
+    {"backward_ended", native_backward_ended, METH_NOARGS, "what it has begun; False: not done"},
+    {"optimizer_begins", native_optimizer_begins, METH_VARARGS,
+     "optimizer_begins(optimizer, args, kwargs), as Optimizers; False: not done"},
+    {"optimizer_ended", native_optimizer_ended, METH_O,
+     "as Steps.optimizer_ended; False: not done"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -28,11 +28,13 @@ static PyObject *add_type(PyObject *module, PyType_Spec *spec, const char *name)
 
 static int fill(PyObject *module)
 {
+    PyObject *clock = add_type(module, &native_clock_spec, "Clock");
+    native_clock_type = (PyTypeObject *)clock; /* for good */
     PyObject *context = add_type(module, &native_context_spec, "Context");
     PyObject *operators = add_type(module, &native_operators_spec, "Operators");
     PyObject *step = add_type(module, &native_step_spec, "Step");
     PyObject *source = add_type(module, &native_source_spec, "Source");
-    bool ok = context && operators && step && source && native_add_records(module) == 0;
+    bool ok = clock && context && operators && step && source && native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
     Py_XDECREF(operators);
     Py_XDECREF(step);

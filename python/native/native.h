@@ -30,11 +30,13 @@
  */
 
 struct native_names {
-    PyObject *accumulate_grad, *backward_ran, *data_ptr, *dtype, *enter, *exit, *fault, *grad,
-        *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *key, *local, *look, *metadata,
-        *modules, *nbytes, *next_functions, *operator_raised, *operator_ran, *operators, *out,
-        *path, *ran, *ran_as, *register_hook, *shape, *site, *storage_offset, *stride, *tell,
-        *variable, *version;
+    PyObject *accumulate_grad, *accumulates, *backward_ran, *batch, *closure, *data_ptr, *dim,
+        *dtype, *end_training, *ended, *enter, *epoch, *exit, *fault, *grad, *grad_fn, *hold,
+        *inplace, *intercept, *is_cpu, *is_neg, *item, *key, *local, *look, *look_at, *loss, *lr,
+        *metadata, *micro_batch, *modules, *nbytes, *next_functions, *operator_raised,
+        *operator_ran, *operators, *optimizer_begins, *out, *param_groups, *params, *path, *ran,
+        *ran_as, *register_hook, *save, *shape, *site, *step_began, *stepped, *storage_offset,
+        *stride, *tell, *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -46,7 +48,10 @@ int native_intern_names(void);
 enum native_kind {
     NATIVE_AGENT,
     NATIVE_STEPS,
-    NATIVE_TIMING,
+    NATIVE_EVENTS,
+    NATIVE_LOADER,
+    NATIVE_CLEARING,
+    NATIVE_BACKWARD,
     NATIVE_SCALER,
     NATIVE_LIVE,
     NATIVE_TELLING,
@@ -69,11 +74,47 @@ enum native_agent_field {
     AGENT_LIVE,
     AGENT_TIMING,
     AGENT_SCALER,
-    AGENT_TELLING
+    AGENT_TELLING,
+    AGENT_WANTED,
+    AGENT_EVENTS,
+    AGENT_CLEARING,
+    AGENT_BACKWARD
 };
-enum native_steps_field { STEPS_STEP, STEPS_FORWARD, STEPS_RUNNING };
-enum native_timing_field { TIMING_ON, TIMING_AWAY };
-enum native_scaler_field { SCALER_STEPPING, SCALER_SCALING };
+enum native_steps_field {
+    STEPS_STEP,
+    STEPS_FORWARD,
+    STEPS_RUNNING,
+    STEPS_BEGUN,
+    STEPS_PHASE,
+    STEPS_MAIN,
+    STEPS_OTHERS,
+    STEPS_CLOSURES,
+    STEPS_IN_CLOSURE,
+    STEPS_PASSES,
+    STEPS_DUE,
+    STEPS_STEPPED,
+    STEPS_BY_HAND,
+    STEPS_HAS_OPTIMIZER
+};
+enum native_events_field {
+    EVENTS_LOSSES,
+    EVENTS_PASSES,
+    EVENTS_SEVERAL,
+    EVENTS_NUMBERS,
+    EVENTS_TOLD,
+    EVENTS_LOADER
+};
+enum native_loader_field { LOADER_LAST, LOADER_USED };
+enum native_clearing_field {
+    CLEARING_SINCE,
+    CLEARING_PARAMETER,
+    CLEARING_SEEN,
+    CLEARING_CLEARED,
+    CLEARING_ADDED,
+    CLEARING_BELIEVED
+};
+enum native_backward_field { BACKWARD_DEPTH, BACKWARD_TOOK };
+enum native_scaler_field { SCALER_STEPPING, SCALER_SCALING, SCALER_KEPT };
 enum native_live_field {
     LIVE_STEP,
     LIVE_NOW,
@@ -111,9 +152,10 @@ enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
 enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 
-#define NATIVE_FIELDS 11
+#define NATIVE_FIELDS 11 /* of most; of those of which there is one, up to */
+#define NATIVE_MOST   16
 struct native_record {
-    PyObject_HEAD PyObject *at[NATIVE_FIELDS]; /* NULL is None */
+    PyObject_HEAD PyObject *at[]; /* NULL is None */
 };
 extern PyTypeObject *native_kinds[NATIVE_KINDS];
 int native_add_records(PyObject *module);
@@ -125,6 +167,51 @@ void native_set(PyObject *record, int field, PyObject *value);
 int native_put(PyObject *record, int field, PyObject *value);
 /* 1, 0, or -1: its truth. */
 int native_is(PyObject *record, int field);
+/* The same of a field that holds True, or what stands for false. */
+bool native_is_true(PyObject *record, int field);
+/* Of a field that holds a small number. native_put_int: 0 or -1. */
+long native_int(PyObject *record, int field);
+int native_put_int(PyObject *record, int field, long value);
+
+/* ---- clock.c ---------------------------------------------------------------------------------
+ */
+
+/* As timing.py has them. */
+enum native_section {
+    SECTION_GAP,
+    SECTION_DATA,
+    SECTION_FORWARD,
+    SECTION_BACKWARD,
+    SECTION_OPTIMIZER,
+    SECTIONS
+};
+
+/* The base of timing.Timing. Seconds. */
+struct native_clock {
+    PyObject_HEAD double away, since, left; /* see timing.py */
+    double spent[SECTIONS];
+    bool known[SECTIONS];
+    bool on, has_data;
+    int section;
+};
+extern PyType_Spec native_clock_spec;
+extern PyTypeObject *native_clock_type;
+
+/* On the clock that stands while the training does. */
+double native_now(const struct native_clock *clock);
+void native_turn(struct native_clock *clock, enum native_section section);
+/* The times of the step that is over; and the next one's begin. */
+gradb_times native_times(const struct native_clock *clock);
+void native_restart(struct native_clock *clock);
+
+/* A call of libgradb that may stand for long: the interpreter is everybody's meanwhile, and the
+ * time nobody's. */
+struct native_absence {
+    PyThreadState *state;
+    double began;
+};
+struct native_absence native_leave(void);
+void native_return(struct native_clock *clock, struct native_absence absence);
 
 /* ---- context.c -------------------------------------------------------------------------------
  */
@@ -132,19 +219,35 @@ int native_is(PyObject *record, int field);
 /* What the agent is made of, and libgradb's functions. One per agent; Python makes it when all of
  * the agent is there, and closes it before the handle is gone. */
 struct native_context {
-    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *timing, *scaler; /* records */
+    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *scaler, *events, *clearing,
+        *backward; /* records */
+    struct native_clock *clock;
     PyObject *local;   /* of modules.Modules: path and site of this thread */
     PyObject *tensor;  /* torch.Tensor */
     PyObject *apart;   /* ops.apart */
     PyObject *storage; /* of a tensor: what has nbytes() */
     PyObject *tracing; /* torch._C._get_tracing_state */
     PyObject *step_type, *custom_type, *types, *type_of, *custom_mark; /* of backward.py */
+    PyObject *has_gradients;                                           /* torch.is_grad_enabled */
     struct gradb *handle;                                              /* NULL: closed */
     void (*did)(struct gradb *, gradb_node);
     void (*did_with)(struct gradb *, gradb_node, const gradb_tensor *, size_t);
     /* NULL: an older libgradb */
     void (*did_with_same)(struct gradb *, gradb_node, const gradb_tensor *, size_t,
                           const gradb_same *);
+    void (*step_begin)(struct gradb *, int64_t);
+    void (*step_end)(struct gradb *);
+    void (*enter)(struct gradb *, gradb_phase);
+    void (*scalar)(struct gradb *, const char *, double);
+    void (*timing)(struct gradb *, const gradb_times *);
+    bool (*is_connected)(const struct gradb *);
+    bool (*wants_stop)(struct gradb *);
+    bool (*wants_checkpoint)(struct gradb *);
+    /* See idle.c: so many steps may go by without Python, with a debugger or not; what says that a
+     * CUDA graph is being recorded, NULL: nothing can be. */
+    int idle_steps;
+    bool idle_connected;
+    PyObject *recording;
 };
 
 extern PyType_Spec native_context_spec;
@@ -188,6 +291,8 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
 /* The tensor is the output of that slot from now on. Its origin. */
 PyObject *native_produced(struct native_context *context, PyObject *tensor, PyObject *node,
                           long slot);
+/* How often a tensor was written in place, new; 0 for those that do not count (inference mode). */
+PyObject *native_version(PyObject *tensor);
 /* Leaves the node's mark on what computed the tensor, when it has a gradient. */
 int native_mark(PyObject *tensor, PyObject *node);
 /* 1, 0, or -1: the tensor is as values.Places has known it, but for its address, and its memory is
@@ -211,6 +316,40 @@ gradb_tensor *native_structs(PyObject *places);
  * `before` in this step. 1 when any is, 0 when none, -1. */
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
+
+/* ---- numbers.c: what events.Events does for an idle step
+ * -----------------------------------------
+ */
+
+/* A backward pass into the parameters begins. 1: its loss is noted; 0: nothing was done, only
+ * Python can tell what it is; -1. */
+int native_note_loss(struct native_context *context, PyObject *tensors, PyObject *gradients);
+/* The learning rates that the main optimizer's step uses. */
+int native_note_rates(struct native_context *context, PyObject *optimizer);
+/* The main optimizer has stepped. */
+int native_note_stepped(struct native_context *context);
+/* The step is over: its numbers go to the debugger when `told`. */
+int native_tell_numbers(struct native_context *context, bool told);
+
+/* ---- clearing.c: what training.Clearing does for an idle step
+ * ------------------------------------
+ */
+
+int native_clearing_begins(struct native_context *context);
+int native_clearing_ends(struct native_context *context);
+int native_clearing_stepped(struct native_context *context, PyObject *optimizer);
+
+/* ---- idle.c: methods of a context
+ * -----------------------------------------------------------------
+ */
+
+PyObject *native_idle(PyObject *context, PyObject *args);
+PyObject *native_is_inside(PyObject *context, PyObject *none);
+PyObject *native_forward_begins(PyObject *context, PyObject *none);
+PyObject *native_backward_begins(PyObject *context, PyObject *args);
+PyObject *native_backward_ended(PyObject *context, PyObject *none);
+PyObject *native_optimizer_begins(PyObject *context, PyObject *args);
+PyObject *native_optimizer_ended(PyObject *context, PyObject *optimizer);
 
 /* ---- operators.c, passes.c, source.c ----------------------------------------------------------
  */

@@ -10,7 +10,7 @@ PyTypeObject *native_kinds[NATIVE_KINDS];
 
 static const struct {
     const char *name;
-    const char *fields[NATIVE_FIELDS];
+    const char *fields[NATIVE_MOST + 1];
 } kinds[NATIVE_KINDS] = {
     [NATIVE_AGENT] = {"Agent",
                       {
@@ -25,15 +25,54 @@ static const struct {
                           [AGENT_TIMING] = "timing",
                           [AGENT_SCALER] = "scaler",
                           [AGENT_TELLING] = "telling",
+                          [AGENT_WANTED] = "wanted",
+                          [AGENT_EVENTS] = "events",
+                          [AGENT_CLEARING] = "clearing",
+                          [AGENT_BACKWARD] = "_backward",
                       }},
     [NATIVE_STEPS] = {"Steps",
                       {
                           [STEPS_STEP] = "step",
                           [STEPS_FORWARD] = "forward",
                           [STEPS_RUNNING] = "running",
+                          [STEPS_BEGUN] = "_begun",
+                          [STEPS_PHASE] = "phase",
+                          [STEPS_MAIN] = "_main",
+                          [STEPS_OTHERS] = "_others",
+                          [STEPS_CLOSURES] = "_closures",
+                          [STEPS_IN_CLOSURE] = "_in_closure",
+                          [STEPS_PASSES] = "_passes",
+                          [STEPS_DUE] = "_due",
+                          [STEPS_STEPPED] = "_stepped",
+                          [STEPS_BY_HAND] = "_by_hand",
+                          [STEPS_HAS_OPTIMIZER] = "_has_optimizer",
                       }},
-    [NATIVE_TIMING] = {"Timing", {[TIMING_ON] = "on", [TIMING_AWAY] = "away"}},
-    [NATIVE_SCALER] = {"Scaler", {[SCALER_STEPPING] = "stepping", [SCALER_SCALING] = "scaling"}},
+    [NATIVE_EVENTS] = {"Events",
+                       {
+                           [EVENTS_LOSSES] = "_losses",
+                           [EVENTS_PASSES] = "_passes",
+                           [EVENTS_SEVERAL] = "_several",
+                           [EVENTS_NUMBERS] = "_numbers",
+                           [EVENTS_TOLD] = "_told",
+                           [EVENTS_LOADER] = "loader",
+                       }},
+    [NATIVE_LOADER] = {"Loader", {[LOADER_LAST] = "_last", [LOADER_USED] = "_used"}},
+    [NATIVE_CLEARING] = {"Clearing",
+                         {
+                             [CLEARING_SINCE] = "since",
+                             [CLEARING_PARAMETER] = "_parameter",
+                             [CLEARING_SEEN] = "_seen",
+                             [CLEARING_CLEARED] = "_cleared",
+                             [CLEARING_ADDED] = "_added",
+                             [CLEARING_BELIEVED] = "_believed",
+                         }},
+    [NATIVE_BACKWARD] = {"Backward", {[BACKWARD_DEPTH] = "depth", [BACKWARD_TOOK] = "took"}},
+    [NATIVE_SCALER] = {"Scaler",
+                       {
+                           [SCALER_STEPPING] = "stepping",
+                           [SCALER_SCALING] = "scaling",
+                           [SCALER_KEPT] = "_kept",
+                       }},
     [NATIVE_LIVE] = {"Live",
                      {
                          [LIVE_STEP] = "_step",
@@ -85,7 +124,7 @@ static const struct {
     [NATIVE_MARK] = {"Mark", {[MARK_NODE] = "node", [MARK_OPERATOR] = "operator"}},
 };
 static char full_names[NATIVE_KINDS][32]; /* as long as the types */
-static PyMemberDef members[NATIVE_KINDS][NATIVE_FIELDS + 1];
+static PyMemberDef members[NATIVE_KINDS][NATIVE_MOST + 1];
 
 bool native_is_a(PyObject *object, enum native_kind kind)
 {
@@ -121,25 +160,60 @@ int native_is(PyObject *record, int field)
     return PyObject_IsTrue(value);
 }
 
+bool native_is_true(PyObject *record, int field)
+{
+    return native_get(record, field) == Py_True;
+}
+
+long native_int(PyObject *record, int field)
+{
+    return PyLong_AsLong(native_get(record, field));
+}
+
+int native_put_int(PyObject *record, int field, long value)
+{
+    return native_put(record, field, PyLong_FromLong(value));
+}
+
 /* ---- the types ------------------------------------------------------------------------------- */
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static int visit_fields(PyObject *self, int count, visitproc visit, void *arg)
 {
     struct native_record *record = (struct native_record *)self;
     Py_VISIT(Py_TYPE(self));
-    for (int i = 0; i < NATIVE_FIELDS; i++) {
+    for (int i = 0; i < count; i++) {
         Py_VISIT(record->at[i]);
+    }
+    return 0;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    return visit_fields(self, NATIVE_FIELDS, visit, arg);
+}
+
+static int traverse_most(PyObject *self, visitproc visit, void *arg)
+{
+    return visit_fields(self, NATIVE_MOST, visit, arg);
+}
+
+static int clear_fields(PyObject *self, int count)
+{
+    struct native_record *record = (struct native_record *)self;
+    for (int i = 0; i < count; i++) {
+        Py_CLEAR(record->at[i]);
     }
     return 0;
 }
 
 static int clear(PyObject *self)
 {
-    struct native_record *record = (struct native_record *)self;
-    for (int i = 0; i < NATIVE_FIELDS; i++) {
-        Py_CLEAR(record->at[i]);
-    }
-    return 0;
+    return clear_fields(self, NATIVE_FIELDS);
+}
+
+static int clear_most(PyObject *self)
+{
+    return clear_fields(self, NATIVE_MOST);
 }
 
 static void dealloc(PyObject *self)
@@ -147,23 +221,34 @@ static void dealloc(PyObject *self)
     native_dealloc(self, clear);
 }
 
+static void dealloc_most(PyObject *self)
+{
+    native_dealloc(self, clear_most);
+}
+
 static PyObject *make_type(enum native_kind kind)
 {
     static char doc[] = "The base of the class of that name in gradb.torch.";
     PyMemberDef *member = members[kind];
-    for (int i = 0; i < NATIVE_FIELDS && kinds[kind].fields[i]; i++) {
+    bool is_wide = kinds[kind].fields[NATIVE_FIELDS] != NULL;
+    size_t places = is_wide ? NATIVE_MOST : NATIVE_FIELDS;
+    for (int i = 0; kinds[kind].fields[i]; i++) {
         size_t place = offsetof(struct native_record, at) + (size_t)i * sizeof(PyObject *);
         member[i] = (PyMemberDef){
             .name = kinds[kind].fields[i], .type = T_OBJECT, .offset = (Py_ssize_t)place};
     }
     PyType_Slot slots[] = {
-        {Py_tp_doc, doc},     {Py_tp_members, member},  {Py_tp_traverse, traverse},
-        {Py_tp_clear, clear}, {Py_tp_dealloc, dealloc}, {0, NULL},
+        {Py_tp_doc, doc},
+        {Py_tp_members, member},
+        {Py_tp_traverse, is_wide ? traverse_most : traverse},
+        {Py_tp_clear, is_wide ? clear_most : clear},
+        {Py_tp_dealloc, is_wide ? dealloc_most : dealloc},
+        {0, NULL},
     };
     PyOS_snprintf(full_names[kind], sizeof(full_names[kind]), "gradb._native.%s", kinds[kind].name);
     PyType_Spec spec = {
         .name = full_names[kind],
-        .basicsize = sizeof(struct native_record),
+        .basicsize = (int)(sizeof(struct native_record) + places * sizeof(PyObject *)),
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
         .slots = slots,
     };
@@ -175,7 +260,7 @@ static int add_fields(PyObject *type, enum native_kind kind)
 {
     PyObject *names = PyList_New(0);
     int status = names ? 0 : -1;
-    for (int i = 0; status == 0 && i < NATIVE_FIELDS && kinds[kind].fields[i]; i++) {
+    for (int i = 0; status == 0 && kinds[kind].fields[i]; i++) {
         PyObject *name = PyUnicode_InternFromString(kinds[kind].fields[i]);
         status = name ? PyList_Append(names, name) : -1;
         Py_XDECREF(name);

@@ -2,7 +2,6 @@
 #include "native.h"
 
 #include <stdint.h>
-#include <time.h>
 
 /* ---- which node it is ------------------------------------------------------------------------
  */
@@ -44,8 +43,7 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
 
 /* ---- who made a tensor ----------------------------------------------------------------------- */
 
-/* How often it was written in place; 0 for those that do not count (inference mode). */
-static PyObject *version_of(PyObject *tensor)
+PyObject *native_version(PyObject *tensor)
 {
     PyObject *version = PyObject_GetAttr(tensor, native_names.version);
     if (!version && PyErr_ExceptionMatches(PyExc_RuntimeError)) {
@@ -58,7 +56,7 @@ static PyObject *version_of(PyObject *tensor)
 static PyObject *origin_of(PyObject *tensor, PyObject *node, long slot)
 {
     PyObject *reference = PyWeakref_NewRef(tensor, NULL);
-    PyObject *version = reference ? version_of(tensor) : NULL;
+    PyObject *version = reference ? native_version(tensor) : NULL;
     PyObject *number = version ? PyLong_FromLong(slot) : NULL;
     PyObject *origin = number ? PyTuple_Pack(4, reference, version, node, number) : NULL;
     Py_XDECREF(number);
@@ -211,28 +209,11 @@ static int fill(struct native_context *context, PyObject *places, PyObject *tens
 
 /* ---- telling libgradb ------------------------------------------------------------------------ */
 
-static double seconds(void)
+static void call(struct native_context *context, gradb_node node, const gradb_tensor *structs,
+                 size_t count, const gradb_same *same)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* What is spent inside libgradb is nobody's time. */
-static int add_away(struct native_context *context, double spent)
-{
-    double before = PyFloat_AsDouble(native_get(context->timing, TIMING_AWAY));
-    int status = native_put(context->timing, TIMING_AWAY, PyFloat_FromDouble(before + spent));
-    return PyErr_Occurred() ? -1 : status;
-}
-
-/* May stand there for long; the interpreter is everybody's meanwhile. */
-static int call(struct native_context *context, gradb_node node, const gradb_tensor *structs,
-                size_t count, const gradb_same *same)
-{
-    double began = seconds();
     struct gradb *handle = context->handle;
-    PyThreadState *state = PyEval_SaveThread();
+    struct native_absence absence = native_leave();
     if (!structs) {
         context->did(handle, node);
     } else if (same && context->did_with_same) {
@@ -240,8 +221,7 @@ static int call(struct native_context *context, gradb_node node, const gradb_ten
     } else {
         context->did_with(handle, node, structs, count);
     }
-    PyEval_RestoreThread(state);
-    return add_away(context, seconds() - began);
+    native_return(context->clock, absence);
 }
 
 static int tell_with(struct native_context *context, PyObject *places, gradb_node id,
@@ -254,7 +234,10 @@ static int tell_with(struct native_context *context, PyObject *places, gradb_nod
         return -1;
     }
     int known = native_same(context, places, structs, count, before, same);
-    return known < 0 ? -1 : call(context, id, structs, (size_t)count, known ? same : NULL);
+    if (known >= 0) {
+        call(context, id, structs, (size_t)count, known ? same : NULL);
+    }
+    return known < 0 ? -1 : 0;
 }
 
 /* 1, 0, or -1: what was asked of the node, and where its outputs lie, is as it was the last time.
@@ -290,7 +273,8 @@ static int tell(struct native_context *context, PyObject *node, PyObject *tensor
         return PyErr_Occurred() ? -1 : 0;
     }
     if (!(wants & GRADB_WANT_VALUE)) {
-        return call(context, (gradb_node)id, NULL, 0, NULL);
+        call(context, (gradb_node)id, NULL, 0, NULL);
+        return 0;
     }
     PyObject *places = Py_NewRef(native_get(node, NODE_PLACES));
     int status = tell_with(context, places, (gradb_node)id, tensors, before);
@@ -333,9 +317,8 @@ static int note(struct native_context *context, PyObject *node, PyObject *record
     if (aside == 0) {
         status = PyList_Append(native_get(context->graph, GRAPH_RAN), id);
     }
-    int timed = status == 0 ? native_is(context->timing, TIMING_ON) : 0;
-    if (timed > 0) {
-        status = native_call(context->timing, native_names.ran, id, NULL, NULL);
+    if (status == 0 && context->clock->on) {
+        status = native_call((PyObject *)context->clock, native_names.ran, id, NULL, NULL);
     }
     Py_DECREF(id);
     Py_DECREF(step);

@@ -27,6 +27,9 @@ from .telling import Telling
 from .timing import Timing
 
 
+_IDLE = 64  # steps at most until Python looks again whether they are
+
+
 class Agent(native.base("Agent")):
     """See the module. looking: operators are to be told of now; wanted: they are, but for moments of our own; dead:
     a fault of ours, or the end."""
@@ -37,6 +40,7 @@ class Agent(native.base("Agent")):
         self.dead = False
         self.looking = False
         self.wanted = False
+        self.native = None      # the context of gradb._native, where that is there
         self.in_backward = False
         self.shards = False     # there may be operators that shard models
         self.detail = None      # aten.Detail while the inside of operators is asked for
@@ -162,6 +166,19 @@ class Agent(native.base("Agent")):
                                    or self.source.kept.needs_operators() or self.exceptions.mode == "all"))
         self.telling.begin_step(self.steps.step, looks)
         self.look(looks)
+        if self.native is not None and not looks:
+            self._rest_from_python(bool(connected))
+
+    def _rest_from_python(self, connected):
+        """Nobody looks: the native module may do so many steps alone, unless anything is asked for meanwhile."""
+        quiet = self.source.kept.is_empty() and self.telling.graph.is_quiet() and not self.regions.closed
+        recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
+        self.native.idle(_IDLE if quiet else 0, connected, recording)
+
+    def stir(self):
+        """Something is asked for: the next step's begin finds out what."""
+        if self.native is not None:
+            self.native.idle(0, False, None)
 
     def step_ends(self):
         """The step's last node has run."""
@@ -174,6 +191,7 @@ class Agent(native.base("Agent")):
         self.regions.watch()
         before, self.wanted = self.wanted, on
         if on:
+            self.stir()
             self.shards = "torch.distributed.fsdp" in sys.modules and _has_process_group()
             if not before:
                 self.modules.catch_up()
@@ -284,6 +302,8 @@ class Agent(native.base("Agent")):
     @contained
     def module_called(self):
         """A module is called; it may be where a forward pass begins."""
+        if self.native is not None and self.native.forward_begins():
+            return False
         if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:
             self.steps.forward_begins()
         return self.look_if_asked()
@@ -291,6 +311,12 @@ class Agent(native.base("Agent")):
     def discover(self, optimizer):
         """Names what the optimizer trains by the variables of the user's frames."""
         self.modules.discover(optimizer)
+
+
+# Functions of libgradb that gradb._native calls, in the order that it has them in.
+ADDRESSES = ("gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow", "gradb_step_begin", "gradb_step_end",
+             "gradb_enter", "gradb_scalar", "gradb_timing", "gradb_is_connected", "gradb_wants_stop",
+             "gradb_wants_checkpoint")
 
 
 def _forked_of(agent):
@@ -314,10 +340,9 @@ def _native_context(agent):
     library = agent.library
     if native.module is None or not isinstance(library, ctypes.CDLL):  # tests have others
         return None
-    addresses = [native.address(library, name) for name in (
-        "gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow")]
-    return native.module.Context(agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state,
-                                         *backward.NATIVE_PARTS), (agent.handle, *addresses))
+    return native.module.Context(
+        agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state, torch.is_grad_enabled,
+                *backward.NATIVE_PARTS), agent.handle, tuple(native.address(library, name) for name in ADDRESSES))
 
 
 def _has_process_group():

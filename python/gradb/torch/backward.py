@@ -188,7 +188,7 @@ class _Engine:
             finish()
 
 
-class Backward:
+class Backward(native.base("Backward")):
     """Hooks the passes; nested ones (double backward) are seen, too."""
 
     def __init__(self, agent):
@@ -216,10 +216,17 @@ class Backward:
         """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.
         Returns what ends it."""
         agent = self._agent
-        handles, steps = [], {}
         accumulates = kwargs.get("accumulate_grad", True)
-        looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
-        undo = []
+        begun = agent.native is not None and self.took <= _LONG and agent.native.backward_begins(tensors, args, kwargs)
+        if begun:
+            return self._idle_ended
+        handles, steps, undo = [], {}, []
+        if begun is None:  # it was idle until here
+            looks = agent.look_if_asked()
+        else:
+            looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
+            self.depth += 1
+            agent.in_backward = True
         if looks:
             try:
                 with agent.unseen():
@@ -230,22 +237,28 @@ class Backward:
         elif self.took > _LONG and agent.connected():
             self._heed_in(tensors, handles)
         began = agent.timing.now()
-        self.depth += 1
-        agent.in_backward = True
 
         def finish():
-            self.depth -= 1
             self.took = agent.timing.now() - began
-            agent.in_backward = self.depth > 0
-            if agent.overflow is not None and not self.depth:
-                agent.overflow.pass_ended()
-            for handle in handles:
-                handle.remove()
-            steps.clear()  # each of them knows all
-            for function in undo:
-                function()
-            agent.steps.backward_ended(accumulates)
+            self._ended(accumulates, handles, steps, undo)
         return finish
+
+    def _idle_ended(self):
+        if not self._agent.native.backward_ended():
+            self._ended(True, (), {}, ())
+
+    def _ended(self, accumulates, handles, steps, undo):
+        agent = self._agent
+        self.depth -= 1
+        agent.in_backward = self.depth > 0
+        if agent.overflow is not None and not self.depth:
+            agent.overflow.pass_ended()
+        for handle in handles:
+            handle.remove()
+        steps.clear()  # each of them knows all
+        for function in undo:
+            function()
+        agent.steps.backward_ended(accumulates)
 
     def _heed_in(self, tensors, handles):
         """The passes take long, and nobody looks: an interrupt is heard at each of its operators all the same."""

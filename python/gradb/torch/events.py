@@ -17,13 +17,14 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _dataloader
 
+from .. import native
 from . import timing, values
 from .guard import guarded
 
 MAX_GROUPS = 16  # of an optimizer, whose learning rates are told
 
 
-class Events:
+class Events(native.base("Events")):
     """The numbers of the running step. Their methods are called by what is guarded, but for those that the program
     calls."""
 
@@ -108,7 +109,7 @@ class Events:
             tell(handle, _encode(name), sum(map(float, value)) if isinstance(value, list) else float(value))
 
 
-class Loader:
+class Loader(native.base("Loader")):
     """Which epoch and batch of which DataLoader it is, and the time spent waiting for batches."""
 
     def __init__(self, agent):

@@ -110,6 +110,10 @@ class Graph(native.base("Graph")):
         self._before, self._origins = self._origins, {}
         self._writers = {}
 
+    def is_quiet(self):
+        """Whether nothing has run in this step or the one before."""
+        return not (self.ran or self._before or self._origins or self._writers)
+
     # ---- names ----
 
     def next_of(self, scope, operator, site=0):

@@ -28,6 +28,10 @@ class Kept:
         live = self._agent.live
         live.kept = frozenset(number for number in self._nodes if not live.is_lasting(number))
 
+    def is_empty(self):
+        """Whether there is no node whose value is kept."""
+        return not self._nodes
+
     def needs_operators(self):
         """Whether operators must be looked at for it."""
         return bool(self._agent.live.kept)

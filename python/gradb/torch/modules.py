@@ -83,10 +83,17 @@ class Modules:
         original = torch.nn.Module.__call__
         local, agent, steps, place = self.local, self._agent, self._agent.steps, self._path_at
         has_gradients, frame = torch.is_grad_enabled, sys._getframe
+        is_inside = agent.native.is_inside if agent.native is not None else lambda: False
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
                 return original(module, *args, **kwargs)
+            if is_inside():
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    if agent.wanted:  # now
+                        local.path = place(frame(1))
             if agent.dead:
                 agent.leave()
                 return original(module, *args, **kwargs)

@@ -104,7 +104,9 @@ class Optimizers:
         """args with the optimizer in front. Returns others where a closure is among them, else None."""
         if regions.is_compiling():
             return None
-        steps = self.agent.steps
+        context, steps = self.agent.native, self.agent.steps
+        if context is not None and context.optimizer_begins(optimizer, args, kwargs):
+            return None
         steps.optimizer_begins(optimizer)
         if self.agent.dead:
             return None
@@ -118,7 +120,9 @@ class Optimizers:
         if regions.is_compiling():
             self.agent.regions.stepped = optimizer  # all that compiled code may do here
             return
-        self.agent.steps.optimizer_ended(optimizer)
+        context = self.agent.native
+        if context is None or not context.optimizer_ended(optimizer):
+            self.agent.steps.optimizer_ended(optimizer)
 
     # ---- names ----
 

@@ -57,6 +57,7 @@ class Regions:
     def _change(self, compiled, recording):
         self._compiled, self._recording = compiled, recording
         self.closed = compiled or recording
+        self.agent.stir()
         self.agent.region_changed()
 
     # ---- CUDA graphs ----
@@ -109,6 +110,7 @@ class Regions:
             return original(callback)
         self._wrap(module, name, set_frame)
         self._watches = True
+        self.agent.stir()
 
     def watches(self):
         """Whether there may be compiled code."""

@@ -166,6 +166,7 @@ class Source:
 
     def _keep(self, _ctx, nodes, count):
         try:
+            self.agent.stir()
             self.kept.keep(nodes[i] for i in range(count))
         except Exception as error:
             self.agent.fault(error)
@@ -177,6 +178,7 @@ class Source:
 
     def _run_command(self, name, args, number, reply):
         agent = self.agent
+        agent.stir()
         text = commands.run(agent, _text(name), _text(args), agent.telling.graph.by_id.get(number))
         self._reply = _lib.text(text)
         reply[0] = self._reply

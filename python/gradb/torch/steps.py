@@ -109,16 +109,30 @@ class Steps(native.base("Steps")):
         agent.step_ends()
         self._save_if_asked()
         agent.timing.apart(agent.library.gradb_step_end, agent.handle)
+        self.ended()
+
+    def ended(self):
+        """The debugger has had its way at the end of the step: the next one begins."""
+        agent = self.agent
         agent.source.kept.step_ended(self.step)
-        self._save_if_asked()  # while it stood there
+        self._save_if_asked()
         self.step += 1
         self.begin()
         if agent.library.gradb_wants_stop(agent.handle):
-            raise Ended("the debugger ended the training")
+            self.end_training()
 
     def _save_if_asked(self):
         if self.agent.library.gradb_wants_checkpoint(self.agent.handle):
-            checkpoint.save(self.agent)
+            self.save()
+
+    def save(self):
+        """The checkpoint that was asked for."""
+        checkpoint.save(self.agent)
+
+    @staticmethod
+    def end_training():
+        """Raises what ends it."""
+        raise Ended("the debugger ended the training")
 
     def _end_if_due(self):
         if self._due:

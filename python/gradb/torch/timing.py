@@ -14,32 +14,21 @@ GAP, DATA, FORWARD, BACKWARD, OPTIMIZER = range(5)
 MAX_OPS = 64  # the slowest are told
 
 
-class Timing(native.base("Timing")):
-    """on: operators are measured, too."""
+class _Clock:
+    """What gradb._native has for it."""
 
-    def __init__(self, agent):
-        self.agent = agent
+    def __init__(self):
         self.on = False
-        self.away = 0.0       # seconds spent inside libgradb since the start
-        self._spent = [0.0] * 5
-        self._known = [True] + [False] * 4  # sections that this step has had
+        self.away = 0.0
+        self.has_data = False
+        self._left = 0.0
         self._section = GAP
         self._since = self.now()
-        self._has_data = False  # a DataLoader was seen
-        self._times = _lib.Times()  # what is told
-        self._ops = {}        # node number -> [calls, seconds]
-        self._took = 0.0      # of the operator that has just run
-        self._left = 0.0      # when the last hook of a backward pass was left
+        self.restart()
 
     def now(self):
         """Seconds on a clock that stands while the training does."""
         return perf_counter() - self.away
-
-    def apart(self, function, *args):
-        """Calls a function of libgradb that may stand."""
-        before = perf_counter()
-        function(*args)
-        self.away += perf_counter() - before
 
     def turn(self, section):
         """What runs from now on is of that section. Returns the one it was."""
@@ -51,9 +40,37 @@ class Timing(native.base("Timing")):
         self._known[section] = True
         return before
 
+    def times(self):
+        """Of the step: total, data, forward, backward, optimizer, gap; negative where it had none such."""
+        spent = [time if known else -1.0 for time, known in zip(self._spent, self._known)]
+        return (sum(self._spent), self._spent[DATA] if self.has_data else -1.0, *spent[FORWARD:], spent[GAP])
+
+    def restart(self):
+        """The next step's times begin."""
+        self._spent = [0.0] * 5
+        self._known = [True] + [False] * 4  # sections that this step has had
+
+
+class Timing(native.base("Clock", _Clock)):
+    """on: operators are measured, too; away: seconds spent inside libgradb since the start; has_data: a DataLoader
+    was seen; _left: when the last hook of a backward pass was left."""
+
+    def __init__(self, agent):
+        super().__init__()
+        self.agent = agent
+        self._times = _lib.Times()  # what is told
+        self._ops = {}        # node number -> [calls, seconds]
+        self._took = 0.0      # of the operator that has just run
+
+    def apart(self, function, *args):
+        """Calls a function of libgradb that may stand."""
+        before = perf_counter()
+        function(*args)
+        self.away += perf_counter() - before
+
     def data_begins(self):
         """A DataLoader is asked for a batch."""
-        self._has_data = True
+        self.has_data = True
         return self.turn(DATA)
 
     def step_ended(self, told):
@@ -61,18 +78,12 @@ class Timing(native.base("Timing")):
         self.turn(GAP)
         if told:
             self._tell()
-        self._spent = [0.0] * 5
-        self._known = [True] + [False] * 4
+        self.restart()
         self._ops.clear()
 
     def _tell(self):
-        spent, known, times = self._spent, self._known, self._times
-        times.total = sum(spent)
-        times.gap = spent[GAP]
-        times.data = spent[DATA] if self._has_data else -1.0
-        times.forward = spent[FORWARD] if known[FORWARD] else -1.0
-        times.backward = spent[BACKWARD] if known[BACKWARD] else -1.0
-        times.optimizer = spent[OPTIMIZER] if known[OPTIMIZER] else -1.0
+        times = self._times
+        times.total, times.data, times.forward, times.backward, times.optimizer, times.gap = self.times()
         if self._ops or times.op_count:
             self._put_operators(times)
         self.agent.library.gradb_timing(self.agent.handle, ctypes.byref(times))

@@ -8,13 +8,13 @@ import weakref
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from . import commands, values
 
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
 
 
-class Clearing:
+class Clearing(native.base("Clearing")):
     """Watches one parameter's gradient, whether somebody sets it back between two steps of the main optimizer.
 
     A gradient that is set back is another tensor, or was written to: its version says so. Only where neither is
@@ -49,7 +49,12 @@ class Clearing:
         gradient = self._gradient()
         if gradient is None or _state(gradient) != self._seen:
             self._cleared = True
-        elif not self._added and (self._believed >= _BELIEVED or self._is_zero(gradient)):
+        elif not self._added:
+            self.look_at(gradient)
+
+    def look_at(self, gradient):
+        """One that nobody seems to have touched since the step before: is it 0 all the same?"""
+        if self._believed >= _BELIEVED or self._is_zero(gradient):
             self._cleared = True
             self._believed += 1
 

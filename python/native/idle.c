@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Steps that nobody looks at: what steps.Steps, backward.Backward and what they call do in them,
+ * without Python. Once in each step, with caches that the training has filled with other things,
+ * what costs is how much memory is touched: Python's way through the same takes ten times as long.
+ *
+ * Python says that steps are idle, for so many to come (native_idle), and takes that back when
+ * anything is asked of it. Each of these methods does all or nothing: nothing where the step is no
+ * longer idle, or takes a turn that nearly none takes.
+ */
+#include "native.h"
+
+/* ---- what idle means ------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct native_context *context)
+{
+    return GRADB_IS_ARMED(context->handle) || native_is_true(context->agent, AGENT_WANTED) ||
+           native_get(context->agent, AGENT_OVERFLOW) != Py_None;
+}
+
+/* 1, 0, or -1: a CUDA graph is being recorded: nothing may be done then. */
+static int is_recording(const struct native_context *context)
+{
+    if (!context->recording) {
+        return 0;
+    }
+    PyObject *answer = PyObject_CallNoArgs(context->recording);
+    int status = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return status;
+}
+
+/* 1, 0, or -1: nobody looks, and nothing else is asked for either. */
+static int is_idle(const struct native_context *context)
+{
+    if (!context->handle || context->idle_steps <= 0 || is_wanted(context) ||
+        native_is_true(context->agent, AGENT_DEAD) ||
+        !native_is_true(context->steps, STEPS_BEGUN) || native_is_true(context->steps, STEPS_DUE)) {
+        return 0;
+    }
+    int recording = is_recording(context);
+    return recording < 0 ? -1 : !recording;
+}
+
+/* No optimizer steps, no backward pass runs, and no GradScaler is at work. */
+static bool is_outside(const struct native_context *context)
+{
+    return PyList_Size(native_get(context->steps, STEPS_RUNNING)) == 0 &&
+           native_int(context->steps, STEPS_PASSES) == 0 &&
+           native_get(context->scaler, SCALER_STEPPING) == Py_None;
+}
+
+/* The steps of this optimizer are the training's. */
+static bool is_main(const struct native_context *context, PyObject *optimizer)
+{
+    PyObject *main = native_get(context->steps, STEPS_MAIN);
+    return main != Py_None && PyWeakref_GetObject(main) == optimizer;
+}
+
+PyObject *native_idle(PyObject *self, PyObject *args)
+{
+    struct native_context *context = (struct native_context *)self;
+    PyObject *recording;
+    int steps, connected;
+    if (!PyArg_ParseTuple(args, "ipO:idle", &steps, &connected, &recording)) {
+        return NULL;
+    }
+    context->idle_steps = steps;
+    context->idle_connected = connected;
+    native_swap(&context->recording, recording == Py_None ? NULL : Py_NewRef(recording));
+    return Py_NewRef(Py_None);
+}
+
+/* ---- phases ---------------------------------------------------------------------------------- */
+
+/* The training goes over into another phase; it may stand here. */
+static void enter(struct native_context *context, gradb_phase phase)
+{
+    if (native_int(context->steps, STEPS_PHASE) != (long)phase) {
+        native_put_int(context->steps, STEPS_PHASE, (long)phase);
+        struct native_absence absence = native_leave();
+        context->enter(context->handle, phase);
+        native_return(context->clock, absence);
+    }
+}
+
+/* What a method returns: its answer, or the interrupt that came; a fault of ours is told, and
+ * `done` then: the agent is off. */
+static PyObject *answer(struct native_context *context, int status, PyObject *done)
+{
+    if (PyErr_Occurred()) {
+        return native_fault(context) < 0 ? NULL : Py_NewRef(done);
+    }
+    return PyBool_FromLong(status);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* 1, 0, or -1: a forward pass is known to run, or what runs needs none. */
+static int is_known(const struct native_context *context)
+{
+    if (native_is_true(context->steps, STEPS_FORWARD)) {
+        return 1;
+    }
+    PyObject *gradients = PyObject_CallNoArgs(context->has_gradients);
+    int status = gradients ? gradients != Py_True : -1;
+    Py_XDECREF(gradients);
+    return status;
+}
+
+/* 1, 0, or -1: the thread is inside of a module. */
+static int has_path(const struct native_context *context)
+{
+    PyObject *path = PyObject_GetAttr(context->local, native_names.path);
+    int status = path ? PyObject_IsTrue(path) : -1;
+    Py_XDECREF(path);
+    return status;
+}
+
+PyObject *native_is_inside(PyObject *self, PyObject *none)
+{
+    struct native_context *context = (struct native_context *)self;
+    (void)none;
+    if (!context->handle || is_wanted(context) || native_is_true(context->agent, AGENT_DEAD)) {
+        return Py_NewRef(Py_False);
+    }
+    int status = is_known(context);
+    if (status > 0) {
+        status = has_path(context);
+    }
+    return answer(context, status, Py_False);
+}
+
+PyObject *native_forward_begins(PyObject *self, PyObject *none)
+{
+    struct native_context *context = (struct native_context *)self;
+    (void)none;
+    int idle = is_idle(context);
+    if (idle > 0 && (!is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE))) {
+        idle = 0;
+    }
+    int known = idle > 0 ? is_known(context) : 0;
+    if (idle > 0 && known == 0) {
+        native_set(context->steps, STEPS_FORWARD, Py_True);
+        native_turn(context->clock, SECTION_FORWARD);
+        enter(context, GRADB_FORWARD);
+        idle = !is_wanted(context); /* now */
+    }
+    return answer(context, idle, Py_False);
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* 1, 0, or -1: the pass adds to the gradients of the parameters. */
+static int accumulates(PyObject *keywords)
+{
+    PyObject *given = PyDict_GetItemWithError(keywords, native_names.accumulates);
+    return given ? given == Py_True : PyErr_Occurred() ? -1 : 1;
+}
+
+/* 1, 0, or -1: it is the outermost pass of an idle step, and one that gives gradients. */
+static int is_plain_pass(const struct native_context *context, PyObject *keywords)
+{
+    int idle = is_idle(context);
+    if (idle <= 0 || !is_outside(context) || native_int(context->backward, BACKWARD_DEPTH) != 0) {
+        return idle < 0 ? -1 : 0;
+    }
+    return accumulates(keywords);
+}
+
+static int pass_begins(struct native_context *context)
+{
+    native_put_int(context->steps, STEPS_PASSES, 1);
+    if (native_clearing_begins(context) < 0) {
+        return -1;
+    }
+    native_turn(context->clock, SECTION_BACKWARD);
+    context->clock->left = native_now(context->clock);
+    enter(context, GRADB_BACKWARD);
+    native_put_int(context->backward, BACKWARD_DEPTH, 1);
+    native_set(context->agent, AGENT_IN_BACKWARD, Py_True);
+    return 0;
+}
+
+PyObject *native_backward_begins(PyObject *self, PyObject *args)
+{
+    struct native_context *context = (struct native_context *)self;
+    PyObject *tensors, *others, *keywords;
+    if (!PyArg_ParseTuple(args, "OO!O!:backward_begins", &tensors, &PyTuple_Type, &others,
+                          &PyDict_Type, &keywords)) {
+        return NULL;
+    }
+    PyObject *gradients = PyTuple_Size(others) > 0 ? PyTuple_GetItem(others, 0) : Py_None;
+    int status = is_plain_pass(context, keywords);
+    if (status > 0) {
+        status = native_note_loss(context, tensors, gradients);
+    }
+    if (status > 0) {
+        status = pass_begins(context) < 0 ? -1 : 1;
+    }
+    /* It may have stood when it began. */
+    return status > 0 && is_wanted(context) ? Py_NewRef(Py_None) : answer(context, status, Py_True);
+}
+
+PyObject *native_backward_ended(PyObject *self, PyObject *none)
+{
+    struct native_context *context = (struct native_context *)self;
+    (void)none;
+    bool plain = context->handle && !native_is_true(context->agent, AGENT_DEAD) &&
+                 !native_is_true(context->agent, AGENT_WANTED) &&
+                 !native_is_true(context->steps, STEPS_DUE) &&
+                 native_is_true(context->steps, STEPS_HAS_OPTIMIZER) &&
+                 native_int(context->steps, STEPS_PASSES) == 1 &&
+                 native_int(context->backward, BACKWARD_DEPTH) == 1;
+    if (!plain) {
+        return answer(context, 0, Py_False);
+    }
+    double took = native_now(context->clock) - context->clock->left;
+    native_put(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
+    native_put_int(context->backward, BACKWARD_DEPTH, 0);
+    native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
+    native_put_int(context->steps, STEPS_PASSES, 0);
+    enter(context, GRADB_NO_PHASE); /* another pass may follow at once */
+    native_clearing_ends(context);
+    native_set(context->steps, STEPS_FORWARD, Py_False);
+    native_turn(context->clock, SECTION_GAP);
+    return answer(context, 1, Py_True);
+}
+
+/* ---- the end of a step ----------------------------------------------------------------------- */
+
+/* The next step is idle, too, as far as anybody can tell. */
+static bool goes_on(const struct native_context *context)
+{
+    return context->handle && context->idle_steps > 0 && !is_wanted(context) &&
+           !native_is_true(context->agent, AGENT_DEAD) &&
+           context->is_connected(context->handle) == context->idle_connected;
+}
+
+static int save_if_asked(struct native_context *context)
+{
+    return context->wants_checkpoint(context->handle)
+               ? native_call(context->steps, native_names.save, NULL, NULL, NULL)
+               : 0;
+}
+
+/* What was counted and noted in it goes to the debugger. */
+static int tell_step(struct native_context *context)
+{
+    bool told = context->is_connected(context->handle);
+    native_turn(context->clock, SECTION_GAP);
+    if (told) {
+        gradb_times times = native_times(context->clock);
+        context->timing(context->handle, &times);
+    }
+    native_restart(context->clock);
+    return native_tell_numbers(context, told);
+}
+
+/* As Steps.begin. */
+static int begin(struct native_context *context)
+{
+    PyObject *steps = context->steps;
+    long long step = PyLong_AsLongLong(native_get(steps, STEPS_STEP)) + 1;
+    if (PyErr_Occurred() || native_put(steps, STEPS_STEP, PyLong_FromLongLong(step)) < 0) {
+        return -1;
+    }
+    native_set(steps, STEPS_DUE, Py_False);
+    native_set(steps, STEPS_FORWARD, Py_False);
+    native_put_int(steps, STEPS_PHASE, GRADB_NO_PHASE);
+    struct native_absence absence = native_leave();
+    context->step_begin(context->handle, step);
+    native_return(context->clock, absence);
+    context->idle_steps--;
+    if (!goes_on(context)) {
+        return native_call(context->agent, native_names.step_began, NULL, NULL, NULL);
+    }
+    native_set(context->graph, GRAPH_STEP, native_get(steps, STEPS_STEP));
+    return 0;
+}
+
+/* As Steps.end. What follows the moment in which the debugger may have had its way is Python's when
+ * it did. */
+static int end(struct native_context *context)
+{
+    if (tell_step(context) < 0 || save_if_asked(context) < 0) {
+        return -1;
+    }
+    struct native_absence absence = native_leave();
+    context->step_end(context->handle);
+    native_return(context->clock, absence);
+    if (!goes_on(context)) {
+        return native_call(context->steps, native_names.ended, NULL, NULL, NULL);
+    }
+    if (save_if_asked(context) < 0 || begin(context) < 0) {
+        return -1;
+    }
+    return context->handle && context->wants_stop(context->handle)
+               ? native_call(context->steps, native_names.end_training, NULL, NULL, NULL)
+               : 0;
+}
+
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+/* 1, 0, or -1: the optimizer was given a closure. */
+static int has_closure(PyObject *args, PyObject *keywords)
+{
+    if (PyTuple_Size(args) != 1) {
+        return 1;
+    }
+    return PyDict_Check(keywords) ? PyDict_Contains(keywords, native_names.closure) : 1;
+}
+
+static int step_begins(struct native_context *context, PyObject *optimizer)
+{
+    PyObject *steps = context->steps;
+    if (PyList_Append(native_get(steps, STEPS_RUNNING), optimizer) < 0) {
+        return -1;
+    }
+    native_put_int(steps, STEPS_CLOSURES, 0);
+    native_put_int(steps, STEPS_OTHERS, 0);
+    native_set(steps, STEPS_HAS_OPTIMIZER, Py_True);
+    native_turn(context->clock, SECTION_OPTIMIZER);
+    enter(context, GRADB_OPTIMIZER);
+    return native_note_rates(context, optimizer);
+}
+
+PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
+{
+    struct native_context *context = (struct native_context *)self;
+    PyObject *optimizer, *given, *keywords;
+    if (!PyArg_ParseTuple(args, "OO!O:optimizer_begins", &optimizer, &PyTuple_Type, &given,
+                          &keywords)) {
+        return NULL;
+    }
+    int status = is_idle(context);
+    if (status > 0 && (!is_outside(context) || !is_main(context, optimizer))) {
+        status = 0;
+    }
+    if (status > 0) {
+        int closure = has_closure(given, keywords);
+        status = closure < 0 ? -1 : !closure;
+    }
+    if (status > 0) {
+        status = step_begins(context, optimizer) < 0 ? -1 : 1;
+    }
+    return answer(context, status, Py_True);
+}
+
+/* 1, 0, or -1: it is the main one that has stepped, and nothing but the step ends. */
+static int is_plain_end(const struct native_context *context, PyObject *optimizer)
+{
+    PyObject *running = native_get(context->steps, STEPS_RUNNING);
+    int idle = is_idle(context);
+    if (idle <= 0 || PyList_Size(running) != 1 || PyList_GetItem(running, 0) != optimizer ||
+        !is_main(context, optimizer)) {
+        return idle < 0 ? -1 : 0;
+    }
+    return native_int(context->steps, STEPS_PASSES) == 0 &&
+           !native_is_true(context->steps, STEPS_BY_HAND) &&
+           native_get(context->scaler, SCALER_STEPPING) == Py_None;
+}
+
+static int step_ends(struct native_context *context, PyObject *optimizer)
+{
+    PyObject *steps = context->steps;
+    if (PyList_SetSlice(native_get(steps, STEPS_RUNNING), 0, 1, NULL) < 0) {
+        return -1;
+    }
+    native_set(steps, STEPS_STEPPED, Py_True);
+    if (native_clearing_stepped(context, optimizer) < 0 || native_note_stepped(context) < 0) {
+        return -1;
+    }
+    native_set(steps, STEPS_FORWARD, Py_False);
+    return end(context);
+}
+
+PyObject *native_optimizer_ended(PyObject *self, PyObject *optimizer)
+{
+    struct native_context *context = (struct native_context *)self;
+    int status = is_plain_end(context, optimizer);
+    if (status > 0) {
+        status = step_ends(context, optimizer) < 0 ? -1 : 1;
+    }
+    return answer(context, status, Py_True);
+}
