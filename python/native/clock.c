@@ -83,7 +83,7 @@ static PyObject *now(PyObject *self, PyObject *none)
 static PyObject *turn(PyObject *self, PyObject *section)
 {
     struct native_clock *clock = (struct native_clock *)self;
-    int before = clock->section;
+    enum native_section before = clock->section;
     long wanted = PyLong_AsLong(section);
     if (wanted < 0 || wanted >= SECTIONS) {
         if (!PyErr_Occurred()) {
@@ -93,7 +93,7 @@ static PyObject *turn(PyObject *self, PyObject *section)
         return NULL;
     }
     native_turn(clock, (enum native_section)wanted);
-    return PyLong_FromLong(before);
+    return PyLong_FromLong((long)before);
 }
 
 static PyObject *times(PyObject *self, PyObject *none)

@@ -173,6 +173,7 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
         *places[i] = Py_NewRef(part[i]);
     }
     self->handle = (struct gradb *)(uintptr_t)handle;
+    self->thread = PyThread_get_thread_ident();
     return take_addresses(self, addresses) < 0 ? -1 : look_up(self, agent);
 }
 

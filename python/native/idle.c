@@ -135,7 +135,7 @@ PyObject *native_forward_begins(PyObject *self, PyObject *none)
 {
     struct native_context *context = (struct native_context *)self;
     (void)none;
-    int idle = is_idle(context);
+    int idle = PyThread_get_thread_ident() == context->thread ? is_idle(context) : 0;
     if (idle > 0 && (!is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE))) {
         idle = 0;
     }
@@ -177,8 +177,6 @@ static int pass_begins(struct native_context *context)
     native_turn(context->clock, SECTION_BACKWARD);
     context->clock->left = native_now(context->clock);
     enter(context, GRADB_BACKWARD);
-    native_put_int(context->backward, BACKWARD_DEPTH, 1);
-    native_set(context->agent, AGENT_IN_BACKWARD, Py_True);
     return 0;
 }
 
@@ -198,8 +196,14 @@ PyObject *native_backward_begins(PyObject *self, PyObject *args)
     if (status > 0) {
         status = pass_begins(context) < 0 ? -1 : 1;
     }
-    /* It may have stood when it began. */
-    return status > 0 && is_wanted(context) ? Py_NewRef(Py_None) : answer(context, status, Py_True);
+    if (status > 0 && is_wanted(context)) { /* it has stood when it began */
+        return Py_NewRef(Py_None);
+    }
+    if (status > 0) {
+        native_put_int(context->backward, BACKWARD_DEPTH, 1);
+        native_set(context->agent, AGENT_IN_BACKWARD, Py_True);
+    }
+    return answer(context, status, Py_True);
 }
 
 PyObject *native_backward_ended(PyObject *self, PyObject *none)

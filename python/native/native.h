@@ -192,7 +192,7 @@ struct native_clock {
     double spent[SECTIONS];
     bool known[SECTIONS];
     bool on, has_data;
-    int section;
+    enum native_section section;
 };
 extern PyType_Spec native_clock_spec;
 extern PyTypeObject *native_clock_type;
@@ -243,11 +243,10 @@ struct native_context {
     bool (*is_connected)(const struct gradb *);
     bool (*wants_stop)(struct gradb *);
     bool (*wants_checkpoint)(struct gradb *);
-    /* See idle.c: so many steps may go by without Python, with a debugger or not; what says that a
-     * CUDA graph is being recorded, NULL: nothing can be. */
-    int idle_steps;
-    bool idle_connected;
-    PyObject *recording;
+    unsigned long thread; /* that trains */
+    int idle_steps;       /* that may go by without Python: see idle.c */
+    bool idle_connected;  /* there is a debugger in them */
+    PyObject *recording;  /* says whether a CUDA graph is being recorded; NULL: none can be */
 };
 
 extern PyType_Spec native_context_spec;

@@ -141,8 +141,8 @@ void gradb_timing(gradb *g, const gradb_times *times)
     }
     size_t count = times->ops && times->op_count < MAX_OP_TIMES ? times->op_count : MAX_OP_TIMES;
     count = times->ops ? count : 0;
-    Gradb__V1__OpTime *ops = calloc(count + 1, sizeof(*ops));
-    Gradb__V1__OpTime **list = calloc(count + 1, sizeof(Gradb__V1__OpTime *));
+    Gradb__V1__OpTime *ops = count ? calloc(count, sizeof(*ops)) : NULL;
+    Gradb__V1__OpTime **list = count ? calloc(count, sizeof(Gradb__V1__OpTime *)) : NULL;
     Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
     for (size_t i = 0; ops && list && i < count; i++) {
         gradb__v1__op_time__init(&ops[i]);

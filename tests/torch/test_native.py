@@ -74,6 +74,107 @@ for step in range(1, 100):
     optimizer.step()
 """ % BAD
 
+# Steps that nobody looks at: of each kind that the module knows or leaves to Python, several after each other.
+IDLE = """
+import threading
+import torch
+from torch.utils.data import DataLoader
+import gradb.torch
+torch.manual_seed(5)
+
+net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 2))
+aside = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD([{"params": net[0].parameters(), "lr": 0.02},
+                             {"params": net[2].parameters(), "lr": 0.01}], lr=0.01)
+other = torch.optim.Adam(aside.parameters())
+loader = DataLoader(torch.randn(12, 4), batch_size=3)
+
+def usual(x):
+    net(x).pow(2).mean().backward()
+
+def several(x):
+    for part in x.split(1):
+        (net(part).pow(2).mean() / 3).backward()
+
+def no_scalar(x):
+    net(x).pow(2).mean().reshape(1).backward()
+
+def weighted(x):
+    net(x).pow(2).mean().backward(torch.tensor(2.0))
+
+def of_many(x):
+    net(x).backward(torch.full((3, 2), 0.1))
+
+def not_added(x):
+    torch.autograd.grad(net(x).sum(), net[0].weight)
+    usual(x)
+
+def second(x):
+    aside(x).sum().backward()
+    other.step()
+    usual(x)
+
+def evaluated(x):
+    with torch.no_grad():
+        net(x)
+    thread = threading.Thread(target=lambda: net(x))
+    thread.start()
+    thread.join()
+    usual(x)
+
+def raising(x):
+    for way in (lambda: net(x).pow(2).mean().backward(torch.ones(5)), lambda: net(x[:, :2])):
+        try:
+            way()
+        except RuntimeError:
+            pass
+    usual(x)
+
+def told(x):
+    gradb.torch.log("norm", x.norm())
+    usual(x)
+
+KINDS = (usual, several, no_scalar, weighted, of_many, not_added, second, evaluated, raising, told)
+
+def closure():
+    net.zero_grad()
+    loss = net(x).pow(2).mean()
+    loss.backward()
+    return loss
+
+for turn in range(100):
+    for kind in KINDS:
+        for x in loader:
+            optimizer.zero_grad()
+            kind(x)
+            optimizer.step()
+    optimizer.param_groups[1]["lr"] *= 0.5
+    optimizer.step(closure)
+    optimizer.param_groups[0]["lr"] = torch.tensor(0.02)
+    usual(x)
+    optimizer.step()
+    optimizer.param_groups[0]["lr"] = 0.02
+    if turn == 2:
+        gradb.torch.log("loss", 7.0)
+"""
+
+# From step 33 on nobody sets the gradients back; before, they are set to 0, by three ways.
+FORGOTTEN = """
+import torch
+torch.manual_seed(2)
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+for step in range(1, 200):
+    if step <= 32:
+        if step in (11, 22):
+            for parameter in net.parameters():
+                parameter.grad.data.numpy()[:] = 0
+        else:
+            optimizer.zero_grad(set_to_none=step % 2 == 0)
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+"""
+
 # A value that is looked at in several ways, and others that are written to in between, by ways that PyTorch counts and
 # by others: large numbers in step BAD.
 VIEWS = """
@@ -167,6 +268,27 @@ class Same(Native):
         self.assertIn("exception", [record.get("reason") for record in records])
         late = {hit["node"] for hit in records[-1]["hits"] if hit["step"] >= SETTLED}
         self.assertLessEqual({"net/add_", "backward/net/last/linear", "backward/net/last/linear.2", "net/room"}, late)
+
+
+@torches.both
+class Idle(Native):
+    """Steps that nobody looks at go by without Python; what is known of them is the same."""
+    STEPS = 3 * 42 + 40  # turns of the script: its loss is told by the program in the last one
+    SCALARS = ("loss", "loss_Adam", "lr", "lr_1", "epoch", "batch", "micro_batch", "norm")
+
+    def test_steps_are_told_the_same(self):
+        commands = ["step", "step 30", "watch -step 'batch > 3 && lr_1 < 0.01'", "step 20", "step 100", "delete",
+                    "finish", "finish", "finish", f"step {self.STEPS - 60}", "next 2", "step 3",
+                    *[f"info history {name} -n 200 -a" for name in self.SCALARS], "info graph", "info hits -a"]
+        records, plain = (self.answers(which, IDLE, *commands) for which in (True, False))
+        self.assertEqual(records, plain)
+        self.assertEqual([record for record in records if record["type"] == "error"], [])
+
+    def test_gradients_that_nobody_sets_back(self):
+        records, plain = (self.answers(which, FORGOTTEN, "step 60", "agent training net/weight", "info hits -a")
+                          for which in (True, False))
+        self.assertEqual(records, plain)
+        self.assertIn('"since": 33', json.dumps(records))
 
 
 @torches.both

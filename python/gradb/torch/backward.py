@@ -166,6 +166,11 @@ def _roots(tensors):
     return [grad_fn for grad_fn in found if grad_fn is not None]
 
 
+def _remove(handles):
+    for handle in handles:
+        handle.remove()
+
+
 class _Engine:
     """Stands in for torch.autograd.Variable._execution_engine."""
 
@@ -178,7 +183,11 @@ class _Engine:
 
     def run_backward(self, tensors, *args, **kwargs):
         backward = self._backward
-        finish = backward.begin(tensors, args, kwargs)
+        try:
+            finish = backward.begin(tensors, args, kwargs)
+        except BaseException:
+            backward.gave_up()
+            raise
         try:
             return self._engine.run_backward(tensors, *args, **kwargs)
         except Exception as error:
@@ -225,23 +234,37 @@ class Backward(native.base("Backward")):
             looks = agent.look_if_asked()
         else:
             looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
-            self.depth += 1
-            agent.in_backward = True
-        if looks:
-            try:
-                with agent.unseen():
-                    self._hook_all(tensors, handles, steps)
-                undo = agent.modes_for_backward()
-            except Exception as error:
-                agent.fault(error)
-        elif self.took > _LONG and agent.connected():
-            self._heed_in(tensors, handles)
+        try:
+            if looks:
+                undo = self._look(tensors, handles, steps)
+            elif self.took > _LONG and agent.connected():
+                self._heed_in(tensors, handles)
+        except BaseException:  # an interrupt: the pass does not begin
+            _remove(handles)
+            raise
+        self.depth += 1
+        agent.in_backward = True
         began = agent.timing.now()
 
         def finish():
             self.took = agent.timing.now() - began
             self._ended(accumulates, handles, steps, undo)
         return finish
+
+    def gave_up(self):
+        """The pass has not begun."""
+        self._agent.steps.passes_are(self.depth)
+
+    def _look(self, tensors, handles, steps):
+        """Hooks the nodes of the pass. What undoes it besides their removal."""
+        agent = self._agent
+        try:
+            with agent.unseen():
+                self._hook_all(tensors, handles, steps)
+            return agent.modes_for_backward()
+        except Exception as error:
+            agent.fault(error)
+            return ()
 
     def _idle_ended(self):
         if not self._agent.native.backward_ended():
@@ -253,8 +276,7 @@ class Backward(native.base("Backward")):
         agent.in_backward = self.depth > 0
         if agent.overflow is not None and not self.depth:
             agent.overflow.pass_ended()
-        for handle in handles:
-            handle.remove()
+        _remove(handles)
         steps.clear()  # each of them knows all
         for function in undo:
             function()

@@ -207,6 +207,10 @@ class Steps(native.base("Steps")):
         self.enter(_lib.BACKWARD)
         return self.agent.look_if_asked()
 
+    def passes_are(self, count):
+        """So many passes run inside each other: one that was to begin did not."""
+        self._passes = count
+
     def backward_ended(self, accumulates=True):
         """The pass is over."""
         self._passes -= 1
