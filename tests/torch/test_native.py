@@ -285,10 +285,16 @@ class Idle(Native):
         self.assertEqual([record for record in records if record["type"] == "error"], [])
 
     def test_gradients_that_nobody_sets_back(self):
-        records, plain = (self.answers(which, FORGOTTEN, "step 60", "agent training net/weight", "info hits -a")
-                          for which in (True, False))
-        self.assertEqual(records, plain)
-        self.assertIn('"since": 33', json.dumps(records))
+        found = []
+        for native in (True, False):
+            records = self.answers(native, FORGOTTEN, "step 60", "info timing", "agent training net/weight",
+                                   "info hits -a")
+            times = next(record["last"] for record in records if record["type"] == "timing")
+            self.assertLess(0, min(times["forward"], times["backward"], times["optimizer"]), times)
+            self.assertNotIn("data", times)
+            found.append([record for record in records if record["type"] != "timing"])
+        self.assertEqual(*found)
+        self.assertIn('"since": 33', json.dumps(found[0]))
 
 
 @torches.both
