@@ -154,6 +154,32 @@ static void what_else_cuts(void **state)
     bench_expect(b, n.cut, "cut-off", "cut (mul) carries no gradient, as under no_grad()");
 }
 
+/* The first operator that ran under no_grad() is named, not the last one that was cut off by it. */
+static void gradients_switched_off(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+    struct about about = {.name = "table",
+                          .type = "linear",
+                          .phase = "forward",
+                          .key = "grad",
+                          .value = "off",
+                          .kind = GD_NODE_ACTIVATION,
+                          .input = {weight(b, "u")}};
+    gd_node_id table = op(b, &about), silu = forward(b, "silu", "silu", table, 0);
+
+    assert_int_equal(gd_graph_connect(b->session->graph, n.out,
+                                      (struct gd_edge[]){{.node = n.cut}, {.node = silu}}, 2, NULL),
+                     GD_OK);
+    b->facts.has_gradient = false;
+    snprintf(b->facts.parameter, sizeof(b->facts.parameter), "u");
+    bench_stop(b, 3, NONE);
+    bench_ask(b, n.gradient, GD_BAD_ZERO);
+    bench_expect(b, table, "no-grad",
+                 "No gradient reaches u: table (linear) ran while gradients were switched off");
+    assert_non_null(strstr(b->why.text, "The backward pass ends at out (linear)."));
+}
+
 static void what_leads_nowhere(void **state)
 {
     struct bench *b = *state;
@@ -402,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(gradients_switched_off, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(what_leads_nowhere, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, bench_setup,

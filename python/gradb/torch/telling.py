@@ -243,7 +243,7 @@ class Telling(native.base("Telling")):
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
-            self._settle(node, outputs, inputs, stack.frames(3), _said(args, kwargs))
+            self._settle(node, outputs, inputs, stack.frames(3), _said(args, kwargs) + _cut(found, node))
         else:
             self.graph.add_inputs(node, inputs)
 
@@ -608,6 +608,14 @@ def _said(args, kwargs):
     if isinstance(fill, float) and fill == -float("inf"):
         found.append(("fill", "-inf"))
     return found
+
+
+def _cut(given, node):
+    """That no gradient comes back through it because the program has switched gradients off, though it was given
+    what needs one. An evaluation does as it should."""
+    if torch.is_grad_enabled() or node.aside or not any(tensor.requires_grad for tensor in given):
+        return []
+    return [("grad", "off")]
 
 
 def _is_counter(name, tensor):

@@ -343,14 +343,16 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 
 /* ---- the conclusion -------------------------------------------------------------------------- */
 
-/* A vector near 0 while no matrix is updated by much. */
-static bool is_small(const struct why_walk *walk, const struct why_tensor *weight)
+enum smallness { NOT_SMALL, SMALL, SMALL_ALONE };
+
+/* A vector near 0 while no matrix is updated by much; SMALL_ALONE: no matrix was looked at. */
+static enum smallness is_small(const struct why_walk *walk, const struct why_tensor *weight)
 {
     double ratio;
     bool any = false;
 
     if (weight->shape.rank > 1 || weight->stats.abs_mean > 0.01) {
-        return false;
+        return NOT_SMALL;
     }
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
@@ -358,11 +360,29 @@ static bool is_small(const struct why_walk *walk, const struct why_tensor *weigh
         if (tensor->shape.rank > 1 && tensor->has_stats && is_trained(walk, tensor)) {
             any = true;
             if (why_odd_weight(walk, tensor, &ratio)) {
-                return false;
+                return NOT_SMALL;
             }
         }
     }
-    return any;
+    return any ? SMALL : SMALL_ALONE;
+}
+
+static void say_small(const struct why_walk *walk, const struct why_tensor *weight,
+                      enum smallness small, struct why_finding *ret)
+{
+    const struct gd_stats *s = &weight->stats;
+
+    snprintf(ret->rule, sizeof(ret->rule), "small-weight");
+    gd_buf_printf(&ret->text,
+                  "%s is small, so that any update is large against it: its mean magnitude is %.4g",
+                  why_name(walk, weight), s->abs_mean);
+    if (s->has_prev) {
+        gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
+    }
+    gd_buf_puts(&ret->text, small == SMALL ? ". No matrix changes by so much of its size: this is "
+                                             "normal for what starts at 0."
+                                           : ". This is normal for what starts at 0, as biases do; "
+                                             "how much the matrices change says more.");
 }
 
 /* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
@@ -485,25 +505,16 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
 {
     const struct why_tensor *found = known_mistake(walk, ret);
     const struct why_tensor *weight;
+    enum smallness small;
 
     found = found ? found : blame_batch(walk, ret);
     if (found) {
         return found;
     }
     weight = most_changed(walk);
-    if (weight == walk->tensors && is_small(walk, weight)) {
-        const struct gd_stats *s = &weight->stats;
-
-        snprintf(ret->rule, sizeof(ret->rule), "small-weight");
-        gd_buf_printf(&ret->text,
-                      "%s is small, so that any update is large against it: its mean magnitude is "
-                      "%.4g",
-                      why_name(walk, weight), s->abs_mean);
-        if (s->has_prev) {
-            gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
-        }
-        gd_buf_puts(&ret->text, ". No matrix changes by so much of its size: this is normal for "
-                                "what starts at 0.");
+    small = weight == walk->tensors ? is_small(walk, weight) : NOT_SMALL;
+    if (small != NOT_SMALL) {
+        say_small(walk, weight, small, ret);
         return weight;
     }
     if (weight && why_odd_rate(walk, weight, &ret->text)) {

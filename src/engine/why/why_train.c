@@ -67,6 +67,7 @@ struct way { /* from a weight forward through what no backward pass went through
     uint32_t count;
     gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
     gd_node_id after; /* that one */
+    gd_node_id off;   /* the first that ran while gradients were switched off; GD_NO_NODE */
     bool is_whole;    /* what reads the weight itself has a gradient */
 };
 
@@ -108,6 +109,14 @@ static bool is_detach(const struct way *way, gd_node_id node)
            why_type_in(info.type, "detach detach_ StopGradient");
 }
 
+/* Whether the program had switched gradients off, which the operator was given something for. */
+static bool is_off(const struct gd_node_info *info)
+{
+    const char *grad = why_attr(info, "grad");
+
+    return grad && strcmp(grad, "off") == 0;
+}
+
 /* One step from `node`: its readers join the queue, or the way ends there. */
 static void follow(struct way *way, gd_node_id node, bool is_weight)
 {
@@ -131,6 +140,7 @@ static void follow(struct way *way, gd_node_id node, bool is_weight)
         } else if (!has_bit(way->seen, reader)) {
             set_bit(way->seen, reader);
             way->queue[way->count++] = reader;
+            way->off = way->off == GD_NO_NODE && is_off(&info) ? reader : way->off;
         }
     }
 }
@@ -140,7 +150,7 @@ static bool way_find(struct way *way, const struct gd_graph *graph, gd_node_id w
 {
     size_t limit = gd_graph_node_limit(graph);
 
-    *way = (struct way){.graph = graph, .cut = GD_NO_NODE, .after = GD_NO_NODE};
+    *way = (struct way){.graph = graph, .cut = GD_NO_NODE, .after = GD_NO_NODE, .off = GD_NO_NODE};
     way->reached = calloc(limit / 8 + 1, 1);
     way->seen = calloc(limit / 8 + 1, 1);
     way->queue = malloc((limit + 1) * sizeof(*way->queue));
@@ -178,6 +188,34 @@ static void finding(struct why_finding *ret, const char *rule)
     gd_buf_clear(&ret->text);
 }
 
+static void say_cut(const struct way *way, const char *name, struct why_finding *ret)
+{
+    bool detached = is_detach(way, way->cut);
+
+    finding(ret, detached ? "detached" : "cut-off");
+    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+    put_node(way->graph, way->cut, &ret->text);
+    gd_buf_puts(&ret->text, detached ? " cuts it off from the loss. The backward pass ends at "
+                                     : " carries no gradient, as under no_grad() or through "
+                                       ".data. The backward pass ends at ");
+    put_node(way->graph, way->after, &ret->text);
+    gd_buf_puts(&ret->text, ", which reads it.");
+}
+
+static void say_off(const struct way *way, const char *name, struct why_finding *ret)
+{
+    finding(ret, "no-grad");
+    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+    put_node(way->graph, way->off, &ret->text);
+    gd_buf_puts(&ret->text, " ran while gradients were switched off, as under no_grad(), so that "
+                            "none comes back through it.");
+    if (way->after != GD_NO_NODE) {
+        gd_buf_puts(&ret->text, " The backward pass ends at ");
+        put_node(way->graph, way->after, &ret->text);
+        gd_buf_putc(&ret->text, '.');
+    }
+}
+
 /* The parameter has no gradient: where its way to the loss ends. */
 static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why_finding *ret)
 {
@@ -189,18 +227,12 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
         way_free(&way);
         return WHY_NONE;
     }
-    if (way.cut != GD_NO_NODE) {
-        bool detached = is_detach(&way, way.cut);
-
+    if (way.off != GD_NO_NODE && !is_detach(&way, way.cut)) {
+        blamed = way.off;
+        say_off(&way, name, ret);
+    } else if (way.cut != GD_NO_NODE) {
         blamed = way.cut;
-        finding(ret, detached ? "detached" : "cut-off");
-        gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
-        put_node(way.graph, way.cut, &ret->text);
-        gd_buf_puts(&ret->text, detached ? " cuts it off from the loss. The backward pass ends at "
-                                         : " carries no gradient, as under no_grad() or through "
-                                           ".data. The backward pass ends at ");
-        put_node(way.graph, way.after, &ret->text);
-        gd_buf_puts(&ret->text, ", which reads it.");
+        say_cut(&way, name, ret);
     } else if (way.count == 0) {
         finding(ret, "unused");
         gd_buf_printf(&ret->text,
