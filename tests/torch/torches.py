@@ -16,6 +16,7 @@ process that has imported torch. Folder.gradb() does so by itself.
 import functools
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -189,10 +190,16 @@ class Folder(Case):
 
 
 def free_port():
-    """A port of this host that nobody listens at now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of this host that nobody listens at now: none of those that the system hands out by itself, or a
+    program of another test may have it before it is used."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def both(case):
