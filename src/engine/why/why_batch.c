@@ -467,8 +467,8 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
 /* What graph and program show by themselves, whatever the values are. */
 static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_finding *ret)
 {
-    uint32_t (*const tests[])(struct why_walk *,
-                              struct why_finding *) = {why_piled_up, why_broadcast, why_growing};
+    uint32_t (*const tests[])(struct why_walk *, struct why_finding *) = {
+        why_piled_up, why_broadcast, why_made_wrong, why_growing};
 
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         uint32_t number = tests[i](walk, ret);
@@ -479,6 +479,27 @@ static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_
         }
     }
     return NULL;
+}
+
+/* What would make more known: most values of a step that is over are gone. */
+static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct why_tensor *asked = &walk->tensors[0];
+    size_t gone = 0, all = 0;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        all += !walk->tensors[i].is_leaf;
+        gone += !walk->tensors[i].is_leaf && !walk->tensors[i].has_stats;
+    }
+    if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
+        gd_buf_printf(say,
+                      " Of %zu values on the way %zu are gone with the step: `run-to %.160s`, and "
+                      "then `why`, looks at them as they are made.",
+                      all, gone, gd_graph_name(walk->session->graph, asked->node));
+    } else if (asked->before < 0) {
+        gd_buf_puts(say, " With `set keep-previous all` values are compared with those of the step "
+                         "before.");
+    }
 }
 
 /* What can be said where no value stands out. */
@@ -492,10 +513,12 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     if (chain != WHY_NONE) {
         return &walk->tensors[chain];
     }
-    walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
+    walk->tensors[0].verdict =
+        walk->tensors[0].has_stats && walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
-                            "the batch, the weights, the learning rate. With `set keep-previous "
-                            "all` values are compared with those of the step before.");
+                            "the batch, the weights, the learning rate.");
+    say_how_to_know_more(walk, &ret->text);
+    why_add_unreached(walk, &ret->text);
     why_add_recurrence(walk, &ret->text);
     return NULL;
 }

@@ -11,6 +11,7 @@
 #include "engine/why/why_impl.h"
 
 #define MAX_BROADCAST 200000 /* nodes that are looked at */
+#define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
 
 const char *why_attr(const struct gd_node_info *info, const char *name)
 {
@@ -251,6 +252,66 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
     }
     way_free(&way);
     return why_also(walk, blamed, 0);
+}
+
+/* Whether an optimizer has updated something of the same model. */
+static bool has_trained_sibling(const struct gd_graph *graph, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    size_t length = slash ? (size_t)(slash - name) + 1 : strlen(name);
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
+
+    for (gd_node_id node = 0; node < limit; node++) {
+        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
+            strncmp(info.name, name, length) == 0 && why_writer(graph, node) != GD_NO_NODE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether that weight got no gradient, for a reason that is sure. */
+static bool is_unreached(const struct gd_graph *graph, gd_node_id weight)
+{
+    struct way way;
+    bool found = way_find(&way, graph, weight) && !way.is_whole &&
+                 (way.off != GD_NO_NODE || is_detach(&way, way.cut));
+
+    way_free(&way);
+    return found;
+}
+
+void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    size_t limit = gd_graph_node_limit(graph);
+    gd_node_id first = GD_NO_NODE;
+    struct gd_node_info info;
+    int looked = 0, others = 0;
+
+    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
+        return;
+    }
+    for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
+        if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
+            why_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
+            continue;
+        }
+        looked++;
+        if (has_trained_sibling(graph, info.name) && is_unreached(graph, node)) {
+            others += first != GD_NO_NODE;
+            first = first == GD_NO_NODE ? node : first;
+        }
+    }
+    if (first != GD_NO_NODE) {
+        const char *name = gd_graph_name(graph, first);
+        gd_buf_printf(say, " No gradient reaches %.160s", name);
+        if (others > 0) {
+            gd_buf_printf(say, " and %d more weight%s", others, others == 1 ? "" : "s");
+        }
+        gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
+    }
 }
 
 uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
