@@ -24,7 +24,7 @@ NO_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
 # what gradb_wants answers
 WANT_RUN, WANT_VALUE, WANT_IF_NOT_FINITE = 1, 2, 4
 # enum gradb_answer
-OK, NO_VALUE, UNSUPPORTED, FAILED = range(4)
+OK, NO_VALUE, UNSUPPORTED, FAILED, GONE = range(5)
 # enum gradb_slice_kind
 SLICE_INDEX, SLICE_RANGE, SLICE_ELLIPSIS, SLICE_NEWAXIS = range(4)
 

@@ -408,7 +408,7 @@ bool agent_queue(struct agent *a, const agent_from *from);
 /* Says, once and after a second, what keeps the run from heeding an interrupt. With the lock. */
 void agent_tell_late(struct agent *a);
 
-/* ---- agent_watch.c ------------------------------------------------------------------- */
+/* ---- agent_plans.c, agent_watch.c ---------------------------------------------------- */
 
 /* With the lock, from the I/O thread: takes over the message. */
 void agent_watch_set(struct agent *a, agent_to *message);

@@ -39,6 +39,7 @@ static int code_of(gradb_answer answer, char why[GRADB_WHY], const char *fallbac
     switch (answer) {
     case GRADB_NO_VALUE: return CODE(NO_VALUE);
     case GRADB_UNSUPPORTED: return CODE(UNSUPPORTED);
+    case GRADB_GONE: return CODE(GONE);
     default: return CODE(FAILED);
     }
 }

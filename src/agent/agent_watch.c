@@ -8,272 +8,10 @@
 #include "base/workers.h"
 
 #define CODE(name)    ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
-#define MAX_TWINS     32                /* items of a node that are compared with one */
 #define GROUP         32                /* items that threads share */
 #define WORTH_SHARING UINT64_C(500000)  /* nanoseconds of a plan's step */
 #define WORTH_WAKING  ((size_t)1 << 20) /* bytes of reports */
 #define STEP(a)       atomic_load_explicit(&(a)->step, memory_order_relaxed)
-
-/* ---- the set of plans ----------------------------------------------------------------------- */
-
-static void plan_free(struct agent_watch_plan *plan)
-{
-    for (size_t i = 0; i < plan->item_count; i++) {
-        gd_units_destroy(plan->items[i].units);
-        free(plan->items[i].shared);
-        free(plan->items[i].seen);
-    }
-    gradb__v1__to_trainer__free_unpacked(plan->message, NULL);
-    gd_buf_deinit(&plan->record);
-    free(plan->items);
-    free(plan);
-}
-
-static bool is_scalar(const struct agent_watch_item *item)
-{
-    return item->message->scalar[0] != '\0';
-}
-
-static bool wants_previous(const struct agent_watch_item *item)
-{
-    return item->message->options && item->message->options->against_previous;
-}
-
-static uint32_t dead_steps(const struct agent_watch_item *item)
-{
-    return item->message->options ? item->message->options->dead_steps : 0;
-}
-
-/* The item's report depends on how old the value is. */
-static bool wants_age(const struct agent_watch_item *item)
-{
-    for (size_t i = 0; i < item->message->n_report_if; i++) {
-        if (item->message->report_if[i]->field == GRADB__V1__STAT_FIELD__STAT_AGE) {
-            return true;
-        }
-    }
-    return item->message->n_report_if == 0;
-}
-
-/* Joins the items of the node that are looked at in the same moment for the same statistics. */
-static void find_leader(struct agent_watch_item *item)
-{
-    struct agent_watch_item *i = item->next_of_node;
-    for (int n = 0; i && n < MAX_TWINS; i = i->next_of_node, n++) {
-        if (i->slot == item->slot && i->plan->exact == item->plan->exact &&
-            agent_options_equal(i->message->options, item->message->options)) {
-            i->leader = i->leader ? i->leader : i;
-            item->leader = i->leader;
-            return;
-        }
-    }
-}
-
-static void link_node_item(struct agent *a, struct agent_watch_item *item)
-{
-    struct agent_node *node = agent_node_at(a, item->node);
-    if (!node) {
-        return;
-    }
-    item->next_of_node = node->watch;
-    node->watch = item;
-    find_leader(item);
-    if (item->plan->exact) {
-        node->flags |= NODE_WATCH_EXACT;
-        a->exact_items++;
-    } else if (node->phase != 0) {
-        /* Values that do not outlive their node are copied for the step's end. */
-        bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
-                        !node->slots[item->slot].bound;
-        bool aged = wants_age(item);
-        node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
-        node->flags |= aged ? NODE_WATCH_SEEN : 0;
-        a->seen_items += fleeting || aged;
-    }
-    if (wants_previous(item)) {
-        node->flags |= NODE_KEEP_WATCH;
-    }
-}
-
-static void link_item(struct agent *a, struct agent_watch_item *item)
-{
-    item->next_of_node = NULL;
-    item->leader = NULL;
-    item->twin = NULL;
-    if (is_scalar(item)) {
-        item->next_of_node = a->scalar_items;
-        a->scalar_items = item;
-    } else {
-        link_node_item(a, item);
-    }
-    a->end_items += !item->plan->exact || item->plan->plan->record;
-}
-
-/* The items of every node, so that one plan's stand together and in its order. */
-static void rebuild(struct agent *a)
-{
-    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN;
-    bool kept = false;
-    for (uint32_t id = 1; id < a->node_count; id++) {
-        struct agent_node *node = &a->nodes[id];
-        kept = kept || node->flags & NODE_KEEP_WATCH;
-        node->watch = NULL;
-        node->flags &= (uint16_t)~mine;
-    }
-    a->exact_items = a->end_items = a->seen_items = 0;
-    a->scalar_items = NULL;
-    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
-        for (size_t i = plan->item_count; i-- > 0;) {
-            link_item(a, &plan->items[i]);
-            kept = kept || wants_previous(&plan->items[i]);
-        }
-    }
-    if (kept) {
-        agent_keep_collect(a);
-    }
-    agent_mark_nodes(a);
-    agent_arm(a);
-}
-
-static bool counts_not_finite(Gradb__V1__StatField field)
-{
-    switch (field) {
-    case GRADB__V1__STAT_FIELD__STAT_NAN:
-    case GRADB__V1__STAT_FIELD__STAT_INF:
-    case GRADB__V1__STAT_FIELD__STAT_POS_INF:
-    case GRADB__V1__STAT_FIELD__STAT_NEG_INF:
-    case GRADB__V1__STAT_FIELD__STAT_NON_FINITE: return true;
-    default: return false;
-    }
-}
-
-/* Whether all that the item asks of a value is how many elements are not finite, and none of them
- * is not worth telling. */
-static bool is_only_not_finite(const struct agent_watch_item *item)
-{
-    static const struct agent_look finite = {.code = -1};
-    const Gradb__V1__WatchItem *m = item->message;
-    if (is_scalar(item) || wants_previous(item) || dead_steps(item) > 0 ||
-        item->plan->plan->record) {
-        return false;
-    }
-    for (size_t i = 0; i < m->n_report_if; i++) {
-        if (!counts_not_finite(m->report_if[i]->field)) {
-            return false;
-        }
-    }
-    return !agent_worth_reporting(item, &finite, 0);
-}
-
-static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
-{
-    const Gradb__V1__WatchPlan *from = message->watch_plan;
-    struct agent_watch_plan *plan = calloc(1, sizeof(*plan));
-    struct agent_watch_item *items = calloc(from->n_items, sizeof(*items));
-    if (!plan || !items) {
-        free(plan);
-        free(items);
-        return NULL;
-    }
-    plan->message = message;
-    plan->plan = from;
-    plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
-    plan->serial = ++a->plan_serial;
-    plan->since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
-    plan->items = items;
-    plan->item_count = from->n_items;
-    gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);
-    for (size_t i = 0; i < from->n_items; i++) {
-        items[i].plan = plan;
-        items[i].message = from->items[i];
-        items[i].node = is_scalar(&items[i]) ? 0 : from->items[i]->node;
-        items[i].slot = is_scalar(&items[i]) ? 0 : from->items[i]->slot;
-        items[i].recorded_step = -1;
-        items[i].only_not_finite = is_only_not_finite(&items[i]);
-    }
-    return plan;
-}
-
-static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_plan *old,
-                                         const struct agent_watch_item *item)
-{
-    const struct agent_node *node = agent_node_at(a, item->node);
-    struct agent_watch_item *i = is_scalar(item) ? a->scalar_items : node ? node->watch : NULL;
-    while (i && (i->plan != old || i->slot != item->slot ||
-                 (is_scalar(item) && strcmp(i->message->scalar, item->message->scalar) != 0))) {
-        i = i->next_of_node;
-    }
-    return i;
-}
-
-/* What the items of the plan before have learnt and the new ones want to know. The lists of the
- * nodes are still those of the old plans. */
-static void inherit(struct agent *a, struct agent_watch_plan *plan,
-                    const struct agent_watch_plan *old)
-{
-    for (size_t i = 0; i < plan->item_count; i++) {
-        struct agent_watch_item *item = &plan->items[i];
-        if (dead_steps(item) == 0 && !is_scalar(item)) {
-            continue;
-        }
-        struct agent_watch_item *before = old_item(a, old, item);
-        if (!before) {
-            continue;
-        }
-        item->scalar = before->scalar;
-        item->scalar_step = before->scalar_step;
-        item->previous = before->previous;
-        item->previous_step = before->previous_step;
-        if (dead_steps(item) > 0) {
-            item->units = before->units;
-            before->units = NULL;
-        }
-    }
-}
-
-void agent_watch_set(struct agent *a, agent_to *message)
-{
-    uint32_t id = message->watch_plan->id;
-    struct agent_watch_plan **at = &a->plans, *old, *plan = NULL;
-    while (*at && (*at)->plan->id != id) {
-        at = &(*at)->next;
-    }
-    old = *at;
-    if (message->watch_plan->n_items > 0) {
-        plan = plan_create(a, message);
-        if (!plan) {
-            agent_set_error(a, "out of memory for a watch plan");
-        }
-    }
-    if (plan && old) {
-        inherit(a, plan, old);
-    }
-    struct agent_watch_plan *next = old ? old->next : NULL;
-    if (plan) {
-        plan->next = next;
-        *at = plan;
-    } else {
-        *at = next;
-        gradb__v1__to_trainer__free_unpacked(message, NULL);
-    }
-    if (old) {
-        plan_free(old);
-    }
-    rebuild(a);
-}
-
-void agent_watch_clear(struct agent *a)
-{
-    if (!a->plans) {
-        return;
-    }
-    while (a->plans) {
-        struct agent_watch_plan *next = a->plans->next;
-        plan_free(a->plans);
-        a->plans = next;
-    }
-    rebuild(a);
-}
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
@@ -289,7 +27,8 @@ static void look_at_units(struct agent_watch_item *item, struct agent_look *look
         status = gd_units_look(*units, &look->value.tensor, &err);
     }
     if (status == GD_OK) {
-        gd_units_count(*units, dead_steps(item), &look->stats.units, &look->stats.dead_units);
+        gd_units_count(*units, agent_item_dead_steps(item), &look->stats.units,
+                       &look->stats.dead_units);
     } else {
         look->code = status == GD_ENOMEM ? CODE(NO_MEMORY) : CODE(UNSUPPORTED);
         snprintf(look->text, sizeof(look->text), "%.*s", (int)sizeof(look->text) - 1, err.text);
@@ -307,7 +46,7 @@ static void look_at_scalar(const struct agent *a, const struct agent_watch_item 
                            struct agent_look *look)
 {
     struct agent_value previous;
-    bool against = wants_previous(item) && item->previous_step > 0;
+    bool against = agent_item_wants_previous(item) && item->previous_step > 0;
     look->located = item->scalar_step > 0 && item->scalar_step == STEP(a);
     if (!look->located) {
         look->code = CODE(NO_VALUE);
@@ -353,7 +92,7 @@ static void looked(const struct agent_moment *m, struct agent_watch_item *item, 
                    struct agent_look *ret)
 {
     struct agent_watch_item *leader = item->leader;
-    if (ret->code == -1 && dead_steps(item) > 0) {
+    if (ret->code == -1 && agent_item_dead_steps(item) > 0) {
         look_at_units(item, ret);
     }
     ret->cost_ns = agent_now_ns() - start;
@@ -383,6 +122,17 @@ static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
     return slot && slot->empty_step == STEP(a) && !slot->bound;
 }
 
+/* Its operator is told of each time that it runs, and did not run in this step. */
+static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
+{
+    const struct agent_node *node =
+        agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
+           (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
+           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from &&
+           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
+}
+
 /* Items that have no leader may be looked at side by side. */
 static void look(const struct agent_moment *m, struct agent_watch_item *item,
                  struct agent_look *ret)
@@ -396,8 +146,10 @@ static void look(const struct agent_moment *m, struct agent_watch_item *item,
         return;
     }
     uint64_t start = agent_now_ns();
-    if (is_scalar(item)) {
+    if (agent_item_is_scalar(item)) {
         look_at_scalar(m->a, item, ret);
+    } else if (!m->exact && has_not_run(m->a, item)) { /* asking for each would cost too much */
+        *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
     } else if (!agent_same_take(m, item, ret)) {
         look_at_node(m->a, item, ret);
     }
@@ -415,22 +167,57 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
     }
 }
 
-/* Its operator is told of each time that it runs, and did not run in this step. */
-static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
+/* What an operator made in an earlier step, or has not made at all, is nothing that this step did
+ * wrong: there is no value to judge, and none is missing. */
+static void leave_out_of_before(const struct agent *a, const struct agent_watch_item *item,
+                                struct agent_look *look)
 {
-    const struct agent_node *node = is_scalar(item) ? NULL : agent_node_at(a, item->node);
-    return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
-           (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
-           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from &&
-           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
+    const struct agent_node *node =
+        item->plan->exact || agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    if (!node || !(node->flags & NODE_CAPTURE_WATCH)) {
+        return;
+    }
+    int64_t ran = atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    bool none = look->code == CODE(NO_VALUE) && a->source.locate && ran != STEP(a);
+    bool old = look->code == -1 && look->value.step >= 0 && look->value.step < STEP(a);
+    if (!none && !old) {
+        return;
+    }
+    if (none) {
+        look->value = (struct agent_value){.tensor = {.refs = 1}, .step = ran > 0 ? ran : -1};
+        look->located = ran > 0; /* so that its age is told */
+    }
+    look->code = CODE(NOT_RUN);
+    snprintf(look->text, sizeof(look->text), "its operator has not run in this step");
+}
+
+/* Of a value that lasts and is not there, a gradient, when it was made last. */
+static void say_how_old(const struct agent *a, const struct agent_watch_item *item,
+                        struct agent_look *look)
+{
+    const struct agent_node *node =
+        agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    if (look->code != CODE(NO_VALUE) || !node || !(node->flags & NODE_WATCH_SEEN)) {
+        return;
+    }
+    int64_t ran = atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    look->value = (struct agent_value){.tensor = {.refs = 1}, .step = ran};
+    look->located = ran > 0;
+}
+
+static bool is_worth_telling(const struct agent_moment *m, const struct agent_watch_item *item,
+                             const struct agent_look *seen)
+{
+    bool known = seen->code == CODE(NOT_RUN) && !agent_item_wants_age(item);
+    return !known && agent_worth_reporting(item, seen, STEP(m->a));
 }
 
 static void tell(struct agent_moment *m, struct agent_watch_item *item, struct agent_look *seen)
 {
     item->plan->step_ns += seen->cost_ns;
-    bool none = seen->code == CODE(NO_VALUE) && !item->plan->exact && has_not_run(m->a, item);
-    if (agent_worth_reporting(item, seen, STEP(m->a)) &&
-        (!none || item->message->n_report_if == 0)) {
+    leave_out_of_before(m->a, item, seen);
+    say_how_old(m->a, item, seen);
+    if (is_worth_telling(m, item, seen)) {
         agent_report_value(m, item, seen);
     }
     if (item->plan->plan->record && item->recorded_step != STEP(m->a)) {
@@ -521,7 +308,7 @@ static bool is_over(const struct agent_moment *m)
 static bool is_for_source(const struct agent *a, const struct agent_watch_item *item)
 {
     return item->node && (agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__CURRENT) ||
-                          (wants_previous(item) &&
+                          (agent_item_wants_previous(item) &&
                            agent_asks(a, item->node, item->slot, GRADB__V1__ITERATION__PREVIOUS)));
 }
 
@@ -529,7 +316,7 @@ static void add_member(struct agent *a, struct agent_watch_item *item)
 {
     struct member *member = &a->group->member[a->group->count++];
     member->item = item;
-    member->asked = is_for_source(a, item);
+    member->asked = is_for_source(a, item) && !has_not_run(a, item);
     if (member->asked) {
         ask_for_member(a, member);
     }
@@ -549,7 +336,8 @@ static void watch_plan(struct agent_moment *m, struct agent_watch_plan *plan)
     }
     for (size_t i = 0; i < plan->item_count && !is_over(m); i++) {
         struct agent_watch_item *item = &plan->items[i];
-        bool there = is_scalar(item) || (agent_node_at(a, item->node) && !is_empty(a, item));
+        bool there =
+            agent_item_is_scalar(item) || (agent_node_at(a, item->node) && !is_empty(a, item));
         if (there && share && !item->leader) {
             add_member(a, item);
         } else if (there) {
@@ -670,17 +458,6 @@ bool agent_watch_node(struct agent *a, gradb_node id, struct agent_told told)
     return end_moment(&m, id, false);
 }
 
-/* Of an exact plan: that an item did not run in this step is recorded, too. */
-static void look_at_rest(struct agent_moment *m, struct agent_watch_item *item,
-                         struct agent_look *ret)
-{
-    if (item->plan->exact && has_not_run(m->a, item)) { /* asking for each would cost too much */
-        *ret = (struct agent_look){.code = CODE(NO_VALUE), .text = "it has not run in this step"};
-    } else {
-        look(m, item, ret);
-    }
-}
-
 /* What was not recorded when its node ran. */
 static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
 {
@@ -690,7 +467,8 @@ static void record_rest(struct agent_moment *m, struct agent_watch_plan *plan)
         if (item->recorded_step != STEP(m->a) && agent_node_at(m->a, item->node) &&
             !is_empty(m->a, item)) {
             struct agent_look seen;
-            look_at_rest(m, item, &seen);
+            look(m, item, &seen);
+            leave_out_of_before(m->a, item, &seen);
             plan->step_ns += seen.cost_ns;
             agent_record_value(m->a, item, &seen);
         }
@@ -737,7 +515,7 @@ void agent_watch_scalar(struct agent *a, const char *name, double value)
 void agent_watch_kept(struct agent *a, gradb_node node, uint64_t ns)
 {
     for (struct agent_watch_item *i = a->nodes[node].watch; i; i = i->next_of_node) {
-        if (wants_previous(i)) {
+        if (agent_item_wants_previous(i)) {
             i->ns += ns;
             return;
         }

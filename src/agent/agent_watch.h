@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watch plans in the training process: agent_watch.c keeps them and looks at the values when their
- * moment has come, agent_same.c remembers what was seen of values that others have the elements of,
- * agent_report.c decides what is worth telling and tells it. All of it happens with the lock, and
- * all but setting plans on the training thread.
+ * Watch plans in the training process: agent_plans.c keeps them, agent_watch.c looks at the values
+ * when their moment has come, agent_same.c remembers what was seen of values that others have the
+ * elements of, agent_report.c decides what is worth telling and tells it. All of it happens with
+ * the lock, and all but setting plans on the training thread.
  *
  * A value that nobody needs to hear of costs its statistics and nothing else: no memory is
  * allocated for it, no message is made.
@@ -82,6 +82,14 @@ struct agent_moment {
     uint64_t wait;        /* the last report that holds; 0: none */
     uint64_t wait_serial; /* the plan of `wait` */
 };
+
+/* ---- agent_plans.c ------------------------------------------------------------------- */
+
+bool agent_item_is_scalar(const struct agent_watch_item *item);
+bool agent_item_wants_previous(const struct agent_watch_item *item);
+uint32_t agent_item_dead_steps(const struct agent_watch_item *item);
+/* The item's report depends on how old the value is. */
+bool agent_item_wants_age(const struct agent_watch_item *item);
 
 /* ---- agent_stats.c ------------------------------------------------------------------- */
 

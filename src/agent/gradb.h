@@ -188,7 +188,8 @@ typedef enum gradb_answer {
     GRADB_OK = 0,
     GRADB_NO_VALUE,    /* not computed yet, gone, not kept */
     GRADB_UNSUPPORTED, /* sparse, quantised, ... */
-    GRADB_FAILED
+    GRADB_FAILED,
+    GRADB_GONE /* and it will have none again: what the node stands for does not exist any more */
 } gradb_answer;
 
 #define GRADB_WHY 160 /* bytes of a reason, with its NUL */

@@ -128,6 +128,9 @@ enum gd_hit_error {
     GD_HIT_NO_FIGURE = 512,    /* a figure is not defined for this value (a cosine with 0) */
     GD_HIT_PREVIOUS_NOT_FINITE = 1024, /* NaN or Inf in the value of the step before */
     GD_HIT_GUARD_UNKNOWN = 2048,       /* it would fire, and whether it may cannot be told */
+    /* Nothing is missing. The one is never reported, the other where the selector names it. */
+    GD_HIT_NOT_RUN = 4096, /* its operator has not run in this step */
+    GD_HIT_GONE = 8192,    /* what the node stands for does not exist any more */
 };
 struct gd_condition;
 struct gd_hit {

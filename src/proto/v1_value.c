@@ -539,6 +539,8 @@ int v1_value_error(struct v1_target *t, const Gradb__V1__RequestError *m, struct
         [GRADB__V1__REQUEST_ERROR__CODE__UNSUPPORTED] = GD_EUNSUPPORTED,
         [GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE] = GD_ELIMIT,
         [GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY] = GD_ENOMEM,
+        [GRADB__V1__REQUEST_ERROR__CODE__NOT_RUN] = GD_ENODATA,
+        [GRADB__V1__REQUEST_ERROR__CODE__GONE] = GD_ENODATA,
     };
     (void)err;
     struct v1_request **p = find(t, m->request);

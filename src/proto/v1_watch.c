@@ -307,6 +307,8 @@ static unsigned error_bits(const struct v1_target *t, Gradb__V1__RequestError__C
     case GRADB__V1__REQUEST_ERROR__CODE__NO_MEMORY:
     case GRADB__V1__REQUEST_ERROR__CODE__TOO_LARGE: return GD_HIT_NO_MEMORY;
     case GRADB__V1__REQUEST_ERROR__CODE__UNSUPPORTED: return GD_HIT_NOT_NUMBERS;
+    case GRADB__V1__REQUEST_ERROR__CODE__NOT_RUN: return GD_HIT_NOT_RUN;
+    case GRADB__V1__REQUEST_ERROR__CODE__GONE: return GD_HIT_GONE;
     default: return GD_HIT_NO_VALUE;
     }
 }

@@ -18,18 +18,23 @@ static uint32_t lines_wanted(const struct command_call *call)
     return lines > 0 ? (uint32_t)lines : 10;
 }
 
+static uint32_t selected_frame(struct command_call *call)
+{
+    return inspect_frame(call, stack_node(call, call->session->current, false));
+}
+
 /* What is selected now: `list` goes on as long as nothing else is selected. */
 static void note_selection(struct command_call *call, struct inspect_state *state)
 {
     state->list_node = call->session->current;
-    state->list_frame = inspect_frame(call, call->session->current);
+    state->list_frame = selected_frame(call);
     state->list_stop = call->session->stop.sequence;
 }
 
 static bool selection_changed(struct command_call *call, const struct inspect_state *state)
 {
     return state->list_node != call->session->current ||
-           state->list_frame != inspect_frame(call, call->session->current) ||
+           state->list_frame != selected_frame(call) ||
            state->list_stop != call->session->stop.sequence;
 }
 
@@ -182,7 +187,11 @@ static int list_on(struct command_call *call, struct gd_err *err)
                           state->list_mark, "", err);
     }
     int rc = inspect_node(call, NULL, &node, err);
-    return rc == GD_OK ? list_node(call, node, inspect_frame(call, node), err) : rc;
+    if (rc == GD_OK) {
+        node = stack_node(call, node, true);
+        rc = list_node(call, node, inspect_frame(call, node), err);
+    }
+    return rc;
 }
 
 static int list_back(struct command_call *call, struct gd_err *err)
@@ -286,7 +295,8 @@ int inspect_list(struct command_call *call, struct gd_err *err)
     gd_node_id node;
     int rc = arg_node(call, text, &node, err);
     if (rc == GD_OK) {
-        return list_node(call, node, 0, err);
+        node = stack_node(call, node, true);
+        return list_node(call, node, inspect_frame(call, node), err);
     }
     const char *file;
     if (rc == GD_ENOTFOUND && srcfile_parse_place(call, text, &file, &first)) {

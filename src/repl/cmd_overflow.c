@@ -163,7 +163,31 @@ static const char *remarks(struct command_call *call, const cJSON *entry)
     return out_safe(call, text);
 }
 
-static void list_table(struct command_call *call, const cJSON *entries)
+/* It did as it was told, as a mask of -inf does. */
+static bool is_intended(const cJSON *entry)
+{
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, cJSON_GetObjectItem(entry, "flags"))
+    {
+        if (cJSON_IsString(flag) && strcmp(flag->valuestring, "intended") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t count_intended(const cJSON *entries)
+{
+    size_t count = 0;
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, entries)
+    {
+        count += is_intended(entry);
+    }
+    return count;
+}
+
+static void list_table(struct command_call *call, const cJSON *entries, bool all)
 {
     static const struct out_column columns[] = {
         {"number", "Num", true},    {"step", "Step", true},  {"phase", "Phase", false},
@@ -173,6 +197,9 @@ static void list_table(struct command_call *call, const cJSON *entries)
     const cJSON *entry;
     cJSON_ArrayForEach(entry, entries)
     {
+        if (!all && is_intended(entry)) {
+            continue;
+        }
         const char *cells[] = {inspect_printf(call, "%.0f", number_of(entry, "number")),
                                inspect_printf(call, "%.0f", number_of(entry, "step")),
                                out_safe(call, text_of(entry, "phase")),
@@ -234,20 +261,33 @@ static void take_members(cJSON *record, cJSON *reply)
     }
 }
 
-static void show(struct command_call *call, cJSON *reply, bool with_list)
+enum listing { LIST_NONE, LIST_FOUND, LIST_ALL };
+
+static void list(struct command_call *call, const cJSON *entries, bool all)
 {
-    cJSON *entries = cJSON_GetObjectItem(reply, "overflows");
+    size_t intended = count_intended(entries);
+    bool any = (size_t)cJSON_GetArraySize(entries) > (all ? 0 : intended);
+    if (any) {
+        list_table(call, entries, all);
+    } else {
+        out_printf(call->out, "None was found.\n");
+    }
+    if (!all && intended > 0) {
+        out_printf(call->out,
+                   "%s not shown that did as told, as masks of -inf do (info overflows -a)\n",
+                   inspect_plural(call, intended, "operator"));
+    }
+}
+
+static void show(struct command_call *call, cJSON *reply, enum listing listing)
+{
     if (out_is_json(call->out)) {
         take_members(out_record(call->out, "overflows"), reply);
         return;
     }
     state_text(call, reply);
-    if (with_list && cJSON_GetArraySize(entries) > 0) {
-        list_table(call, entries);
-    } else if (with_list) {
-        out_printf(call->out, "None was found.\n");
-    }
-    if (with_list) {
+    if (listing != LIST_NONE) {
+        list(call, cJSON_GetObjectItem(reply, "overflows"), listing == LIST_ALL);
         hint_text(call, cJSON_GetObjectItem(reply, "hint"));
     }
 }
@@ -257,12 +297,13 @@ static void show(struct command_call *call, cJSON *reply, bool with_list)
 int inspect_info_overflows(struct command_call *call, struct gd_err *err)
 {
     cJSON *reply = NULL;
+    bool all = inspect_take_flag(call, "-a");
     if (call->session && gd_catalog_of(call->session)) { /* the device wrote them down */
         return inspect_info_events(call, err);
     }
     int rc = ask(call, COMMAND, "", &reply, err);
     if (rc == GD_OK) {
-        show(call, reply, true);
+        show(call, reply, all ? LIST_ALL : LIST_FOUND);
     }
     cJSON_Delete(reply);
     return rc;
@@ -273,7 +314,7 @@ static int arm(struct command_call *call, const char *words, struct gd_err *err)
     cJSON *reply = NULL;
     int rc = ask_all(call, words, &reply, err);
     if (rc == GD_OK) {
-        show(call, reply, false);
+        show(call, reply, LIST_NONE);
     }
     cJSON_Delete(reply);
     return rc;
@@ -484,8 +525,9 @@ const struct command cmd_overflow_table[] = {
      .help = "The training looks at the output of each operator, forward, backward and optimizer,\n"
              "and where it is not finite at the inputs. Stopping at one is \"catch overflow\";\n"
              "\"overflow record\" writes their calls and goes on. Operators that are given an\n"
-             "infinity, such as masked_fill with -inf, do as they are told: they are listed as\n"
-             "\"intended\". Without a word: what \"info overflows\" tells. All ranks are told.\n"
+             "infinity, such as masked_fill with -inf, do as they are told: nothing stops at\n"
+             "them, and \"info overflows -a\" alone lists them, as \"intended\". Without a word:\n"
+             "what \"info overflows\" tells. All ranks are told.\n"
              "PyTorch programs can.\n"
              "\n"
              "  overflow\n",

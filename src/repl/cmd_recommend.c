@@ -179,7 +179,10 @@ void repl_offer(struct repl *repl, struct gd_session *session, bool can_ask)
     }
     snprintf(question, sizeof(question), "Set the %zu recommended watchpoint%s?", count,
              count == 1 ? "" : "s");
-    if (repl->ask(repl->ask_ctx, question)) {
+    repl->asks_unasked = true;
+    bool yes = repl->ask(repl->ask_ctx, question);
+    repl->asks_unasked = false;
+    if (yes) {
         repl_run_line(repl, "recommend yes", LINE_SCRIPT);
     } else {
         repl_printf(repl, false,
@@ -228,14 +231,16 @@ const struct command cmd_recommend_table[] = {
      .group = "breakpoints",
      .usage = "recommend [list | yes | no]",
      .summary = "List the recommended watchpoints, or set them",
-     .help = "A starter set that fits most trainings: values that are not finite, tensors and\n"
-             "initial weights of zeros, gradients that vanish, weights that change too much,\n"
-             "activations that saturate. What does not fit the graph is left out. At the first\n"
-             "stop a person is asked once whether to set it. \"set recommend on\" sets it without\n"
-             "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
-             "Examples:\n"
-             "  recommend\n"
-             "  recommend yes",
+     .help =
+         "A starter set that fits most trainings: values that are not finite, tensors and\n"
+         "initial weights of zeros, gradients that vanish, weights that change too much,\n"
+         "activations that saturate. What does not fit the graph is left out. At the first\n"
+         "stop a person is asked once whether to set it; a command that was typed instead counts\n"
+         "as no, and is run. \"set recommend on\" sets it without\n"
+         "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
+         "Examples:\n"
+         "  recommend\n"
+         "  recommend yes",
      .args = {ARG_CHOICE},
      .flags = CMD_NEEDS_SESSION,
      .run = run_recommend},

@@ -244,29 +244,37 @@ static void find_users(struct command_call *call, gd_node_id node, struct makers
     }
 }
 
-/* In the place of a stack that is not there: those of what makes or uses the value. */
+/* "used by" or "made by": what stands for a stack that is not there. */
+static const char *find_others(struct command_call *call, const struct gd_node_info *info,
+                               gd_node_id node, struct makers *makers)
+{
+    if (info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_PARAMETER) {
+        find_users(call, node, makers);
+        return "used by";
+    }
+    if (info->kind == GD_NODE_GRADIENT) {
+        find_makers(call, node, 1, makers);
+    }
+    return "made by";
+}
+
 static int backtrace_around(struct command_call *call, gd_node_id node, bool all, int64_t limit,
                             struct gd_err *err)
 {
     struct gd_node_info info;
     struct gd_err refused = *err;
     struct makers makers = {.count = 0};
-    bool weight = false;
+    const char *how = "";
 
     if (gd_graph_node(call->session->graph, node, &info)) {
-        weight = info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER;
-        if (info.kind == GD_NODE_GRADIENT) {
-            find_makers(call, node, 1, &makers);
-        } else if (weight) {
-            find_users(call, node, &makers);
-        }
+        how = find_others(call, &info, node, &makers);
     }
     if (makers.count == 0) {
         *err = refused;
         return refused.code;
     }
     out_printf(call->out, "%s (%s) has no place of its own. It is %s\n", out_safe(call, info.name),
-               out_safe(call, info.type), weight ? "used by" : "made by");
+               out_safe(call, info.type), how);
     for (uint32_t i = 0; i < makers.count; i++) {
         int rc = backtrace_of(call, makers.node[i], all, limit, err);
         if (rc != GD_OK) {
@@ -277,6 +285,28 @@ static int backtrace_around(struct command_call *call, gd_node_id node, bool all
         out_printf(call->out, "and at %s\n", inspect_plural(call, makers.more, "other place"));
     }
     return GD_OK;
+}
+
+gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell)
+{
+    struct gd_node_info info, other;
+    struct makers makers = {.count = 0};
+    uint32_t count = 0;
+
+    gd_graph_stack(call->session->graph, node, &count);
+    if (count > 0 || !gd_graph_node(call->session->graph, node, &info)) {
+        return node;
+    }
+    const char *how = find_others(call, &info, node, &makers);
+    if (makers.count == 0 || !gd_graph_node(call->session->graph, makers.node[0], &other)) {
+        return node;
+    }
+    if (tell) {
+        out_printf(call->out, "%s (%s) has no place of its own. It is %s %s (%s)\n",
+                   out_safe(call, info.name), out_safe(call, info.type), how,
+                   out_safe(call, other.name), out_safe(call, other.type));
+    }
+    return makers.node[0];
 }
 
 static bool is_number(const char *text)
@@ -343,6 +373,7 @@ static int run_frame(struct command_call *call, struct gd_err *err)
     struct stack_places places;
     int rc = inspect_node(call, NULL, &node, err);
     if (rc == GD_OK) {
+        node = stack_node(call, node, true);
         rc = need_places(call, node, &places, err);
     }
     int64_t number = rc == GD_OK ? inspect_frame(call, node) : 0;
@@ -369,6 +400,7 @@ static int move_frame(struct command_call *call, int direction, struct gd_err *e
         rc = inspect_node(call, NULL, &node, err);
     }
     if (rc == GD_OK) {
+        node = stack_node(call, node, false);
         rc = need_places(call, node, &places, err);
     }
     if (rc != GD_OK) {
@@ -442,7 +474,10 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "frame [N]",
         .summary = "Select frame N of the current node's stack, or show the selected one",
-        .help = "  frame 1\n",
+        .help = "Of a gradient it is the stack of what makes it, of a weight of what uses it:\n"
+                "the first one that `backtrace` shows.\n"
+                "\n"
+                "  frame 1\n",
         .args = {ARG_WORD},
         .flags = CMD_NEEDS_SESSION | CMD_REPEATS,
         .run = run_frame,

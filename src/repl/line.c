@@ -8,18 +8,21 @@
 #include "repl/tty.h"
 #include "repl/tty_out.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <readline/history.h>
 #include <readline/readline.h>
+
+#define MOST_AHEAD ((size_t)1 << 16) /* bytes that were typed before they were wanted */
 
 struct line {
     struct repl *repl;
@@ -37,7 +40,7 @@ struct line {
     struct gd_buf pasted;
     size_t paste_matched;  /* bytes of the mark that ends it */
     struct gd_buf pending; /* bytes of a pipe that are no line yet */
-    char *answer;          /* what was typed to a question; NULL while it is asked */
+    struct gd_buf ahead;   /* typed while no prompt was there: the answer to a question, and more */
     /* paging */
     int rows_printed; /* since the command began */
     bool paging;      /* the question stands on the screen */
@@ -47,61 +50,6 @@ struct line {
 
 /* readline keeps its state in globals, and its callbacks take no context. */
 static struct line *active;
-
-/* ---- the history file ---- */
-
-/* $XDG_STATE_HOME/gradb/history, its directories made. False when there is no home. */
-static bool history_path(char *out, size_t size)
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int len;
-
-    if (state != NULL && state[0] == '/') {
-        len = snprintf(out, size, "%s", state);
-    } else if (home != NULL && home[0] == '/') {
-        len = snprintf(out, size, "%s/.local/state", home);
-    } else {
-        return false;
-    }
-    if (len < 0 || (size_t)len + sizeof("/gradb/history") > size) {
-        return false;
-    }
-    snprintf(out + len, size - (size_t)len, "/gradb/history");
-    for (char *p = out + 1; *p != '\0'; p++) {
-        if (*p == '/') {
-            *p = '\0';
-            mkdir(out, 0700);
-            *p = '/';
-        }
-    }
-    return true;
-}
-
-void line_history_load(struct repl *repl)
-{
-    char path[4096];
-
-    using_history();
-    rl_clear_history(); /* panes and prompt may take turns */
-    stifle_history(repl->debugger->settings.history_size);
-    if (history_path(path, sizeof(path))) {
-        read_history(path);
-    }
-}
-
-void line_history_save(struct repl *repl)
-{
-    char path[4096];
-
-    stifle_history(repl->debugger->settings.history_size);
-    if (history_path(path, sizeof(path))) {
-        mode_t before = umask(077); /* commands may name what is private */
-        write_history(path);
-        chmod(path, 0600);
-        umask(before);
-    }
-}
 
 /* ---- completion ---- */
 
@@ -155,27 +103,41 @@ static bool may_page(const struct line *line)
            !line->repl->pumping;
 }
 
+/* The first line that was typed ahead; NULL: there is no whole one. */
+static char *take_line(struct line *line)
+{
+    struct gd_buf *ahead = &line->ahead;
+    char *end = ahead->len > 0 ? memchr(ahead->data, '\n', ahead->len) : NULL;
+
+    if (end == NULL) {
+        return NULL;
+    }
+    size_t len = (size_t)(end - ahead->data);
+    char *text = strndup(ahead->data, len);
+    memmove(ahead->data, end + 1, ahead->len - len); /* the NUL, too */
+    ahead->len -= len + 1;
+    return text;
+}
+
 /* Waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of input. That
  * end (C-d) is one of the answer, and the next prompt finds its own. */
 static char *read_answer(struct line *line, bool *ended)
 {
-    free(line->answer);
-    line->answer = NULL;
+    char *answer;
+
     line->ended = false;
     ev_io_start(line->repl->loop, &line->input);
     bool was_waiting = line->repl->waiting;
     line->repl->waiting = true;
     void (*pause)(void *, bool) = line->repl->pause_input;
     line->repl->pause_input = NULL;
-    while (line->answer == NULL && !line->ended && !line->repl->quit && !line->repl->left &&
-           !line->repl->debugger->interrupted) {
+    while ((answer = take_line(line)) == NULL && !line->ended && !line->repl->quit &&
+           !line->repl->left && !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
     line->repl->pause_input = pause;
     line->repl->waiting = was_waiting;
     line->repl->debugger->interrupted = false;
-    char *answer = line->answer;
-    line->answer = NULL;
     *ended = line->ended;
     line->ended = false;
     return answer;
@@ -242,6 +204,44 @@ static void line_write(void *ctx, const char *text, size_t len, bool is_error)
     }
 }
 
+/* "y", "yes", "n", "no"; false: it is none of them. */
+static bool is_answer(const char *text, bool whole, bool *yes)
+{
+    static const char *const words[] = {"n", "no", "y", "yes"};
+    char first = (char)tolower((unsigned char)text[0]);
+
+    *yes = first == 'y';
+    for (size_t i = 0; whole && i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            return true;
+        }
+    }
+    return !whole && (first == 'y' || first == 'n');
+}
+
+/* A question that came by itself may meet a line that was typed before it stood there. */
+static bool take_command(struct line *line, char *text)
+{
+    size_t len = strlen(text);
+
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
+        text[--len] = '\0';
+    }
+    bool command = line->repl->asks_unasked && text[strspn(text, " \t")] != '\0';
+    bool yes;
+    if (!command || is_answer(text + strspn(text, " \t"), true, &yes)) {
+        return false;
+    }
+    struct gd_buf whole = GD_BUF_INIT(MOST_AHEAD);
+    gd_buf_printf(&whole, "%s\n", text);
+    gd_buf_add(&whole, line->ahead.data, line->ahead.len);
+    gd_buf_deinit(&line->ahead);
+    line->ahead = whole;
+    free(text);
+    tty_out_puts(STDOUT_FILENO, "That is no answer but a command: taken as n.\n");
+    return true;
+}
+
 static bool line_ask(void *ctx, const char *question)
 {
     struct line *line = ctx;
@@ -255,10 +255,13 @@ static bool line_ask(void *ctx, const char *question)
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
         }
-        char first = answer[0];
+        if (take_command(line, answer)) {
+            return false;
+        }
+        bool answered = is_answer(answer + strspn(answer, " \t"), false, &yes);
         free(answer);
-        if (first == 'y' || first == 'Y' || first == 'n' || first == 'N') {
-            return first == 'y' || first == 'Y';
+        if (answered) {
+            return yes;
         }
         tty_out_puts(STDOUT_FILENO, "Please answer y or n.\n");
     }
@@ -314,6 +317,11 @@ static void show_prompt(struct line *line)
 {
     rl_callback_handler_install(repl_prompt(line->repl), on_line);
     line->at_prompt = true;
+    if (line->ahead.len > 0) { /* the beginning of a line */
+        rl_insert_text(gd_buf_text(&line->ahead));
+        rl_redisplay();
+        gd_buf_clear(&line->ahead);
+    }
 }
 
 static void hide_prompt(struct line *line)
@@ -322,22 +330,6 @@ static void hide_prompt(struct line *line)
         line_put_away();
         line->at_prompt = false;
     }
-}
-
-void line_remember(struct repl *repl, const char *text)
-{
-    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
-
-    if (text[strspn(text, " \t")] == '\0') {
-        return;
-    }
-    if (repl->options.interactive && (last == NULL || strcmp(last->line, text) != 0)) {
-        add_history(text);
-    }
-    if (repl->history.count >= 10000) {
-        repl_lines_clear(&repl->history);
-    }
-    repl_lines_add(&repl->history, text);
 }
 
 static void execute(struct line *line, const char *text)
@@ -356,6 +348,27 @@ static void execute(struct line *line, const char *text)
     }
 }
 
+/* A line that readline did not show. */
+static void execute_shown(struct line *line, const char *text)
+{
+    tty_out_puts(STDOUT_FILENO, repl_prompt(line->repl));
+    tty_out_puts(STDOUT_FILENO, text);
+    tty_out_puts(STDOUT_FILENO, "\n");
+    execute(line, text);
+}
+
+/* What was typed before a question that it did not answer. */
+static void execute_ahead(struct line *line)
+{
+    char *text;
+
+    while (!line->repl->quit && !line->left && !line->repl->left &&
+           (text = take_line(line)) != NULL) {
+        execute_shown(line, text);
+        free(text);
+    }
+}
+
 /* Several were pasted: the prompt shows each before what it does. */
 static void execute_lines(struct line *line, char *text)
 {
@@ -366,14 +379,13 @@ static void execute_lines(struct line *line, char *text)
         if (line->repl->quit || line->left || line->repl->left) {
             return;
         }
-        if (!first) {
-            const char *prompt = repl_prompt(line->repl);
-            tty_out_puts(STDOUT_FILENO, prompt);
-            tty_out_puts(STDOUT_FILENO, one);
-            tty_out_puts(STDOUT_FILENO, "\n");
+        if (first) {
+            execute(line, one);
+        } else {
+            execute_shown(line, one);
         }
         first = false;
-        execute(line, one);
+        execute_ahead(line);
     }
 }
 
@@ -415,20 +427,23 @@ static void on_line(char *text)
     }
 }
 
-/* Bytes in canonical mode: the answer to a question. */
+/* Bytes in canonical mode: the answer to a question. What was typed while the prompt was still
+ * there may be several lines at once. */
 static void read_plain(struct line *line)
 {
-    char bytes[1024];
-    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes) - 1);
+    char bytes[4096];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
 
     if (got <= 0) {
         line->ended = got == 0 || (errno != EINTR && errno != EAGAIN);
         return;
     }
-    bytes[got] = '\0';
-    bytes[strcspn(bytes, "\n")] = '\0';
-    free(line->answer);
-    line->answer = strdup(bytes);
+    for (ssize_t i = 0; i < got; i++) {
+        bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
+    }
+    if (gd_buf_add(&line->ahead, bytes, (size_t)got) != GD_OK) {
+        gd_buf_clear(&line->ahead); /* nobody typed that */
+    }
 }
 
 /* ---- pasting ---- */
@@ -719,6 +734,7 @@ static void start_terminal(struct line *line)
     repl_set_ask(repl, line_ask, line);
     repl->asks_in_line = true;
     repl_offer_at_prompt(repl);
+    execute_ahead(line);
     show_prompt(line);
 }
 
@@ -743,6 +759,7 @@ int repl_run_prompt(struct repl *repl)
     struct line line = {.repl = repl, .terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
 
     gd_buf_init(&line.pending, (size_t)1 << 20);
+    gd_buf_init(&line.ahead, MOST_AHEAD);
     ev_io_init(&line.input, line.terminal ? on_terminal : on_pipe, STDIN_FILENO, EV_READ);
     line.input.data = &line;
     active = &line;
@@ -766,6 +783,6 @@ int repl_run_prompt(struct repl *repl)
     active = NULL;
     gd_buf_deinit(&line.pending);
     gd_buf_deinit(&line.pasted);
-    free(line.answer);
+    gd_buf_deinit(&line.ahead);
     return GD_OK;
 }

@@ -23,7 +23,7 @@ void line_paste_begin(void);
  * history that was changed. The next prompt begins with nothing. */
 void line_put_away(void);
 
-/* For a front end that shows readline's line itself (the panes). */
+/* line_history.c; also for a front end that shows readline's line itself (the panes). */
 void line_history_load(struct repl *repl); /* readline's list from the file */
 void line_history_save(struct repl *repl);
 void line_remember(struct repl *repl, const char *text); /* in readline's list and the REPL's own */

@@ -332,13 +332,20 @@ static void add_breakpoint_number(struct repl *repl, struct gd_buf *out)
     gd_buf_puts(out, ", ");
 }
 
+#define OVERFLOW                                                                                   \
+    "overflow " /* what the program says of one that it was told to stop at begins so */
+
 static void add_reason(struct repl *repl, const struct gd_session *session, struct gd_buf *out)
 {
     switch (session->stop.reason) {
     case GD_STOP_BREAKPOINT: add_breakpoint_number(repl, out); break;
     case GD_STOP_HIT: add_watchpoint_numbers(repl, session, out); break;
     case GD_STOP_INTERRUPT: gd_buf_puts(out, "Interrupted, "); break;
-    case GD_STOP_PROGRAM: gd_buf_puts(out, "The program asked to stop, "); break;
+    case GD_STOP_PROGRAM:
+        gd_buf_puts(out, strncmp(session->stop.text, OVERFLOW, strlen(OVERFLOW)) == 0
+                             ? "An overflow, "
+                             : "The program asked to stop, ");
+        break;
     case GD_STOP_END: gd_buf_puts(out, "The dump ends here, "); break;
     case GD_STOP_EXCEPTION: gd_buf_puts(out, "An exception, "); break;
     default: break;

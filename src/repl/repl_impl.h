@@ -136,6 +136,7 @@ struct repl {
     size_t offers; /* counted for that session and graph */
     int offers_session;
     uint64_t offers_generation;
+    bool asks_unasked;     /* `ask` asks what no command was given for: it may meet the next one */
     bool asks_in_line;     /* `ask` asks at a prompt of lines, not in panes */
     ev_timer ranks_timer;  /* gd_ranks_tick, while ranks of a job run */
     ev_prepare work_check; /* looks whether a target has work left */

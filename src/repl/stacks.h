@@ -15,6 +15,10 @@ struct stack_places {
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err);
 
+/* The node itself when it has a stack, else the first of those that make a gradient or use a
+ * weight, which `tell` says; the node when there is none. */
+gd_node_id stack_node(struct command_call *call, gd_node_id node, bool tell);
+
 /* The number of the innermost frame outside installed packages, else 0; false: there is none. */
 bool stack_own_frame(const struct stack_places *places, uint32_t *ret);
 /* "#0 model.c:42 in f" and its source line; the same as members of an object. */

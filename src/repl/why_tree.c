@@ -6,7 +6,7 @@
 #include "repl/inspect.h"
 #include "repl/why.h"
 
-#define LINES_SHOWN 60 /* without a way to an origin, unless all are asked for */
+#define LINES_SHOWN 16 /* without a way to an origin, unless all are asked for */
 #define PATH_SHOWN  12 /* nodes between what was asked about and the origin */
 
 /* What is printed of the tree: by default the way to the origin and what lies beside it. */

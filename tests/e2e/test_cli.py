@@ -513,13 +513,23 @@ class Terminal(unittest.TestCase):
     def test_the_recommended_watchpoints_are_offered_once(self):
         self.start("-q", *trainer("--steps", "50"), recommend="ask")
         self.expect(r"first step\.\r\nSet the \d recommended watchpoints\? \(y or n\) ")
-        self.type("perhaps\r")
+        self.type("\r")
         self.expect(r"Please answer y or n")
         self.type("y\r")
         self.expect(r"Watchpoint \d: TO on all: \d+ nodes")
         self.expect(r"\(gradb\) ")
         self.type("info breakpoints\r")
         self.expect(r"TO on all\r\n(?s:.*)\(gradb\) ")
+
+    def test_what_was_typed_before_the_question_is_not_eaten(self):
+        """Lines that begin as an answer does, too."""
+        self.start("-q", recommend="ask")
+        self.expect(r"\(gradb\) ")
+        program = " ".join(str(word) for word in trainer("--steps", "50")[2:])
+        self.type(f"run -- {program}\rnext\rinfo watchpoints\r")
+        self.expect(r"Set the \d recommended watchpoints\? \(y or n\) That is no answer but a command: taken as n\.")
+        self.expect(r"\"recommend\" shows them")
+        self.expect(r"\(gradb\) next\r\nstep 1, Default(?s:.*)\(gradb\) info watchpoints\r\nNo watchpoints\.\r\n(?s:.*)\(gradb\) ")
 
     def test_who_says_no_is_not_asked_again(self):
         self.start("-q", recommend="ask")

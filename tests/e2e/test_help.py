@@ -37,7 +37,7 @@ FAIL_HERE = {
     **dict.fromkeys(("catch overflow", "catch overflow 3", "tcatch overflow", "overflow", "overflow record 3",
                      "catch exception", "catch exception off",
                      "overflow record 10 /data/overflows", "overflow stop", "overflow stop 2", "overflow off",
-                     "info overflows", "rerun", "rerun 2", "scan", "scan steps 100..200 ranks 0",
+                     "info overflows", "info overflows -a", "rerun", "rerun 2", "scan", "scan steps 100..200 ranks 0",
                      "scan --shard 3/8 --out parts/3.gdscan", "merge parts/",
                      "merge part1.gdscan part2.gdscan"), "unsupported"),
     "watch weight_initialization": "state",  # before the first step only

@@ -524,6 +524,30 @@ static void rate_by_a_measured_update(void **state)
     assert_string_equal(b->why.rule, "");
 }
 
+/* A bias that started at 0 changes by much of its size in any training: no rate is to blame. */
+static void vector_that_is_small(void **state)
+{
+    struct bench *b = *state;
+    struct training t = make_training(b, "Adam");
+    struct gd_output vector = {.dtype = GD_FLOAT32, .shape = {.rank = 1, .dim = {10}}};
+    struct bench_value *value;
+
+    gd_graph_set_output(b->session->graph, t.w, 0, &vector);
+    rates(b, 1e-5, 1e-5, 2e-5);
+    bench_stop(b, 9, NONE);
+    fill_training(b, &t);
+    value = set_weight(b, &t, 3e-5, 1.9);
+    value->shape = vector.shape;
+    bench_ask(b, t.w, GD_BAD_LARGE);
+    bench_expect(b, t.w, "small-weight", "net/fc.weight is small, so that any update is large");
+    assert_null(strstr(b->why.text, "No matrix changes"));
+    bench_again(b);
+    value = set_weight(b, &t, 3, 1.9);
+    value->shape = vector.shape;
+    bench_ask(b, t.w, GD_BAD_LARGE);
+    bench_expect(b, t.opt, "learning-rate", "The last update changed net/fc.weight by 190 %");
+}
+
 static void rate_by_an_estimate(void **state)
 {
     struct bench *b = *state;
@@ -671,6 +695,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(batch_with_nan, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(batch_unlike_the_one_before, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(rate_by_a_measured_update, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(vector_that_is_small, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(rate_by_an_estimate, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(no_estimate_without_an_adaptive_optimizer, bench_setup,
                                         bench_teardown),

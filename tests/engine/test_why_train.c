@@ -154,6 +154,133 @@ static void what_else_cuts(void **state)
     bench_expect(b, n.cut, "cut-off", "cut (mul) carries no gradient, as under no_grad()");
 }
 
+/* The first operator that ran under no_grad() is named, not the last one that was cut off by it. */
+static void gradients_switched_off(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+    struct about about = {.name = "table",
+                          .type = "linear",
+                          .phase = "forward",
+                          .key = "grad",
+                          .value = "off",
+                          .kind = GD_NODE_ACTIVATION,
+                          .input = {weight(b, "u")}};
+    gd_node_id table = op(b, &about), silu = forward(b, "silu", "silu", table, 0);
+
+    assert_int_equal(gd_graph_connect(b->session->graph, n.out,
+                                      (struct gd_edge[]){{.node = n.cut}, {.node = silu}}, 2, NULL),
+                     GD_OK);
+    b->facts.has_gradient = false;
+    snprintf(b->facts.parameter, sizeof(b->facts.parameter), "u");
+    bench_stop(b, 3, NONE);
+    bench_ask(b, n.gradient, GD_BAD_ZERO);
+    bench_expect(b, table, "no-grad",
+                 "No gradient reaches u: table (linear) ran while gradients were switched off");
+    assert_non_null(strstr(b->why.text, "The backward pass ends at out (linear)."));
+}
+
+/* Said of the loss besides: the weight is one of a model whose others are updated. */
+static void weights_that_nothing_reaches(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "detach");
+    gd_node_id v = gd_graph_lookup(b->session->graph, "v", 1);
+    gd_node_id a = weight(b, "net/a"), c = weight(b, "net/c"), other = weight(b, "other/a");
+    gd_node_id written = weight(b, "net/b");
+
+    op(b, &(struct about){.name = "optimizer/SGD/net/b",
+                          .type = "SGD",
+                          .phase = "optimizer",
+                          .kind = GD_NODE_OTHER,
+                          .input = {written, v}});
+    forward(b, "h", "mul", forward(b, "g", "mul", a, c), other);
+    assert_int_equal(gd_graph_connect(b->session->graph, n.linear,
+                                      (struct gd_edge[]){{.node = a}, {.node = c}, {.node = other}},
+                                      3, NULL),
+                     GD_OK);
+    b->facts = (struct gd_why_facts){0};
+    bench_stop(b, 3, NONE);
+    bench_value(b, n.loss, bench_finite(4, 4), 3);
+    bench_ask(b, n.loss, GD_BAD_LARGE);
+    bench_expect(b, NONE, "", "No gradient reaches net/a and 1 more weight: `why net/a.grad`");
+    bench_ask(b, n.relu, GD_BAD_LARGE); /* another value is none of its business */
+    assert_null(strstr(b->why.text, "No gradient reaches"));
+}
+
+/* What the loss is given was made by `type`, over that axis; `loss` says which loss. */
+static void ask_loss(void **state, const char *loss, const char *type, const char *axis)
+{
+    struct bench *b = *state;
+    struct gd_shape scores = {.rank = 2, .dim = {16, 4}}, labels = {.rank = 1, .dim = {16}};
+    struct about made = {.name = "made",
+                         .type = type,
+                         .phase = "forward",
+                         .key = axis ? "dim" : NULL,
+                         .value = axis,
+                         .kind = GD_NODE_ACTIVATION,
+                         .shape = scores};
+    struct about end = {.name = "loss",
+                        .type = loss,
+                        .phase = "forward",
+                        .kind = GD_NODE_ACTIVATION,
+                        .shape = {.rank = 1, .dim = {1}}};
+    gd_node_id view;
+
+    bench_leaf(b, "first", "Const");
+    made.input[0] = weight(b, "x");
+    view = forward(b, "view", "view", op(b, &made), 0);
+    end.input[0] = strcmp(loss, "nll_loss") == 0 && axis ? forward(b, "log", "log", view, 0) : view;
+    end.input[1] = op(b, &(struct about){.name = "labels", .type = "Input", .shape = labels});
+    backward(b, "backward/loss", "loss", op(b, &end));
+    bench_stop(b, 3, NONE);
+    bench_ask(b, gd_why_loss(b->session->graph), GD_BAD_LARGE);
+}
+
+static void expect_loss(void **state, const char *rule, const char *text)
+{
+    struct bench *b = *state;
+
+    bench_expect(b, rule[0] ? gd_graph_lookup(b->session->graph, "made", 4) : NONE, rule, text);
+}
+
+static void softmax_over_the_batch(void **state)
+{
+    ask_loss(state, "nll_loss", "softmax", "0");
+    expect_loss(state, "softmax-axis",
+                "made (softmax) goes over axis 0, which is the batch: the 16");
+}
+
+static void softmax_over_the_classes(void **state)
+{
+    ask_loss(state, "nll_loss", "softmax", "1");
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+static void softmax_before_cross_entropy(void **state)
+{
+    ask_loss(state, "cross_entropy", "softmax", "-1");
+    expect_loss(state, "normalised-twice", "softmax is taken twice: loss (cross_entropy) takes it");
+}
+
+static void log_softmax_before_cross_entropy(void **state) /* does no harm */
+{
+    ask_loss(state, "cross_entropy", "log_softmax", "-1");
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+static void sigmoid_before_its_loss(void **state)
+{
+    ask_loss(state, "binary_cross_entropy_with_logits", "sigmoid", NULL);
+    expect_loss(state, "normalised-twice", "sigmoid is taken twice");
+}
+
+static void probabilities_without_logarithm(void **state)
+{
+    ask_loss(state, "nll_loss", "sigmoid", NULL);
+    expect_loss(state, "no-logarithm", "loss (nll_loss) takes logarithms of probabilities");
+}
+
 static void what_leads_nowhere(void **state)
 {
     struct bench *b = *state;
@@ -402,6 +529,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_the_way_to_the_loss_ends, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(gradients_switched_off, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(weights_that_nothing_reaches, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_over_the_batch, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_over_the_classes, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_before_cross_entropy, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(log_softmax_before_cross_entropy, bench_setup,
+                                        bench_teardown),
+        cmocka_unit_test_setup_teardown(sigmoid_before_its_loss, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(probabilities_without_logarithm, bench_setup,
+                                        bench_teardown),
         cmocka_unit_test_setup_teardown(what_leads_nowhere, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, bench_setup,

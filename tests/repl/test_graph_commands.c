@@ -357,6 +357,14 @@ static void stack_of_a_value(void **state)
     net_expect(net, "bt late/w",
                "late/w (Parameter) has no place of its own. It is used by\n"
                "late/use (Mul)\n#0  /nowhere/m.py:2\n      h = x * w\n");
+    net_expect_part(net, "node late/w.grad", "late/w.grad (Gradient)");
+    net_expect(net, "frame",
+               "late/w.grad (Gradient) has no place of its own. It is made by late/again (Mul)\n"
+               "#0  /nowhere/m.py:2\n      h = x * w\n");
+    net_expect_part(net, "up", "error: the outermost frame is selected");
+    net_expect_part(net, "list", "/nowhere/m.py:2, late/again\n");
+    net_expect_part(net, "list late/w",
+                    "It is used by late/use (Mul)\n/nowhere/m.py:2, late/use\n");
 }
 
 static void stack_and_frames(void **state)

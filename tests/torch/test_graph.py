@@ -106,6 +106,54 @@ finish()
         for name in ("model/linear", "critics/0/linear", "critics/1/linear", "lit/net/linear", "lit/scale"):
             self.assertIn(name, told.nodes)
 
+    def test_a_model_that_makes_its_optimizer(self):
+        told = self.told("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        self.head = nn.Linear(2, 1)
+    def configure_optimizers(self):
+        return torch.optim.SGD([p for p in self.parameters()], lr=0.1)
+    def forward(self, x):
+        return self.head(self.body(x))
+class Agent(Net):
+    def __init__(self):
+        super().__init__()
+        self.optimizer = self.configure_optimizers()
+model, agents = Net(), [Agent()]
+optimizer = model.configure_optimizers()
+(model(torch.ones(1, 2)) + agents[0](torch.ones(1, 2))).sum().backward()
+agent.telling.flush()
+finish()
+""")
+        for name in ("model/body/0/weight", "model/body/0/linear", "model/head/linear", "Agent/head/linear"):
+            self.assertIn(name, told.nodes)
+        roots = {name.split("/")[0] for name in told.nodes}
+        self.assertFalse(roots & {"body", "head", "self"}, roots)
+
+    def test_no_gradient_through_what_ran_without(self):
+        told = self.told("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Linear(2, 2), nn.Linear(2, 1)
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.table(x).relu()
+        return self.out(x)
+net = Net()
+train(net, lambda step: net(torch.ones(1, 2)).sum(), 2)
+net.eval()
+with torch.no_grad():
+    net(torch.ones(1, 2))
+agent.telling.flush()
+finish()
+""")
+        said = {name for name, node in told.nodes.items() if node["attrs"].get("grad") == "off"}
+        self.assertEqual(said, {"net/table/linear"})
+        self.assertIn("eval/net/table/linear", told.nodes)
+
     def test_levels_that_only_wrap_are_left_out(self):
         told = self.told("""
 inner = nn.Sequential(nn.Linear(2, 2), nn.ReLU())

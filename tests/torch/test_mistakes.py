@@ -107,6 +107,9 @@ class Mistake(torches.Case):
     def test_detached(self):
         self.check("detached")
 
+    def test_wrong_axis_and_a_layer_without_gradients(self):
+        self.check("axis")
+
     def test_dead_units(self):
         self.check("dead-relu")
 

@@ -41,12 +41,13 @@ class Overflow(torches.Folder):
                        env=torches.environment(), timeout=4 * harness.DEADLINE)
         commands = ["catch overflow"] + ["continue", "rerun"] * 7
         done = self.gradb([self.python, str(SCRIPT), "seen"], *commands, "info overflows", "rerun log",
-                          "save overflow 2 kept", "overflow off", "info overflows", "save overflow 2 kept")
+                          "save overflow 2 kept", "overflow off", "info overflows", "info overflows -a",
+                          "save overflow 2 kept")
         out = " ".join(done.stdout.split()) + " | " + " ".join(done.stderr.split())
         self.assertIn("each overflow.", out)
         # the mask of step 1 is no reason to stop
         self.expect(
-            out, "The program asked to stop, step 2, log (log)",
+            out, "An overflow, step 2, log (log)",
             "overflow 2: log made 4 -inf of 8 elements, " + line_of("return torch.log("),
             "float64 4 -inf of 8", "Inherent: not finite in float64 either: it lies in the values (the logarithm of 0",
             "output 0 at [0, 0]: -inf, in float64 -inf; input.0 is 0 ",
@@ -70,9 +71,12 @@ class Overflow(torches.Folder):
 
             "step 9, optimizer/SGD/net/0/weight (SGD)", "Not known: it cannot be made again: an optimizer's step",
 
-            "The training stops at each overflow.", "masked_fill", "6 -inf of 16 intended (", " times)",
+            "The training stops at each overflow.",
             "mul_", "dtype", "linear", "dtype", "backward/sqrt", "inherent", "softmax_1", "inherent, from-inf",
-            "In step 8 relu_1 was given NaN that no operator made: input/broken")
+            " not shown that did as told, as masks of -inf do (info overflows -a)",
+            "In step 8 relu_1 was given NaN that no operator made: input/broken",
+            "Overflows are not looked for.", "not shown", "Overflows are not looked for.",
+            "masked_fill", "6 -inf of 16 intended (", " times)", "mul_")
         self.assertEqual(out.count("Overflow 2, step 2, log: torch.log"), 2)
         self.assertRegex(out, r"Saved to \S*/kept; ")
         self.assertIn("Overflows are not looked for.", out)

@@ -357,6 +357,56 @@ class Previous(Session):
         self.end()
 
 
+# Every second step takes another way, and each has a copy of the model that is gone at its end.
+BRANCHES = """
+import copy
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.always, self.odd = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    def forward(self, x, odd):
+        x = torch.tanh(self.always(x))
+        return torch.sigmoid(self.odd(x)) if odd else x
+torch.manual_seed(0)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    for parameter in net.parameters():
+        parameter.grad = None
+    teacher = copy.deepcopy(net)
+    with torch.no_grad():
+        target = teacher(torch.randn(3, 4), True)
+    (net(torch.randn(3, 4), step % 2 == 1) - target).pow(2).mean().backward()
+    del teacher
+    optimizer.step()
+"""
+
+
+@torches.both
+class NotInThisStep(Session):
+    def test_what_did_not_run_and_what_is_gone_is_not_judged(self):
+        self.start(BRANCHES)
+        self.good("trace GM on gradients")
+        self.good("trace GM age_ge=2 on gradients")
+        self.good("trace 'abs_mean(cur-prev) <= 0' on net/odd/linear, net/sigmoid, net/tanh")
+        self.good("trace TL abs_mean_gt=1e6 on all")
+        self.good("trace 'age > 0' on net/sigmoid")
+        self.good("step")
+        self.good("trace TL abs_mean_gt=1e6 on teacher")
+        self.good("step 5")
+        hits = self.good("info hits")["hits"]
+        late = [hit for hit in hits if hit["step"] > 2]
+        odd = {"net/odd/weight.grad", "net/odd/bias.grad"}
+        self.assertEqual({(hit["watchpoint"], hit["step"], hit["node"]) for hit in late if not hit["error"]},
+                         {(1, step, node) for step in (4, 6) for node in odd} |
+                         {(5, step, "net/sigmoid") for step in (4, 6)})
+        unclear = {(hit["watchpoint"], hit["node"]) for hit in hits if hit["error"] and hit["watchpoint"] in (1, 4, 6)}
+        self.assertEqual({node for number, node in unclear if number != 6 and node.startswith("teacher/")}, set())
+        self.assertIn((6, "teacher/odd/weight"), unclear)
+        self.end()
+
+
 @torches.both
 class Scaled(Session):
     def setUp(self):

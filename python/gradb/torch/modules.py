@@ -151,13 +151,20 @@ class Modules:
         return name
 
     def discover(self, optimizer):
-        """Finds the modules that the optimizer trains in the variables of the user's frames, and names the
-        parameters that are in no module."""
+        """Finds the modules that the optimizer trains in the variables of the user's frames. One that makes its
+        optimizer itself (`model.configure_optimizers()`) is the root, not what it is made of."""
         wanted = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+
+        def is_new(value):
+            return isinstance(value, torch.nn.Module) and self._find(value) is None and any(
+                id(parameter) in wanted for parameter in value.parameters())
+
         for frame in stack.user_frames(2):
+            holder = frame.f_locals.get("self")
+            if is_new(holder):
+                self.add_root(holder, variable_of(holder) or type(holder).__name__)
             for name, value in _variables(frame):
-                if isinstance(value, torch.nn.Module) and self._find(value) is None and any(
-                        id(parameter) in wanted for parameter in value.parameters()):
+                if is_new(value):
                     self.add_root(value, name)
 
     def adopt(self):

@@ -243,7 +243,7 @@ class Telling(native.base("Telling")):
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
-            self._settle(node, outputs, inputs, stack.frames(3), _said(args, kwargs))
+            self._settle(node, outputs, inputs, stack.frames(3), _said(node.operator, args, kwargs) + _cut(found, node))
         else:
             self.graph.add_inputs(node, inputs)
 
@@ -600,14 +600,26 @@ def _kind(outputs):
     return _lib.ACTIVATION if any(tensor.is_floating_point() for tensor in outputs) else _lib.OTHER
 
 
-def _said(args, kwargs):
-    """The arguments that explain a value: how a loss is reduced, what a fill fills with."""
+def _said(operator, args, kwargs):
+    """The arguments that explain a value: how a loss is reduced, what a fill fills with, over which axis."""
     reduction = kwargs.get("reduction") if kwargs else None
     fill = kwargs["value"] if kwargs and "value" in kwargs else args[-1] if args else None
     found = [("reduction", reduction)] if isinstance(reduction, str) else []
     if isinstance(fill, float) and fill == -float("inf"):
         found.append(("fill", "-inf"))
+    if operator in ("softmax", "log_softmax"):
+        axis = kwargs["dim"] if kwargs and "dim" in kwargs else args[1] if len(args) > 1 else None
+        if isinstance(axis, int):
+            found.append(("dim", "%d" % axis))
     return found
+
+
+def _cut(given, node):
+    """That no gradient comes back through it because the program has switched gradients off, though it was given
+    what needs one. An evaluation does as it should."""
+    if torch.is_grad_enabled() or node.aside or not any(tensor.requires_grad for tensor in given):
+        return []
+    return [("grad", "off")]
 
 
 def _is_counter(name, tensor):

@@ -408,7 +408,7 @@ class Live(native.base("Live")):
         if get is not None:
             tensor = get() if slot == 0 else None
             if tensor is None:
-                raise NoValue("the program has no such tensor any more")
+                raise NoValue("the program has no such tensor any more", _lib.GONE)
             return tensor, -1
         if number in self._now:
             return self._find_output(self._now[number], slot), self._step
@@ -419,7 +419,7 @@ class Live(native.base("Live")):
     def _find_gradient(self, number, slot):
         leaf = self.leaf(number)
         if leaf is None:
-            raise NoValue("the program has dropped its parameter")
+            raise NoValue("the program has dropped its parameter", _lib.GONE)
         if leaf.grad is None or slot != 0:
             raise NoValue("there is no gradient: no backward pass has reached it since zero_grad()")
         return leaf.grad

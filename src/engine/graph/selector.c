@@ -319,6 +319,17 @@ bool gd_selector_ends_in_except(const struct gd_selector *selector)
     return term && term->except;
 }
 
+bool gd_selector_has_name(const struct gd_selector *selector)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (!term->except && (term->kind == TERM_QUOTED ||
+                              (term->kind == TERM_NAME && !gd_glob_is_pattern(term->text)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- resolving ----------------------------------------------------------------------------------
  */
 

@@ -31,6 +31,9 @@ void gd_selector_destroy(struct gd_selector *selector);
 bool gd_selector_has_except(const struct gd_selector *selector);
 bool gd_selector_ends_in_except(const struct gd_selector *selector);
 
+/* Whether a term that selects is a name as it stands: of a node, or of a scope. */
+bool gd_selector_has_name(const struct gd_selector *selector);
+
 /* What the name of a node that it may come to select must contain, one piece for each term that
  * selects: "" where a term goes by anything but the name (is_name false), or by a pattern without
  * any letters. The name of a node that is there stands for that one alone;

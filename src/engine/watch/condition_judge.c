@@ -348,6 +348,8 @@ void gd_hit_error_text(unsigned error, char *ret, size_t size)
         {GD_HIT_NO_FIGURE, "the figure is not defined here"},
         {GD_HIT_PREVIOUS_NOT_FINITE, "NaN or Inf in the step before"},
         {GD_HIT_GUARD_UNKNOWN, "the guard is not known"},
+        {GD_HIT_NOT_RUN, "its operator has not run in this step"},
+        {GD_HIT_GONE, "the program has dropped it"},
     };
     size_t len = 0;
 

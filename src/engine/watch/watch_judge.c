@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/graph/selector.h"
 #include "engine/history/history.h"
 #include "engine/watch/watch_impl.h"
 
@@ -141,12 +142,22 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
 
 /* ---- judging ------------------------------------------------------------------------------- */
 
+/* There is no value, and nothing is wrong with that: an operator that this step had no use for, a
+ * model that was dropped and that nobody asked for by its name. */
+static bool is_no_fault(const struct gd_watchpoint *watch, unsigned error)
+{
+    bool named = watch->selector && gd_selector_has_name(watch->selector);
+    return error == GD_HIT_NOT_RUN || (error == GD_HIT_GONE && !named);
+}
+
 static void not_checked(struct watch_judging *judging, struct watch_cover *cover,
                         const struct watch_place *place, struct watch_memory *memory,
                         const struct gd_verdict *verdict)
 {
     if (place && place->scalar && verdict->error == GD_HIT_NO_PREVIOUS)
         return; /* a number that came for the first time has changed from nothing */
+    if (is_no_fault(cover->watch, verdict->error))
+        return;
     cover->watch->unclear++;
     if (memory->told == verdict->error && !judging->recheck)
         return;

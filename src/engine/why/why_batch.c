@@ -343,14 +343,16 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 
 /* ---- the conclusion -------------------------------------------------------------------------- */
 
-/* A vector near 0 while no matrix is updated by much. */
-static bool is_small(const struct why_walk *walk, const struct why_tensor *weight)
+enum smallness { NOT_SMALL, SMALL, SMALL_ALONE };
+
+/* A vector near 0 while no matrix is updated by much; SMALL_ALONE: no matrix was looked at. */
+static enum smallness is_small(const struct why_walk *walk, const struct why_tensor *weight)
 {
     double ratio;
     bool any = false;
 
     if (weight->shape.rank > 1 || weight->stats.abs_mean > 0.01) {
-        return false;
+        return NOT_SMALL;
     }
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
@@ -358,11 +360,29 @@ static bool is_small(const struct why_walk *walk, const struct why_tensor *weigh
         if (tensor->shape.rank > 1 && tensor->has_stats && is_trained(walk, tensor)) {
             any = true;
             if (why_odd_weight(walk, tensor, &ratio)) {
-                return false;
+                return NOT_SMALL;
             }
         }
     }
-    return any;
+    return any ? SMALL : SMALL_ALONE;
+}
+
+static void say_small(const struct why_walk *walk, const struct why_tensor *weight,
+                      enum smallness small, struct why_finding *ret)
+{
+    const struct gd_stats *s = &weight->stats;
+
+    snprintf(ret->rule, sizeof(ret->rule), "small-weight");
+    gd_buf_printf(&ret->text,
+                  "%s is small, so that any update is large against it: its mean magnitude is %.4g",
+                  why_name(walk, weight), s->abs_mean);
+    if (s->has_prev) {
+        gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
+    }
+    gd_buf_puts(&ret->text, small == SMALL ? ". No matrix changes by so much of its size: this is "
+                                             "normal for what starts at 0."
+                                           : ". This is normal for what starts at 0, as biases do; "
+                                             "how much the matrices change says more.");
 }
 
 /* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
@@ -447,8 +467,8 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
 /* What graph and program show by themselves, whatever the values are. */
 static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_finding *ret)
 {
-    uint32_t (*const tests[])(struct why_walk *,
-                              struct why_finding *) = {why_piled_up, why_broadcast, why_growing};
+    uint32_t (*const tests[])(struct why_walk *, struct why_finding *) = {
+        why_piled_up, why_broadcast, why_made_wrong, why_growing};
 
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         uint32_t number = tests[i](walk, ret);
@@ -459,6 +479,27 @@ static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_
         }
     }
     return NULL;
+}
+
+/* What would make more known: most values of a step that is over are gone. */
+static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct why_tensor *asked = &walk->tensors[0];
+    size_t gone = 0, all = 0;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        all += !walk->tensors[i].is_leaf;
+        gone += !walk->tensors[i].is_leaf && !walk->tensors[i].has_stats;
+    }
+    if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
+        gd_buf_printf(say,
+                      " Of %zu values on the way %zu are gone with the step: `run-to %.160s`, and "
+                      "then `why`, looks at them as they are made.",
+                      all, gone, gd_graph_name(walk->session->graph, asked->node));
+    } else if (asked->before < 0) {
+        gd_buf_puts(say, " With `set keep-previous all` values are compared with those of the step "
+                         "before.");
+    }
 }
 
 /* What can be said where no value stands out. */
@@ -472,10 +513,12 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     if (chain != WHY_NONE) {
         return &walk->tensors[chain];
     }
-    walk->tensors[0].verdict = walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
+    walk->tensors[0].verdict =
+        walk->tensors[0].has_stats && walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
     gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
-                            "the batch, the weights, the learning rate. With `set keep-previous "
-                            "all` values are compared with those of the step before.");
+                            "the batch, the weights, the learning rate.");
+    say_how_to_know_more(walk, &ret->text);
+    why_add_unreached(walk, &ret->text);
     why_add_recurrence(walk, &ret->text);
     return NULL;
 }
@@ -485,25 +528,16 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
 {
     const struct why_tensor *found = known_mistake(walk, ret);
     const struct why_tensor *weight;
+    enum smallness small;
 
     found = found ? found : blame_batch(walk, ret);
     if (found) {
         return found;
     }
     weight = most_changed(walk);
-    if (weight == walk->tensors && is_small(walk, weight)) {
-        const struct gd_stats *s = &weight->stats;
-
-        snprintf(ret->rule, sizeof(ret->rule), "small-weight");
-        gd_buf_printf(&ret->text,
-                      "%s is small, so that any update is large against it: its mean magnitude is "
-                      "%.4g",
-                      why_name(walk, weight), s->abs_mean);
-        if (s->has_prev) {
-            gd_buf_printf(&ret->text, ", in the step before it was %.4g", s->mean_abs_prev);
-        }
-        gd_buf_puts(&ret->text, ". No matrix changes by so much of its size: this is normal for "
-                                "what starts at 0.");
+    small = weight == walk->tensors ? is_small(walk, weight) : NOT_SMALL;
+    if (small != NOT_SMALL) {
+        say_small(walk, weight, small, ret);
         return weight;
     }
     if (weight && why_odd_rate(walk, weight, &ret->text)) {

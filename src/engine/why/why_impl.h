@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The private halves of why.c (the walk), why_rules.c (what happened, by operator type),
- * why_batch.c (what is out of the ordinary in inputs, weights and the learning rate) and
- * why_tree.c (the answer).
+ * why_batch.c (what is out of the ordinary in inputs, weights and the learning rate), why_train.c,
+ * why_loss.c and why_chain.c (mistakes that the graph shows) and why_tree.c (the answer).
  */
 #ifndef GD_ENGINE_WHY_IMPL_H
 #define GD_ENGINE_WHY_IMPL_H
@@ -122,10 +122,18 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret);  /* it g
 uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret);   /* no zero_grad */
 uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret);  /* (N, 1) against (N) */
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a label out of range */
+/* A remark on the weights that no gradient reaches because one was detached or switched off. */
+void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);
 /* That the loss is a sum over examples, as one more sentence. */
 bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
 /* The value of an attribute; NULL. */
 const char *why_attr(const struct gd_node_info *info, const char *name);
+
+/* ---- why_loss.c ----------------------------------------------------------------------------- */
+
+/* A softmax that is taken twice, or over the batch; no logarithm. Only for the loss. Index as in
+ * why_train.c. */
+uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret);
 
 /* ---- why_chain.c ---------------------------------------------------------------------------- */
 

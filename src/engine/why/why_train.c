@@ -11,6 +11,7 @@
 #include "engine/why/why_impl.h"
 
 #define MAX_BROADCAST 200000 /* nodes that are looked at */
+#define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
 
 const char *why_attr(const struct gd_node_info *info, const char *name)
 {
@@ -67,6 +68,7 @@ struct way { /* from a weight forward through what no backward pass went through
     uint32_t count;
     gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
     gd_node_id after; /* that one */
+    gd_node_id off;   /* the first that ran while gradients were switched off; GD_NO_NODE */
     bool is_whole;    /* what reads the weight itself has a gradient */
 };
 
@@ -108,6 +110,14 @@ static bool is_detach(const struct way *way, gd_node_id node)
            why_type_in(info.type, "detach detach_ StopGradient");
 }
 
+/* Whether the program had switched gradients off, which the operator was given something for. */
+static bool is_off(const struct gd_node_info *info)
+{
+    const char *grad = why_attr(info, "grad");
+
+    return grad && strcmp(grad, "off") == 0;
+}
+
 /* One step from `node`: its readers join the queue, or the way ends there. */
 static void follow(struct way *way, gd_node_id node, bool is_weight)
 {
@@ -131,6 +141,7 @@ static void follow(struct way *way, gd_node_id node, bool is_weight)
         } else if (!has_bit(way->seen, reader)) {
             set_bit(way->seen, reader);
             way->queue[way->count++] = reader;
+            way->off = way->off == GD_NO_NODE && is_off(&info) ? reader : way->off;
         }
     }
 }
@@ -140,7 +151,7 @@ static bool way_find(struct way *way, const struct gd_graph *graph, gd_node_id w
 {
     size_t limit = gd_graph_node_limit(graph);
 
-    *way = (struct way){.graph = graph, .cut = GD_NO_NODE, .after = GD_NO_NODE};
+    *way = (struct way){.graph = graph, .cut = GD_NO_NODE, .after = GD_NO_NODE, .off = GD_NO_NODE};
     way->reached = calloc(limit / 8 + 1, 1);
     way->seen = calloc(limit / 8 + 1, 1);
     way->queue = malloc((limit + 1) * sizeof(*way->queue));
@@ -178,6 +189,34 @@ static void finding(struct why_finding *ret, const char *rule)
     gd_buf_clear(&ret->text);
 }
 
+static void say_cut(const struct way *way, const char *name, struct why_finding *ret)
+{
+    bool detached = is_detach(way, way->cut);
+
+    finding(ret, detached ? "detached" : "cut-off");
+    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+    put_node(way->graph, way->cut, &ret->text);
+    gd_buf_puts(&ret->text, detached ? " cuts it off from the loss. The backward pass ends at "
+                                     : " carries no gradient, as under no_grad() or through "
+                                       ".data. The backward pass ends at ");
+    put_node(way->graph, way->after, &ret->text);
+    gd_buf_puts(&ret->text, ", which reads it.");
+}
+
+static void say_off(const struct way *way, const char *name, struct why_finding *ret)
+{
+    finding(ret, "no-grad");
+    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+    put_node(way->graph, way->off, &ret->text);
+    gd_buf_puts(&ret->text, " ran while gradients were switched off, as under no_grad(), so that "
+                            "none comes back through it.");
+    if (way->after != GD_NO_NODE) {
+        gd_buf_puts(&ret->text, " The backward pass ends at ");
+        put_node(way->graph, way->after, &ret->text);
+        gd_buf_putc(&ret->text, '.');
+    }
+}
+
 /* The parameter has no gradient: where its way to the loss ends. */
 static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why_finding *ret)
 {
@@ -189,18 +228,12 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
         way_free(&way);
         return WHY_NONE;
     }
-    if (way.cut != GD_NO_NODE) {
-        bool detached = is_detach(&way, way.cut);
-
+    if (way.off != GD_NO_NODE && !is_detach(&way, way.cut)) {
+        blamed = way.off;
+        say_off(&way, name, ret);
+    } else if (way.cut != GD_NO_NODE) {
         blamed = way.cut;
-        finding(ret, detached ? "detached" : "cut-off");
-        gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
-        put_node(way.graph, way.cut, &ret->text);
-        gd_buf_puts(&ret->text, detached ? " cuts it off from the loss. The backward pass ends at "
-                                         : " carries no gradient, as under no_grad() or through "
-                                           ".data. The backward pass ends at ");
-        put_node(way.graph, way.after, &ret->text);
-        gd_buf_puts(&ret->text, ", which reads it.");
+        say_cut(&way, name, ret);
     } else if (way.count == 0) {
         finding(ret, "unused");
         gd_buf_printf(&ret->text,
@@ -219,6 +252,66 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
     }
     way_free(&way);
     return why_also(walk, blamed, 0);
+}
+
+/* Whether an optimizer has updated something of the same model. */
+static bool has_trained_sibling(const struct gd_graph *graph, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    size_t length = slash ? (size_t)(slash - name) + 1 : strlen(name);
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
+
+    for (gd_node_id node = 0; node < limit; node++) {
+        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
+            strncmp(info.name, name, length) == 0 && why_writer(graph, node) != GD_NO_NODE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether that weight got no gradient, for a reason that is sure. */
+static bool is_unreached(const struct gd_graph *graph, gd_node_id weight)
+{
+    struct way way;
+    bool found = way_find(&way, graph, weight) && !way.is_whole &&
+                 (way.off != GD_NO_NODE || is_detach(&way, way.cut));
+
+    way_free(&way);
+    return found;
+}
+
+void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    size_t limit = gd_graph_node_limit(graph);
+    gd_node_id first = GD_NO_NODE;
+    struct gd_node_info info;
+    int looked = 0, others = 0;
+
+    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
+        return;
+    }
+    for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
+        if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
+            why_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
+            continue;
+        }
+        looked++;
+        if (has_trained_sibling(graph, info.name) && is_unreached(graph, node)) {
+            others += first != GD_NO_NODE;
+            first = first == GD_NO_NODE ? node : first;
+        }
+    }
+    if (first != GD_NO_NODE) {
+        const char *name = gd_graph_name(graph, first);
+        gd_buf_printf(say, " No gradient reaches %.160s", name);
+        if (others > 0) {
+            gd_buf_printf(say, " and %d more weight%s", others, others == 1 ? "" : "s");
+        }
+        gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
+    }
 }
 
 uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)

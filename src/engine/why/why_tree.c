@@ -377,8 +377,9 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     snprintf(ret->rule, sizeof(ret->rule), "mask");
     gd_buf_printf(&ret->text,
                   "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
-                  "fault (%s). `exclude %s` has watchpoints on NaN and Inf pass over it.",
-                  why_name(walk, root), info.type, root->note, info.name);
+                  "fault (%s). `exclude type:%s` has watchpoints on NaN and Inf pass over all of "
+                  "that type.",
+                  why_name(walk, root), info.type, root->note, info.type);
     return true;
 }
 

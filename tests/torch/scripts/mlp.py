@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--save")
     parser.add_argument("--mistake", choices=("log-zero", "no-zero-grad", "huge-lr", "dead-relu", "untrained",
-                                              "label", "sum-loss", "detached", "half"))
+                                              "label", "sum-loss", "detached", "half", "axis"))
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
@@ -65,6 +65,10 @@ def main():
         if args.mistake == "detached":
             hidden = torch.relu(net.fc1(data[rows])).detach()
             output = net.out(torch.relu(net.fc2(hidden)))
+        elif args.mistake == "axis":  # probabilities over the batch, and a first layer that is kept from learning
+            with torch.no_grad():
+                hidden = torch.relu(net.fc1(data[rows]))
+            output = torch.softmax(net.out(torch.relu(net.fc2(hidden))), dim=0)
         elif args.mistake == "half" and step == 3:
             data.mul_(3e7)  # as from a file in other units
             output = in_half(net, data[rows])
@@ -73,6 +77,8 @@ def main():
         if args.mistake == "log-zero" and step == 5:
             probability = F.softmax(output * 1000, dim=1)
             loss = -torch.log(probability[torch.arange(64), 1 - label[rows]]).mean()
+        elif args.mistake == "axis":
+            loss = F.nll_loss(torch.log(output), label[rows])
         elif args.mistake == "sum-loss":
             loss = F.cross_entropy(output, label[rows], reduction="sum")
         else:

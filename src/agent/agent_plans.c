@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/* The set of watch plans, and which items of them each node has. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_watch.h"
+
+#define MAX_TWINS 32 /* items of a node that are compared with one */
+#define STEP(a)   atomic_load_explicit(&(a)->step, memory_order_relaxed)
+
+/* ---- what an item asks for --------------------------------------------------------------------
+ */
+
+bool agent_item_is_scalar(const struct agent_watch_item *item)
+{
+    return item->message->scalar[0] != '\0';
+}
+
+bool agent_item_wants_previous(const struct agent_watch_item *item)
+{
+    return item->message->options && item->message->options->against_previous;
+}
+
+uint32_t agent_item_dead_steps(const struct agent_watch_item *item)
+{
+    return item->message->options ? item->message->options->dead_steps : 0;
+}
+
+bool agent_item_wants_age(const struct agent_watch_item *item)
+{
+    for (size_t i = 0; i < item->message->n_report_if; i++) {
+        if (item->message->report_if[i]->field == GRADB__V1__STAT_FIELD__STAT_AGE) {
+            return true;
+        }
+    }
+    return item->message->n_report_if == 0;
+}
+
+/* ---- the set of plans -------------------------------------------------------------------------
+ */
+
+static void plan_free(struct agent_watch_plan *plan)
+{
+    for (size_t i = 0; i < plan->item_count; i++) {
+        gd_units_destroy(plan->items[i].units);
+        free(plan->items[i].shared);
+        free(plan->items[i].seen);
+    }
+    gradb__v1__to_trainer__free_unpacked(plan->message, NULL);
+    gd_buf_deinit(&plan->record);
+    free(plan->items);
+    free(plan);
+}
+
+/* Joins the items of the node that are looked at in the same moment for the same statistics. */
+static void find_leader(struct agent_watch_item *item)
+{
+    struct agent_watch_item *i = item->next_of_node;
+    for (int n = 0; i && n < MAX_TWINS; i = i->next_of_node, n++) {
+        if (i->slot == item->slot && i->plan->exact == item->plan->exact &&
+            agent_options_equal(i->message->options, item->message->options)) {
+            i->leader = i->leader ? i->leader : i;
+            item->leader = i->leader;
+            return;
+        }
+    }
+}
+
+static void link_node_item(struct agent *a, struct agent_watch_item *item)
+{
+    struct agent_node *node = agent_node_at(a, item->node);
+    if (!node) {
+        return;
+    }
+    item->next_of_node = node->watch;
+    node->watch = item;
+    find_leader(item);
+    if (item->plan->exact) {
+        node->flags |= NODE_WATCH_EXACT;
+        a->exact_items++;
+    } else if (node->phase != 0) {
+        /* Values that do not outlive their node are copied for the step's end. */
+        bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
+                        !node->slots[item->slot].bound;
+        bool aged = agent_item_wants_age(item);
+        node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
+        node->flags |= aged ? NODE_WATCH_SEEN : 0;
+        a->seen_items += fleeting || aged;
+    }
+    if (agent_item_wants_previous(item)) {
+        node->flags |= NODE_KEEP_WATCH;
+    }
+}
+
+static void link_item(struct agent *a, struct agent_watch_item *item)
+{
+    item->next_of_node = NULL;
+    item->leader = NULL;
+    item->twin = NULL;
+    if (agent_item_is_scalar(item)) {
+        item->next_of_node = a->scalar_items;
+        a->scalar_items = item;
+    } else {
+        link_node_item(a, item);
+    }
+    a->end_items += !item->plan->exact || item->plan->plan->record;
+}
+
+/* The items of every node, so that one plan's stand together and in its order. */
+static void rebuild(struct agent *a)
+{
+    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN;
+    bool kept = false;
+    for (uint32_t id = 1; id < a->node_count; id++) {
+        struct agent_node *node = &a->nodes[id];
+        kept = kept || node->flags & NODE_KEEP_WATCH;
+        node->watch = NULL;
+        node->flags &= (uint16_t)~mine;
+    }
+    a->exact_items = a->end_items = a->seen_items = 0;
+    a->scalar_items = NULL;
+    for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
+        for (size_t i = plan->item_count; i-- > 0;) {
+            link_item(a, &plan->items[i]);
+            kept = kept || agent_item_wants_previous(&plan->items[i]);
+        }
+    }
+    if (kept) {
+        agent_keep_collect(a);
+    }
+    agent_mark_nodes(a);
+    agent_arm(a);
+}
+
+static bool counts_not_finite(Gradb__V1__StatField field)
+{
+    switch (field) {
+    case GRADB__V1__STAT_FIELD__STAT_NAN:
+    case GRADB__V1__STAT_FIELD__STAT_INF:
+    case GRADB__V1__STAT_FIELD__STAT_POS_INF:
+    case GRADB__V1__STAT_FIELD__STAT_NEG_INF:
+    case GRADB__V1__STAT_FIELD__STAT_NON_FINITE: return true;
+    default: return false;
+    }
+}
+
+/* Whether all that the item asks of a value is how many elements are not finite, and none of them
+ * is not worth telling. */
+static bool is_only_not_finite(const struct agent_watch_item *item)
+{
+    static const struct agent_look finite = {.code = -1};
+    const Gradb__V1__WatchItem *m = item->message;
+    if (agent_item_is_scalar(item) || agent_item_wants_previous(item) ||
+        agent_item_dead_steps(item) > 0 || item->plan->plan->record) {
+        return false;
+    }
+    for (size_t i = 0; i < m->n_report_if; i++) {
+        if (!counts_not_finite(m->report_if[i]->field)) {
+            return false;
+        }
+    }
+    return !agent_worth_reporting(item, &finite, 0);
+}
+
+static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
+{
+    const Gradb__V1__WatchPlan *from = message->watch_plan;
+    struct agent_watch_plan *plan = calloc(1, sizeof(*plan));
+    struct agent_watch_item *items = calloc(from->n_items, sizeof(*items));
+    if (!plan || !items) {
+        free(plan);
+        free(items);
+        return NULL;
+    }
+    plan->message = message;
+    plan->plan = from;
+    plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
+    plan->serial = ++a->plan_serial;
+    plan->since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
+    plan->items = items;
+    plan->item_count = from->n_items;
+    gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);
+    for (size_t i = 0; i < from->n_items; i++) {
+        items[i].plan = plan;
+        items[i].message = from->items[i];
+        items[i].node = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->node;
+        items[i].slot = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->slot;
+        items[i].recorded_step = -1;
+        items[i].only_not_finite = is_only_not_finite(&items[i]);
+    }
+    return plan;
+}
+
+static struct agent_watch_item *old_item(const struct agent *a, const struct agent_watch_plan *old,
+                                         const struct agent_watch_item *item)
+{
+    const struct agent_node *node = agent_node_at(a, item->node);
+    struct agent_watch_item *i = agent_item_is_scalar(item) ? a->scalar_items
+                                 : node                     ? node->watch
+                                                            : NULL;
+    while (i && (i->plan != old || i->slot != item->slot ||
+                 (agent_item_is_scalar(item) &&
+                  strcmp(i->message->scalar, item->message->scalar) != 0))) {
+        i = i->next_of_node;
+    }
+    return i;
+}
+
+/* What the items of the plan before have learnt and the new ones want to know. The lists of the
+ * nodes are still those of the old plans. */
+static void inherit(struct agent *a, struct agent_watch_plan *plan,
+                    const struct agent_watch_plan *old)
+{
+    for (size_t i = 0; i < plan->item_count; i++) {
+        struct agent_watch_item *item = &plan->items[i];
+        if (agent_item_dead_steps(item) == 0 && !agent_item_is_scalar(item)) {
+            continue;
+        }
+        struct agent_watch_item *before = old_item(a, old, item);
+        if (!before) {
+            continue;
+        }
+        item->scalar = before->scalar;
+        item->scalar_step = before->scalar_step;
+        item->previous = before->previous;
+        item->previous_step = before->previous_step;
+        if (agent_item_dead_steps(item) > 0) {
+            item->units = before->units;
+            before->units = NULL;
+        }
+    }
+}
+
+void agent_watch_set(struct agent *a, agent_to *message)
+{
+    uint32_t id = message->watch_plan->id;
+    struct agent_watch_plan **at = &a->plans, *old, *plan = NULL;
+    while (*at && (*at)->plan->id != id) {
+        at = &(*at)->next;
+    }
+    old = *at;
+    if (message->watch_plan->n_items > 0) {
+        plan = plan_create(a, message);
+        if (!plan) {
+            agent_set_error(a, "out of memory for a watch plan");
+        }
+    }
+    if (plan && old) {
+        inherit(a, plan, old);
+    }
+    struct agent_watch_plan *next = old ? old->next : NULL;
+    if (plan) {
+        plan->next = next;
+        *at = plan;
+    } else {
+        *at = next;
+        gradb__v1__to_trainer__free_unpacked(message, NULL);
+    }
+    if (old) {
+        plan_free(old);
+    }
+    rebuild(a);
+}
+
+void agent_watch_clear(struct agent *a)
+{
+    if (!a->plans) {
+        return;
+    }
+    while (a->plans) {
+        struct agent_watch_plan *next = a->plans->next;
+        plan_free(a->plans);
+        a->plans = next;
+    }
+    rebuild(a);
+}
