@@ -210,7 +210,9 @@ static int look_everywhere(struct looking *l, const struct compare_options *opti
         rc = look_in_step(l, &steps[i], i + 1 == count, &found, err);
     }
     if (rc == GD_OK && !found) {
-        out_printf(l->call->out, "Everything that was dumped is finite.\n");
+        out_printf(l->call->out, "%s is finite.\n",
+                   l->side.kind == SIDE_LIVE ? "All that the training holds now"
+                                             : "Everything that was dumped");
     }
     if (found) {
         compare_set_status(l->call->repl);

@@ -8,6 +8,7 @@
 
 #include "dump/detect.h"
 #include "dump/dump_target.h"
+#include "engine/ranks.h"
 #include "repl/inspect.h"
 #include "repl/value.h"
 #include "repl/work.h"
@@ -357,7 +358,11 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
     case SIDE_DIRECTORY: rc = load_directory(call, side, ret, err); break;
     case SIDE_TENSOR: rc = load_tensor(ret, side, err); break;
     case SIDE_LIVE:
-        rc = load_live(side->session, ret, err);
+        rc = gd_ranks_is_running(side->session) || side->session->state == GD_RUNNING
+                 ? gd_fail(err, GD_ESTATE,
+                           "the training is running: \"interrupt\" stops it, then %s works",
+                           call->command->name)
+                 : load_live(side->session, ret, err);
         ret->step = side->previous ? -1 : side->session->stop.step;
         break;
     case SIDE_DUMP:

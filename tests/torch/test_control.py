@@ -382,10 +382,12 @@ class Interrupts(Control):
         gradb.run("step", "at the end of step 1")
         gradb.send("continue &")
         gradb.expect("Continuing")
-        for command in ("print net/fc1/bias", "stats net/fc1/bias", "next", "why", "overflow"):
-            gradb.run(command, '^error: the training is running: "interrupt" stops it, then [a-z ]+$')
+        for command in ("print net/fc1/bias", "stats net/fc1/bias", "x net/fc1/bias", "tensor net/fc1/bias",
+                        "save net/fc1/bias b.npy", "first-nonfinite", "recheck", "next", "why", "overflow"):
+            gradb.run(command, '^error: the training is running: "interrupt" stops it, then [a-z -]+$')
         gradb.run("interrupt", r"Interrupted, (step \d+, |at the end of step \d+)")
         gradb.run("print net/fc1/bias", r"^\$1 = net/fc1/bias:0(, of step \d+ \(now at step \d+\))?$")
+        gradb.run("first-nonfinite", "^All that the training holds now is finite")
         done = self.gradb([self.python, self.script("mlp.py"), "--steps", "3"], "continue &")
         self.assertIn("The training ended.", done.stdout)
         self.assertIn("warning: with --batch nothing runs in the background", done.stderr)
