@@ -32,6 +32,33 @@ raise KeyError("nobody")
 """
 
 
+LAYERS = """
+import torch
+from torch import nn
+class Layer(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.table, self.norm = nn.Embedding(rows, 2), nn.LayerNorm(2)
+    def forward(self, ids, x):
+        return self.norm(self.table(ids) + x)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(9), Layer(5)])
+    def forward(self, ids):
+        x = 0
+        for layer in self.layers:
+            x = layer(ids, x)
+        return x
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    net(torch.arange(step)).sum().backward()
+    optimizer.step()
+"""
+
+
 @torches.both
 class Raised(torches.Folder):
     """Exceptions stop the run where they are raised."""
@@ -47,6 +74,14 @@ class Raised(torches.Folder):
         self.assertEqual(out.count("matmul raised"), 2, out)
         self.assertIn("the program ends by KeyError: 'nobody' (retries.py:15 in <module>)", out)
         self.assertRegex(out, r"net/bias:0.*Exceptions stop the training no more\..*KeyError: 'nobody'")
+
+    def test_which_of_many_layers(self):
+        """Nobody looked at operators when it was raised: the module tells one layer of another, on the same line."""
+        done = self.gradb([self.python, self.write("layers.py", LAYERS)], "continue", "why")
+        self.assertEqual(done.returncode, 5, done.stdout + done.stderr)
+        out = " ".join(done.stdout.split())
+        self.assertIn("An exception, step 6, net/layers/1/table/embedding (embedding)", out)
+        self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
 
     def test_the_status_of_a_batch_says_it(self):
         program = [self.python, self.write("retries.py", RETRIES)]

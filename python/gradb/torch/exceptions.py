@@ -9,6 +9,8 @@ import os
 import sys
 import threading
 
+import torch
+
 from . import commands, stack
 from .guard import guarded
 
@@ -58,33 +60,42 @@ class Exceptions:
     def _stop(self, error, traceback):
         agent = self._agent
         if agent.connected() and agent.steps.begun() and not agent.telling.knows(error):
-            place, inner = _place(traceback)
-            node = self._node_at(place, inner, error)
+            place, called, module = _place(traceback)
+            node, frame = self._node_at(place, called, module, error)
             with agent.unseen():
-                agent.telling.died(error, node, _words(place), inner.f_locals if inner is not None else {})
+                agent.telling.died(error, node, _words(place), frame.f_locals if frame is not None else {})
 
-    def _node_at(self, place, inner, error):
-        """The node of the operator that raised, as far as its line and torch's function tell; None."""
+    def _node_at(self, place, called, module, error):
+        """(the node of the operator that raised, the frame of torch's function that it is), as far as its line, the
+        module that ran and the functions of torch's tell; (None, None)."""
         if place is None or not isinstance(error, _OF_OPERATORS):
-            return None
-        name = inner.f_code.co_name if inner is not None else None
-        found = [node for node in self._agent.telling.graph.by_id.values()
+            return None, None
+        there = [node for node in self._agent.telling.graph.by_id.values()
                  if node.stack and not node.aside and _is_at(node.stack, place)]
-        return next((node for node in found if node.operator == name), found[0] if len(found) == 1 else None)
+        path = self._agent.modules.name_of(module) if module is not None else ""
+        inside = [node for node in there if node.scope == path]
+        for frame in called:
+            same = [node for node in inside or there if node.operator == frame.f_code.co_name]
+            if len(same) == 1 or same and inside:  # one line of many layers does not say which
+                return same[0], frame
+        return (there[0], called[0] if called else None) if len(there) == 1 else (None, None)
 
 
 def _place(traceback):
-    """((code, line) of the innermost frame of the user's own code, the frame of the function of torch's that it
-    called); None for what there is not."""
-    place = inner = None
+    """((code, line) of the innermost frame of the user's own code, the frames of torch's functions that it called,
+    the innermost module that ran); None for what there is not."""
+    place, called, module = None, [], None
     while traceback is not None:
-        code = traceback.tb_frame.f_code
+        frame = traceback.tb_frame
+        code = frame.f_code
+        holder = frame.f_locals.get("self")
+        module = holder if isinstance(holder, torch.nn.Module) else module
         if stack.is_user(code):
-            place, inner = (code, traceback.tb_lineno), None
-        elif inner is None and stack.is_torch(code) and not code.co_name.startswith("_"):
-            inner = traceback.tb_frame
+            place, called = (code, traceback.tb_lineno), []
+        elif stack.is_torch(code) and not code.co_name.startswith("_"):
+            called.append(frame)
         traceback = traceback.tb_next
-    return place, inner
+    return place, called, module
 
 
 def _is_at(frames, place):

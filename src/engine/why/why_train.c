@@ -514,7 +514,8 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     noun = why_type_in(info.type, "cross_entropy* nll_loss*") ? "classes" : "rows";
     finding(ret, facts->choices > 0 ? "index-range" : "raised");
     put_node(graph, walk->tensors[0].node, &ret->text);
-    gd_buf_printf(&ret->text, " failed: %s", facts->raised);
+    gd_buf_printf(&ret->text, " failed: %s%s", facts->raised,
+                  strchr(".!?", facts->raised[strlen(facts->raised) - 1]) ? "" : ".");
     if (facts->choices > 0) {
         gd_buf_printf(&ret->text, " There are %lld %s, 0 to %lld, but element %s of %s is %lld.",
                       (long long)facts->choices, noun, (long long)facts->choices - 1, facts->place,
