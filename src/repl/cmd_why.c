@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/commands.h"
 #include "repl/hits.h"
@@ -332,6 +333,7 @@ struct question {
     gd_node_id node;
     uint32_t slot;
     bool has_bad;
+    bool apart; /* it is about ranks that part */
     enum gd_bad bad;
     const struct gd_scalar *scalar; /* it was asked about by that name; else NULL */
     struct gd_why_facts facts;
@@ -377,6 +379,7 @@ static int of_hit(struct command_call *call, const struct gd_hit *hit, struct qu
     ret->slot = hit->slot;
     ret->bad = gd_why_of_hit(hit);
     ret->has_bad = true;
+    ret->apart = strcmp(hit->event, GD_DIVERGENCE) == 0;
     if (hit->is_scalar || hit->node == GD_NO_NODE) {
         if (scalar_node(call, hit->node_name, ret)) {
             return GD_OK;
@@ -509,6 +512,9 @@ static int run_why(struct command_call *call, struct gd_err *err)
     int rc = parse(call, &q, err);
     if (rc == GD_OK) {
         rc = why_ask_facts(call, q.node, &q.facts, err);
+    }
+    if (rc == GD_OK && q.apart && q.facts.of_parameter) {
+        rc = why_ask_ranks(call, &q.facts, err);
     }
     if (rc == GD_OK) {
         rc = choose_bad(call, &q, err);

@@ -23,6 +23,10 @@ int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
 int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
                   struct gd_err *err);
 
+/* Of a parameter that is not the same on all ranks: whether its gradient is, as far as all stand.
+ * GD_EINTR alone is a failure. */
+int why_ask_ranks(struct command_call *call, struct gd_why_facts *facts, struct gd_err *err);
+
 int why_run_tensor_graph(struct command_call *call, struct gd_err *err);
 
 #endif

@@ -2,9 +2,12 @@
 /* What the training program itself tells of a value that `why` is asked about. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/ranks.h"
 #include "repl/commands.h"
+#include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/why.h"
 
@@ -71,4 +74,71 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
     take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));
     cJSON_Delete(reply);
     return GD_OK;
+}
+
+/* ---- what the other ranks have ------------------------------------------------------------- */
+
+struct agreement { /* frees itself when the wait was given up */
+    bool done, abandoned;
+    enum gd_why_agreement found;
+    int rank;
+};
+
+static void came(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
+{
+    struct agreement *asked = ctx;
+
+    (void)err; /* then it is not known */
+    if (asked->abandoned) {
+        free(asked);
+        return;
+    }
+    asked->done = true;
+    if (digests != NULL && digests->tensor_count == 1) {
+        asked->rank = digests->tensor[0].differs;
+        asked->found = asked->rank >= 0 ? GD_WHY_DIFFERS : GD_WHY_SAME;
+    }
+}
+
+static bool is_done(void *ctx)
+{
+    return ((const struct agreement *)ctx)->done;
+}
+
+/* Whether the tensor of that name is the same on all ranks. GD_EINTR alone is a failure. */
+static int ask_agreement(struct command_call *call, const char *name, struct agreement *ret,
+                         struct gd_err *err)
+{
+    struct gd_ranks *ranks = gd_ranks_of(call->session);
+    struct agreement *asked = calloc(1, sizeof(*asked));
+    int rc = GD_OK;
+
+    *ret = (struct agreement){.rank = -1};
+    if (asked == NULL || ranks == NULL ||
+        gd_ranks_digest(ranks, name, came, asked, NULL) != GD_OK) {
+        free(asked);
+        return GD_OK;
+    }
+    rc = repl_wait(call->repl, is_done, asked, -1);
+    if (rc != GD_OK && !asked->done) {
+        asked->abandoned = true;
+        return rc == GD_EINTR ? gd_fail(err, rc, "interrupted while the ranks were asked") : GD_OK;
+    }
+    *ret = *asked;
+    free(asked);
+    return GD_OK;
+}
+
+int why_ask_ranks(struct command_call *call, struct gd_why_facts *facts, struct gd_err *err)
+{
+    struct agreement weight, gradient;
+    int rc = ask_agreement(call, facts->parameter, &weight, err);
+
+    if (rc == GD_OK && weight.found == GD_WHY_DIFFERS) {
+        facts->apart = true;
+        facts->apart_rank = weight.rank;
+        rc = ask_agreement(call, inspect_printf(call, "%s.grad", facts->parameter), &gradient, err);
+        facts->apart_gradient = gradient.found;
+    }
+    return rc;
 }

@@ -345,6 +345,26 @@ static void gradients_that_nobody_sets_back(void **state)
     bench_expect(b, step, "not-set-back", "the backward pass of step 2 added");
 }
 
+static void ranks_that_part(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "mul");
+
+    bench_stop(b, 3, NONE);
+    bench_value(b, n.w, bench_finite(-1, 1), 3);
+    b->facts.apart = true;
+    b->facts.apart_rank = 2;
+    b->facts.apart_gradient = GD_WHY_DIFFERS;
+    bench_ask(b, n.w, GD_BAD_LARGE);
+    bench_expect(b, n.w, "ranks-apart", "rank 2 is the first with another, and neither is w.grad:");
+    b->facts.apart_gradient = GD_WHY_SAME;
+    bench_ask(b, n.w, GD_BAD_LARGE);
+    bench_expect(b, n.w, "ranks-apart", "though w.grad is: it was another one before this step");
+    b->facts.apart_gradient = GD_WHY_NOT_KNOWN;
+    bench_ask(b, n.w, GD_BAD_LARGE);
+    bench_expect(b, n.w, "ranks-apart", "What its gradient was is not known any more.");
+}
+
 static void each_against_each(void **state)
 {
     struct bench *b = *state;
@@ -543,6 +563,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(frozen_forgotten_and_standing, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(gradients_that_nobody_sets_back, bench_setup,
                                         bench_teardown),
+        cmocka_unit_test_setup_teardown(ranks_that_part, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(each_against_each, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(recurrent_weight_that_explodes, bench_setup,
                                         bench_teardown),

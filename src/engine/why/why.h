@@ -35,6 +35,9 @@ struct gd_why_facts {
     char numbers[256];      /* of one that picks by numbers: the node of those; "" */
     char place[64];         /* of the first that is out of range: "[3, 0]" */
     int64_t number, choices; /* that number, and how many there are to pick from */
+    bool apart;              /* it is not the same on all ranks: */
+    int apart_rank;          /* the first that has another */
+    enum gd_why_agreement { GD_WHY_NOT_KNOWN, GD_WHY_SAME, GD_WHY_DIFFERS } apart_gradient;
 };
 
 enum gd_why_verdict {

@@ -468,7 +468,7 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
 static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t (*const tests[])(struct why_walk *, struct why_finding *) = {
-        why_piled_up, why_broadcast, why_made_wrong, why_growing};
+        why_apart, why_piled_up, why_broadcast, why_made_wrong, why_growing};
 
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         uint32_t number = tests[i](walk, ret);

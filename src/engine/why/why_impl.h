@@ -121,6 +121,7 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
 uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret);  /* it gets no update */
 uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret);   /* no zero_grad */
 uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret);  /* (N, 1) against (N) */
+uint32_t why_apart(struct why_walk *walk, struct why_finding *ret);      /* ranks part */
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a label out of range */
 /* A remark on the weights that no gradient reaches because one was detached or switched off. */
 void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);

@@ -367,6 +367,35 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     return writer == GD_NO_NODE ? 0 : why_also(walk, writer, 0);
 }
 
+uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+    const char *name = facts->parameter;
+
+    if (!facts->apart || !facts->of_parameter) {
+        return WHY_NONE;
+    }
+    finding(ret, "ranks-apart");
+    gd_buf_printf(&ret->text, "%s is not the same on all ranks, rank %d is the first with another",
+                  name, facts->apart_rank);
+    if (facts->apart_gradient == GD_WHY_DIFFERS) {
+        gd_buf_printf(&ret->text,
+                      ", and neither is %s.grad: its gradient was not averaged over the ranks in "
+                      "this step. DistributedDataParallel does that for what it wraps, when it is "
+                      "called itself; what is reduced by hand must be reduced in each step.",
+                      name);
+    } else if (facts->apart_gradient == GD_WHY_SAME) {
+        gd_buf_printf(&ret->text,
+                      ", though %s.grad is: it was another one before this step, or not the "
+                      "gradient alone changed it. Do all ranks begin with the same weights (a "
+                      "seed, a checkpoint, a broadcast), and with the same state of the optimizer?",
+                      name);
+    } else {
+        gd_buf_puts(&ret->text, ". What its gradient was is not known any more.");
+    }
+    return 0;
+}
+
 /* ---- the loss -------------------------------------------------------------------------------- */
 
 /* (N, 1) and (N). */
