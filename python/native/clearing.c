@@ -96,7 +96,10 @@ int native_clearing_ends(struct native_context *context)
 /* The next step's gradients are looked for at this parameter. */
 static int watch(PyObject *clearing, PyObject *parameter, PyObject *gradient)
 {
-    if (native_put(clearing, CLEARING_PARAMETER, PyWeakref_NewRef(parameter, NULL)) < 0 ||
+    PyObject *before = native_get(clearing, CLEARING_PARAMETER);
+    bool same = before != Py_None && PyWeakref_GetObject(before) == parameter;
+    if ((!same &&
+         native_put(clearing, CLEARING_PARAMETER, PyWeakref_NewRef(parameter, NULL)) < 0) ||
         native_put(clearing, CLEARING_SEEN, state_of(gradient)) < 0) {
         return -1;
     }

@@ -184,7 +184,7 @@ static PyObject *close_context(PyObject *object, PyObject *none)
     return Py_NewRef(Py_None);
 }
 
-#define REFERENCES 22
+#define REFERENCES 24
 
 /* Where all references of a context lie. */
 static void references(struct native_context *self, PyObject **ret[REFERENCES])
@@ -199,7 +199,8 @@ static void references(struct native_context *self, PyObject **ret[REFERENCES])
                                   &self->tracing,     &self->has_gradients,
                                   &self->step_type,   &self->custom_type,
                                   &self->types,       &self->type_of,
-                                  &self->custom_mark, &self->recording};
+                                  &self->custom_mark, &self->recording,
+                                  &self->outermost,   &self->outermost_path};
     for (size_t i = 0; i < REFERENCES; i++) {
         ret[i] = all[i];
     }
@@ -238,12 +239,10 @@ static PyMethodDef methods[] = {
      "recording: says whether a CUDA graph is being recorded, None where none can be"},
     {"is_inside", native_is_inside, METH_NOARGS,
      "whether the module that is called is inside of another, and nobody looks"},
-    {"forward_begins", native_forward_begins, METH_NOARGS,
-     "as Agent.module_called; False: not done"},
-    {"backward_begins", native_backward_begins, METH_VARARGS,
-     "backward_begins(tensors, args, kwargs), as Backward.begin; False: not done; None: done, and "
-     "now somebody wants to look"},
-    {"backward_ended", native_backward_ended, METH_NOARGS, "what it has begun; False: not done"},
+    {"outermost", native_outermost, METH_VARARGS,
+     "outermost(reference, path): the module with which forward passes begin, which trains"},
+    {"is_outermost", native_is_outermost, METH_O,
+     "whether the module that is called is that one, and nobody looks: the pass has begun"},
     {"optimizer_begins", native_optimizer_begins, METH_VARARGS,
      "optimizer_begins(optimizer, args, kwargs), as Optimizers; False: not done"},
     {"optimizer_ended", native_optimizer_ended, METH_O,

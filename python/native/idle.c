@@ -131,22 +131,71 @@ PyObject *native_is_inside(PyObject *self, PyObject *none)
     return answer(context, status, Py_False);
 }
 
-PyObject *native_forward_begins(PyObject *self, PyObject *none)
+/* 1, 0, or -1: a forward pass begins here, as far as anybody knows. */
+static int begins_forward(const struct native_context *context)
+{
+    int idle = PyThread_get_thread_ident() == context->thread ? is_idle(context) : 0;
+    if (idle <= 0 || !is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE)) {
+        return idle < 0 ? -1 : 0;
+    }
+    int known = is_known(context);
+    return known < 0 ? -1 : !known;
+}
+
+/* 1, 0, or -1: the module is the one that began the forward pass of the last step, and trains. */
+static int is_usual(const struct native_context *context, PyObject *module)
+{
+    if (!context->outermost || PyWeakref_GetObject(context->outermost) != module) {
+        return 0;
+    }
+    PyObject *training = PyObject_GetAttr(module, native_names.training);
+    int status = training ? training == Py_True : -1;
+    Py_XDECREF(training);
+    int inside = status > 0 ? has_path(context) : 0;
+    return inside < 0 ? -1 : status > 0 && !inside ? 1 : status < 0 ? -1 : 0;
+}
+
+/* As Modules has it for what runs inside. */
+static int set_path(const struct native_context *context)
+{
+    PyObject *local = context->local;
+    return PyObject_SetAttr(local, native_names.site, Py_None) < 0 ||
+                   PyObject_SetAttr(local, native_names.evaluates, Py_False) < 0 ||
+                   PyObject_SetAttr(local, native_names.path, context->outermost_path) < 0
+               ? -1
+               : 0;
+}
+
+PyObject *native_is_outermost(PyObject *self, PyObject *module)
 {
     struct native_context *context = (struct native_context *)self;
-    (void)none;
-    int idle = PyThread_get_thread_ident() == context->thread ? is_idle(context) : 0;
-    if (idle > 0 && (!is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE))) {
-        idle = 0;
+    int status = begins_forward(context);
+    if (status > 0) {
+        status = is_usual(context, module);
     }
-    int known = idle > 0 ? is_known(context) : 0;
-    if (idle > 0 && known == 0) {
+    if (status > 0) {
         native_set(context->steps, STEPS_FORWARD, Py_True);
         native_turn(context->clock, SECTION_FORWARD);
         enter(context, GRADB_FORWARD);
-        idle = !is_wanted(context); /* now */
+        status = is_wanted(context) ? 0 : set_path(context) < 0 ? -1 : 1;
     }
-    return answer(context, idle, Py_False);
+    return answer(context, status, Py_False);
+}
+
+PyObject *native_outermost(PyObject *self, PyObject *args)
+{
+    struct native_context *context = (struct native_context *)self;
+    PyObject *reference, *path;
+    if (!PyArg_ParseTuple(args, "OU:outermost", &reference, &path)) {
+        return NULL;
+    }
+    if (!PyWeakref_CheckRef(reference)) {
+        PyErr_SetString(PyExc_TypeError, "outermost() takes a weak reference first");
+        return NULL;
+    }
+    native_swap(&context->outermost, Py_NewRef(reference));
+    native_swap(&context->outermost_path, Py_NewRef(path));
+    return Py_NewRef(Py_None);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -168,48 +217,38 @@ static int is_plain_pass(const struct native_context *context, PyObject *keyword
     return accumulates(keywords);
 }
 
-static int pass_begins(struct native_context *context)
+int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
+                       PyObject *keywords)
 {
-    native_put_int(context->steps, STEPS_PASSES, 1);
-    if (native_clearing_begins(context) < 0) {
-        return -1;
-    }
-    native_turn(context->clock, SECTION_BACKWARD);
-    context->clock->left = native_now(context->clock);
-    enter(context, GRADB_BACKWARD);
-    return 0;
-}
-
-PyObject *native_backward_begins(PyObject *self, PyObject *args)
-{
-    struct native_context *context = (struct native_context *)self;
-    PyObject *tensors, *others, *keywords;
-    if (!PyArg_ParseTuple(args, "OO!O!:backward_begins", &tensors, &PyTuple_Type, &others,
-                          &PyDict_Type, &keywords)) {
-        return NULL;
-    }
-    PyObject *gradients = PyTuple_Size(others) > 0 ? PyTuple_GetItem(others, 0) : Py_None;
+    PyObject *loss = NULL;
     int status = is_plain_pass(context, keywords);
     if (status > 0) {
-        status = native_note_loss(context, tensors, gradients);
+        status = native_loss_of(context, tensors, gradients, &loss);
     }
     if (status > 0) {
-        status = pass_begins(context) < 0 ? -1 : 1;
-    }
-    if (status > 0 && is_wanted(context)) { /* it has stood when it began */
-        return Py_NewRef(Py_None);
+        native_turn(context->clock, SECTION_BACKWARD);
+        context->clock->left = native_now(context->clock);
+        enter(context, GRADB_BACKWARD);
+        status = is_wanted(context) ? 0 : 1; /* it may have stood there */
     }
     if (status > 0) {
+        native_put_int(context->steps, STEPS_PASSES, 1);
         native_put_int(context->backward, BACKWARD_DEPTH, 1);
         native_set(context->agent, AGENT_IN_BACKWARD, Py_True);
+        status =
+            native_note_pass(context, loss) < 0 || native_clearing_begins(context) < 0 ? -1 : 1;
     }
-    return answer(context, status, Py_True);
+    Py_XDECREF(loss);
+    if (status < 0) { /* an interrupt: it does not begin */
+        native_put_int(context->steps, STEPS_PASSES, 0);
+        native_put_int(context->backward, BACKWARD_DEPTH, 0);
+        native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
+    }
+    return status;
 }
 
-PyObject *native_backward_ended(PyObject *self, PyObject *none)
+int native_pass_ends(struct native_context *context)
 {
-    struct native_context *context = (struct native_context *)self;
-    (void)none;
     bool plain = context->handle && !native_is_true(context->agent, AGENT_DEAD) &&
                  !native_is_true(context->agent, AGENT_WANTED) &&
                  !native_is_true(context->steps, STEPS_DUE) &&
@@ -217,7 +256,7 @@ PyObject *native_backward_ended(PyObject *self, PyObject *none)
                  native_int(context->steps, STEPS_PASSES) == 1 &&
                  native_int(context->backward, BACKWARD_DEPTH) == 1;
     if (!plain) {
-        return answer(context, 0, Py_False);
+        return 0;
     }
     double took = native_now(context->clock) - context->clock->left;
     native_put(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
@@ -225,10 +264,10 @@ PyObject *native_backward_ended(PyObject *self, PyObject *none)
     native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
     native_put_int(context->steps, STEPS_PASSES, 0);
     enter(context, GRADB_NO_PHASE); /* another pass may follow at once */
-    native_clearing_ends(context);
+    int status = native_clearing_ends(context);
     native_set(context->steps, STEPS_FORWARD, Py_False);
     native_turn(context->clock, SECTION_GAP);
-    return answer(context, 1, Py_True);
+    return status < 0 ? -1 : 1;
 }
 
 /* ---- the end of a step ----------------------------------------------------------------------- */

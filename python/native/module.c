@@ -30,12 +30,15 @@ static int fill(PyObject *module)
 {
     PyObject *clock = add_type(module, &native_clock_spec, "Clock");
     native_clock_type = (PyTypeObject *)clock; /* for good */
+    PyObject *engine = add_type(module, &native_engine_spec, "Engine");
     PyObject *context = add_type(module, &native_context_spec, "Context");
     PyObject *operators = add_type(module, &native_operators_spec, "Operators");
     PyObject *step = add_type(module, &native_step_spec, "Step");
     PyObject *source = add_type(module, &native_source_spec, "Source");
-    bool ok = clock && context && operators && step && source && native_add_records(module) == 0;
+    bool ok = clock && engine && context && operators && step && source &&
+              native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
+    Py_XDECREF(engine);
     Py_XDECREF(operators);
     Py_XDECREF(step);
     Py_XDECREF(source);

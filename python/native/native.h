@@ -30,13 +30,13 @@
  */
 
 struct native_names {
-    PyObject *accumulate_grad, *accumulates, *backward_ran, *batch, *closure, *data_ptr, *dim,
-        *dtype, *end_training, *ended, *enter, *epoch, *exit, *fault, *grad, *grad_fn, *hold,
-        *inplace, *intercept, *is_cpu, *is_neg, *item, *key, *local, *look, *look_at, *loss, *lr,
-        *metadata, *micro_batch, *modules, *nbytes, *next_functions, *operator_raised,
-        *operator_ran, *operators, *optimizer_begins, *out, *param_groups, *params, *path, *ran,
-        *ran_as, *register_hook, *save, *shape, *site, *step_began, *stepped, *storage_offset,
-        *stride, *tell, *variable, *version;
+    PyObject *accumulate_grad, *accumulates, *backward, *backward_ran, *batch, *closure, *data_ptr,
+        *dim, *dtype, *end_training, *ended, *enter, *epoch, *evaluates, *exit, *fault, *grad,
+        *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *item, *key, *local, *look,
+        *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes, *next_functions,
+        *operator_raised, *operator_ran, *operators, *optimizer_begins, *out, *param_groups,
+        *params, *path, *raised, *ran, *ran_as, *register_hook, *run, *save, *shape, *site,
+        *step_began, *stepped, *storage_offset, *stride, *tell, *training, *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -243,10 +243,11 @@ struct native_context {
     bool (*is_connected)(const struct gradb *);
     bool (*wants_stop)(struct gradb *);
     bool (*wants_checkpoint)(struct gradb *);
-    unsigned long thread; /* that trains */
-    int idle_steps;       /* that may go by without Python: see idle.c */
-    bool idle_connected;  /* there is a debugger in them */
-    PyObject *recording;  /* says whether a CUDA graph is being recorded; NULL: none can be */
+    unsigned long thread;                 /* that trains */
+    int idle_steps;                       /* that may go by without Python: see idle.c */
+    bool idle_connected;                  /* there is a debugger in them */
+    PyObject *outermost, *outermost_path; /* module that is called first in a step, weak; NULL */
+    PyObject *recording; /* says whether a CUDA graph is being recorded; NULL: none can be */
 };
 
 extern PyType_Spec native_context_spec;
@@ -320,9 +321,12 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
  * -----------------------------------------
  */
 
-/* A backward pass into the parameters begins. 1: its loss is noted; 0: nothing was done, only
- * Python can tell what it is; -1. */
-int native_note_loss(struct native_context *context, PyObject *tensors, PyObject *gradients);
+/* The loss of a backward pass. 1: it is in `ret`, new, or NULL where there is none to be told; 0:
+ * only Python can tell; -1. */
+int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
+                   PyObject **ret);
+/* A pass into the parameters begins; loss: NULL or what it is called on. */
+int native_note_pass(struct native_context *context, PyObject *loss);
 /* The learning rates that the main optimizer's step uses. */
 int native_note_rates(struct native_context *context, PyObject *optimizer);
 /* The main optimizer has stepped. */
@@ -344,11 +348,20 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 
 PyObject *native_idle(PyObject *context, PyObject *args);
 PyObject *native_is_inside(PyObject *context, PyObject *none);
-PyObject *native_forward_begins(PyObject *context, PyObject *none);
-PyObject *native_backward_begins(PyObject *context, PyObject *args);
-PyObject *native_backward_ended(PyObject *context, PyObject *none);
+PyObject *native_outermost(PyObject *context, PyObject *args);
+PyObject *native_is_outermost(PyObject *context, PyObject *module);
 PyObject *native_optimizer_begins(PyObject *context, PyObject *args);
 PyObject *native_optimizer_ended(PyObject *context, PyObject *optimizer);
+/* 1, 0, or -1: the outermost backward pass of an idle step has begun, or is over. */
+int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
+                       PyObject *keywords);
+int native_pass_ends(struct native_context *context);
+
+/* ---- engine.c: the base of backward._Engine
+ * ------------------------------------------------------
+ */
+
+extern PyType_Spec native_engine_spec;
 
 /* ---- operators.c, passes.c, source.c ----------------------------------------------------------
  */

@@ -54,9 +54,7 @@ static int number_of(const struct native_context *context, PyObject *tensor, dou
     return status;
 }
 
-/* The loss of a pass. 1: it is in `ret`, NULL where it has none that is told; 0: only Python can
- * tell; -1. */
-static int loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
+int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
                    PyObject **ret)
 {
     double loss, gradient = 1.0;
@@ -86,21 +84,15 @@ static int use_batch(PyObject *loader)
     return last == Py_None ? 0 : native_put(loader, LOADER_USED, PySequence_Tuple(last));
 }
 
-int native_note_loss(struct native_context *context, PyObject *tensors, PyObject *gradients)
+int native_note_pass(struct native_context *context, PyObject *loss)
 {
-    PyObject *loss, *events = context->events;
-    int status = loss_of(context, tensors, gradients, &loss);
-    if (status <= 0) {
-        return status;
-    }
+    PyObject *events = context->events;
     long passes = native_int(events, EVENTS_PASSES);
     if (PyErr_Occurred() || native_put_int(events, EVENTS_PASSES, passes + 1) < 0 ||
-        use_batch(native_get(events, EVENTS_LOADER)) < 0 ||
-        (loss && PyList_Append(native_get(events, EVENTS_LOSSES), loss) < 0)) {
-        status = -1;
+        use_batch(native_get(events, EVENTS_LOADER)) < 0) {
+        return -1;
     }
-    Py_XDECREF(loss);
-    return status;
+    return loss ? PyList_Append(native_get(events, EVENTS_LOSSES), loss) : 0;
 }
 
 /* ---- learning rates -------------------------------------------------------------------------- */
@@ -194,12 +186,18 @@ static double value_of(PyObject *number)
 
 static int tell_number(struct native_context *context, PyObject *name, PyObject *number)
 {
-    PyObject *text = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    PyObject *bytes = NULL;
+    if (!text) { /* there is no UTF-8 for it */
+        PyErr_Clear();
+        bytes = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
+        text = bytes ? PyBytes_AsString(bytes) : NULL;
+    }
     double value = text ? value_of(number) : 0.0;
     if (!PyErr_Occurred()) {
-        context->scalar(context->handle, PyBytes_AsString(text), value);
+        context->scalar(context->handle, text, value);
     }
-    Py_XDECREF(text);
+    Py_XDECREF(bytes);
     return PyErr_Occurred() ? -1 : 0;
 }
 

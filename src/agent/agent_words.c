@@ -27,7 +27,9 @@ void gradb_scalar(gradb *g, const char *name, double value)
         a->scalar_count = half;
     }
     struct agent_scalar *s = &a->scalars[a->scalar_count++];
-    snprintf(s->name, sizeof(s->name), "%s", name);
+    size_t len = strnlen(name, sizeof(s->name) - 1);
+    memcpy(s->name, name, len);
+    s->name[len] = '\0';
     s->value = value;
     s->step = PEEK(a->step);
     if (a->scalar_items) {

@@ -302,8 +302,6 @@ class Agent(native.base("Agent")):
     @contained
     def module_called(self):
         """A module is called; it may be where a forward pass begins."""
-        if self.native is not None and self.native.forward_begins():
-            return False
         if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:
             self.steps.forward_begins()
         return self.look_if_asked()

@@ -171,18 +171,27 @@ def _remove(handles):
         handle.remove()
 
 
-class _Engine:
+class _Always:
+    """What gradb._native has for _Engine: there the passes that nobody looks at take a shorter way."""
+
+    def run_backward(self, *args, **kwargs):
+        """As torch's engine has it."""
+        return self.run(*args, **kwargs)
+
+
+class _Engine(native.base("Engine", _Always)):
     """Stands in for torch.autograd.Variable._execution_engine."""
 
     def __init__(self, engine, backward):
         self._engine = engine
-        self._backward = backward
+        self.backward = backward
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
 
-    def run_backward(self, tensors, *args, **kwargs):
-        backward = self._backward
+    def run(self, tensors, *args, **kwargs):
+        """run_backward of any pass."""
+        backward = self.backward
         try:
             finish = backward.begin(tensors, args, kwargs)
         except BaseException:
@@ -212,6 +221,8 @@ class Backward(native.base("Backward")):
         variable = torch.autograd.Variable
         self._original = variable._execution_engine
         self._engine = _Engine(self._original, self)
+        if self._agent.native is not None:
+            self._engine.use(self._agent.native, self._original.run_backward, _LONG)
         variable._execution_engine = self._engine
 
     def remove(self):
@@ -226,14 +237,8 @@ class Backward(native.base("Backward")):
         Returns what ends it."""
         agent = self._agent
         accumulates = kwargs.get("accumulate_grad", True)
-        begun = agent.native is not None and self.took <= _LONG and agent.native.backward_begins(tensors, args, kwargs)
-        if begun:
-            return self._idle_ended
         handles, steps, undo = [], {}, []
-        if begun is None:  # it was idle until here
-            looks = agent.look_if_asked()
-        else:
-            looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
+        looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         try:
             if looks:
                 undo = self._look(tensors, handles, steps)
@@ -248,7 +253,7 @@ class Backward(native.base("Backward")):
 
         def finish():
             self.took = agent.timing.now() - began
-            self._ended(accumulates, handles, steps, undo)
+            self.ended(accumulates, handles, steps, undo)
         return finish
 
     def gave_up(self):
@@ -266,18 +271,16 @@ class Backward(native.base("Backward")):
             agent.fault(error)
             return ()
 
-    def _idle_ended(self):
-        if not self._agent.native.backward_ended():
-            self._ended(True, (), {}, ())
-
-    def _ended(self, accumulates, handles, steps, undo):
+    def ended(self, accumulates=True, handles=(), steps=None, undo=()):
+        """A pass is over."""
         agent = self._agent
         self.depth -= 1
         agent.in_backward = self.depth > 0
         if agent.overflow is not None and not self.depth:
             agent.overflow.pass_ended()
         _remove(handles)
-        steps.clear()  # each of them knows all
+        if steps:
+            steps.clear()  # each of them knows all
         for function in undo:
             function()
         agent.steps.backward_ended(accumulates)

@@ -84,6 +84,7 @@ class Modules:
         local, agent, steps, place = self.local, self._agent, self._agent.steps, self._path_at
         has_gradients, frame = torch.is_grad_enabled, sys._getframe
         is_inside = agent.native.is_inside if agent.native is not None else lambda: False
+        is_outermost = agent.native.is_outermost if agent.native is not None else lambda module: False
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
@@ -94,6 +95,11 @@ class Modules:
                 finally:
                     if agent.wanted:  # now
                         local.path = place(frame(1))
+            if is_outermost(module):
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    local.path = ""
             if agent.dead:
                 agent.leave()
                 return original(module, *args, **kwargs)
@@ -217,6 +223,8 @@ class Modules:
             if module.training:
                 known.trains = True
             self.local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
+            if module.training and self._agent.native is not None:
+                self._agent.native.outermost(known.ref, known.path)
         return self._below(before, module, known)
 
     def _below(self, before, module, known):
