@@ -24,7 +24,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 1
+#define NATIVE_INTERFACE 2
 
 /* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
  */

@@ -81,9 +81,9 @@ static bool is_awaited(const struct agent *a, uint32_t id)
     return a->expected_new && id >= a->synced_nodes && agent_is_expected(a, a->nodes[id].name);
 }
 
-void agent_mark_nodes(struct agent *a)
+void agent_mark_nodes(struct agent *a, uint32_t first)
 {
-    for (uint32_t id = 1; id < a->node_count; id++) {
+    for (uint32_t id = first; id < a->node_count; id++) {
         const struct agent_node *node = &a->nodes[id];
         bool value =
             node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT) || agent_captures(a, node);
@@ -747,11 +747,12 @@ static void sync_graph(struct agent *a)
         pthread_cond_wait(&a->go, &a->lock);
     }
     if (a->sync_seen >= mine) {
+        uint32_t first = a->synced_nodes; /* those before it were not new before */
         a->synced_nodes = nodes;
         a->synced_late = late;
         if (a->expected_new || a->capturing.active) {
             a->expected_new = false;
-            agent_mark_nodes(a);
+            agent_mark_nodes(a, first > 0 ? first : 1);
         }
     }
 }

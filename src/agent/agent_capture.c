@@ -86,7 +86,7 @@ void agent_capture_step(struct agent *a, int64_t step)
     }
     if (due != c->active) {
         c->active = due;
-        agent_mark_nodes(a);
+        agent_mark_nodes(a, 1);
     }
     agent_arm(a);
 }

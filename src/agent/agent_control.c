@@ -28,7 +28,7 @@ static uint32_t flag_nodes(struct agent *a, unsigned flag, size_t count, const u
             set++;
         }
     }
-    agent_mark_nodes(a);
+    agent_mark_nodes(a, 1);
     return set;
 }
 
@@ -224,6 +224,6 @@ void agent_control_clear(struct agent *a)
     }
     a->break_count = 0;
     agent_capture_clear(a);
-    agent_mark_nodes(a);
+    agent_mark_nodes(a, 1);
     agent_keep_collect(a);
 }

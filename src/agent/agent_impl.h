@@ -303,8 +303,8 @@ static inline struct agent *agent_of(gradb *g)
 bool agent_usable(const struct agent *a);
 /* With the lock: works out `armed` and `attention` from what is asked. */
 void agent_arm(struct agent *a);
-/* With the lock: works out `marked` of all nodes. */
-void agent_mark_nodes(struct agent *a);
+/* With the lock: works out `marked` of the nodes from `first` on. */
+void agent_mark_nodes(struct agent *a, uint32_t first);
 uint64_t agent_now_ns(void); /* monotonic */
 /* With the lock: forgets all that a debugger asked for; what belongs to nodes after the pass that
  * is under way. */

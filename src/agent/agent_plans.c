@@ -128,7 +128,7 @@ static void rebuild(struct agent *a)
     if (kept) {
         agent_keep_collect(a);
     }
-    agent_mark_nodes(a);
+    agent_mark_nodes(a, 1);
     agent_arm(a);
 }
 

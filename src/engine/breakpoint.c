@@ -4,6 +4,7 @@
 
 #include "engine/expected.h"
 #include "engine/graph/selector.h"
+#include "engine/grow.h"
 #include "engine/session_impl.h"
 
 static void emit_changed(struct gd_debugger *debugger)
@@ -52,30 +53,35 @@ static int compare_sites(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static bool add_site(struct gd_session_impl *impl, gd_node_id node, int number)
+{
+    struct session_site *grown =
+        gd_grow(impl->sites, impl->site_count, &impl->site_cap, sizeof(*grown));
+
+    if (!grown) {
+        return false;
+    }
+    impl->sites = grown;
+    grown[impl->site_count++] = (struct session_site){.node = node, .number = number};
+    return true;
+}
+
 /* One breakpoint's nodes behind the sites that are there. */
 static int add_sites(struct gd_session *session, const struct gd_breakpoint *breakpoint)
 {
-    struct gd_session_impl *impl = session->impl;
-    struct session_site *grown;
     gd_node_id *nodes = NULL;
     size_t count = 0;
+    bool ok = true;
 
     if (gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, NULL) ||
         count == 0) {
         return GD_OK; /* pending: its node may come with the next part of the graph */
     }
-    grown = realloc(impl->sites, (impl->site_count + count) * sizeof(*grown));
-    if (!grown) {
-        free(nodes);
-        return GD_ENOMEM;
-    }
-    impl->sites = grown;
-    for (size_t i = 0; i < count; i++) {
-        grown[impl->site_count++] =
-            (struct session_site){.node = nodes[i], .number = breakpoint->number};
+    for (size_t i = 0; ok && i < count; i++) {
+        ok = add_site(session->impl, nodes[i], breakpoint->number);
     }
     free(nodes);
-    return GD_OK;
+    return ok ? GD_OK : GD_ENOMEM;
 }
 
 static int resolve_sites(struct gd_session *session)
@@ -92,6 +98,8 @@ static int resolve_sites(struct gd_session *session)
     if (impl->site_count > 1) {
         qsort(impl->sites, impl->site_count, sizeof(*impl->sites), compare_sites);
     }
+    impl->sites_limit = rc ? 0 : gd_graph_node_limit(session->graph);
+    impl->sites_changes = gd_graph_changes(session->graph);
     return rc;
 }
 
@@ -122,13 +130,13 @@ static int push_nodes(struct gd_session *session, gd_node_id *nodes, size_t coun
     return GD_OK;
 }
 
-void breakpoints_push(struct gd_session *session)
+/* Tells the target of the nodes that `rc` says were resolved. */
+static void push_sites(struct gd_session *session, int rc)
 {
     struct gd_session_impl *impl = session->impl;
     gd_node_id *nodes = NULL;
     size_t count = 0;
     struct gd_err err;
-    int rc = resolve_sites(session);
 
     if (!gd_session_is_live(session)) {
         return;
@@ -152,6 +160,66 @@ void breakpoints_push(struct gd_session *session)
         warn(session, &impl->warned_breakpoints, &err);
     }
     gd_expected_push(session);
+}
+
+void breakpoints_push(struct gd_session *session)
+{
+    push_sites(session, resolve_sites(session));
+}
+
+/* ---- a graph that grows -------------------------------------------------------------------------
+ */
+
+/* Whether one that goes by more than each node by itself must be resolved anew. */
+static bool may_gain(const struct gd_session *session, const struct gd_breakpoint *breakpoint,
+                     gd_node_id first, gd_node_id limit)
+{
+    bool may = false;
+
+    for (gd_node_id node = first; !may && node < limit; node++) {
+        may = gd_selector_may_gain(breakpoint->selector, session->graph, node);
+    }
+    return may;
+}
+
+static int add_new_sites(struct gd_session *session, gd_node_id node)
+{
+    for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
+        if (b->enabled && gd_selector_goes_by_node(b->selector, session->graph) &&
+            gd_selector_matches(b->selector, session->graph, node) &&
+            !add_site(session->impl, node, b->number)) {
+            return GD_ENOMEM;
+        }
+    }
+    return GD_OK;
+}
+
+void breakpoints_grow(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_graph *graph = session->graph;
+    gd_node_id first = impl->sites_limit, limit = gd_graph_node_limit(graph);
+    size_t before = impl->site_count;
+    int rc = GD_OK;
+    bool whole = !first || impl->sites_changes != gd_graph_changes(graph) || first > limit;
+
+    for (const struct gd_breakpoint *b = session->debugger->breakpoints; !whole && b; b = b->next) {
+        whole = b->enabled && !gd_selector_goes_by_node(b->selector, graph) &&
+                may_gain(session, b, first, limit);
+    }
+    if (whole) {
+        breakpoints_push(session);
+        return;
+    }
+    for (gd_node_id node = first; !rc && node < limit; node++) {
+        rc = add_new_sites(session, node);
+    }
+    impl->sites_limit = rc ? 0 : limit;
+    if (rc || impl->site_count != before) {
+        push_sites(session, rc);
+    } else {
+        gd_expected_push(session);
+    }
 }
 
 void breakpoints_push_all(struct gd_debugger *debugger)

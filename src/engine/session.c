@@ -248,7 +248,7 @@ void gd_session_on_graph(struct gd_session *session)
     if (session->state == GD_WAITING) {
         session->state = GD_CONNECTED;
     }
-    breakpoints_push(session);
+    breakpoints_grow(session);
     keep_previous_push(session, NULL);
     emit(session, GD_EV_GRAPH, NULL, NULL);
 }

@@ -47,7 +47,9 @@ struct gd_session_impl {
     struct gd_hit_index hit_index; /* of a record that can go back */
     /* what the target was told */
     struct session_site *sites;
-    size_t site_count;
+    size_t site_count, site_cap;
+    uint32_t sites_limit;   /* nodes below it are resolved; 0: none, or not all of it went well */
+    uint64_t sites_changes; /* of the graph's nodes, by then */
     gd_node_id *pushed;
     size_t pushed_count;
     gd_node_id *kept;
@@ -87,6 +89,9 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
 
 /* Resolves all breakpoints against the session's graph and tells the target when that changed. */
 void breakpoints_push(struct gd_session *session);
+/* The same when the graph has changed: where nodes came and nothing else, at a cost that goes by
+ * how many these are. */
+void breakpoints_grow(struct gd_session *session);
 void breakpoints_push_all(struct gd_debugger *debugger);
 void breakpoints_free(struct gd_debugger *debugger);
 /* Same for settings.keep_previous. */

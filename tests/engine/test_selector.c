@@ -306,12 +306,55 @@ static void test_glob(void **state)
     assert_false(gd_glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text, false));
 }
 
+static void note_part(void *ctx, const char *part, bool is_name)
+{
+    char *text = ctx;
+
+    snprintf(text + strlen(text), 200 - strlen(text), "%s%s;", part, is_name ? "!" : "");
+}
+
+/* What a name must have that is waited for. */
+static void test_parts(void **state)
+{
+    static const struct {
+        const char *text, *parts;
+    } parts[] = {
+        {"/relu_[0-9]+$/", "relu_;"},
+        {"/^net.conv2d/", "conv2d;"},
+        {"/abcd*xy/", "abc;"},
+        {"/abc?/", "ab;"},
+        {"/ab{2,30}cd/", "cd;"},
+        {"/a+bc\\.d/", "bc;"},
+        {"/ab|cd/", ";"},
+        {"/(ab)?/", ";"},
+        {"/[abc]d/", ";"},
+        {"/.*/", ";"},
+        {"/ab{/", "a;"},
+        {"late*r, weights, type:X except early", "late!;;"},
+    };
+    struct gd_graph *graph = make();
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct gd_selector *selector;
+        char text[200] = "";
+
+        if (gd_selector_parse(parts[i].text, &selector, NULL) != GD_OK) {
+            continue; /* a library may refuse what another takes literally */
+        }
+        gd_selector_parts(selector, graph, note_part, text);
+        assert_string_equal(text, parts[i].parts);
+        gd_selector_destroy(selector);
+    }
+    gd_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),     cmocka_unit_test(test_ambiguous),
         cmocka_unit_test(test_odd_names), cmocka_unit_test(test_except_at_end),
-        cmocka_unit_test(test_glob),
+        cmocka_unit_test(test_glob),      cmocka_unit_test(test_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

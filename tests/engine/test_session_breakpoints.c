@@ -56,6 +56,42 @@ static void test_breakpoints(void **state)
     finish(bench);
 }
 
+/* Whatever comes to a graph piece by piece, the breakpoints stand where they would if all of it had
+ * been there. */
+static void test_growth(void **state)
+{
+    static const char *const wheres[] = {
+        "/_[0-9]+$/", "late", "x*y", "type:ReLU", "/^new/ except new/out", "deep/"};
+    static const char *const names[] = {"net/relu_1", "new/in",  "net/x1y",  "net/late",
+                                        "new/out",    "x*y",     "deep/one", "other/late",
+                                        "deep/two",   "net/none"};
+    struct bench *bench = make(true);
+    struct fake_target *fake = bench->fake;
+    gd_node_id alone[16];
+    struct gd_err err;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(wheres) / sizeof(wheres[0]); i++) {
+        assert_int_equal(gd_debugger_break(bench->debugger, wheres[i], false, NULL, &err), GD_OK);
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct gd_node_desc desc = {
+            .name = names[i], .type = i % 3 ? "Add" : "ReLU", .order = GD_NO_ORDER};
+        assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
+        assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+        gd_session_on_graph(bench->session);
+        size_t count = fake->breakpoint_count;
+        int pushes = fake->breakpoint_pushes;
+        memcpy(alone, fake->breakpoints, sizeof(alone));
+        assert_int_equal(gd_debugger_break(bench->debugger, "never", true, NULL, &err), GD_OK);
+        assert_int_equal(fake->breakpoint_pushes, pushes); /* of all of it: nothing else */
+        assert_int_equal(fake->breakpoint_count, count);
+        assert_memory_equal(alone, fake->breakpoints, count * sizeof(*alone));
+    }
+    assert_int_equal(fake->breakpoint_count, 7);
+    finish(bench);
+}
+
 static void test_ignore(void **state)
 {
     struct bench *bench = make(true);
@@ -198,9 +234,13 @@ static void test_keep_previous(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_breakpoints),        cmocka_unit_test(test_ignore),
-        cmocka_unit_test(test_lost_while_passing), cmocka_unit_test(test_recheck_at_breakpoint),
-        cmocka_unit_test(test_absurd_steps),       cmocka_unit_test(test_keep_previous),
+        cmocka_unit_test(test_breakpoints),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_lost_while_passing),
+        cmocka_unit_test(test_recheck_at_breakpoint),
+        cmocka_unit_test(test_absurd_steps),
+        cmocka_unit_test(test_keep_previous),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,3 @@
-# status: 4
 # What there is to watch for, and what is recommended.
 info conditions TL
 info conditions weight_not_changed

@@ -149,6 +149,7 @@ class Case(unittest.TestCase):
     """A case of one interpreter: self.python. Skipped when that is not here."""
     which = None  # a function that gives the interpreter
     python = None
+    plain = True  # whether the interpreter runs without sanitizers
 
     def setUp(self):
         if self.which is None:
@@ -157,7 +158,7 @@ class Case(unittest.TestCase):
         if self.python is None:
             self.skipTest("no PyTorch: " + ("python3-torch is not installed" if type(self).which is debian else
                                             "./dev makes build/torch-venv where pip can install it"))
-        if library() is None:
+        if self.plain and library() is None:
             self.skipTest("no libgradb that a plain interpreter can load: ./dev build release makes it")
 
 

@@ -432,6 +432,38 @@ static void literal_of(const char *pattern, char *ret, size_t size)
     ret[best_len] = '\0';
 }
 
+/* Bytes of a regular expression that stand for themselves, from `at` on. */
+static size_t plain_run(const char *at)
+{
+    size_t len = strcspn(at, ".^$*+?{}[]\\");
+
+    return len > 0 && at[len] != '\0' && strchr("*?{", at[len]) ? len - 1 : len;
+}
+
+/* As literal_of, of a regular expression; "" where it has alternatives or groups. */
+static void literal_of_regex(const char *pattern, char *ret, size_t size)
+{
+    size_t best_len = 0;
+
+    ret[0] = '\0';
+    for (const char *at = strpbrk(pattern, "|()") ? "" : pattern; *at && *at != '[';) {
+        size_t len = plain_run(at);
+
+        if (len > best_len && len < size) {
+            best_len = len;
+            memcpy(ret, at, len);
+            ret[len] = '\0';
+        }
+        at += len;
+        if (*at == '{') {
+            at += strcspn(at, "}");
+        } else if (*at == '\\' && at[1]) {
+            at++;
+        }
+        at += *at && *at != '[';
+    }
+}
+
 /* The graph finds a piece of text in all names far faster than each can be matched. */
 static void pick_glob(struct picked *picked, const char *pattern)
 {
@@ -555,20 +587,16 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     return scope_only ? gd_fail(err, GD_ENOTFOUND, "no scope is named '%.200s'", term->text) : rc;
 }
 
-/* Of a name or a glob; false when it is the name of a node that is there. */
-static bool part_of_name(const struct term *term, struct gd_graph *graph, char *ret, size_t size)
+/* Of a name or a glob. */
+static void part_of_name(const struct term *term, char *ret, size_t size)
 {
     const char *text = term->text + (term->text[0] == '/');
 
-    if (gd_graph_lookup(graph, term->text, strlen(term->text)) != GD_NO_NODE) {
-        return false;
-    }
     if (term->kind == TERM_NAME && gd_glob_is_pattern(text)) {
         literal_of(text, ret, size);
     } else {
         snprintf(ret, size, "%s", strlen(text) < size ? text : "");
     }
-    return true;
 }
 
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
@@ -581,10 +609,16 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
         bool never_runs = term->kind == TERM_KINDS && term->kinds == 1U << GD_NODE_WEIGHT;
 
         if (term->except || never_runs ||
-            (is_name && !part_of_name(term, graph, part, sizeof(part)))) {
+            (is_name && gd_graph_lookup(graph, term->text, strlen(term->text)) != GD_NO_NODE)) {
             continue;
         }
-        fn(ctx, is_name ? part : "", is_name);
+        part[0] = '\0';
+        if (is_name) {
+            part_of_name(term, part, sizeof(part));
+        } else if (term->kind == TERM_REGEX) {
+            literal_of_regex(term->text, part, sizeof(part));
+        }
+        fn(ctx, part, is_name);
     }
 }
 
@@ -673,6 +707,36 @@ bool gd_selector_matches(const struct gd_selector *selector, const struct gd_gra
         }
     }
     return matches;
+}
+
+static bool may_gain(const struct term *term, const struct gd_node_info *info)
+{
+    char part[256];
+
+    switch (term->kind) {
+    case TERM_NAME:
+    case TERM_QUOTED:
+        part_of_name(term, part, sizeof(part));
+        return strstr(info->name, part) != NULL || strstr(info->wire_name, part) != NULL;
+    case TERM_SOURCE: return true;
+    default: return term_matches(term, info);
+    }
+}
+
+bool gd_selector_may_gain(const struct gd_selector *selector, const struct gd_graph *graph,
+                          gd_node_id node)
+{
+    struct gd_node_info info;
+
+    if (gd_selector_has_except(selector) || !gd_graph_node(graph, node, &info)) {
+        return true;
+    }
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (may_gain(term, &info)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret, size_t *count,

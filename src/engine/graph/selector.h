@@ -35,9 +35,9 @@ bool gd_selector_ends_in_except(const struct gd_selector *selector);
 bool gd_selector_has_name(const struct gd_selector *selector);
 
 /* What the name of a node that it may come to select must contain, one piece for each term that
- * selects: "" where a term goes by anything but the name (is_name false), or by a pattern without
- * any letters. The name of a node that is there stands for that one alone;
- * `weights`, which do not run, for nothing. */
+ * selects: "" where a term goes by anything but the name, or by a pattern without any letters.
+ * is_name is false of regular expressions, too. The name of a node that is there stands for that
+ * one alone; `weights`, which do not run, for nothing. */
 typedef void (*gd_selector_part_fn)(void *ctx, const char *part, bool is_name);
 void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *graph,
                        gd_selector_part_fn fn, void *ctx);
@@ -53,5 +53,8 @@ bool gd_selector_goes_by_node(const struct gd_selector *selector, const struct g
 /* As gd_selector_resolve does, of one that goes by node. */
 bool gd_selector_matches(const struct gd_selector *selector, const struct gd_graph *graph,
                          gd_node_id node);
+/* Of one that does not: whether the node, which is new, may change what is selected. */
+bool gd_selector_may_gain(const struct gd_selector *selector, const struct gd_graph *graph,
+                          gd_node_id node);
 
 #endif

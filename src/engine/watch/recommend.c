@@ -17,15 +17,18 @@ struct entry {
     size_t value_count;
 };
 
+/* A bias begins at 0, and so any update changes it by much of its size. */
+#define MATRICES "weights except *bias*, *beta"
+
 static const struct entry entries[] = {
     {"recommend_weight_initialization_watchpoint",
      "WI",
-     "weights",
+     MATRICES,
      {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
      1},
     {"recommend_weight_change_too_large_watchpoint",
      "WCL",
-     "weights",
+     MATRICES,
      {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
      1},
     {"recommend_gradient_vanishing_watchpoint",
