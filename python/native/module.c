@@ -6,6 +6,12 @@ PyTypeObject *native_context_type;
 static PyMethodDef functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
+    {"ran", native_tell_ran, METH_VARARGS,
+     "ran(context, node, tensors, records): a node has run; records: None, or the origins"},
+    {"read_by", native_read_by, METH_VARARGS,
+     "read_by(addresses, strided, cpu, dtypes): libtorch's functions; () for none"},
+    {"reads", native_reads, METH_VARARGS,
+     "reads(tensor, struct, reach, size): its address when it is as the struct says, or None"},
     {NULL, NULL, 0, NULL},
 };
 

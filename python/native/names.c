@@ -43,6 +43,11 @@ static const struct {
     {&native_names.tell, "_tell"},
     {&native_names.variable, "variable"},
     {&native_names.version, "_version"},
+    {&native_names.base, "_base"},
+    {&native_names.cdata, "_cdata"},
+    {&native_names.dim, "dim"},
+    {&native_names.is_complex, "is_complex"},
+    {&native_names.is_floating_point, "is_floating_point"},
 };
 
 int native_intern_names(void)

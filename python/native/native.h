@@ -34,7 +34,7 @@ struct native_names {
         *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *key, *local, *look, *metadata,
         *modules, *nbytes, *next_functions, *operator_raised, *operator_ran, *operators, *out,
         *path, *ran, *ran_as, *register_hook, *shape, *site, *storage_offset, *stride, *tell,
-        *variable, *version;
+        *variable, *version, *base, *cdata, *dim, *is_complex, *is_floating_point;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -91,7 +91,8 @@ enum native_graph_field {
     GRAPH_LEAKED,
     GRAPH_FAMILIES,
     GRAPH_ORIGINS,
-    GRAPH_LASTING
+    GRAPH_LASTING,
+    GRAPH_WRITERS
 };
 enum native_family_field { FAMILY_NODES, FAMILY_STEP, FAMILY_COUNT };
 enum native_node_field {
@@ -108,7 +109,7 @@ enum native_node_field {
     NODE_GRADIENT
 };
 enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
-enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL };
+enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL, OPERATOR_IN_PLACE, OPERATOR_COUNTS };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 
 #define NATIVE_FIELDS 11
@@ -188,17 +189,26 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
 /* The tensor is the output of that slot from now on. Its origin. */
 PyObject *native_produced(struct native_context *context, PyObject *tensor, PyObject *node,
                           long slot);
+/* The same of one that the node has written in place, and with it all views of its memory. */
+PyObject *native_wrote(struct native_context *context, PyObject *tensor, PyObject *node, long slot);
+/* 1, 0, or -1: the answer of a method without arguments. */
+int native_asks(PyObject *tensor, PyObject *method);
 /* Leaves the node's mark on what computed the tensor, when it has a gradient. */
 int native_mark(PyObject *tensor, PyObject *node);
-/* 1, 0, or -1: the tensor is as values.Places has known it, but for its address, and its memory is
- * there. */
-int native_fits(struct native_context *context, PyObject *tensor, PyObject *form);
-/* Where the tensor's elements lie, as ret->data. */
-int native_take_address(PyObject *tensor, gradb_tensor *ret);
+/* 1, 0, or -1: the tensor is as values.Places has known it, by its form and in *ret, but for its
+ * address, which *ret gets. */
+int native_place(struct native_context *context, PyObject *tensor, PyObject *form,
+                 gradb_tensor *ret);
+/* `bytes` of memory have all elements of `size` bytes from the one at `offset`, which reach so far.
+ */
+bool native_is_inside(long long offset, long long bytes, long long reach, long long size);
 /* A node has run: tensors and records (origins) are tuples with one entry per slot. `before`: the
  * tensors that it was computed from, a tuple. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
+
+/* ran(context, node, tensors, records): see Telling._ran. */
+PyObject *native_tell_ran(PyObject *module, PyObject *args);
 
 /* ---- same.c ----------------------------------------------------------------------------------
  */
@@ -211,6 +221,21 @@ gradb_tensor *native_structs(PyObject *places);
  * `before` in this step. 1 when any is, 0 when none, -1. */
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
+
+/* ---- tensors.c -------------------------------------------------------------------------------
+ */
+
+/* libtorch has the functions that native_read needs. */
+bool native_can_read(void);
+/* 1, 0, or -1: the tensor, which is not lazily negated, is as `known` says but for its address,
+ * which *ret gets; lies in the host's memory, and all of it, which reaches so many bytes, is there.
+ */
+int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
+                const void **ret);
+/* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size): see
+ * reading.py. */
+PyObject *native_read_by(PyObject *module, PyObject *args);
+PyObject *native_reads(PyObject *module, PyObject *args);
 
 /* ---- operators.c, passes.c, source.c ----------------------------------------------------------
  */
