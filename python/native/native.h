@@ -24,7 +24,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 1
+#define NATIVE_INTERFACE 2
 
 /* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
  */
@@ -241,6 +241,9 @@ PyObject *native_reads(PyObject *module, PyObject *args);
  */
 
 extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;
+extern PyTypeObject *native_step_type;
+/* registrar(others, OrderedDict): what is to be torch.autograd.Function._register_hook. */
+PyObject *native_registrar(PyObject *module, PyObject *args);
 /* hook_all(context, roots, steps, handles, names): see backward.Backward. */
 PyObject *native_hook_all(PyObject *module, PyObject *args);
 
