@@ -237,7 +237,7 @@ static PyMethodDef methods[] = {
     {"idle", native_idle, METH_VARARGS,
      "idle(steps, connected, recording): so many steps are idle, with a debugger or without; "
      "recording: says whether a CUDA graph is being recorded, None where none can be"},
-    {"is_inside", native_is_inside, METH_NOARGS,
+    {"is_nested", native_is_nested, METH_NOARGS,
      "whether the module that is called is inside of another, and nobody looks"},
     {"outermost", native_outermost, METH_VARARGS,
      "outermost(reference, path): the module with which forward passes begin, which trains"},

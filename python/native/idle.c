@@ -117,7 +117,7 @@ static int has_path(const struct native_context *context)
     return status;
 }
 
-PyObject *native_is_inside(PyObject *self, PyObject *none)
+PyObject *native_is_nested(PyObject *self, PyObject *none)
 {
     struct native_context *context = (struct native_context *)self;
     (void)none;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "native.h"
 
-PyTypeObject *native_context_type;
+PyTypeObject *native_context_type, *native_step_type;
 
 static PyMethodDef functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
+    {"registrar", native_registrar, METH_VARARGS,
+     "registrar(others, OrderedDict): puts hooks on nodes, Steps without a handle of their own"},
+    {"ran", native_tell_ran, METH_VARARGS,
+     "ran(context, node, tensors, records): a node has run; records: None, or the origins"},
+    {"read_by", native_read_by, METH_VARARGS,
+     "read_by(addresses, strided, cpu, dtypes): libtorch's functions; () for none"},
+    {"reads", native_reads, METH_VARARGS,
+     "reads(tensor, struct, reach, size): its address when it is as the struct says, or None"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -39,8 +47,8 @@ static int fill(PyObject *module)
               native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
     Py_XDECREF(engine);
+    native_step_type = (PyTypeObject *)step;
     Py_XDECREF(operators);
-    Py_XDECREF(step);
     Py_XDECREF(source);
     return ok ? PyModule_AddIntConstant(module, "INTERFACE", NATIVE_INTERFACE) : -1;
 }

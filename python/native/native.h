@@ -30,13 +30,14 @@
  */
 
 struct native_names {
-    PyObject *accumulate_grad, *accumulates, *backward, *backward_ran, *batch, *closure, *data_ptr,
-        *dim, *dtype, *end_training, *ended, *enter, *epoch, *evaluates, *exit, *fault, *grad,
-        *grad_fn, *hold, *inplace, *intercept, *is_cpu, *is_neg, *item, *key, *local, *look,
-        *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes, *next_functions,
-        *operator_raised, *operator_ran, *operators, *optimizer_begins, *out, *param_groups,
-        *params, *path, *raised, *ran, *ran_as, *register_hook, *run, *save, *shape, *site,
-        *step_began, *stepped, *storage_offset, *stride, *tell, *training, *variable, *version;
+    PyObject *accumulate_grad, *accumulates, *backward, *backward_ran, *base, *batch, *cdata,
+        *closure, *data_ptr, *dim, *dtype, *end_training, *ended, *enter, *epoch, *evaluates, *exit,
+        *fault, *grad, *grad_fn, *hold, *inplace, *intercept, *is_complex, *is_cpu,
+        *is_floating_point, *is_neg, *item, *key, *local, *look, *look_at, *loss, *lr, *metadata,
+        *micro_batch, *modules, *nbytes, *next_functions, *operator_raised, *operator_ran,
+        *operators, *optimizer_begins, *out, *param_groups, *params, *path, *raised, *ran, *ran_as,
+        *register_hook, *run, *save, *shape, *site, *step_began, *stepped, *storage_offset, *stride,
+        *tell, *training, *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -132,7 +133,8 @@ enum native_graph_field {
     GRAPH_LEAKED,
     GRAPH_FAMILIES,
     GRAPH_ORIGINS,
-    GRAPH_LASTING
+    GRAPH_LASTING,
+    GRAPH_WRITERS
 };
 enum native_family_field { FAMILY_NODES, FAMILY_STEP, FAMILY_COUNT };
 enum native_node_field {
@@ -149,7 +151,7 @@ enum native_node_field {
     NODE_GRADIENT
 };
 enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
-enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL };
+enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL, OPERATOR_IN_PLACE, OPERATOR_COUNTS };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 
 #define NATIVE_FIELDS 11 /* of most; of those of which there is one, up to */
@@ -291,19 +293,28 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
 /* The tensor is the output of that slot from now on. Its origin. */
 PyObject *native_produced(struct native_context *context, PyObject *tensor, PyObject *node,
                           long slot);
+/* The same of one that the node has written in place, and with it all views of its memory. */
+PyObject *native_wrote(struct native_context *context, PyObject *tensor, PyObject *node, long slot);
 /* How often a tensor was written in place, new; 0 for those that do not count (inference mode). */
 PyObject *native_version(PyObject *tensor);
+/* 1, 0, or -1: the answer of a method without arguments. */
+int native_asks(PyObject *tensor, PyObject *method);
 /* Leaves the node's mark on what computed the tensor, when it has a gradient. */
 int native_mark(PyObject *tensor, PyObject *node);
-/* 1, 0, or -1: the tensor is as values.Places has known it, but for its address, and its memory is
- * there. */
-int native_fits(struct native_context *context, PyObject *tensor, PyObject *form);
-/* Where the tensor's elements lie, as ret->data. */
-int native_take_address(PyObject *tensor, gradb_tensor *ret);
+/* 1, 0, or -1: the tensor is as values.Places has known it, by its form and in *ret, but for its
+ * address, which *ret gets. */
+int native_place(struct native_context *context, PyObject *tensor, PyObject *form,
+                 gradb_tensor *ret);
+/* `bytes` of memory have all elements of `size` bytes from the one at `offset`, which reach so far.
+ */
+bool native_is_inside(long long offset, long long bytes, long long reach, long long size);
 /* A node has run: tensors and records (origins) are tuples with one entry per slot. `before`: the
  * tensors that it was computed from, a tuple. */
 int native_ran(struct native_context *context, PyObject *node, PyObject *tensors, PyObject *records,
                PyObject *before);
+
+/* ran(context, node, tensors, records): see Telling._ran. */
+PyObject *native_tell_ran(PyObject *module, PyObject *args);
 
 /* ---- same.c ----------------------------------------------------------------------------------
  */
@@ -347,7 +358,7 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
  */
 
 PyObject *native_idle(PyObject *context, PyObject *args);
-PyObject *native_is_inside(PyObject *context, PyObject *none);
+PyObject *native_is_nested(PyObject *context, PyObject *none);
 PyObject *native_outermost(PyObject *context, PyObject *args);
 PyObject *native_is_outermost(PyObject *context, PyObject *module);
 PyObject *native_optimizer_begins(PyObject *context, PyObject *args);
@@ -363,10 +374,31 @@ int native_pass_ends(struct native_context *context);
 
 extern PyType_Spec native_engine_spec;
 
+/* ---- tensors.c -------------------------------------------------------------------------------
+ */
+
+/* libtorch has the functions that native_read needs. */
+bool native_can_read(void);
+/* 1, 0, or -1: the tensor, which is not lazily negated, is as `known` says but for its address,
+ * which *ret gets; lies in the host's memory, and all of it, which reaches so many bytes, is there.
+ */
+int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
+                const void **ret);
+/* 1, 0, or -1: the value of a tensor without axes, not lazily negated, of float32 or float64 in the
+ * host's memory. */
+int native_read_number(PyObject *tensor, double *ret);
+/* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size): see
+ * reading.py. */
+PyObject *native_read_by(PyObject *module, PyObject *args);
+PyObject *native_reads(PyObject *module, PyObject *args);
+
 /* ---- operators.c, passes.c, source.c ----------------------------------------------------------
  */
 
 extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;
+extern PyTypeObject *native_step_type;
+/* registrar(others, OrderedDict): what is to be torch.autograd.Function._register_hook. */
+PyObject *native_registrar(PyObject *module, PyObject *args);
 /* hook_all(context, roots, steps, handles, names): see backward.Backward. */
 PyObject *native_hook_all(PyObject *module, PyObject *args);
 

@@ -16,12 +16,9 @@ static PyObject *alone(PyObject *given)
     return PyList_Check(given) && PyList_Size(given) == 1 ? PyList_GetItem(given, 0) : given;
 }
 
-/* 1, 0, or -1: a plain tensor without axes, in host memory. */
-static int is_scalar(const struct native_context *context, PyObject *tensor)
+/* 1, 0, or -1: a tensor without axes, in host memory. */
+static int is_scalar(PyObject *tensor)
 {
-    if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
-        return 0;
-    }
     PyObject *axes = PyObject_CallMethodObjArgs(tensor, native_names.dim, NULL);
     long count = axes ? PyLong_AsLong(axes) : -1;
     Py_XDECREF(axes);
@@ -35,9 +32,9 @@ static int is_scalar(const struct native_context *context, PyObject *tensor)
 }
 
 /* 1: it is in `ret`; 0: only Python can tell; -1. */
-static int number_of(const struct native_context *context, PyObject *tensor, double *ret)
+static int item_of(PyObject *tensor, double *ret)
 {
-    int scalar = is_scalar(context, tensor);
+    int scalar = is_scalar(tensor);
     PyObject *value =
         scalar > 0 ? PyObject_CallMethodObjArgs(tensor, native_names.item, NULL) : NULL;
     int status = scalar;
@@ -52,6 +49,17 @@ static int number_of(const struct native_context *context, PyObject *tensor, dou
     }
     Py_XDECREF(value);
     return status;
+}
+
+/* The same of anything. */
+static int number_of(const struct native_context *context, PyObject *tensor, double *ret)
+{
+    if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
+        return 0;
+    }
+    int negative = native_asks(tensor, native_names.is_neg);
+    int status = negative == 0 ? native_read_number(tensor, ret) : negative < 0 ? -1 : 0;
+    return status == 0 ? item_of(tensor, ret) : status;
 }
 
 int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,

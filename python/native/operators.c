@@ -14,6 +14,8 @@ struct call {
     struct operators *mode;
     PyObject *function, *types, *args;
     PyObject *keywords; /* Py_None: none */
+    bool writes;        /* into its first argument: the operator always does */
+    bool overwrites;    /* the same, or as it was told to (inplace=True) */
 };
 
 static PyObject *intercept(const struct call *call)
@@ -32,21 +34,35 @@ static PyObject *run(const struct call *call)
 /* ---- whether it is a usual call --------------------------------------------------------------
  */
 
-/* 1, 0, or -1: keywords by which an operator writes into what it is given. */
-static int writes(PyObject *keywords)
+/* 1, 0, or -1: the keyword is there, and neither None nor False. */
+static int is_given(PyObject *keywords, PyObject *name)
 {
-    if (keywords == Py_None || PyDict_Size(keywords) == 0) {
-        return 0;
-    }
-    PyObject *out = PyDict_GetItemWithError(keywords, native_names.out);
-    if ((out && out != Py_None) || PyErr_Occurred()) {
-        return out ? 1 : -1;
-    }
-    PyObject *inplace = PyDict_GetItemWithError(keywords, native_names.inplace);
-    if (!inplace || inplace == Py_False) {
+    PyObject *value = PyDict_GetItemWithError(keywords, name);
+    if (!value || value == Py_None || value == Py_False) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    return 1; /* or what only Python can tell */
+    return 1;
+}
+
+/* 1, 0, or -1: how it is called is nothing for Python. Finds out whether it writes. */
+static int is_plain_call(struct call *call, PyObject *operation)
+{
+    int usual = native_is(operation, OPERATOR_USUAL);
+    int writes = usual == 0 ? native_is(operation, OPERATOR_IN_PLACE) : 0;
+    bool named = call->keywords != Py_None && PyDict_Size(call->keywords) > 0;
+    int out = named ? is_given(call->keywords, native_names.out) : 0;
+    int inplace = named ? is_given(call->keywords, native_names.inplace) : 0;
+    if (usual < 0 || writes < 0 || out < 0 || inplace < 0) {
+        return -1;
+    }
+    call->writes = writes;
+    call->overwrites = writes || inplace;
+    if (out || !(usual || writes)) {
+        return 0;
+    }
+    /* What is held of the values before must be told before they are gone. */
+    int held = call->overwrites ? native_is(call->mode->context->telling, TELLING_PENDING) : 0;
+    return held < 0 ? -1 : !held;
 }
 
 /* 1, 0, or -1: see native_is_watched_closely. */
@@ -75,14 +91,11 @@ static PyObject *operator_of(const struct operators *mode, PyObject *function)
 }
 
 /* 1, 0, or -1: see the title. */
-static int is_usual(const struct call *call, PyObject *operation)
+static int is_usual(struct call *call, PyObject *operation)
 {
-    int usual = native_is(operation, OPERATOR_USUAL);
-    int other = usual > 0 ? writes(call->keywords) : 1;
-    if (other == 0) {
-        other = is_watched_closely(call->mode->context);
-    }
-    return usual < 0 || other < 0 ? -1 : usual && !other;
+    int usual = is_plain_call(call, operation);
+    int close = usual > 0 ? is_watched_closely(call->mode->context) : 1;
+    return usual < 0 || close < 0 ? -1 : usual && !close;
 }
 
 /* ---- when it has run ------------------------------------------------------------------------- */
@@ -118,44 +131,109 @@ static PyObject *node_of(struct native_context *context, PyObject *operation)
     return node;
 }
 
-static int tell(struct native_context *context, PyObject *node, PyObject *result, PyObject *args)
+/* What it gave, a tuple of plain tensors; NULL without an exception: it is for Python. */
+static PyObject *outputs_of(const struct native_context *context, PyObject *result)
 {
-    if (native_mark(result, node) < 0) {
-        return -1;
+    if ((PyObject *)Py_TYPE(result) == context->tensor) {
+        return PyTuple_Pack(1, result);
     }
-    PyObject *origin = native_produced(context, result, node, 0);
-    PyObject *records = origin ? PyTuple_Pack(1, origin) : NULL;
-    PyObject *tensors = records ? PyTuple_Pack(1, result) : NULL;
-    int status = tensors ? native_ran(context, node, tensors, records, args) : -1;
-    Py_XDECREF(tensors);
+    if (!PyTuple_Check(result) && !PyList_Check(result)) {
+        return NULL;
+    }
+    PyObject *outputs = PySequence_Tuple(result);
+    Py_ssize_t count = outputs ? PyTuple_Size(outputs) : 0;
+    bool plain = count > 0;
+    for (Py_ssize_t slot = 0; plain && slot < count; slot++) {
+        plain = (PyObject *)Py_TYPE(PyTuple_GetItem(outputs, slot)) == context->tensor;
+    }
+    if (!plain) {
+        Py_CLEAR(outputs);
+    }
+    return outputs;
+}
+
+/* 1, 0, or -1: it counts up, see telling._is_counter. */
+static int is_counter(PyObject *operation, PyObject *tensor)
+{
+    int counts = native_is(operation, OPERATOR_COUNTS);
+    PyObject *rank = counts > 0 ? PyObject_CallMethodObjArgs(tensor, native_names.dim, NULL) : NULL;
+    if (counts <= 0 || !rank) {
+        return counts;
+    }
+    long axes = PyLong_AsLong(rank);
+    Py_DECREF(rank);
+    int real = axes == 0 ? native_asks(tensor, native_names.is_floating_point) : axes < 0 ? -1 : 1;
+    int other = real == 0 ? native_asks(tensor, native_names.is_complex) : real;
+    return other < 0 ? -1 : !other;
+}
+
+/* The origins of the outputs, which have the node's mark from now on. */
+static PyObject *records_of(const struct call *call, PyObject *node, PyObject *outputs)
+{
+    struct native_context *context = call->mode->context;
+    Py_ssize_t count = PyTuple_Size(outputs);
+    PyObject *records = PyTuple_New(count);
+    for (Py_ssize_t slot = 0; records && slot < count; slot++) {
+        PyObject *tensor = PyTuple_GetItem(outputs, slot);
+        PyObject *origin = call->writes ? native_wrote(context, tensor, node, (long)slot)
+                                        : native_produced(context, tensor, node, (long)slot);
+        if (!origin || native_mark(tensor, node) < 0) {
+            Py_XDECREF(origin);
+            Py_CLEAR(records);
+        } else {
+            PyTuple_SetItem(records, slot, origin); /* takes it over */
+        }
+    }
+    return records;
+}
+
+static int tell(const struct call *call, PyObject *node, PyObject *outputs)
+{
+    PyObject *records = records_of(call, node, outputs);
+    /* What is written over is no other look at itself. */
+    PyObject *before = call->overwrites ? PyTuple_New(0) : Py_NewRef(call->args);
+    int status =
+        records && before ? native_ran(call->mode->context, node, outputs, records, before) : -1;
+    Py_XDECREF(before);
     Py_XDECREF(records);
-    Py_XDECREF(origin);
     return status;
 }
 
 /* 1: told; 0: it is for Python; -1. */
-static int tell_known(const struct call *call, PyObject *operation, PyObject *result)
+static int tell_outputs(const struct call *call, PyObject *operation, PyObject *outputs)
 {
-    struct native_context *context = call->mode->context;
-    if ((PyObject *)Py_TYPE(result) != context->tensor) {
-        return 0;
+    int counter = call->writes ? is_counter(operation, PyTuple_GetItem(outputs, 0)) : 0;
+    if (counter != 0) {
+        return counter;
     }
-    int forward = is_forward(context);
-    PyObject *node = forward > 0 ? node_of(context, operation) : NULL;
+    PyObject *node = node_of(call->mode->context, operation);
     if (!node) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int status = tell(context, node, result, call->args);
+    int status = tell(call, node, outputs);
     Py_DECREF(node);
     return status < 0 ? -1 : 1;
+}
+
+/* The same of what it gave. */
+static int tell_known(const struct call *call, PyObject *operation, PyObject *result)
+{
+    int forward = is_forward(call->mode->context);
+    PyObject *outputs = forward > 0 ? outputs_of(call->mode->context, result) : NULL;
+    if (!outputs) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    int status = tell_outputs(call, operation, outputs);
+    Py_DECREF(outputs);
+    return status;
 }
 
 static void tell_python(const struct call *call, PyObject *operation, PyObject *result)
 {
     struct native_context *context = call->mode->context;
-    PyObject *done =
-        PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran, operation,
-                                   call->args, call->keywords, result, Py_False, NULL);
+    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.operator_ran,
+                                                operation, call->args, call->keywords, result,
+                                                call->writes ? Py_True : Py_False, NULL);
     Py_XDECREF(done);
 }
 
@@ -208,7 +286,7 @@ static PyObject *look_up(const struct call *call)
     return looking > 0 ? operator_of(call->mode, call->function) : NULL;
 }
 
-static PyObject *run_known(const struct call *call, PyObject *operation)
+static PyObject *run_known(struct call *call, PyObject *operation)
 {
     int usual = is_usual(call, operation);
     if (usual < 0 && native_fault(call->mode->context) < 0) {

@@ -9,6 +9,7 @@ struct step {
     PyObject_HEAD struct native_context *context;
     /* As backward.Step documents them; NULL is None. */
     PyObject *type, *mark, *operation, *name, *variable, *incoming, *steps, *node;
+    PyObject *hooks; /* dict of torch's that it is in */
     bool marked;
 };
 
@@ -157,6 +158,62 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
         status = native_fault(context);
     }
     Py_XDECREF((PyObject *)context);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- putting it on and taking it off ---------------------------------------------------------
+ */
+
+/* In place of torch.autograd.Function._register_hook(hooks, hook): a Step goes in as its own key
+ * and its own handle, which costs a fifth of a RemovableHandle. `pair`: (the function that does it
+ * for all others, collections.OrderedDict). */
+static PyObject *register_hook(PyObject *pair, PyObject *args)
+{
+    PyObject *hooks, *hook;
+    if (!PyArg_ParseTuple(args, "OO:_register_hook", &hooks, &hook)) {
+        return NULL;
+    }
+    struct step *own = PyObject_TypeCheck(hook, native_step_type) ? (struct step *)hook : NULL;
+    if (!own || own->hooks) {
+        return PyObject_CallObject(PyTuple_GetItem(pair, 0), args);
+    }
+    hooks = hooks == Py_None ? PyObject_CallNoArgs(PyTuple_GetItem(pair, 1)) : Py_NewRef(hooks);
+    if (!hooks || PyObject_SetItem(hooks, hook, hook) < 0) {
+        Py_XDECREF(hooks);
+        return NULL;
+    }
+    own->hooks = Py_NewRef(hooks);
+    PyObject *both = PyTuple_Pack(2, hooks, hook);
+    Py_DECREF(hooks);
+    return both;
+}
+
+PyObject *native_registrar(PyObject *module, PyObject *args)
+{
+    static PyMethodDef definition = {"_register_hook", register_hook, METH_VARARGS,
+                                     "as torch.autograd.Function._register_hook"};
+    PyObject *others, *ordered;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:registrar", &others, &ordered)) {
+        return NULL;
+    }
+    PyObject *pair = PyTuple_Pack(2, others, ordered);
+    PyObject *function = pair ? PyCFunction_NewEx(&definition, pair, NULL) : NULL;
+    Py_XDECREF(pair);
+    return function;
+}
+
+static PyObject *remove_step(PyObject *self, PyObject *none)
+{
+    PyObject *hooks = ((struct step *)self)->hooks;
+    (void)none;
+    ((struct step *)self)->hooks = NULL;
+    int status = hooks ? PyObject_DelItem(hooks, self) : 0;
+    if (status < 0 && PyErr_ExceptionMatches(PyExc_KeyError)) {
+        PyErr_Clear(); /* somebody was faster */
+        status = 0;
+    }
+    Py_XDECREF(hooks);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -391,6 +448,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(own->incoming);
     Py_VISIT(own->steps);
     Py_VISIT(own->node);
+    Py_VISIT(own->hooks);
     return 0;
 }
 
@@ -406,6 +464,7 @@ static int clear(PyObject *self)
     Py_CLEAR(own->incoming);
     Py_CLEAR(own->steps);
     Py_CLEAR(own->node);
+    Py_CLEAR(own->hooks);
     return 0;
 }
 
@@ -427,16 +486,18 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static char doc[] = "The base of backward.Step: the hook of a grad_fn.";
+static PyMethodDef methods[] = {
+    {"remove", remove_step, METH_NOARGS, "as RemovableHandle.remove"},
+    {NULL, NULL, 0, NULL},
+};
+
+static char doc[] = "The base of backward.Step: the hook of a grad_fn, and its handle.";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, doc},
-    {Py_tp_call, call},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
-    {Py_tp_members, members},
-    {0, NULL},
+    {Py_tp_doc, doc},           {Py_tp_call, call},
+    {Py_tp_traverse, traverse}, {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},   {Py_tp_members, members},
+    {Py_tp_methods, methods},   {0, NULL},
 };
 
 PyType_Spec native_step_spec = {

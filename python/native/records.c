@@ -93,6 +93,7 @@ static const struct {
                           [GRAPH_FAMILIES] = "_families",
                           [GRAPH_ORIGINS] = "_origins",
                           [GRAPH_LASTING] = "_lasting",
+                          [GRAPH_WRITERS] = "_writers",
                       }},
     [NATIVE_FAMILY] = {"Family",
                        {
@@ -120,7 +121,13 @@ static const struct {
                            [PLACES_ADDRESS] = "address",
                            [PLACES_FORMS] = "_forms",
                        }},
-    [NATIVE_OPERATOR] = {"Operator", {[OPERATOR_NAME] = "name", [OPERATOR_USUAL] = "usual"}},
+    [NATIVE_OPERATOR] = {"Operator",
+                         {
+                             [OPERATOR_NAME] = "name",
+                             [OPERATOR_USUAL] = "usual",
+                             [OPERATOR_IN_PLACE] = "in_place",
+                             [OPERATOR_COUNTS] = "counts",
+                         }},
     [NATIVE_MARK] = {"Mark", {[MARK_NODE] = "node", [MARK_OPERATOR] = "operator"}},
 };
 static char full_names[NATIVE_KINDS][32]; /* as long as the types */

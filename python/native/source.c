@@ -39,15 +39,15 @@ static int place(const struct source *self, PyObject *number, PyObject *tensor, 
     PyObject *places = Py_XNewRef(PyDict_GetItemWithError(self->places, number));
     PyObject *form =
         places ? Py_XNewRef(PyList_GetItem(native_get(places, PLACES_FORMS), 0)) : NULL;
-    int fits = form ? native_fits(self->context, tensor, form) : PyErr_Occurred() ? -1 : 0;
-    gradb_tensor *structs = fits > 0 ? native_structs(places) : NULL;
-    if (structs && native_take_address(tensor, &structs[0]) == 0) {
+    gradb_tensor *structs = form ? native_structs(places) : NULL;
+    int placed = structs ? native_place(self->context, tensor, form, &structs[0]) : 0;
+    if (placed > 0) {
         *ret = structs[0];
-        fits = structs[0].data != NULL;
+        placed = structs[0].data != NULL;
     }
     Py_XDECREF(form);
     Py_XDECREF(places);
-    return PyErr_Occurred() ? -1 : fits;
+    return PyErr_Occurred() ? -1 : placed;
 }
 
 /* The same of a node's value, which is held when `hold`. */

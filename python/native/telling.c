@@ -77,6 +77,42 @@ PyObject *native_produced(struct native_context *context, PyObject *tensor, PyOb
     return origin;
 }
 
+/* The origin as it is of a tensor, for what its memory belongs to. */
+static PyObject *origin_of_base(PyObject *origin, PyObject *base)
+{
+    PyObject *reference = PyWeakref_NewRef(base, NULL);
+    PyObject *written = reference
+                            ? PyTuple_Pack(4, reference, PyTuple_GetItem(origin, ORIGIN_VERSION),
+                                           PyTuple_GetItem(origin, ORIGIN_NODE),
+                                           PyTuple_GetItem(origin, ORIGIN_SLOT))
+                            : NULL;
+    Py_XDECREF(reference);
+    return written;
+}
+
+static int note_writer(struct native_context *context, PyObject *tensor, PyObject *origin)
+{
+    PyObject *base = PyObject_GetAttr(tensor, native_names.base);
+    PyObject *written = base == Py_None ? tensor : base;
+    PyObject *key = written ? PyLong_FromVoidPtr(written) : NULL;
+    PyObject *writer = key ? origin_of_base(origin, written) : NULL;
+    int status =
+        writer ? PyDict_SetItem(native_get(context->graph, GRAPH_WRITERS), key, writer) : -1;
+    Py_XDECREF(writer);
+    Py_XDECREF(key);
+    Py_XDECREF(base);
+    return status;
+}
+
+PyObject *native_wrote(struct native_context *context, PyObject *tensor, PyObject *node, long slot)
+{
+    PyObject *origin = native_produced(context, tensor, node, slot);
+    if (origin && note_writer(context, tensor, origin) < 0) {
+        Py_CLEAR(origin);
+    }
+    return origin;
+}
+
 int native_mark(PyObject *tensor, PyObject *node)
 {
     PyObject *function = PyObject_GetAttr(tensor, native_names.grad_fn);
@@ -95,14 +131,17 @@ int native_mark(PyObject *tensor, PyObject *node)
 /* ---- where its outputs lie -------------------------------------------------------------------
  */
 
-/* 1, 0, or -1: the answer of a method, or the value of an attribute. */
-static int says(PyObject *tensor, PyObject *name, bool method)
+/* 1, 0, or -1 */
+static int truth_of(PyObject *answer)
 {
-    PyObject *answer =
-        method ? PyObject_CallMethodObjArgs(tensor, name, NULL) : PyObject_GetAttr(tensor, name);
     int truth = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
     return truth;
+}
+
+int native_asks(PyObject *tensor, PyObject *method)
+{
+    return truth_of(PyObject_CallMethodObjArgs(tensor, method, NULL));
 }
 
 static long long number_of(PyObject *value)
@@ -119,8 +158,15 @@ static int is_equal(PyObject *value, PyObject *expected)
     return same;
 }
 
+bool native_is_inside(long long offset, long long bytes, long long reach, long long size)
+{
+    return offset >= 0 && reach >= 0 && reach <= bytes && size > 0 &&
+           offset <= (bytes - reach) / size;
+}
+
 /* Its memory holds all of its elements. */
-static int is_whole(struct native_context *context, PyObject *tensor, PyObject *form)
+static int is_whole(struct native_context *context, PyObject *tensor, long long reach,
+                    long long size)
 {
     long long offset =
         number_of(PyObject_CallMethodObjArgs(tensor, native_names.storage_offset, NULL));
@@ -128,21 +174,13 @@ static int is_whole(struct native_context *context, PyObject *tensor, PyObject *
     long long bytes =
         storage ? number_of(PyObject_CallMethodObjArgs(storage, native_names.nbytes, NULL)) : -1;
     Py_XDECREF(storage);
-    long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_REACH));
-    long long size = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_SIZE));
-    if (PyErr_Occurred()) {
-        return -1;
-    }
-    return offset >= 0 && reach >= 0 && reach <= bytes && size > 0 &&
-           offset <= (bytes - reach) / size;
+    return PyErr_Occurred() ? -1 : native_is_inside(offset, bytes, reach, size);
 }
 
-int native_fits(struct native_context *context, PyObject *tensor, PyObject *form)
+/* 1, 0, or -1: it is as it was known, all of it there. */
+static int is_as_known(struct native_context *context, PyObject *tensor, PyObject *form,
+                       long long reach, long long size)
 {
-    if (form == Py_None || PyTuple_Size(form) <= FORM_DENSE ||
-        (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(form, FORM_KIND)) {
-        return PyErr_Occurred() ? -1 : 0;
-    }
     int same =
         is_equal(PyObject_GetAttr(tensor, native_names.shape), PyTuple_GetItem(form, FORM_SHAPE));
     if (same > 0) {
@@ -154,37 +192,51 @@ int native_fits(struct native_context *context, PyObject *tensor, PyObject *form
                         PyTuple_GetItem(form, FORM_DTYPE));
     }
     if (same > 0) {
-        same = says(tensor, native_names.is_cpu, false);
+        same = truth_of(PyObject_GetAttr(tensor, native_names.is_cpu));
     }
-    if (same > 0) {
-        int negative = says(tensor, native_names.is_neg, true);
-        same = negative < 0 ? -1 : !negative;
-    }
-    return same > 0 ? is_whole(context, tensor, form) : same;
+    return same > 0 ? is_whole(context, tensor, reach, size) : same;
 }
 
-int native_take_address(PyObject *tensor, gradb_tensor *ret)
+static int take_address(PyObject *tensor, const void **ret)
 {
     PyObject *address = PyObject_CallMethodObjArgs(tensor, native_names.data_ptr, NULL);
-    ret->data = address ? PyLong_AsVoidPtr(address) : NULL;
+    *ret = address ? PyLong_AsVoidPtr(address) : NULL;
     Py_XDECREF(address);
-    return PyErr_Occurred() ? -1 : 0;
+    return PyErr_Occurred() ? -1 : 1;
+}
+
+int native_place(struct native_context *context, PyObject *tensor, PyObject *form,
+                 gradb_tensor *ret)
+{
+    if (form == Py_None || PyTuple_Size(form) <= FORM_DENSE ||
+        (PyObject *)Py_TYPE(tensor) != PyTuple_GetItem(form, FORM_KIND)) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    long long reach = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_REACH));
+    long long size = PyLong_AsLongLong(PyTuple_GetItem(form, FORM_SIZE));
+    int negative = PyErr_Occurred() ? -1 : native_asks(tensor, native_names.is_neg);
+    if (negative != 0) {
+        return negative < 0 ? -1 : 0;
+    }
+    if (native_can_read()) {
+        return native_read(tensor, ret, reach, size, &ret->data);
+    }
+    int same = is_as_known(context, tensor, form, reach, size);
+    return same > 0 ? take_address(tensor, &ret->data) : same;
 }
 
 static int place_slot(struct native_context *context, PyObject *places, PyObject *form,
                       PyObject *tensor, Py_ssize_t slot, gradb_tensor *ret)
 {
-    int same = native_fits(context, tensor, form);
-    if (same < 0) {
-        return -1;
+    bool none = tensor == Py_None && form == Py_None && ret->dtype == 0; /* as it was */
+    int placed = none ? 1 : native_place(context, tensor, form, ret);
+    if (placed != 0) {
+        return placed < 0 ? -1 : 0;
     }
-    if (!same) {
-        PyObject *number = PyLong_FromSsize_t(slot);
-        int status = number ? native_call(places, native_names.look, number, tensor, NULL) : -1;
-        Py_XDECREF(number);
-        return status;
-    }
-    return native_take_address(tensor, ret);
+    PyObject *number = PyLong_FromSsize_t(slot);
+    int status = number ? native_call(places, native_names.look, number, tensor, NULL) : -1;
+    Py_XDECREF(number);
+    return status;
 }
 
 gradb_tensor *native_structs(PyObject *places)
@@ -339,4 +391,57 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
     }
     bool armed = context->handle && GRADB_IS_ARMED(context->handle);
     return armed ? tell(context, node, tensors, before) : 0;
+}
+
+/* As values.Live.ran has it of a tensor or None. */
+static PyObject *record_of(PyObject *tensor)
+{
+    if (tensor == Py_None) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject *reference = PyWeakref_NewRef(tensor, NULL);
+    PyObject *version = reference ? native_version(tensor) : NULL;
+    PyObject *record = version ? PyTuple_Pack(2, reference, version) : NULL;
+    Py_XDECREF(version);
+    Py_XDECREF(reference);
+    return record;
+}
+
+static PyObject *records_of(PyObject *tensors)
+{
+    Py_ssize_t count = PyTuple_Size(tensors);
+    PyObject *records = PyTuple_New(count);
+    for (Py_ssize_t slot = 0; records && slot < count; slot++) {
+        PyObject *record = record_of(PyTuple_GetItem(tensors, slot));
+        if (record) {
+            PyTuple_SetItem(records, slot, record); /* takes it over */
+        } else {
+            Py_CLEAR(records);
+        }
+    }
+    return records;
+}
+
+PyObject *native_tell_ran(PyObject *module, PyObject *args)
+{
+    PyObject *context, *node, *given, *told;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOO:ran", &context, &node, &given, &told)) {
+        return NULL;
+    }
+    if (!PyObject_TypeCheck(context, native_context_type) || !native_is_a(node, NATIVE_NODE)) {
+        PyErr_SetString(PyExc_TypeError, "ran() takes a Context and a Node");
+        return NULL;
+    }
+    PyObject *tensors = PySequence_Tuple(given);
+    PyObject *records = !tensors          ? NULL
+                        : told == Py_None ? records_of(tensors)
+                                          : PySequence_Tuple(told);
+    PyObject *before = records ? PyTuple_New(0) : NULL;
+    int status =
+        before ? native_ran((struct native_context *)context, node, tensors, records, before) : -1;
+    Py_XDECREF(before);
+    Py_XDECREF(records);
+    Py_XDECREF(tensors);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
 }

@@ -2,6 +2,7 @@
 """Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
 to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
 an inner part of."""
+import collections
 import functools
 import os
 import re
@@ -17,6 +18,7 @@ CHECKPOINT = os.path.join("utils", "checkpoint.py")
 _LONG = 2.0  # seconds of a pass in which Ctrl-C is not to wait for its end
 _SUFFIX = re.compile(r"Backward\d*$")
 _CUSTOM = torch.autograd.function.BackwardCFunction
+_REGISTER = "_register_hook"  # of torch.autograd.Function: what puts a hook on any node
 
 
 class Mark(native.base("Mark")):
@@ -213,6 +215,7 @@ class Backward(native.base("Backward")):
         self._agent = agent
         self._original = None
         self._engine = None
+        self._registrar = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
 
@@ -224,6 +227,10 @@ class Backward(native.base("Backward")):
         if self._agent.native is not None:
             self._engine.use(self._agent.native, self._original.run_backward, _LONG)
         variable._execution_engine = self._engine
+        function = torch.autograd.Function
+        if native.module is not None and _REGISTER not in vars(function):  # it is its base's
+            self._registrar = native.module.registrar(function._register_hook, collections.OrderedDict)
+            function._register_hook = self._registrar
 
     def remove(self):
         """Takes the wrapper off, unless somebody wrapped after us: then it passes through."""
@@ -231,6 +238,9 @@ class Backward(native.base("Backward")):
         if self._engine is not None and variable._execution_engine is self._engine:
             variable._execution_engine = self._original
         self._engine = None
+        if self._registrar is not None and vars(torch.autograd.Function).get(_REGISTER) is self._registrar:
+            delattr(torch.autograd.Function, _REGISTER)
+        self._registrar = None
 
     def begin(self, tensors, args, kwargs):
         """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.

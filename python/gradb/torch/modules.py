@@ -83,13 +83,13 @@ class Modules:
         original = torch.nn.Module.__call__
         local, agent, steps, place = self.local, self._agent, self._agent.steps, self._path_at
         has_gradients, frame = torch.is_grad_enabled, sys._getframe
-        is_inside = agent.native.is_inside if agent.native is not None else lambda: False
+        is_nested = agent.native.is_nested if agent.native is not None else lambda: False
         is_outermost = agent.native.is_outermost if agent.native is not None else lambda module: False
 
         def __call__(module, *args, **kwargs):
             if regions.is_compiling():
                 return original(module, *args, **kwargs)
-            if is_inside():
+            if is_nested():
                 try:
                     return original(module, *args, **kwargs)
                 finally:

@@ -48,8 +48,10 @@ _is_tracing = torch._C._get_tracing_state
 class _Operator(native.base("Operator")):
     """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
     view: gives another look at its argument, and is no node; leaks: is no node either, and hands out its memory;
-    usual: none of these, and no other exception."""
-    __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual"))
+    usual: none of these, and no other exception; in_place: it writes, and is no other exception; counts: of such a
+    name are those that count up."""
+    __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual", "in_place",
+                                          "counts"))
 
     def __init__(self, name, view=False, leaks=False):
         self.name = name
@@ -59,7 +61,10 @@ class _Operator(native.base("Operator")):
         self.view = view
         self.leaks = leaks
         self.sets_item = name == "setitem"
-        self.usual = not (self.writes or self.empty or view or leaks or name == "zeros")  # see Telling._operator_ran
+        special = self.empty or view or leaks or name == "zeros"  # see Telling._operator_ran
+        self.usual = not (self.writes or special)
+        self.in_place = self.writes and not (special or self.sets_item)
+        self.counts = name in ("add_", "iadd")
 
 
 def _sets_memory(function, name):

@@ -10,7 +10,7 @@ import weakref
 import torch
 
 from .. import _lib
-from . import modules, regions, stack, values
+from . import modules, ops, regions, stack, values
 from .guard import guarded
 
 try:
@@ -202,9 +202,10 @@ class Optimizers:
         try:
             name = self.name_of(optimizer)
             frames = stack.frames(2)
-            for parameter in _parameters(optimizer):
-                if parameter.grad is not None:
-                    self._tell(optimizer, name, parameter, frames)
+            with ops.apart():
+                for parameter in _parameters(optimizer):
+                    if parameter.grad is not None:
+                        self._tell(optimizer, name, parameter, frames)
         finally:
             agent.looking = not agent.dead
 

@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 
 from .. import _lib, native
-from . import backward, modules, ops, stack, training, values
+from . import backward, modules, ops, reading, stack, training, values
 from .graph import EVALUATION, Graph
 from .guard import guarded
 
@@ -38,6 +38,7 @@ class Telling(native.base("Telling")):
         self._inputs_of = {}   # variable -> nodes of tensors from outside
         self._told_opaque = False
         self.raised = None     # training.Raised: the last operator that raised
+        reading.begin()
 
     # ---- steps ----
 
@@ -166,7 +167,7 @@ class Telling(native.base("Telling")):
         name = operator.name
         scope = agent.modules.path()
         if writes or agent.in_backward or not scope:
-            if writes and (_is_counter(name, result) or self._is_setup(scope, result)):
+            if writes and ((operator.counts and _is_counter(result)) or self._is_setup(scope, result)):
                 return
             if agent.in_backward:
                 self._ran_in_backward(scope, name, args, kwargs, outputs, writes)
@@ -194,7 +195,7 @@ class Telling(native.base("Telling")):
     def _ran_as(self, node, args, kwargs, outputs, writes):
         if node.runs < _LEARNS or node.foreign:
             self._learn(node, args, kwargs, outputs)
-        elif not writes:
+        else:
             node.learnt = True
         graph = self.graph
         note = graph.wrote if writes else graph.produced
@@ -535,6 +536,9 @@ class Telling(native.base("Telling")):
 
     def _ran(self, node, tensors, records):
         agent, graph = self.agent, self.graph
+        if agent.native is not None:
+            native.module.ran(agent.native, node, tensors, records)
+            return
         node.step = step = agent.steps.step
         if records is None:
             agent.live.ran(node.id, step, tensors)
@@ -622,10 +626,10 @@ def _cut(given, node):
     return [("grad", "off")]
 
 
-def _is_counter(name, tensor):
-    """Whether an operator counts up, as BatchNorm counts its batches."""
-    return name in ("add_", "iadd") and isinstance(tensor, torch.Tensor) and tensor.dim() == 0 \
-        and not tensor.is_floating_point() and not tensor.is_complex()
+def _is_counter(tensor):
+    """Whether an operator that adds in place counts up, as BatchNorm counts its batches."""
+    return isinstance(tensor, torch.Tensor) and tensor.dim() == 0 and not tensor.is_floating_point() \
+        and not tensor.is_complex()
 
 
 def _elsewhere(node, frame):

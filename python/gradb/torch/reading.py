@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps, where
+they are there and say what Python says."""
+import ctypes
+
+import torch
+
+from .. import native
+from . import values
+
+_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size", "data_ptr")
+
+
+def begin():
+    """From now on, for the whole process; there is nothing to be ended."""
+    if native.module is None:
+        return
+    try:
+        library = ctypes.CDLL(torch._C.__file__)  # and what it depends on
+        functions = tuple(_address(library, "get_" + name) for name in _FUNCTIONS)
+        strided, cpu = library.aoti_torch_layout_strided(), library.aoti_torch_device_type_cpu()
+    except (OSError, AttributeError):  # an older one
+        return
+    native.module.read_by(functions, strided, cpu, _dtypes(library))
+    with values.aside():
+        if not all(map(_agrees, _examples())):
+            native.module.read_by((), 0, 0, {})
+
+
+def _address(library, name):
+    return ctypes.cast(getattr(library, "aoti_torch_" + name), ctypes.c_void_p).value
+
+
+def _dtypes(library):
+    """libgradb's number of a type -> libtorch's."""
+    found = {}
+    for dtype, (number, _) in values.DTYPES.items():
+        function = getattr(library, "aoti_torch_dtype_" + str(dtype).rsplit(".", 1)[-1], None)
+        if function is not None:
+            found[number] = function()
+    return found
+
+
+def _examples():
+    """Tensors that differ in all that is asked for."""
+    yield torch.zeros((2, 3, 5), dtype=torch.float32, device="cpu")
+    yield torch.zeros((4, 3, 2), dtype=torch.float64, device="cpu").transpose(0, 2)[1:, :, ::2]
+    yield torch.zeros((), dtype=torch.int64, device="cpu")
+    yield torch.zeros(7, dtype=torch.bool, device="cpu")[2:5]
+
+
+def _agrees(tensor):
+    """Whether the module finds the tensor where it lies, and not in what it is not."""
+    struct, size, reach = values.describe(tensor), tensor.element_size(), values.geometry(tensor)[4]
+
+    def reads(other, reach):
+        return native.module.reads(other, ctypes.addressof(struct), reach, size)
+    return (reads(tensor, reach) == tensor.data_ptr() and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
+            and reads(torch.zeros((3, 2, 5), dtype=tensor.dtype, device="cpu"), reach) is None
+            and reads(tensor.to(torch.int8), reach) is None)

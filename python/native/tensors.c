@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/* What a tensor is and where it lies: asked of libtorch through the C functions whose ABI it keeps
+ * (aoti_torch_*, since 2.3), where there are none of Python. Both answer the same; Python makes
+ * half a dozen objects to do so. */
+#include "native.h"
+
+#include <stdint.h>
+#include <string.h>
+
+typedef int (*get_number)(void *tensor, int32_t *ret);
+typedef int (*get_count)(void *tensor, int64_t *ret);
+typedef int (*get_counts)(void *tensor, int64_t **ret);
+typedef int (*get_pointer)(void *tensor, void **ret);
+
+#define DTYPES 32 /* more than enum gradb_dtype has */
+
+static struct {
+    bool on;
+    get_count dim, storage_offset, storage_size;
+    get_counts sizes, strides;
+    get_number dtype, layout, device_type;
+    get_pointer data_ptr;
+    int32_t strided, cpu;
+    int32_t dtypes[DTYPES]; /* gradb's -> libtorch's; -1: none */
+} torch;
+
+/* ---- one tensor ------------------------------------------------------------------------------ */
+
+/* What libtorch calls an AtenTensorHandle is the address of its Tensor, which is one pointer: this
+ * one. */
+static int handle_of(PyObject *tensor, void **ret)
+{
+    PyObject *number = PyObject_GetAttr(tensor, native_names.cdata);
+    *ret = number ? PyLong_AsVoidPtr(number) : NULL;
+    Py_XDECREF(number);
+    return PyErr_Occurred() || !*ret ? -1 : 0;
+}
+
+static bool is_strided_on_cpu(void **tensor)
+{
+    int32_t layout, device;
+    return torch.layout(tensor, &layout) == 0 && layout == torch.strided &&
+           torch.device_type(tensor, &device) == 0 && device == torch.cpu;
+}
+
+static bool has_dtype(void **tensor, gradb_dtype dtype)
+{
+    int32_t number;
+    return (unsigned)dtype < DTYPES && torch.dtype(tensor, &number) == 0 &&
+           number == torch.dtypes[dtype];
+}
+
+static bool has_shape(void **tensor, const gradb_tensor *known, long long size)
+{
+    int64_t rank, *lengths, *strides;
+    if (torch.dim(tensor, &rank) != 0 || rank != known->rank ||
+        torch.sizes(tensor, &lengths) != 0 || torch.strides(tensor, &strides) != 0) {
+        return false;
+    }
+    for (int64_t axis = 0; axis < rank; axis++) {
+        if (lengths[axis] != known->shape[axis] || strides[axis] * size != known->strides[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Its memory holds all of its elements. */
+static bool is_whole(void **tensor, long long reach, long long size)
+{
+    int64_t offset, bytes;
+    return torch.storage_offset(tensor, &offset) == 0 && torch.storage_size(tensor, &bytes) == 0 &&
+           native_is_inside(offset, bytes, reach, size);
+}
+
+bool native_can_read(void)
+{
+    return torch.on;
+}
+
+int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
+                const void **ret)
+{
+    void *handle, *data;
+    if (handle_of(tensor, &handle) < 0) {
+        return -1;
+    }
+    if (!is_strided_on_cpu(&handle) || !has_dtype(&handle, known->dtype) ||
+        !has_shape(&handle, known, size) || !is_whole(&handle, reach, size) ||
+        torch.data_ptr(&handle, &data) != 0) {
+        return 0;
+    }
+    *ret = data;
+    return 1;
+}
+
+static bool read_number(void **tensor, double *ret)
+{
+    int64_t rank;
+    void *data;
+    bool is_short = has_dtype(tensor, GRADB_FLOAT32);
+    long long size = is_short ? (long long)sizeof(float) : (long long)sizeof(double);
+    if ((!is_short && !has_dtype(tensor, GRADB_FLOAT64)) || torch.dim(tensor, &rank) != 0 ||
+        rank != 0 || !is_whole(tensor, size, size) || torch.data_ptr(tensor, &data) != 0) {
+        return false;
+    }
+    if (is_short) {
+        float value;
+        memcpy(&value, data, sizeof(value));
+        *ret = (double)value;
+    } else {
+        memcpy(ret, data, sizeof(*ret));
+    }
+    return true;
+}
+
+int native_read_number(PyObject *tensor, double *ret)
+{
+    void *handle;
+    if (!torch.on) {
+        return 0;
+    }
+    if (handle_of(tensor, &handle) < 0) {
+        return -1;
+    }
+    return is_strided_on_cpu(&handle) && read_number(&handle, ret);
+}
+
+/* ---- what Python says ------------------------------------------------------------------------ */
+
+/* The functions as PyArg_ParseTuple has them: addresses. */
+static bool take_functions(PyObject *functions)
+{
+    unsigned long long at[9];
+    if (!PyArg_ParseTuple(functions, "KKKKKKKKK:read_by", &at[0], &at[1], &at[2], &at[3], &at[4],
+                          &at[5], &at[6], &at[7], &at[8])) {
+        return false;
+    }
+    torch.dim = (get_count)(uintptr_t)at[0];
+    torch.sizes = (get_counts)(uintptr_t)at[1];
+    torch.strides = (get_counts)(uintptr_t)at[2];
+    torch.dtype = (get_number)(uintptr_t)at[3];
+    torch.layout = (get_number)(uintptr_t)at[4];
+    torch.device_type = (get_number)(uintptr_t)at[5];
+    torch.storage_offset = (get_count)(uintptr_t)at[6];
+    torch.storage_size = (get_count)(uintptr_t)at[7];
+    torch.data_ptr = (get_pointer)(uintptr_t)at[8];
+    return true;
+}
+
+static bool take_dtypes(PyObject *dtypes)
+{
+    PyObject *ours, *theirs;
+    memset(torch.dtypes, 0xff, sizeof(torch.dtypes));
+    for (Py_ssize_t at = 0; PyDict_Next(dtypes, &at, &ours, &theirs);) {
+        long place = PyLong_AsLong(ours), number = PyLong_AsLong(theirs);
+        if (PyErr_Occurred()) {
+            return false;
+        }
+        if (place >= 0 && place < DTYPES) {
+            torch.dtypes[place] = (int32_t)number;
+        }
+    }
+    return true;
+}
+
+PyObject *native_read_by(PyObject *module, PyObject *args)
+{
+    PyObject *functions, *dtypes;
+    int strided, cpu;
+    (void)module;
+    torch.on = false;
+    if (!PyArg_ParseTuple(args, "O!iiO!:read_by", &PyTuple_Type, &functions, &strided, &cpu,
+                          &PyDict_Type, &dtypes)) {
+        return NULL;
+    }
+    if (PyTuple_Size(functions) > 0) {
+        torch.strided = strided;
+        torch.cpu = cpu;
+        torch.on = take_functions(functions) && take_dtypes(dtypes);
+    }
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *native_reads(PyObject *module, PyObject *args)
+{
+    PyObject *tensor;
+    unsigned long long known;
+    long long reach, size;
+    const void *data = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OKLL:reads", &tensor, &known, &reach, &size)) {
+        return NULL;
+    }
+    int fits = torch.on
+                   ? native_read(tensor, (const gradb_tensor *)(uintptr_t)known, reach, size, &data)
+                   : 0;
+    return fits < 0 ? NULL
+           : fits   ? PyLong_FromVoidPtr((void *)(uintptr_t)data)
+                    : Py_NewRef(Py_None);
+}
