@@ -15,8 +15,9 @@ import torches
 RUNTIMES = sys.argv[1:]
 MODULE = harness.BUILD.resolve() / "python" / "native" / "_native.abi3.so"
 LIBRARY = harness.BUILD / "src" / "agent" / "libgradb.so.1"
-FOUND = 66  # exit status after a report
-NEXT = 25   # nodes that are stopped at one by one
+FOUND = 66   # exit status after a report
+SETTLED = 8  # steps after which the native module has taken over what it can
+NEXT = 25    # nodes that are stopped at one by one
 
 # All that the native module does, and all that ends it: operators that raise, interrupts out of both passes, threads
 # and forks, a detached agent and another one. What it has come to is in the file "told".
@@ -111,7 +112,7 @@ def interrupt(where):
 
 tell("module", os.path.realpath(gradb.native.module.__file__))
 for agent in ("first", "second"):
-    for step in range(6):
+    for step in range(24):
         train(torch.full((3, 4), 0.5))
     for x in torch.utils.data.DataLoader(Samples(), batch_size=3, num_workers=2):
         train(x)
@@ -121,7 +122,7 @@ for agent in ("first", "second"):
     if agent == "first":
         gradb.torch.detach()
         train(torch.ones(3, 4))
-        tell("attached again", gradb.torch.attach(net, optimizer))
+        tell("attached again", gradb.torch.attach(net, optimizer, wait=60))
 tell("at the end")
 """
 TOLD = ["module %s" % MODULE, "interrupted in the forward pass", "interrupted in the backward pass",
@@ -155,19 +156,19 @@ class Sanitized(torches.Folder):
     def visit(self, gradb):
         """A debugger's session that has the training tell of everything, up to its exception."""
         gradb.expect("Stopped before the first step")
-        gradb.run("step 2", "end of step 2")
+        gradb.run(f"step {SETTLED}", f"end of step {SETTLED}")
         gradb.run("trace -exact TO on all", "Trace .*nodes")
         gradb.run("trace -exact 'max > 1e30 || norm < 0' on all", "Trace .*nodes")
-        gradb.run("step", "end of step 3")
+        gradb.run("step", f"end of step {SETTLED + 1}")
         for _ in range(NEXT):
-            gradb.run("next", "^step 4, ")
-        gradb.run(f"next {NEXT}", "^step 4, backward/")
+            gradb.run("next", f"^step {SETTLED + 2}, ")
+        gradb.run(f"next {NEXT}", f"^step {SETTLED + 2}, backward/")
         gradb.run("tbreak net/last/linear", "reakpoint")
-        gradb.run("continue", "step 5, net/last/linear")
+        gradb.run("continue", f"step {SETTLED + 3}, net/last/linear")
         gradb.run("print net/last/linear", r"\[.*\d")
         gradb.run("print net/first/weight", r"\[.*\d")
-        gradb.run("finish", "end of the forward phase, step 5")
-        gradb.run("finish", "end of the backward phase, step 5")
+        gradb.run("finish", "end of the forward phase")
+        gradb.run("finish", "end of the backward phase")
         gradb.run("stats net/first/weight.grad", "^  mean ")
         gradb.run("info hits", "No watchpoint has fired")
         gradb.run("continue", "net/cat.* raised RuntimeError")
@@ -184,7 +185,8 @@ class Sanitized(torches.Folder):
                 gradb.run("continue", r"exited with status 0\b")
             finally:
                 reports = [path.read_text(errors="replace") for path in sorted(self.folder.glob("report*"))]
-                self.assertEqual(reports, [])
+                if reports:
+                    self.fail("\n".join(reports))
         self.assertEqual((self.folder / "told").read_text().splitlines(), TOLD)
 
 
