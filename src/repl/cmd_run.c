@@ -471,7 +471,10 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "kill",
      .summary = "End the training process",
-     .help = "It is asked first; a program that \"run\" started is ended in any case.",
+     .help =
+         "It is asked to end at the end of its step, as Ctrl-C would, so that it may save\n"
+         "something. A program that \"run\" started is ended when it takes ten seconds for that,\n"
+         "or at Ctrl-C.",
      .flags = CMD_CHANGES,
      .run = run_kill},
     {.name = "detach",
