@@ -235,20 +235,82 @@ static int for_other_ranks(struct command_call *call, struct gd_session *session
     return done;
 }
 
+#define END_PATIENCE                                                                               \
+    10.0 /* seconds for the rest of the step, and for what is saved then; or Ctrl-C */
+
+struct ending { /* the end of a training, and of the others of its job */
+    const struct gd_session *session;
+    uint64_t
+        *sequence; /* by rank: of the stop that it was let go from; NULL: it is not asked again */
+    int count;
+};
+
+static const struct gd_session *member(const struct ending *ending, int rank)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(ending->session);
+    return ranks == NULL ? ending->session : gd_ranks_member(ranks, rank);
+}
+
+static void ending_begin(struct ending *ending, const struct gd_session *session)
+{
+    const struct gd_ranks *ranks = gd_ranks_of(session);
+    ending->session = session;
+    ending->count = ranks != NULL ? gd_ranks_world_size(ranks) : 1;
+    ending->sequence = calloc((size_t)ending->count, sizeof(*ending->sequence));
+    for (int rank = 0; ending->sequence != NULL && rank < ending->count; rank++) {
+        const struct gd_session *one = member(ending, rank);
+        ending->sequence[rank] = one != NULL ? one->stop.sequence : 0;
+    }
+}
+
+/* What fires in the rest of the step does not keep a training from its end. */
+static void let_go(const struct ending *ending)
+{
+    struct gd_err why;
+    for (int rank = 0; ending->sequence != NULL && rank < ending->count; rank++) {
+        const struct gd_session *one = member(ending, rank);
+        if (one != NULL && one->state == GD_STOPPED &&
+            one->stop.sequence != ending->sequence[rank]) {
+            ending->sequence[rank] = one->stop.sequence;
+            gd_target_kill(one->target, &why); /* one that cannot is ended with its process */
+        }
+    }
+}
+
 /* With all ranks of its job, where commands move them together. */
 static bool session_over(void *ctx)
 {
-    const struct gd_session *session = ctx;
+    const struct ending *ending = ctx;
+    const struct gd_session *session = ending->session;
     const struct gd_ranks *ranks = gd_ranks_of(session);
     bool alone = session->debugger->settings.rank_locking == GD_LOCKING_ON;
+    let_go(ending);
     return !gd_session_is_live(session) && (ranks == NULL || alone || gd_ranks_live(ranks) == 0);
+}
+
+/* Asks it to end, and waits a moment. False: it cannot be asked. */
+static bool end_training(struct command_call *call, struct gd_session *session)
+{
+    struct ending ending;
+    struct gd_err why;
+    if ((session->target->capabilities & GD_CAN_KILL) == 0) {
+        return false;
+    }
+    ending_begin(&ending, session);
+    bool asked = gd_target_kill(session->target, &why) == GD_OK;
+    if (asked) {
+        for_other_ranks(call, session, gd_target_kill);
+        repl_wait(call->repl, session_over, &ending, END_PATIENCE);
+        launch_wait(call->repl, END_PATIENCE); /* it may have something to save */
+    }
+    free(ending.sequence);
+    return asked;
 }
 
 static int run_kill(struct command_call *call, struct gd_err *err)
 {
     struct gd_session *session = call->debugger->current;
     bool live = session != NULL && gd_session_is_live(session);
-    struct gd_err why;
 
     if (!live && !launch_is_running(call->repl)) {
         return gd_fail(err, GD_ESTATE, "no training process is running");
@@ -259,12 +321,7 @@ static int run_kill(struct command_call *call, struct gd_err *err)
     out_flush(call->out);
     call->repl->muted = true;
     int rc = GD_OK;
-    if (live && (session->target->capabilities & GD_CAN_KILL) != 0 &&
-        gd_target_kill(session->target, &why) == GD_OK) {
-        for_other_ranks(call, session, gd_target_kill);
-        repl_wait(call->repl, session_over, session, 2.0);
-        launch_wait(call->repl, 2.0); /* it may have something to tidy up */
-    } else if (live && !launch_is_running(call->repl)) {
+    if (live && !end_training(call, session) && !launch_is_running(call->repl)) {
         rc = gd_target_kill(session->target, err);
     }
     launch_kill(call->repl);
@@ -286,12 +343,13 @@ static int run_detach(struct command_call *call, struct gd_err *err)
     bool needs_us = repl_ends_without_us(session);
     bool muted = call->repl->muted;
     int number = session->number;
+    struct ending ending = {.session = session};
 
     call->repl->muted = true; /* "the training ended" would be untrue */
     int others = for_other_ranks(call, session, gd_target_detach);
     int rc = gd_target_detach(session->target, err);
     if (rc == GD_OK) {
-        repl_wait(call->repl, session_over, session, 2.0);
+        repl_wait(call->repl, session_over, &ending, 2.0);
         launch_detach(call->repl);
         if (others > 0) {
             out_printf(call->out, "Detached: %d ranks run on.\n", others + 1);
@@ -413,7 +471,10 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "kill",
      .summary = "End the training process",
-     .help = "It is asked first; a program that \"run\" started is ended in any case.",
+     .help =
+         "It is asked to end at the end of its step, as Ctrl-C would, so that it may save\n"
+         "something. A program that \"run\" started is ended when it takes ten seconds for that,\n"
+         "or at Ctrl-C.",
      .flags = CMD_CHANGES,
      .run = run_kill},
     {.name = "detach",

@@ -519,7 +519,8 @@ void repl_on_event(void *ctx, const struct gd_event *event)
     if (over && event->session->failed) {
         repl_training_failed(repl);
     }
-    if (repl->ending || (repl->muted && over && !repl->options.json)) {
+    bool aside = over || event->type == GD_EV_HIT || event->type == GD_EV_STOPPED;
+    if (repl->ending || (repl->muted && aside && !repl->options.json)) {
         return;
     }
     if ((event->type == GD_EV_STOPPED || event->type == GD_EV_RUNNING) &&

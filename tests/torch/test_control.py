@@ -459,6 +459,24 @@ class Steps(Control):
                 self.assertTrue(same(self.python, bare, seen), name)
 
 
+FIRES = """
+import os, torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+try:
+    for step in range(1, 1000):
+        x = net(torch.ones(2, 4))
+        for _ in range(3):
+            torch.log(0 * x)
+        optimizer.zero_grad()
+        x.sum().backward()
+        optimizer.step()
+except KeyboardInterrupt:
+    with open(os.path.join(os.path.dirname(__file__), "saved"), "w") as file:
+        file.write("in step %d" % step)
+"""
+
+
 @torches.both
 class Ends(Control):
     def test_kill_ends_it_as_control_c_would(self):
@@ -476,6 +494,12 @@ class Ends(Control):
             self.assertEqual(program.communicate(timeout=harness.DEADLINE)[0],
                              "saved: the debugger ended the training\n")
             self.assertEqual(program.returncode, 7)
+
+    def test_kill_is_not_held_up_by_what_fires_in_the_rest_of_the_step(self):
+        program = self.write("fires.py", FIRES)
+        said = self.said([program], "watch TO on all", "continue", "kill")
+        self.assertEqual((self.folder / "saved").read_text(encoding="utf-8"), "in step 1")
+        self.assertEqual(said.count("Watchpoint 1, step 1, log"), 1, said)
 
     def test_detach_lets_it_run_to_its_end(self):
         script = self.script("mlp.py")
