@@ -14,7 +14,8 @@
 
 static bool is_wanted(const struct native_context *context)
 {
-    return GRADB_IS_ARMED(context->handle) || native_is_true(context->agent, AGENT_WANTED) ||
+    return (context->handle && GRADB_IS_ARMED(context->handle)) ||
+           native_is_true(context->agent, AGENT_WANTED) ||
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
