@@ -5,6 +5,7 @@ an inner part of."""
 import functools
 import os
 import re
+import threading
 
 import torch
 
@@ -183,6 +184,8 @@ class _Engine:
 
     def run_backward(self, tensors, *args, **kwargs):
         backward = self._backward
+        if backward.is_of_another_thread():
+            return self._engine.run_backward(tensors, *args, **kwargs)
         try:
             finish = backward.begin(tensors, args, kwargs)
         except BaseException:
@@ -206,6 +209,7 @@ class Backward(native.base("Backward")):
         self._engine = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
+        self._thread = threading.get_ident()
 
     def install(self):
         """Wraps the engine."""
@@ -220,6 +224,13 @@ class Backward(native.base("Backward")):
         if self._engine is not None and variable._execution_engine is self._engine:
             variable._execution_engine = self._original
         self._engine = None
+
+    def is_of_another_thread(self):
+        """Whether the pass that is about to begin is one of the program's besides the training. One inside of a pass
+        of the training may run in the thread of a device, which Python has not made."""
+        if threading.get_ident() == self._thread:
+            return False
+        return self.depth == 0 or not isinstance(threading.current_thread(), threading._DummyThread)
 
     def begin(self, tensors, args, kwargs):
         """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.
