@@ -14,7 +14,8 @@
 
 static bool is_wanted(const struct native_context *context)
 {
-    return GRADB_IS_ARMED(context->handle) || native_is_true(context->agent, AGENT_WANTED) ||
+    return (context->handle && GRADB_IS_ARMED(context->handle)) ||
+           native_is_true(context->agent, AGENT_WANTED) ||
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
@@ -207,10 +208,16 @@ static int accumulates(PyObject *keywords)
     return given ? given == Py_True : PyErr_Occurred() ? -1 : 1;
 }
 
+/* The thread is the one that trains. */
+static bool is_ours(const struct native_context *context)
+{
+    return PyThread_get_thread_ident() == context->thread;
+}
+
 /* 1, 0, or -1: it is the outermost pass of an idle step, and one that gives gradients. */
 static int is_plain_pass(const struct native_context *context, PyObject *keywords)
 {
-    int idle = is_idle(context);
+    int idle = is_ours(context) ? is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || native_int(context->backward, BACKWARD_DEPTH) != 0) {
         return idle < 0 ? -1 : 0;
     }

@@ -81,17 +81,27 @@ static bool is_awaited(const struct agent *a, uint32_t id)
     return a->expected_new && id >= a->synced_nodes && agent_is_expected(a, a->nodes[id].name);
 }
 
+static void mark(struct agent *a, uint32_t id)
+{
+    const struct agent_node *node = &a->nodes[id];
+    bool value = node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT) || agent_captures(a, node);
+    unsigned marks = value || node->flags & NODE_BREAK ? MARK_SLOW | MARK_RUN : 0;
+    marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
+    marks |= value ? MARK_VALUE : 0;
+    marks |= a->expected_not_finite && id >= a->synced_nodes ? MARK_NOT_FINITE : 0;
+    POKE(a->passes[id].marked, (unsigned char)marks);
+}
+
+void agent_mark_node(struct agent *a, uint32_t id)
+{
+    mark(a, id);
+    wants_changed(a);
+}
+
 void agent_mark_nodes(struct agent *a, uint32_t first)
 {
     for (uint32_t id = first; id < a->node_count; id++) {
-        const struct agent_node *node = &a->nodes[id];
-        bool value =
-            node->flags & (NODE_CAPTURE_WATCH | NODE_WATCH_EXACT) || agent_captures(a, node);
-        unsigned marks = value || node->flags & NODE_BREAK ? MARK_SLOW | MARK_RUN : 0;
-        marks |= node->flags & NODE_WATCH_SEEN || is_awaited(a, id) ? MARK_RUN : 0;
-        marks |= value ? MARK_VALUE : 0;
-        marks |= a->expected_not_finite && id >= a->synced_nodes ? MARK_NOT_FINITE : 0;
-        POKE(a->passes[id].marked, (unsigned char)marks);
+        mark(a, id);
     }
     wants_changed(a);
 }

@@ -246,6 +246,7 @@ struct agent {
     uint64_t keep_ns; /* that keeping them took the last time */
     struct agent_watch_plan *plans;
     uint64_t plan_serial, moments;         /* how many there were */
+    uint64_t plan_changes;                 /* of the set of plans */
     struct agent_watch_item *scalar_items; /* of named numbers */
     /* items that are looked at when their node has run, at the end of the step, and those at the
      * end of the step for which it matters whether the node ran */
@@ -303,7 +304,8 @@ static inline struct agent *agent_of(gradb *g)
 bool agent_usable(const struct agent *a);
 /* With the lock: works out `armed` and `attention` from what is asked. */
 void agent_arm(struct agent *a);
-/* With the lock: works out `marked` of the nodes from `first` on. */
+/* With the lock: works out `marked` of a node, of the nodes from `first` on. */
+void agent_mark_node(struct agent *a, uint32_t id);
 void agent_mark_nodes(struct agent *a, uint32_t first);
 uint64_t agent_now_ns(void); /* monotonic */
 /* With the lock: forgets all that a debugger asked for; what belongs to nodes after the pass that

@@ -66,18 +66,35 @@ static void find_leader(struct agent_watch_item *item)
     }
 }
 
-static void link_node_item(struct agent *a, struct agent_watch_item *item)
+enum { COUNT_EXACT = 1, COUNT_SEEN = 2, COUNT_END = 4 };
+enum { FLAGS = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN };
+
+/* The counts that the item is in from now on. */
+static void count_item(struct agent *a, struct agent_watch_item *item, unsigned counts)
+{
+    a->exact_items -= (item->counted & COUNT_EXACT) != 0;
+    a->seen_items -= (item->counted & COUNT_SEEN) != 0;
+    a->end_items -= (item->counted & COUNT_END) != 0;
+    a->exact_items += (counts & COUNT_EXACT) != 0;
+    a->seen_items += (counts & COUNT_SEEN) != 0;
+    a->end_items += (counts & COUNT_END) != 0;
+    item->counted = (unsigned char)counts;
+}
+
+/* In front of the node's items. Returns in which counts that puts it. */
+static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
 {
     struct agent_node *node = agent_node_at(a, item->node);
+    unsigned counts = 0;
     if (!node) {
-        return;
+        return 0;
     }
     item->next_of_node = node->watch;
     node->watch = item;
     find_leader(item);
     if (item->plan->exact) {
         node->flags |= NODE_WATCH_EXACT;
-        a->exact_items++;
+        counts = COUNT_EXACT;
     } else if (node->phase != 0) {
         /* Values that do not outlive their node are copied for the step's end. */
         bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
@@ -85,42 +102,43 @@ static void link_node_item(struct agent *a, struct agent_watch_item *item)
         bool aged = agent_item_wants_age(item);
         node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
         node->flags |= aged ? NODE_WATCH_SEEN : 0;
-        a->seen_items += fleeting || aged;
+        counts = fleeting || aged ? COUNT_SEEN : 0;
     }
     if (agent_item_wants_previous(item)) {
         node->flags |= NODE_KEEP_WATCH;
     }
+    return counts;
 }
 
 static void link_item(struct agent *a, struct agent_watch_item *item)
 {
+    unsigned counts = !item->plan->exact || item->plan->plan->record ? COUNT_END : 0;
     item->next_of_node = NULL;
     item->leader = NULL;
-    item->twin = NULL;
     if (agent_item_is_scalar(item)) {
         item->next_of_node = a->scalar_items;
         a->scalar_items = item;
     } else {
-        link_node_item(a, item);
+        counts |= link_node_item(a, item);
     }
-    a->end_items += !item->plan->exact || item->plan->plan->record;
+    count_item(a, item, counts);
 }
 
 /* The items of every node, so that one plan's stand together and in its order. */
 static void rebuild(struct agent *a)
 {
-    const unsigned mine = NODE_KEEP_WATCH | NODE_CAPTURE_WATCH | NODE_WATCH_EXACT | NODE_WATCH_SEEN;
     bool kept = false;
     for (uint32_t id = 1; id < a->node_count; id++) {
         struct agent_node *node = &a->nodes[id];
         kept = kept || node->flags & NODE_KEEP_WATCH;
         node->watch = NULL;
-        node->flags &= (uint16_t)~mine;
+        node->flags &= (uint16_t)~FLAGS;
     }
     a->exact_items = a->end_items = a->seen_items = 0;
     a->scalar_items = NULL;
     for (struct agent_watch_plan *plan = a->plans; plan; plan = plan->next) {
         for (size_t i = plan->item_count; i-- > 0;) {
+            plan->items[i].counted = 0;
             link_item(a, &plan->items[i]);
             kept = kept || agent_item_wants_previous(&plan->items[i]);
         }
@@ -129,6 +147,102 @@ static void rebuild(struct agent *a)
         agent_keep_collect(a);
     }
     agent_mark_nodes(a, 1);
+    agent_arm(a);
+}
+
+/* ---- one plan in the place of another -----------------------------------------------------------
+ */
+
+/* The items of a node anew, in the order in which they stand. */
+static void relink_node(struct agent *a, uint32_t id)
+{
+    struct agent_node *node = agent_node_at(a, id);
+    struct agent_watch_item *turned = NULL;
+    if (!node) {
+        return;
+    }
+    for (struct agent_watch_item *i = node->watch, *next; i; i = next) {
+        next = i->next_of_node;
+        i->next_of_node = turned;
+        turned = i;
+    }
+    node->watch = NULL;
+    node->flags &= (uint16_t)~FLAGS;
+    for (struct agent_watch_item *i = turned, *next; i; i = next) {
+        next = i->next_of_node;
+        link_item(a, i);
+    }
+    agent_mark_node(a, id);
+}
+
+static void relink_nodes_of(struct agent *a, const struct agent_watch_plan *plan)
+{
+    for (size_t i = 0; plan && i < plan->item_count; i++) {
+        if (i == 0 || plan->items[i].node != plan->items[i - 1].node) {
+            relink_node(a, plan->items[i].node);
+        }
+    }
+}
+
+static void take_out(struct agent *a, struct agent_watch_plan *plan)
+{
+    for (size_t i = 0; plan && i < plan->item_count; i++) {
+        struct agent_node *node = agent_node_at(a, plan->items[i].node);
+        struct agent_watch_item **at = node ? &node->watch : NULL;
+        while (at && *at) {
+            if ((*at)->plan == plan) {
+                *at = (*at)->next_of_node;
+            } else {
+                at = &(*at)->next_of_node;
+            }
+        }
+        count_item(a, &plan->items[i], 0);
+    }
+}
+
+/* Later plans stand in front of earlier ones, the items of each in its order. */
+static void put_in(struct agent *a, struct agent_watch_plan *plan)
+{
+    for (size_t i = plan ? plan->item_count : 0; i-- > 0;) {
+        struct agent_watch_item *item = &plan->items[i];
+        struct agent_node *node = agent_node_at(a, item->node);
+        struct agent_watch_item **at = node ? &node->watch : NULL;
+        while (at && *at && (*at)->plan->place > plan->place) {
+            at = &(*at)->next_of_node;
+        }
+        if (at) {
+            item->next_of_node = *at;
+            *at = item;
+        } else {
+            link_item(a, item);
+        }
+    }
+}
+
+static bool wants_more(const struct agent_watch_plan *plan,
+                       bool (*wants)(const struct agent_watch_item *item))
+{
+    for (size_t i = 0; plan && i < plan->item_count; i++) {
+        if (wants(&plan->items[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A graph that grows sends plans as fast as nodes come: what that costs goes by the plan, not by
+ * the graph. Either may be NULL. */
+static void replace(struct agent *a, struct agent_watch_plan *old, struct agent_watch_plan *plan)
+{
+    bool kept =
+        wants_more(old, agent_item_wants_previous) || wants_more(plan, agent_item_wants_previous);
+    take_out(a, old);
+    put_in(a, plan);
+    relink_nodes_of(a, old);
+    relink_nodes_of(a, plan);
+    if (kept) {
+        agent_keep_collect(a);
+    }
     agent_arm(a);
 }
 
@@ -249,17 +363,25 @@ void agent_watch_set(struct agent *a, agent_to *message)
         inherit(a, plan, old);
     }
     struct agent_watch_plan *next = old ? old->next : NULL;
+    a->plan_changes++;
     if (plan) {
         plan->next = next;
+        plan->place = old ? old->place : plan->serial;
         *at = plan;
     } else {
         *at = next;
         gradb__v1__to_trainer__free_unpacked(message, NULL);
     }
+    bool scalars = wants_more(old, agent_item_is_scalar) || wants_more(plan, agent_item_is_scalar);
+    if (!scalars) {
+        replace(a, old, plan);
+    }
     if (old) {
         plan_free(old);
     }
-    rebuild(a);
+    if (scalars) {
+        rebuild(a);
+    }
 }
 
 void agent_watch_clear(struct agent *a)
@@ -267,6 +389,7 @@ void agent_watch_clear(struct agent *a)
     if (!a->plans) {
         return;
     }
+    a->plan_changes++;
     while (a->plans) {
         struct agent_watch_plan *next = a->plans->next;
         plan_free(a->plans);

@@ -39,7 +39,8 @@ static struct agent_watch_item *find_twin(const struct agent *a, struct agent_wa
                                           const gradb_same *same)
 {
     struct agent_watch_item *twin = item->twin;
-    if (twin && twin->node == same->node && twin->slot == same->slot) {
+    if (twin && item->twin_of == a->plan_changes && twin->node == same->node &&
+        twin->slot == same->slot) {
         return twin;
     }
     const struct agent_node *node = agent_node_at(a, same->node);
@@ -49,6 +50,7 @@ static struct agent_watch_item *find_twin(const struct agent *a, struct agent_wa
         twin = twin->next_of_node;
     }
     item->twin = twin && twin->leader ? twin->leader : twin;
+    item->twin_of = a->plan_changes;
     return item->twin;
 }
 

@@ -45,6 +45,8 @@ struct agent_watch_item {
      * program says so for the first time. */
     struct agent_seen *seen;
     struct agent_watch_item *twin; /* that has what this one last took; NULL not known */
+    uint64_t twin_of;              /* agent.plan_changes by then: another, and it may be gone */
+    unsigned char counted;         /* in which counts of the agent it is: agent_plans.c */
     bool only_not_finite;          /* a value of finite elements alone is not worth telling */
     int64_t recorded_step;         /* the last step in which it was recorded */
     uint64_t ns, runs;
@@ -59,6 +61,7 @@ struct agent_watch_plan {
     const Gradb__V1__WatchPlan *plan;
     bool exact;
     uint64_t serial; /* no other plan has or had it */
+    uint64_t place;  /* in the list of plans: grows along it */
     int64_t since;   /* the first step that begins under it */
     struct agent_watch_item *items;
     size_t item_count;

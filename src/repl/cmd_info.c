@@ -600,11 +600,12 @@ static const struct command info_subs[] = {
         .name = "overflows",
         .usage = "info overflows [-a]",
         .summary = "Operators with finite inputs whose output was infinite or NaN",
-        .help = "What each was given and made, where it lies when it was written, what rerun said\n"
-                "of it, and whether more are looked for; see \"overflow\". With -a those, too, that\n"
-                "did as they were told, as masks of -inf do.\n"
-                "\n"
-                "  info overflows\n  info overflows -a\n",
+        .help =
+            "What each was given and made, where it lies when it was written, what rerun said\n"
+            "of it, and whether more are looked for; see \"overflow\". With -a those, too, that\n"
+            "did as they were told, as masks of -inf do.\n"
+            "\n"
+            "  info overflows\n  info overflows -a\n",
         .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
         .run = inspect_info_overflows,
     },

@@ -120,7 +120,8 @@ int inspect_node(struct command_call *call, const char *text, gd_node_id *ret, s
     gd_node_id node = call->session->current;
     struct gd_node_info info;
     if (node == GD_NO_NODE || !gd_graph_node(call->session->graph, node, &info)) {
-        if (call->session->stop.reason == GD_STOP_EXCEPTION) {
+        if (call->session->stop.reason == GD_STOP_EXCEPTION &&
+            strncmp(call->session->stop.text, "the program ends", 16) == 0) {
             return gd_fail(err, GD_ESTATE,
                            "it is not known which operator raised: after `catch exception` the "
                            "training stops where it does");

@@ -524,6 +524,41 @@ class Costs(Watching):
         self.ends()
 
 
+class Replaced(Watching):
+    """What stands when plans took each other's place is what they would be if they had been set so at once."""
+
+    def seen_in_a_step(self, step):
+        self.run_on(pb.Run.STEP, count=1)
+        reports = [self.report(step=step) for _ in range(5)]
+        self.stops(pb.STOP_STEP)
+        return [(report.plan, [value.node for value in report.values]) for report in reports]
+
+    def test_in_any_order(self):
+        options = [pb.StatsOptions(), pb.StatsOptions(dead_steps=2), pb.StatsOptions(against_previous=True)]
+
+        def items(*nodes):
+            return [pb.WatchItem(node=node, options=o) for node in nodes for o in options[:2]]
+        self.first_stop(steps=4)
+        for plan in (1, 2, 3):
+            self.send(*items(A, B, RELU), plan=plan, when=AT_ONCE)
+        self.send(*items(A, W), pb.WatchItem(node=B, options=options[2]), plan=4)
+        self.send(*items(B, A), plan=1, when=AT_ONCE)
+        self.send(plan=2)
+        self.send(*items(W), plan=4)
+        self.send(*items(A), plan=3, when=AT_ONCE)
+        self.send(*items(RELU), plan=5, when=AT_ONCE)
+        replaced = self.seen_in_a_step(1)
+        for plan in (1, 3, 4, 5):
+            self.send(plan=plan)
+        self.assertEqual(self.costs(), {})
+        for plan, nodes, when in ((1, (B, A), AT_ONCE), (3, (A,), AT_ONCE), (4, (W,), AT_END),
+                                  (5, (RELU,), AT_ONCE)):
+            self.send(*items(*nodes), plan=plan, when=when)
+        self.assertEqual(self.seen_in_a_step(2), replaced)
+        self.assertEqual(sorted(plan for plan, _ in replaced), [1, 1, 3, 4, 5])
+        self.run_on()
+
+
 class Relay:
     """Between the trainer and its debugger; cut() ends it the way the system does for a killed process."""
 

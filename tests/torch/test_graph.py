@@ -546,6 +546,35 @@ finish(left=left, growth=growth, alive_loss=graph() is not None, names=len(told.
         self.assertFalse(told.answer["alive_loss"])
         self.assertLess(told.answer["growth"], 500)
 
+    def test_a_backward_pass_of_another_thread_is_left_alone(self):
+        told = self.told("""
+import threading
+begun, over = threading.Event(), threading.Event()
+class Waits(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x * 2
+    @staticmethod
+    def backward(context, gradient):
+        begun.set()
+        over.wait()
+        return gradient * 2
+leaf = torch.ones(3, requires_grad=True)
+thread = threading.Thread(target=lambda: Waits.apply(leaf).sum().backward())
+thread.start()
+begun.wait()
+net = nn.Linear(3, 1)
+train(net, lambda step: torch.relu(net(torch.ones(2, 3))).mean(), 2)
+steps = told.steps
+over.set()
+thread.join()
+finish(steps=steps, gradient=leaf.grad.tolist())
+""")
+        self.assertEqual((told.answer["steps"], told.answer["gradient"]), (2, [2, 2, 2]))
+        for step in range(2):
+            self.assertLessEqual({"net/linear", "relu", "backward/relu", "net/weight.grad"}, set(told.ran(step)))
+        self.assertEqual([name for name in told.nodes if "Waits" in name or "Sum" in name], [])
+
     def test_all_is_taken_off(self):
         told = self.told("""
 from gradb.torch import ops

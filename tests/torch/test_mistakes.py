@@ -32,6 +32,22 @@ raise KeyError("nobody")
 """
 
 
+IN_PLACE = """
+import torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    y = net(torch.ones(2, 4))
+    y += 1
+    y = y.sigmoid()
+    if step == 3:
+        y *= 2
+    optimizer.zero_grad()
+    y.sum().backward()
+    optimizer.step()
+"""
+
+
 LAYERS = """
 import torch
 from torch import nn
@@ -82,6 +98,11 @@ class Raised(torches.Folder):
         out = " ".join(done.stdout.split())
         self.assertIn("An exception, step 6, net/layers/1/table/embedding (embedding)", out)
         self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
+
+    def test_what_wrote_to_a_value_that_backward_needs(self):
+        done = self.gradb([self.python, self.write("in_place.py", IN_PLACE)], "catch exception", "continue")
+        self.assertIn("An exception, step 3\nbackward raised RuntimeError: mul_ (in_place.py:10) wrote in place to what "
+                      "the gradient needs: output 0 of Sigmoid\n", done.stdout)
 
     def test_the_status_of_a_batch_says_it(self):
         program = [self.python, self.write("retries.py", RETRIES)]

@@ -450,6 +450,25 @@ class Commands(Session):
         self.assertIn("memory", self.good("complete agent mem")["lines"][0])
         self.end()
 
+    def test_what_is_filled_with_zeros_stops_no_beginner(self):
+        """The recommended watchpoints: a first state and targets of zeros are meant; what comes of them is not."""
+        self.start("""
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(4):
+    optimizer.zero_grad()
+    found = net(torch.ones(2, 4)) - torch.zeros(2, 1) + torch.full((2, 1), 0.0)
+    ((found * 0 if step == 2 else found) - 5).pow(2).mean().backward()
+    optimizer.step()
+""")
+        self.good("recommend yes")
+        self.good("continue")
+        hits = [hit for hit in self.good("info hits")["hits"] if not hit["error"]]
+        self.assertEqual([(hit["step"], hit["node"]) for hit in hits], [(3, "mul")])
+        self.end()
+
 
 # As if nothing lay in host memory.
 ELSEWHERE = """

@@ -6,6 +6,7 @@ import collections
 import functools
 import os
 import re
+import threading
 
 import torch
 
@@ -194,6 +195,8 @@ class _Engine(native.base("Engine", _Always)):
     def run(self, tensors, *args, **kwargs):
         """run_backward of any pass."""
         backward = self.backward
+        if backward.is_of_another_thread():
+            return self._engine.run_backward(tensors, *args, **kwargs)
         try:
             finish = backward.begin(tensors, args, kwargs)
         except BaseException:
@@ -218,6 +221,7 @@ class Backward(native.base("Backward")):
         self._registrar = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
+        self._thread = threading.get_ident()
 
     def install(self):
         """Wraps the engine."""
@@ -241,6 +245,13 @@ class Backward(native.base("Backward")):
         if self._registrar is not None and vars(torch.autograd.Function).get(_REGISTER) is self._registrar:
             delattr(torch.autograd.Function, _REGISTER)
         self._registrar = None
+
+    def is_of_another_thread(self):
+        """Whether the pass that is about to begin is one of the program's besides the training. One inside of a pass
+        of the training may run in the thread of a device, which Python has not made."""
+        if threading.get_ident() == self._thread:
+            return False
+        return self.depth == 0 or not isinstance(threading.current_thread(), threading._DummyThread)
 
     def begin(self, tensors, args, kwargs):
         """Before a pass, with run_backward's arguments: puts hooks on what it will run, when somebody looks.

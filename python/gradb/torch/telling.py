@@ -5,6 +5,7 @@ New nodes are shown in batches; the values of their first run are held meanwhile
 debugger has said what it wants of them. So the first step is watched like every other.
 """
 import os
+import re
 import weakref
 from time import perf_counter
 
@@ -517,7 +518,24 @@ class Telling(native.base("Telling")):
                 and self.agent.exceptions.mode != "off"):
             with self.agent.unseen():
                 self.flush()
-                self._stop(error, "backward raised %s" % _told(error))
+                self._stop(error, "backward raised %s" % (self._overwritten(error) or _told(error)))
+
+    def _overwritten(self, error):
+        """Of a pass that misses a value: which operator of the step wrote to it; None unless it can be but one."""
+        found = _MISSED.search(str(error))
+        if found is None:
+            return None
+        made = found.group(2).lower()
+        ran = [node for node in self.graph.by_id.values() if node.step == self.agent.steps.step and node.stack]
+        makers = {node.id for node in ran if node.operator.replace("_", "") == made}
+        writers = [node for node in ran if node.operator.endswith("_") and node.phase == _lib.FORWARD
+                   and (node.id in makers or any(origin in makers for origin, _ in node.edges or ()))]
+        if len(writers) != 1:
+            return None
+        frame = next(((code, line) for code, line, is_library in writers[0].stack if not is_library), None)
+        where = " (%s:%d)" % (os.path.basename(frame[0].co_filename), frame[1]) if frame is not None else ""
+        return "%s: %s%s wrote in place to what the gradient needs: %s of %s" % (
+            type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
 
     def backward_ended(self):
         """Parameters that the pass did not reach have a gradient's node, too: one without a value."""
@@ -647,5 +665,12 @@ def _stack_of(own, compiles):
     return found or (stack.frames(3) if compiles else ())
 
 
+# What PyTorch says of a value that an operator has written to though the backward pass needs it.
+_MISSED = re.compile(r"inplace operation: .*which is (output \d+) of (\w+?)(?:Backward\d*)?, is at version")
+_PREFACE = "one of the variables needed for gradient computation has been modified by an inplace operation: "
+
+
 def _told(error):
-    return "%s: %s" % (type(error).__name__, str(error).split("\n", 1)[0])
+    """Its first line, which is cut where it is long: what matters comes first."""
+    text = str(error).split("\n", 1)[0].replace(_PREFACE, "written in place, though the gradient needs it: ")
+    return "%s: %s" % (type(error).__name__, text)

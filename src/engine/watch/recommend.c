@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/expected.h"
 #include "engine/graph/selector.h"
 #include "engine/watch/watch_impl.h"
 
@@ -18,7 +19,10 @@ struct entry {
 };
 
 /* A bias begins at 0, and so any update changes it by much of its size. */
-#define MATRICES "weights except *bias*, *beta"
+#define MATRICES       "weights except *bias*, *beta"
+/* In a program that runs as it goes what makes zeros on purpose is an operator as any other: a
+ * first hidden state, the targets of a critic. */
+#define ALL_BUT_FILLED "all except type:*zeros*, type:*full*, type:to"
 
 static const struct entry entries[] = {
     {"recommend_weight_initialization_watchpoint",
@@ -96,12 +100,14 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         const struct entry *entry = &entries[i];
-        struct gd_recommendation it = {
-            .name = entry->name, .where = entry->where, .value_count = entry->value_count};
+        bool filled = strcmp(entry->condition, "TZ") == 0 && gd_session_grows(session);
+        struct gd_recommendation it = {.name = entry->name,
+                                       .where = filled ? ALL_BUT_FILLED : entry->where,
+                                       .value_count = entry->value_count};
         memcpy(it.values, entry->value, sizeof entry->value);
         if (gd_condition_find(entry->condition, &it.condition, NULL) || !is_available(session, &it))
             continue;
-        it.nodes = count_nodes(session, entry->where);
+        it.nodes = count_nodes(session, it.where);
         if (!it.nodes || index-- > 0)
             continue;
         *ret = it;
