@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps, where
-they are there and say what Python says."""
+"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps,
+where they are there and say what Python says."""
 import ctypes
 
 import torch
@@ -8,7 +8,8 @@ import torch
 from .. import native
 from . import values
 
-_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size", "data_ptr")
+_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size",
+              "data_ptr")  # in the order of read_by
 
 
 def begin():
@@ -55,6 +56,7 @@ def _agrees(tensor):
 
     def reads(other, reach):
         return native.module.reads(other, ctypes.addressof(struct), reach, size)
-    return (reads(tensor, reach) == tensor.data_ptr() and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
+    return (reads(tensor, reach) == tensor.data_ptr()
+            and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
             and reads(torch.zeros((3, 2, 5), dtype=tensor.dtype, device="cpu"), reach) is None
             and reads(tensor.to(torch.int8), reach) is None)
