@@ -19,6 +19,12 @@ static bool is_wanted(const struct native_context *context)
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
+/* The thread is the one that trains. */
+static bool is_ours(const struct native_context *context)
+{
+    return PyThread_get_thread_ident() == context->thread;
+}
+
 /* 1, 0, or -1: a CUDA graph is being recorded: nothing may be done then. */
 static int is_recording(const struct native_context *context)
 {
@@ -135,7 +141,7 @@ PyObject *native_is_nested(PyObject *self, PyObject *none)
 /* 1, 0, or -1: a forward pass begins here, as far as anybody knows. */
 static int begins_forward(const struct native_context *context)
 {
-    int idle = PyThread_get_thread_ident() == context->thread ? is_idle(context) : 0;
+    int idle = is_ours(context) ? is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE)) {
         return idle < 0 ? -1 : 0;
     }
@@ -206,12 +212,6 @@ static int accumulates(PyObject *keywords)
 {
     PyObject *given = PyDict_GetItemWithError(keywords, native_names.accumulates);
     return given ? given == Py_True : PyErr_Occurred() ? -1 : 1;
-}
-
-/* The thread is the one that trains. */
-static bool is_ours(const struct native_context *context)
-{
-    return PyThread_get_thread_ident() == context->thread;
 }
 
 /* 1, 0, or -1: it is the outermost pass of an idle step, and one that gives gradients. */

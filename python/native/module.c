@@ -7,7 +7,7 @@ static PyMethodDef functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
     {"registrar", native_registrar, METH_VARARGS,
-     "registrar(others, OrderedDict): puts hooks on nodes, Steps without a handle of their own"},
+     "registrar(others, type of dict): puts hooks on nodes, Steps without a handle of their own"},
     {"ran", native_tell_ran, METH_VARARGS,
      "ran(context, node, tensors, records): a node has run; records: None, or the origins"},
     {"read_by", native_read_by, METH_VARARGS,

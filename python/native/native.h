@@ -377,8 +377,8 @@ extern PyType_Spec native_engine_spec;
 /* ---- tensors.c -------------------------------------------------------------------------------
  */
 
-/* libtorch has the functions that native_read needs. */
-bool native_can_read(void);
+/* libtorch has the functions that native_read needs for tensors of that type. */
+bool native_can_read(gradb_dtype dtype);
 /* 1, 0, or -1: the tensor, which is not lazily negated, is as `known` says but for its address,
  * which *ret gets; lies in the host's memory, and all of it, which reaches so many bytes, is there.
  */
@@ -397,7 +397,7 @@ PyObject *native_reads(PyObject *module, PyObject *args);
 
 extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;
 extern PyTypeObject *native_step_type;
-/* registrar(others, OrderedDict): what is to be torch.autograd.Function._register_hook. */
+/* registrar(others, type of dict): what is to be torch.autograd.Function._register_hook. */
 PyObject *native_registrar(PyObject *module, PyObject *args);
 /* hook_all(context, roots, steps, handles, names): see backward.Backward. */
 PyObject *native_hook_all(PyObject *module, PyObject *args);

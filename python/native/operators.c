@@ -157,8 +157,8 @@ static int is_counter(PyObject *operation, PyObject *tensor)
 {
     int counts = native_is(operation, OPERATOR_COUNTS);
     PyObject *rank = counts > 0 ? PyObject_CallMethodObjArgs(tensor, native_names.dim, NULL) : NULL;
-    if (counts <= 0 || !rank) {
-        return counts;
+    if (!rank) {
+        return counts > 0 ? -1 : counts;
     }
     long axes = PyLong_AsLong(rank);
     Py_DECREF(rank);

@@ -192,12 +192,12 @@ PyObject *native_registrar(PyObject *module, PyObject *args)
 {
     static PyMethodDef definition = {"_register_hook", register_hook, METH_VARARGS,
                                      "as torch.autograd.Function._register_hook"};
-    PyObject *others, *ordered;
+    PyObject *others, *kind;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO:registrar", &others, &ordered)) {
+    if (!PyArg_ParseTuple(args, "OO:registrar", &others, &kind)) {
         return NULL;
     }
-    PyObject *pair = PyTuple_Pack(2, others, ordered);
+    PyObject *pair = PyTuple_Pack(2, others, kind);
     PyObject *function = pair ? PyCFunction_NewEx(&definition, pair, NULL) : NULL;
     Py_XDECREF(pair);
     return function;

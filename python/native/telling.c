@@ -218,7 +218,7 @@ int native_place(struct native_context *context, PyObject *tensor, PyObject *for
     if (negative != 0) {
         return negative < 0 ? -1 : 0;
     }
-    if (native_can_read()) {
+    if (native_can_read(ret->dtype)) {
         return native_read(tensor, ret, reach, size, &ret->data);
     }
     int same = is_as_known(context, tensor, form, reach, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a tensor is and where it lies: asked of libtorch through the C functions whose ABI it keeps
- * (aoti_torch_*, since 2.3), where there are none of Python. Both answer the same; Python makes
+ * (aoti_torch_*), where it has them. Both answer the same; Python makes
  * half a dozen objects to do so. */
 #include "native.h"
 
@@ -46,8 +46,7 @@ static bool is_strided_on_cpu(void **tensor)
 static bool has_dtype(void **tensor, gradb_dtype dtype)
 {
     int32_t number;
-    return (unsigned)dtype < DTYPES && torch.dtype(tensor, &number) == 0 &&
-           number == torch.dtypes[dtype];
+    return torch.dtype(tensor, &number) == 0 && number == torch.dtypes[dtype];
 }
 
 static bool has_shape(void **tensor, const gradb_tensor *known, long long size)
@@ -73,9 +72,9 @@ static bool is_whole(void **tensor, long long reach, long long size)
            native_is_inside(offset, bytes, reach, size);
 }
 
-bool native_can_read(void)
+bool native_can_read(gradb_dtype dtype)
 {
-    return torch.on;
+    return torch.on && (unsigned)dtype < DTYPES && torch.dtypes[dtype] >= 0;
 }
 
 int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
@@ -185,16 +184,15 @@ PyObject *native_read_by(PyObject *module, PyObject *args)
 PyObject *native_reads(PyObject *module, PyObject *args)
 {
     PyObject *tensor;
-    unsigned long long known;
+    unsigned long long address;
     long long reach, size;
     const void *data = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OKLL:reads", &tensor, &known, &reach, &size)) {
+    if (!PyArg_ParseTuple(args, "OKLL:reads", &tensor, &address, &reach, &size)) {
         return NULL;
     }
-    int fits = torch.on
-                   ? native_read(tensor, (const gradb_tensor *)(uintptr_t)known, reach, size, &data)
-                   : 0;
+    const gradb_tensor *known = (const gradb_tensor *)(uintptr_t)address;
+    int fits = native_can_read(known->dtype) ? native_read(tensor, known, reach, size, &data) : 0;
     return fits < 0 ? NULL
            : fits   ? PyLong_FromVoidPtr((void *)(uintptr_t)data)
                     : Py_NewRef(Py_None);

@@ -201,10 +201,20 @@ class Net(torch.nn.Module):
         y = x.t()
         x.numpy()[1, 1] += bad
         return y.t().view(12)
+    def as_told(self, bad):
+        x = self.weight.detach() * 1
+        y = x.t()
+        torch.nn.functional.threshold(x, bad, bad, inplace=True)
+        return y.t().view(12)
+    def changing(self, step):
+        x = self.weight.detach() * 1
+        kinds = (x, x.t().clone().t(), x.double(), torch._neg_view(x), x[1:])
+        return kinds[step %% 5].unsqueeze(0).sum()
     def forward(self, step):
         bad = 1e6 if step >= %d else 0.0
         x = self.still()
-        return x + (self.in_place(bad) + self.by_data(bad) + self.by_numpy(bad)) * 0
+        written = self.in_place(bad) + self.by_data(bad) + self.by_numpy(bad) + self.as_told(bad)
+        return x + (written + self.changing(step)) * 0
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -216,10 +226,11 @@ for step in range(1, 100):
 
 # Nodes of `still` and of its backward pass that have the same elements.
 HANDED_ON = (("net/t", "net/mul"), ("net/t_1", "net/mul"), ("net/view", "net/mul"),
-             ("backward/net/t", "backward/net/view"), ("backward/net/view", "backward/net/add_2"))
-# The view before the write, and those behind it.
-WRITTEN = {"in place": ("net/t_2", "net/t_3", "net/view_1"), ".data": ("net/t_4", "net/t_5", "net/view_2"),
-           "numpy": ("net/t_6", "net/t_7", "net/view_3")}
+             ("backward/net/t", "backward/net/view"), ("backward/net/view", "backward/net/add_4"))
+# The view before the write, the write where it is one, and the views behind it.
+WRITTEN = {"in place": ("net/t_2", "net/add_", "net/t_3", "net/view_1"),
+           "inplace=True": ("net/t_8", "net/_threshold", "net/t_9", "net/view_4"),
+           ".data": ("net/t_4", "net/t_5", "net/view_2"), "numpy": ("net/t_6", "net/t_7", "net/view_3")}
 
 OWN = ("pid",)  # members that no two runs share
 UNORDERED = ("connected", "log")  # records: the address is another, and what the program prints comes at any time
@@ -307,6 +318,7 @@ class Views(Native):
             found.append(answers[-1]["hits"])
         self.assertEqual(*found)
         figures = {(hit["step"], hit["node"]): hit["params"] for hit in found[0]}
+        self.assertLessEqual({(step, "net/unsqueeze") for step in range(2, BAD + 1)}, set(figures))
         for one, other in HANDED_ON:
             self.assertEqual(figures[BAD, one], figures[BAD, other], (one, other))
         large = {node for (step, node), params in figures.items() if step == BAD and params[0]["actual"] > 1e5}

@@ -2,7 +2,6 @@
 """Backward nodes: the autograd engine's run_backward is wrapped, and the graph of grad_fn that it is about
 to walk gets hooks. A grad_fn inherits scope and stack of the operator that made it, or of the one that it is
 an inner part of."""
-import collections
 import functools
 import os
 import re
@@ -169,6 +168,11 @@ def _roots(tensors):
     return [grad_fn for grad_fn in found if grad_fn is not None]
 
 
+class _Hooks(dict):
+    """The hooks of a node, as torch has them in an OrderedDict, which takes longer to make."""
+    __slots__ = ("__weakref__",)
+
+
 def _remove(handles):
     for handle in handles:
         handle.remove()
@@ -233,7 +237,7 @@ class Backward(native.base("Backward")):
         variable._execution_engine = self._engine
         function = torch.autograd.Function
         if native.module is not None and _REGISTER not in vars(function):  # it is its base's
-            self._registrar = native.module.registrar(function._register_hook, collections.OrderedDict)
+            self._registrar = native.module.registrar(function._register_hook, _Hooks)
             function._register_hook = self._registrar
 
     def remove(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps, where
-they are there and say what Python says."""
+"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps,
+where they are there and say what Python says."""
 import ctypes
 
 import torch
@@ -8,7 +8,8 @@ import torch
 from .. import native
 from . import values
 
-_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size", "data_ptr")
+_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size",
+              "data_ptr")  # in the order of read_by
 
 
 def begin():
@@ -22,9 +23,8 @@ def begin():
     except (OSError, AttributeError):  # an older one
         return
     native.module.read_by(functions, strided, cpu, _dtypes(library))
-    with values.aside():
-        if not all(map(_agrees, _examples())):
-            native.module.read_by((), 0, 0, {})
+    if not _is_right():
+        native.module.read_by((), 0, 0, {})
 
 
 def _address(library, name):
@@ -41,6 +41,15 @@ def _dtypes(library):
     return found
 
 
+def _is_right():
+    """Whether what is read is what Python says."""
+    try:
+        with values.aside():
+            return all(map(_agrees, _examples()))
+    except (RuntimeError, values.NoValue):
+        return False
+
+
 def _examples():
     """Tensors that differ in all that is asked for."""
     yield torch.zeros((2, 3, 5), dtype=torch.float32, device="cpu")
@@ -55,6 +64,7 @@ def _agrees(tensor):
 
     def reads(other, reach):
         return native.module.reads(other, ctypes.addressof(struct), reach, size)
-    return (reads(tensor, reach) == tensor.data_ptr() and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
+    return (reads(tensor, reach) == tensor.data_ptr()
+            and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
             and reads(torch.zeros((3, 2, 5), dtype=tensor.dtype, device="cpu"), reach) is None
             and reads(tensor.to(torch.int8), reach) is None)
