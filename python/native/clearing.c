@@ -48,45 +48,60 @@ static int look_at_value(PyObject *clearing, PyObject *gradient)
     return native_call(clearing, native_names.look_at, gradient, NULL, NULL);
 }
 
-int native_clearing_begins(struct native_context *context)
+/* 1: the gradient that is watched and its state are there, new; 0: there is nothing to look for;
+ * -1.
+ */
+static int take_state(PyObject *clearing, PyObject **gradient, PyObject **state)
 {
-    PyObject *clearing = context->clearing;
     int over = is_over(clearing);
     if (over != 0) {
         return over < 0 ? -1 : 0;
     }
-    PyObject *gradient = gradient_of(clearing);
-    PyObject *state = gradient ? state_of(gradient) : NULL;
-    int same =
-        state ? PyObject_RichCompareBool(state, native_get(clearing, CLEARING_SEEN), Py_EQ) : -1;
+    *gradient = gradient_of(clearing);
+    *state = *gradient ? state_of(*gradient) : NULL;
+    if (!*state) {
+        Py_CLEAR(*gradient);
+    }
+    return *state ? 1 : -1;
+}
+
+/* 1, 0, or -1 */
+static int is_as_seen(PyObject *clearing, PyObject *state)
+{
+    return PyObject_RichCompareBool(state, native_get(clearing, CLEARING_SEEN), Py_EQ);
+}
+
+int native_clearing_begins(struct native_context *context)
+{
+    PyObject *clearing = context->clearing, *gradient, *state;
+    int there = take_state(clearing, &gradient, &state);
+    if (there <= 0) {
+        return there;
+    }
+    int same = is_as_seen(clearing, state);
     int status = same < 0 ? -1 : 0;
     if (same == 0 || (same > 0 && gradient == Py_None)) {
         native_set(clearing, CLEARING_CLEARED, Py_True);
     } else if (same > 0) {
         status = look_at_value(clearing, gradient);
     }
-    Py_XDECREF(state);
-    Py_XDECREF(gradient);
+    Py_DECREF(state);
+    Py_DECREF(gradient);
     return status;
 }
 
 int native_clearing_ends(struct native_context *context)
 {
-    PyObject *clearing = context->clearing;
-    int over = is_over(clearing);
-    if (over != 0) {
-        return over < 0 ? -1 : 0;
+    PyObject *clearing = context->clearing, *gradient, *state;
+    int there = take_state(clearing, &gradient, &state);
+    if (there <= 0) {
+        return there;
     }
-    PyObject *gradient = gradient_of(clearing);
-    PyObject *state = gradient ? state_of(gradient) : NULL;
-    Py_XDECREF(gradient);
-    if (!state) {
-        return -1;
-    }
-    int same = PyObject_RichCompareBool(state, native_get(clearing, CLEARING_SEEN), Py_EQ);
-    if (same == 0 && state != Py_None) {
+    int same = is_as_seen(clearing, state);
+    if (same == 0 && gradient != Py_None) {
         native_set(clearing, CLEARING_ADDED, Py_True);
     }
+    Py_DECREF(gradient);
     native_put(clearing, CLEARING_SEEN, state);
     return same < 0 ? -1 : 0;
 }
