@@ -158,8 +158,11 @@ static int is_usual(const struct native_context *context, PyObject *module)
     PyObject *training = PyObject_GetAttr(module, native_names.training);
     int status = training ? training == Py_True : -1;
     Py_XDECREF(training);
-    int inside = status > 0 ? has_path(context) : 0;
-    return inside < 0 ? -1 : status > 0 && !inside ? 1 : status < 0 ? -1 : 0;
+    if (status <= 0) {
+        return status;
+    }
+    int inside = has_path(context);
+    return inside < 0 ? -1 : !inside;
 }
 
 /* As Modules has it for what runs inside. */

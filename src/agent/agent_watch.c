@@ -122,15 +122,25 @@ static bool is_empty(const struct agent *a, const struct agent_watch_item *item)
     return slot && slot->empty_step == STEP(a) && !slot->bound;
 }
 
+/* NULL: it is a named number, or its node is not there. */
+static const struct agent_node *node_of(const struct agent *a, const struct agent_watch_item *item)
+{
+    return agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+}
+
+/* The step in which its node ran last; 0: it has not. */
+static int64_t ran_in(const struct agent *a, const struct agent_watch_item *item)
+{
+    return atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+}
+
 /* Its operator is told of each time that it runs, and did not run in this step. */
 static bool has_not_run(const struct agent *a, const struct agent_watch_item *item)
 {
-    const struct agent_node *node =
-        agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    const struct agent_node *node = node_of(a, item);
     return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
            (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
-           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from &&
-           atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
+           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from && ran_in(a, item) != STEP(a);
 }
 
 /* Items that have no leader may be looked at side by side. */
@@ -172,12 +182,11 @@ static void begin_step(const struct agent *a, struct agent_watch_plan *plan)
 static void leave_out_of_before(const struct agent *a, const struct agent_watch_item *item,
                                 struct agent_look *look)
 {
-    const struct agent_node *node =
-        item->plan->exact || agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    const struct agent_node *node = item->plan->exact ? NULL : node_of(a, item);
     if (!node || !(node->flags & NODE_CAPTURE_WATCH)) {
         return;
     }
-    int64_t ran = atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    int64_t ran = ran_in(a, item);
     bool none = look->code == CODE(NO_VALUE) && a->source.locate && ran != STEP(a);
     bool old = look->code == -1 && look->value.step >= 0 && look->value.step < STEP(a);
     if (!none && !old) {
@@ -195,12 +204,11 @@ static void leave_out_of_before(const struct agent *a, const struct agent_watch_
 static void say_how_old(const struct agent *a, const struct agent_watch_item *item,
                         struct agent_look *look)
 {
-    const struct agent_node *node =
-        agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    const struct agent_node *node = node_of(a, item);
     if (look->code != CODE(NO_VALUE) || !node || !(node->flags & NODE_WATCH_SEEN)) {
         return;
     }
-    int64_t ran = atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    int64_t ran = ran_in(a, item);
     look->value = (struct agent_value){.tensor = {.refs = 1}, .step = ran};
     look->located = ran > 0;
 }

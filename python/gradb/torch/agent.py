@@ -104,6 +104,10 @@ class Agent(native.base("Agent")):
         self.library.gradb_wait(self.handle, seconds)
         self.steps.begin()
 
+    def is_training_thread(self):
+        """Whether this thread is the one that was attached: all others are left alone."""
+        return threading.get_ident() == self._thread
+
     def connected(self):
         """Whether a debugger is there."""
         return not self.dead and bool(self.library.gradb_is_connected(self.handle))
@@ -208,7 +212,7 @@ class Agent(native.base("Agent")):
 
     def leave(self):
         """After a fault of our own: operators are intercepted no more."""
-        if self.wanted and threading.get_ident() == self._thread:
+        if self.wanted and self.is_training_thread():
             self.look(False)
 
     def region_changed(self):
@@ -294,7 +298,7 @@ class Agent(native.base("Agent")):
         """Begins to look in mid-step when the debugger wants to hear of nodes. Whether we look. Called wherever
         the training can be heard of: at each module, backward pass, optimizer and batch."""
         asked = self.words.armed or self.overflow is not None
-        if asked and not self.looking and not self.dead and threading.get_ident() == self._thread \
+        if asked and not self.looking and not self.dead and self.is_training_thread() \
                 and not self.regions.are_closed():
             self.look(True)
         return self.looking
@@ -302,7 +306,7 @@ class Agent(native.base("Agent")):
     @contained
     def module_called(self):
         """A module is called; it may be where a forward pass begins."""
-        if not self.steps.forward and not self.dead and threading.get_ident() == self._thread:
+        if not self.steps.forward and not self.dead and self.is_training_thread():
             self.steps.forward_begins()
         return self.look_if_asked()
 

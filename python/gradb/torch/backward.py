@@ -225,7 +225,6 @@ class Backward(native.base("Backward")):
         self._registrar = None
         self.depth = 0
         self.took = 0.0  # seconds of the last pass
-        self._thread = threading.get_ident()
 
     def install(self):
         """Wraps the engine."""
@@ -253,7 +252,7 @@ class Backward(native.base("Backward")):
     def is_of_another_thread(self):
         """Whether the pass that is about to begin is one of the program's besides the training. One inside of a pass
         of the training may run in the thread of a device, which Python has not made."""
-        if threading.get_ident() == self._thread:
+        if self._agent.is_training_thread():
             return False
         return self.depth == 0 or not isinstance(threading.current_thread(), threading._DummyThread)
 

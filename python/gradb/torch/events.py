@@ -11,7 +11,6 @@ They are read only while a debugger is connected, and told at the end of the ste
 tells by itself (gradb.torch.log) is not looked for.
 """
 import weakref
-from threading import get_ident
 
 import torch
 from torch.utils.data import DataLoader
@@ -114,7 +113,6 @@ class Loader(native.base("Loader")):
 
     def __init__(self, agent):
         self.agent = agent
-        self._thread = get_ident()
         self._wrapped = []   # (class, name, original, wrapper)
         self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
         self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
@@ -132,7 +130,7 @@ class Loader(native.base("Loader")):
             return iterator
 
         def __next__(iterator):
-            if loader.agent.dead or get_ident() != loader._thread:
+            if loader.agent.dead or not loader.agent.is_training_thread():
                 return following(iterator)
             section = loader._fetch()
             try:

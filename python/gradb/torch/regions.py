@@ -7,7 +7,6 @@ recorded no value can be read, and what waits for the device ends the recording 
 """
 import functools
 import sys
-import threading
 
 import torch
 
@@ -29,7 +28,6 @@ class Regions:
         self.closed = False
         self.stepped = None
         self._compiled = self._recording = False
-        self._thread = threading.get_ident()
         self._watches = False
         self._wrapped = []       # (where, name, original, wrapper)
         self._caller = None      # the frame that entered compiled code
@@ -65,7 +63,7 @@ class Regions:
     def _recorder(self, original, on):
         @functools.wraps(original)
         def record(graph, *args, **kwargs):
-            ours = threading.get_ident() == self._thread and not self.agent.dead
+            ours = self.agent.is_training_thread() and not self.agent.dead
             if on and ours:
                 self.tell("a CUDA graph is recorded: what it runs is not seen, now and when it is replayed; where "
                           "whole steps are in it, gradb.torch.step() says where they end")
@@ -73,7 +71,7 @@ class Regions:
             try:
                 return original(graph, *args, **kwargs)
             finally:
-                if self._recording and not on and threading.get_ident() == self._thread:
+                if self._recording and not on and self.agent.is_training_thread():
                     self._change(self._compiled, False)
         return record
 
@@ -126,7 +124,7 @@ class Regions:
 
     @contained
     def _begins(self, caller):
-        if not self._compiled and threading.get_ident() == self._thread:
+        if not self._compiled and self.agent.is_training_thread():
             self._caller = caller
             if self.agent.looking:
                 self.tell("a function is compiled: of its inside only inputs, outputs and gradients can be seen; "
@@ -137,7 +135,7 @@ class Regions:
     def _ended(self, caller):
         """The compiler itself ends it for moments, too: who began it must say so."""
         if (caller is self._caller or caller.f_code.co_name == "__exit__") \
-                and threading.get_ident() == self._thread:
+                and self.agent.is_training_thread():
             self._caller = None
             self._change(False, self._recording)
             optimizer, self.stepped = self.stepped, None

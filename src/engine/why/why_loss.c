@@ -20,15 +20,16 @@ static gd_node_id first_input(const struct gd_node_info *info)
     return info->input_count > 0 ? info->inputs[0].node : GD_NO_NODE;
 }
 
-/* What made the numbers that the loss was given; on the way `passed`, too, is passed over. */
+/* What made the numbers that the loss was given, when it is of one of the types; on the way
+ * `passed`, too, is passed over. GD_NO_NODE: it is not. */
 static gd_node_id maker(const struct gd_graph *graph, const struct gd_node_info *loss,
-                        const char *passed, struct gd_node_info *ret)
+                        const char *passed, const char *types, struct gd_node_info *ret)
 {
     gd_node_id node = first_input(loss);
 
     for (int i = 0; i < MAX_BACK && gd_graph_node(graph, node, ret); i++) {
         if (!why_type_in(ret->type, SAME) && !why_type_in(ret->type, passed)) {
-            return node;
+            return why_type_in(ret->type, types) ? node : GD_NO_NODE;
         }
         node = first_input(ret);
     }
@@ -61,8 +62,8 @@ static uint32_t normalised_twice(struct why_walk *walk, const struct gd_node_inf
     if (!binary && !why_type_in(loss->type, "cross_entropy")) {
         return WHY_NONE;
     }
-    node = maker(graph, loss, "", &made);
-    if (node == GD_NO_NODE || !why_type_in(made.type, binary ? "sigmoid" : "softmax")) {
+    node = maker(graph, loss, "", binary ? "sigmoid" : "softmax", &made);
+    if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
     gd_buf_clear(&ret->text);
@@ -99,10 +100,9 @@ static uint32_t over_the_batch(struct why_walk *walk, const struct gd_node_info 
     if (!why_type_in(loss->type, "cross_entropy nll_loss")) {
         return WHY_NONE;
     }
-    node = maker(graph, loss, "log add", &made);
-    if (node == GD_NO_NODE || !why_type_in(made.type, "softmax log_softmax") ||
-        !(axis = why_attr(&made, "dim")) || !gd_graph_output(graph, node, 0, &scores) ||
-        !is_batch_axis(graph, loss, &scores) ||
+    node = maker(graph, loss, "log add", "softmax log_softmax", &made);
+    if (node == GD_NO_NODE || !(axis = why_attr(&made, "dim")) ||
+        !gd_graph_output(graph, node, 0, &scores) || !is_batch_axis(graph, loss, &scores) ||
         (strcmp(axis, "0") != 0 && strcmp(axis, "-2") != 0)) {
         return WHY_NONE;
     }
@@ -126,8 +126,8 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
     if (!why_type_in(loss->type, "nll_loss")) {
         return WHY_NONE;
     }
-    node = maker(walk->session->graph, loss, "", &made);
-    if (node == GD_NO_NODE || !why_type_in(made.type, "softmax sigmoid")) {
+    node = maker(walk->session->graph, loss, "", "softmax sigmoid", &made);
+    if (node == GD_NO_NODE) {
         return WHY_NONE;
     }
     gd_buf_clear(&ret->text);
