@@ -69,7 +69,11 @@ void agent_arm(struct agent *a)
     }
     POKE(a->quick, !any && !a->calling);
     POKE(a->attention, steps);
+    bool wakes = nodes && !GRADB_IS_ARMED(&a->pub);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
+    if (wakes && a->on_armed) {
+        a->on_armed(a->on_armed_ctx);
+    }
     if (changed) {
         wants_changed(a);
     }
@@ -280,6 +284,7 @@ void agent_free(struct agent *a)
     }
     free(a->log);
     free(a->scalars);
+    free(a->times);
     free(a->keep);
     free(a->asked_keep);
     free(a->ask);
@@ -311,10 +316,11 @@ gradb *gradb_open(const gradb_options *options)
     a->later_end = &a->later;
     a->log = calloc(AGENT_MAX_LOG, sizeof(*a->log));
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
+    a->times = calloc(AGENT_MAX_TIMES, sizeof(*a->times));
     POKE(a->pid, getpid());
     POKE(a->socket, -1);
-    if (!start_locks(a) || !a->log || !a->scalars || !copy_options(a, options ? options : &none) ||
-        agent_io_create(a) < 0 || !start_thread(a)) {
+    if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
+        !copy_options(a, options ? options : &none) || agent_io_create(a) < 0 || !start_thread(a)) {
         agent_free(a);
         return NULL;
     }
@@ -461,6 +467,18 @@ static void step_begin_slow(struct agent *a, int64_t step)
     agent_source_keep(a);
     agent_capture_step(a, step);
     agent_turn_end(a);
+}
+
+void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a)) {
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    a->on_armed = call;
+    a->on_armed_ctx = ctx;
+    pthread_mutex_unlock(&a->lock);
 }
 
 void gradb_step_begin(gradb *g, int64_t step)

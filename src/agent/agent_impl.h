@@ -39,6 +39,7 @@
 #define AGENT_PROTOCOL     1U                   /* the one version of gradb.v1 that we speak */
 #define AGENT_MAX_SLOTS    4096                 /* outputs of one node */
 #define AGENT_MAX_SCALARS  4096                 /* waiting to be sent; older ones are dropped */
+#define AGENT_MAX_TIMES    1024                 /* the same */
 #define AGENT_MAX_LOG      1024                 /* lines waiting; newer ones are dropped */
 #define AGENT_MAX_LINE     4096                 /* bytes of a log line */
 #define AGENT_MAX_REQUESTS 65536                /* unanswered requests */
@@ -136,6 +137,11 @@ struct agent_scalar {
     int64_t step;
 };
 
+struct agent_times { /* of a step, without those of its nodes */
+    gradb_times times;
+    int64_t step;
+};
+
 struct agent_run { /* what the debugger let us do */
     enum { RUN_FREE, RUN_STEP, RUN_NEXT, RUN_TO, RUN_FINISH } kind;
     int64_t left;    /* STEP, NEXT */
@@ -207,6 +213,10 @@ struct agent {
     int rank, world_size, local_rank;
     int threads; /* that compute statistics of a big value */
     bool address_given;
+
+    /* called where `armed` leaves 0; NULL: nobody asked to be */
+    void (*on_armed)(void *);
+    void *on_armed_ctx;
 
     /* the graph; strings live in the arena */
     struct gd_arena arena;
@@ -280,6 +290,8 @@ struct agent {
     /* on their way out */
     struct agent_scalar *scalars;
     size_t scalar_count;
+    struct agent_times *times;
+    size_t times_count;
     char **log;
     size_t log_count;
     uint64_t log_dropped;
@@ -407,6 +419,8 @@ bool agent_capture_left_out(const struct agent *a, uint32_t node, char text[160]
 
 /* With the lock: queues a message that is no report; false: it was dropped. */
 bool agent_queue(struct agent *a, const agent_from *from);
+/* Times of a step as a message; those of nodes are left alone. */
+void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from);
 /* Says, once and after a second, what keeps the run from heeding an interrupt. With the lock. */
 void agent_tell_late(struct agent *a);
 

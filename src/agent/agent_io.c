@@ -89,7 +89,7 @@ static void drop_words(struct agent *a)
     for (size_t i = 0; i < a->log_count; i++) {
         free(a->log[i]);
     }
-    a->log_count = a->scalar_count = 0;
+    a->log_count = a->scalar_count = a->times_count = 0;
     a->log_dropped = 0;
 }
 

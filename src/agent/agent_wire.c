@@ -206,6 +206,23 @@ static int send_scalars(struct agent_io *io, size_t count)
     return code;
 }
 
+/* All of them. With the lock. */
+static int send_times(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    int code = GD_OK;
+    for (size_t i = 0; code == GD_OK && i < a->times_count; i++) {
+        Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
+        agent_fill_timing(&m, &a->times[i]);
+        agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
+        from.timing = &m;
+        code = agent_wire_send(io, &from);
+    }
+    a->times_count = 0;
+    return code;
+}
+
 /* With the lock. */
 static int send_log(struct agent_io *io)
 {
@@ -238,6 +255,9 @@ static int pump_small(struct agent_io *io)
     int code = GD_OK;
     if (a->scalar_count > 0) {
         code = send_scalars(io, a->scalar_count);
+    }
+    if (code == GD_OK && a->times_count > 0) {
+        code = send_times(io);
     }
     if (code == GD_OK && a->log_count > 0) {
         code = send_log(io);

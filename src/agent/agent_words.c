@@ -135,16 +135,22 @@ void agent_tell_late(struct agent *a)
     agent_queue(a, &from);
 }
 
-void gradb_timing(gradb *g, const gradb_times *times)
+void agent_fill_timing(Gradb__V1__Timing *m, const struct agent_times *from)
 {
-    struct agent *a = agent_of(g);
-    if (!is_heard(a) || !times) {
-        return;
-    }
-    size_t count = times->ops && times->op_count < MAX_OP_TIMES ? times->op_count : MAX_OP_TIMES;
-    count = times->ops ? count : 0;
-    Gradb__V1__OpTime *ops = count ? calloc(count, sizeof(*ops)) : NULL;
-    Gradb__V1__OpTime **list = count ? calloc(count, sizeof(Gradb__V1__OpTime *)) : NULL;
+    m->step = from->step;
+    m->total = from->times.total;
+    m->data = from->times.data;
+    m->forward = from->times.forward;
+    m->backward = from->times.backward;
+    m->optimizer = from->times.optimizer;
+    m->gap = from->times.gap;
+}
+
+static void queue_with_ops(struct agent *a, const gradb_times *times)
+{
+    size_t count = times->op_count < MAX_OP_TIMES ? times->op_count : MAX_OP_TIMES;
+    Gradb__V1__OpTime *ops = calloc(count, sizeof(*ops));
+    Gradb__V1__OpTime **list = calloc(count, sizeof(Gradb__V1__OpTime *));
     Gradb__V1__Timing m = GRADB__V1__TIMING__INIT;
     for (size_t i = 0; ops && list && i < count; i++) {
         gradb__v1__op_time__init(&ops[i]);
@@ -154,17 +160,40 @@ void gradb_timing(gradb *g, const gradb_times *times)
         list[m.n_ops++] = &ops[i];
     }
     m.ops = list;
-    m.step = PEEK(a->step);
-    m.total = times->total;
-    m.data = times->data;
-    m.forward = times->forward;
-    m.backward = times->backward;
-    m.optimizer = times->optimizer;
-    m.gap = times->gap;
+    agent_fill_timing(&m, &(struct agent_times){.times = *times, .step = PEEK(a->step)});
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_TIMING;
     from.timing = &m;
-    queue(a, &from); /* the I/O thread comes by: to wake it in each step would cost more */
+    queue(a, &from);
     free(list);
     free(ops);
+}
+
+/* The I/O thread comes by and makes a message of it: to wake it in each step, or to pack it here,
+ * would cost more. */
+static void keep_times(struct agent *a, const gradb_times *times)
+{
+    pthread_mutex_lock(&a->lock);
+    if (a->times_count == AGENT_MAX_TIMES) { /* nobody took them for long: the old ones go */
+        size_t half = AGENT_MAX_TIMES / 2;
+        memmove(a->times, a->times + half, half * sizeof(*a->times));
+        a->times_count = half;
+    }
+    if (a->link == LINK_UP) {
+        a->times[a->times_count++] = (struct agent_times){.times = *times, .step = PEEK(a->step)};
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void gradb_timing(gradb *g, const gradb_times *times)
+{
+    struct agent *a = agent_of(g);
+    if (!is_heard(a) || !times) {
+        return;
+    }
+    if (times->ops && times->op_count > 0) {
+        queue_with_ops(a, times);
+    } else {
+        keep_times(a, times);
+    }
 }

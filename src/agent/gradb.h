@@ -52,9 +52,10 @@ extern "C" {
  *   1.2  gradb_source.locate_part, gradb_stop_at, gradb_heed, gradb_raised,
  *        GRADB_WANT_IF_NOT_FINITE
  *   1.3  gradb_did_with_same
+ *   1.4  gradb_on_armed
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 3
+#define GRADB_VERSION_MINOR 4
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -262,6 +263,12 @@ GRADB_API bool gradb_is_connected(const gradb *g);
 /* Why libgradb disarmed itself, or the last connection error; "" when nothing is wrong. Valid until
  * the next call. */
 GRADB_API const char *gradb_error(gradb *g);
+
+/* `call` is called whenever `armed` leaves 0: for a program that does not read it at every node
+ * while it is 0. On any thread, also of libgradb's own, with a lock of libgradb held: it must
+ * neither call libgradb nor wait. NULL: no more, and none is under way when this returns. A forked
+ * child is told nothing. */
+GRADB_API void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx);
 
 /* Adds a node; inputs must have been added before. Nodes are taken to execute in the order in which
  * they are added. 0 on failure: why is in gradb_error(). */

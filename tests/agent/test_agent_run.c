@@ -194,6 +194,31 @@ static void interrupts(void **state)
     }
 }
 
+static void count(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+static void program_hears_that_nodes_are_wanted(void **state)
+{
+    struct both *b = *state;
+    struct gd_err err;
+    atomic_int calls = 0;
+    gradb_on_armed(b->toy.agent, count, &calls);
+    world_run(&b->w, GD_RUN_STEP, 2, NULL); /* no node is wanted for that */
+    assert_int_equal(atomic_load(&calls), 0);
+    for (int i = 1; i < 3; i++) {
+        unsigned stops = b->w.stops;
+        world_resume(&b->w, GD_RUN_CONTINUE, 0, NULL);
+        assert_int_equal(gd_target_interrupt(world_session(&b->w)->target, &err), GD_OK);
+        world_until_stops(&b->w, stops + 1);
+        assert_int_equal(atomic_load(&calls), i);
+    }
+    gradb_on_armed(b->toy.agent, NULL, NULL);
+    world_run(&b->w, GD_RUN_NEXT, 1, NULL);
+    assert_int_equal(atomic_load(&calls), 2);
+}
+
 static void values_are_refused_while_it_runs(void **state)
 {
     struct both *b = *state;
@@ -265,6 +290,7 @@ int main(void)
         RUN(phases),
         RUN(breakpoints),
         RUN(interrupts),
+        RUN(program_hears_that_nodes_are_wanted),
         RUN(values_are_refused_while_it_runs),
         RUN(checkpoint_reaches_the_program),
         RUN(program_ends_when_asked),
