@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FUNCTIONS 11 /* of libgradb */
+#define FUNCTIONS 12 /* of libgradb */
 
 void native_swap(PyObject **place, PyObject *value)
 {
@@ -125,10 +125,10 @@ static int look_up(struct native_context *self, PyObject *agent)
 /* Functions of libgradb, by their addresses in the order of agent.ADDRESSES. */
 static void take_functions(struct native_context *self, const unsigned long long *address)
 {
-    void *places[FUNCTIONS] = {&self->did,        &self->did_with,        &self->did_with_same,
-                               &self->step_begin, &self->step_end,        &self->enter,
-                               &self->scalar,     &self->timing,          &self->is_connected,
-                               &self->wants_stop, &self->wants_checkpoint};
+    void *places[FUNCTIONS] = {&self->did,        &self->did_with,         &self->did_with_same,
+                               &self->step_begin, &self->step_end,         &self->enter,
+                               &self->scalar,     &self->timing,           &self->is_connected,
+                               &self->wants_stop, &self->wants_checkpoint, &self->on_armed};
     for (size_t i = 0; i < FUNCTIONS; i++) {
         void *function = (void *)(uintptr_t)address[i];
         memcpy(places[i], &function, sizeof(function));
@@ -180,6 +180,7 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
 static PyObject *close_context(PyObject *object, PyObject *none)
 {
     (void)none;
+    native_forget_handed((struct native_context *)object);
     ((struct native_context *)object)->handle = NULL;
     return Py_NewRef(Py_None);
 }
@@ -220,6 +221,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static int clear(PyObject *object)
 {
     PyObject **all[REFERENCES];
+    native_forget_handed((struct native_context *)object);
     references((struct native_context *)object, all);
     for (size_t i = 0; i < REFERENCES; i++) {
         Py_CLEAR(*all[i]);
@@ -247,6 +249,12 @@ static PyMethodDef methods[] = {
      "optimizer_begins(optimizer, args, kwargs), as Optimizers; False: not done"},
     {"optimizer_ended", native_optimizer_ended, METH_O,
      "as Steps.optimizer_ended; False: not done"},
+    {"hand_over", native_hand_over, METH_O,
+     "hand_over(on): Python's wrappers stand aside, until agent.take_back is called"},
+    {"before_step", (PyCFunction)(void (*)(void))native_before_step, METH_FASTCALL,
+     "as Optimizers.before"},
+    {"after_step", (PyCFunction)(void (*)(void))native_after_step, METH_FASTCALL,
+     "as Optimizers.after"},
     {NULL, NULL, 0, NULL},
 };
 

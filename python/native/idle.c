@@ -91,14 +91,20 @@ static void enter(struct native_context *context, gradb_phase phase)
     }
 }
 
-/* What a method returns: its answer, or the interrupt that came; a fault of ours is told, and
- * `done` then: the agent is off. */
-static PyObject *answer(struct native_context *context, int status, PyObject *done)
+/* The status, or -1 for the interrupt that came; a fault of ours is told, and it is `done` then:
+ * the agent is off. */
+static int settle(struct native_context *context, int status, int done)
 {
-    if (PyErr_Occurred()) {
-        return native_fault(context) < 0 ? NULL : Py_NewRef(done);
+    if (!PyErr_Occurred()) {
+        return status;
     }
-    return PyBool_FromLong(status);
+    return native_fault(context) < 0 ? -1 : done;
+}
+
+/* What a method returns. */
+static PyObject *answer(int status)
+{
+    return status < 0 ? NULL : PyBool_FromLong(status);
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -135,7 +141,7 @@ PyObject *native_is_nested(PyObject *self, PyObject *none)
     if (status > 0) {
         status = has_path(context);
     }
-    return answer(context, status, Py_False);
+    return answer(settle(context, status, 0));
 }
 
 /* 1, 0, or -1: a forward pass begins here, as far as anybody knows. */
@@ -176,9 +182,8 @@ static int set_path(const struct native_context *context)
                : 0;
 }
 
-PyObject *native_is_outermost(PyObject *self, PyObject *module)
+int native_begins_with(struct native_context *context, PyObject *module)
 {
-    struct native_context *context = (struct native_context *)self;
     int status = begins_forward(context);
     if (status > 0) {
         status = is_usual(context, module);
@@ -189,7 +194,12 @@ PyObject *native_is_outermost(PyObject *self, PyObject *module)
         enter(context, GRADB_FORWARD);
         status = is_wanted(context) ? 0 : set_path(context) < 0 ? -1 : 1;
     }
-    return answer(context, status, Py_False);
+    return settle(context, status, 0);
+}
+
+PyObject *native_is_outermost(PyObject *self, PyObject *module)
+{
+    return answer(native_begins_with((struct native_context *)self, module));
 }
 
 PyObject *native_outermost(PyObject *self, PyObject *args)
@@ -227,11 +237,22 @@ static int is_plain_pass(const struct native_context *context, PyObject *keyword
     return accumulates(keywords);
 }
 
+/* A pass begins, and no module has told that a forward pass did: those that it has begun with are
+ * not heard of. */
+static bool is_missed(const struct native_context *context)
+{
+    return native_is_handed_over(context) && !native_is_true(context->steps, STEPS_FORWARD);
+}
+
 int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
                        PyObject *keywords)
 {
     PyObject *loss = NULL;
     int status = is_plain_pass(context, keywords);
+    if (status > 0 && is_missed(context)) {
+        status =
+            native_call(context->agent, native_names.forward_missed, NULL, NULL, NULL) < 0 ? -1 : 1;
+    }
     if (status > 0) {
         status = native_loss_of(context, tensors, gradients, &loss);
     }
@@ -358,13 +379,13 @@ static int end(struct native_context *context)
 /* 1, 0, or -1: the optimizer was given a closure. */
 static int has_closure(PyObject *args, PyObject *keywords)
 {
-    if (PyTuple_Size(args) != 1) {
+    if (!PyTuple_Check(args) || PyTuple_Size(args) != 1) {
         return 1;
     }
     return PyDict_Check(keywords) ? PyDict_Contains(keywords, native_names.closure) : 1;
 }
 
-static int step_begins(struct native_context *context, PyObject *optimizer)
+static int begin_step(struct native_context *context, PyObject *optimizer)
 {
     PyObject *steps = context->steps;
     if (PyList_Append(native_get(steps, STEPS_RUNNING), optimizer) < 0) {
@@ -378,26 +399,31 @@ static int step_begins(struct native_context *context, PyObject *optimizer)
     return native_note_rates(context, optimizer);
 }
 
-PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
+int native_step_begins(struct native_context *context, PyObject *optimizer, PyObject *args,
+                       PyObject *keywords)
 {
-    struct native_context *context = (struct native_context *)self;
-    PyObject *optimizer, *given, *keywords;
-    if (!PyArg_ParseTuple(args, "OO!O:optimizer_begins", &optimizer, &PyTuple_Type, &given,
-                          &keywords)) {
-        return NULL;
-    }
     int status = is_idle(context);
     if (status > 0 && (!is_outside(context) || !is_main(context, optimizer))) {
         status = 0;
     }
     if (status > 0) {
-        int closure = has_closure(given, keywords);
+        int closure = has_closure(args, keywords);
         status = closure < 0 ? -1 : !closure;
     }
     if (status > 0) {
-        status = step_begins(context, optimizer) < 0 ? -1 : 1;
+        status = begin_step(context, optimizer) < 0 ? -1 : 1;
     }
-    return answer(context, status, Py_True);
+    return settle(context, status, 1);
+}
+
+PyObject *native_optimizer_begins(PyObject *self, PyObject *args)
+{
+    PyObject *optimizer, *given, *keywords;
+    if (!PyArg_ParseTuple(args, "OO!O:optimizer_begins", &optimizer, &PyTuple_Type, &given,
+                          &keywords)) {
+        return NULL;
+    }
+    return answer(native_step_begins((struct native_context *)self, optimizer, given, keywords));
 }
 
 /* 1, 0, or -1: it is the main one that has stepped, and nothing but the step ends. */
@@ -414,7 +440,7 @@ static int is_plain_end(const struct native_context *context, PyObject *optimize
            native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
-static int step_ends(struct native_context *context, PyObject *optimizer)
+static int end_step(struct native_context *context, PyObject *optimizer)
 {
     PyObject *steps = context->steps;
     if (PyList_SetSlice(native_get(steps, STEPS_RUNNING), 0, 1, NULL) < 0) {
@@ -428,12 +454,16 @@ static int step_ends(struct native_context *context, PyObject *optimizer)
     return end(context);
 }
 
-PyObject *native_optimizer_ended(PyObject *self, PyObject *optimizer)
+int native_step_ended(struct native_context *context, PyObject *optimizer)
 {
-    struct native_context *context = (struct native_context *)self;
     int status = is_plain_end(context, optimizer);
     if (status > 0) {
-        status = step_ends(context, optimizer) < 0 ? -1 : 1;
+        status = end_step(context, optimizer) < 0 ? -1 : 1;
     }
-    return answer(context, status, Py_True);
+    return settle(context, status, 1);
+}
+
+PyObject *native_optimizer_ended(PyObject *self, PyObject *optimizer)
+{
+    return answer(native_step_ended((struct native_context *)self, optimizer));
 }

@@ -43,13 +43,15 @@ static int fill(PyObject *module)
     PyObject *operators = add_type(module, &native_operators_spec, "Operators");
     PyObject *step = add_type(module, &native_step_spec, "Step");
     PyObject *source = add_type(module, &native_source_spec, "Source");
-    bool ok = clock && engine && context && operators && step && source &&
+    PyObject *entrance = add_type(module, &native_entrance_spec, "Entrance");
+    bool ok = clock && engine && context && operators && step && source && entrance &&
               native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
     Py_XDECREF(engine);
     native_step_type = (PyTypeObject *)step;
     Py_XDECREF(operators);
     Py_XDECREF(source);
+    Py_XDECREF(entrance);
     return ok ? PyModule_AddIntConstant(module, "INTERFACE", NATIVE_INTERFACE) : -1;
 }
 

@@ -24,20 +24,21 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 2
+#define NATIVE_INTERFACE 3
 
 /* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
  */
 
 struct native_names {
-    PyObject *accumulate_grad, *accumulates, *backward, *backward_ran, *base, *batch, *cdata,
-        *closure, *data_ptr, *dim, *dtype, *end_training, *ended, *enter, *epoch, *evaluates, *exit,
-        *fault, *grad, *grad_fn, *hold, *inplace, *intercept, *is_complex, *is_cpu,
-        *is_floating_point, *is_neg, *item, *key, *local, *look, *look_at, *loss, *lr, *metadata,
-        *micro_batch, *modules, *nbytes, *next_functions, *operator_raised, *operator_ran,
-        *operators, *optimizer_begins, *out, *param_groups, *params, *path, *raised, *ran, *ran_as,
-        *register_hook, *run, *save, *shape, *site, *step_began, *stepped, *storage_offset, *stride,
-        *tell, *training, *variable, *version;
+    PyObject *accumulate_grad, *accumulates, *after, *backward, *backward_ran, *base, *batch,
+        *before, *call, *cdata, *closure, *data_ptr, *dim, *dtype, *end_training, *ended, *enter,
+        *epoch, *evaluates, *exit, *fault, *forward_missed, *grad, *grad_fn, *hold, *inplace,
+        *intercept, *is_complex, *is_cpu, *is_floating_point, *is_neg, *item, *key, *local, *look,
+        *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes, *next_functions,
+        *operator_raised, *operator_ran, *operators, *optimizer_begins, *optimizers, *out,
+        *param_groups, *params, *path, *raised, *ran, *ran_as, *register_hook, *run, *save, *shape,
+        *site, *step_began, *stepped, *storage_offset, *stride, *take_back, *tell, *training,
+        *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -245,7 +246,8 @@ struct native_context {
     bool (*is_connected)(const struct gradb *);
     bool (*wants_stop)(struct gradb *);
     bool (*wants_checkpoint)(struct gradb *);
-    unsigned long thread;                 /* that trains */
+    void (*on_armed)(struct gradb *, void (*)(void *), void *); /* NULL: an older libgradb */
+    unsigned long thread;                                       /* that trains */
     int idle_steps;                       /* that may go by without Python: see idle.c */
     bool idle_connected;                  /* there is a debugger in them */
     PyObject *outermost, *outermost_path; /* module that is called first in a step, weak; NULL */
@@ -353,9 +355,16 @@ int native_clearing_begins(struct native_context *context);
 int native_clearing_ends(struct native_context *context);
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer);
 
-/* ---- idle.c: methods of a context
+/* ---- idle.c: methods of a context, and what they do
  * -----------------------------------------------------------------
  */
+
+/* 1: done; 0: only Python can; -1: an interrupt. A forward pass begins with that module; the
+ * program's optimizer is about to step, with those arguments of the hook; it has stepped. */
+int native_begins_with(struct native_context *context, PyObject *module);
+int native_step_begins(struct native_context *context, PyObject *optimizer, PyObject *args,
+                       PyObject *keywords);
+int native_step_ended(struct native_context *context, PyObject *optimizer);
 
 PyObject *native_idle(PyObject *context, PyObject *args);
 PyObject *native_is_nested(PyObject *context, PyObject *none);
@@ -367,6 +376,20 @@ PyObject *native_optimizer_ended(PyObject *context, PyObject *optimizer);
 int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
                        PyObject *keywords);
 int native_pass_ends(struct native_context *context);
+
+/* ---- hand_over.c
+ * ----------------------------------------------------------------------------------
+ */
+
+extern PyType_Spec native_entrance_spec;
+/* Methods of a context: see there. */
+PyObject *native_hand_over(PyObject *context, PyObject *on);
+PyObject *native_before_step(PyObject *context, PyObject *const *args, Py_ssize_t count);
+PyObject *native_after_step(PyObject *context, PyObject *const *args, Py_ssize_t count);
+/* Python's wrappers stand aside. */
+bool native_is_handed_over(const struct native_context *context);
+/* The context is about to go. */
+void native_forget_handed(const struct native_context *context);
 
 /* ---- engine.c: the base of backward._Engine
  * ------------------------------------------------------

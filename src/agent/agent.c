@@ -594,7 +594,8 @@ void gradb_enter(gradb *g, gradb_phase phase)
     POKE(a->phase, (uint32_t)phase);
 }
 
-/* `next` goes from one computation to the next: data that came in is none. */
+/* `next` goes from one computation to the next, and an interrupt to one: data that came in is none.
+ */
 static bool is_computed(const struct agent_node *node)
 {
     return node->phase != 0 || (node->kind != GRADB_PARAMETER && node->kind != GRADB_CONSTANT);
@@ -609,7 +610,7 @@ static Gradb__V1__StopReason node_reason(struct agent *a, gradb_node id)
     if (a->nodes[id].flags & NODE_BREAK) {
         return GRADB__V1__STOP_REASON__STOP_BREAKPOINT;
     }
-    if (a->interrupt) {
+    if (a->interrupt && is_computed(&a->nodes[id])) {
         return GRADB__V1__STOP_REASON__STOP_INTERRUPT;
     }
     if ((a->run.kind == RUN_NEXT && is_computed(&a->nodes[id]) && --a->run.left <= 0) ||

@@ -70,6 +70,7 @@ class Agent(native.base("Agent")):
         self.optimizers = optim.Optimizers(self)
         self.exceptions = exceptions.Exceptions(self)
         self.native = _native_context(self)
+        self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:
             self._mode.use(self.native)
             self.source.use(self.native)
@@ -116,6 +117,7 @@ class Agent(native.base("Agent")):
         """Takes the hooks off and says goodbye."""
         atexit.unregister(self._exits)
         self.look(False)
+        self.stir()
         self.dead = True
         self.regions.remove()
         self.events.loader.remove()
@@ -178,11 +180,32 @@ class Agent(native.base("Agent")):
         quiet = self.source.kept.is_empty() and self.telling.graph.is_quiet() and not self.regions.closed
         recording = torch.cuda.is_current_stream_capturing if torch.cuda.is_initialized() else None
         self.native.idle(_IDLE if quiet else 0, connected, recording)
+        if quiet and self._may_hand_over():
+            self.native.hand_over(True)
+            self.modules.hand_over()
+            self.optimizers.hand_over()
+
+    def _may_hand_over(self):
+        """Whether our wrappers may stand aside in idle steps: what compiled code went through must stay as it is, and
+        what takes them back is called on the main thread."""
+        return self._can_hand_over and not self.regions.compiles and self._thread == threading.main_thread().ident
+
+    def take_back(self):
+        """Our wrappers are where they were. At any time, in the thread that trains."""
+        self.native.hand_over(False)
+        self.modules.take_back()
+        self.optimizers.take_back()
+
+    def forward_missed(self):
+        """In an idle step no module has told that the forward pass began."""
+        self.take_back()
+        self.modules.missed()
 
     def stir(self):
         """Something is asked for: the next step's begin finds out what."""
         if self.native is not None:
             self.native.idle(0, False, None)
+            self.take_back()
 
     def step_ends(self):
         """The step's last node has run."""
@@ -318,7 +341,7 @@ class Agent(native.base("Agent")):
 # Functions of libgradb that gradb._native calls, in the order that it has them in.
 ADDRESSES = ("gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow", "gradb_step_begin", "gradb_step_end",
              "gradb_enter", "gradb_scalar", "gradb_timing", "gradb_is_connected", "gradb_wants_stop",
-             "gradb_wants_checkpoint")
+             "gradb_wants_checkpoint", "gradb_on_armed")
 
 
 def _forked_of(agent):

@@ -8,20 +8,25 @@ of the training are the same with and without it.
 
 While nobody looks at operators nobody asks for the path, and there is one wrapper to go through for each module of
 each pass. So the path is that of the outermost module then; where looking begins inside of it, the modules that it
-has got to are found on the stack.
+has got to are found on the stack. While steps are idle (see Agent.step_began) not even that is needed: nn.Module has
+its own __call__ again, and only the classes of the modules that forward passes begin with have one of ours.
 """
 import sys
 import threading
+import types
 import weakref
 
 import torch
 
+from .. import native
 from . import regions, stack
 from .graph import EVALUATION
 
 _WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
 _LOOKED_AT = 256  # items of a container of the user's that are searched for a value
+_MAX_FIRST = 32   # classes of modules that forward passes begin with
+_MAX_MISSED = 3   # backward passes without a forward pass before, after which all modules are heard of for good
 
 
 class _Known:
@@ -52,7 +57,12 @@ class Modules:
         self._roots = {}  # name -> weak reference
         self._original = None
         self._wrapper = None
-        self._wrapper_code = None
+        self._code = None      # of the function on the stack for each module that runs; its first argument is `_self`
+        self._self = ""
+        self._first = set()    # classes of the modules that forward passes have begun with
+        self._missed = (0, 0)  # how many were not heard of one after the other, and how many classes there were then
+        self._entrance = None  # what stands in those classes while steps are idle
+        self._handed = False   # it does
 
     def path(self):
         """The scope of the module that runs in this thread; "" outside of all."""
@@ -65,7 +75,7 @@ class Modules:
         if not local.path:
             return stack.site(2)
         if local.site is None:
-            local.site = stack.site(2, self._wrapper_code)
+            local.site = stack.site(2, self._code)
         return local.site
 
     def name_of(self, module):
@@ -104,9 +114,10 @@ class Modules:
                 agent.leave()
                 return original(module, *args, **kwargs)
             before = agent.wanted
-            if ((agent.words.armed or agent.overflow is not None) and not agent.looking
-                    or not steps.forward and has_gradients()):
+            begins = not steps.forward and has_gradients()
+            if begins or (agent.words.armed or agent.overflow is not None) and not agent.looking:
                 agent.module_called()
+                begins = begins and steps.forward and agent.is_training_thread()
             if not agent.wanted:
                 if local.path:
                     try:
@@ -118,7 +129,7 @@ class Modules:
                 local.path = place(frame(1))
             before = local.path
             try:
-                local.path = self._enter(module, before)
+                local.path = self._enter(module, before, begins)
             except Exception:  # names are a service: the module runs without
                 local.path = before
             try:
@@ -128,14 +139,52 @@ class Modules:
             finally:
                 local.path = before
 
-        self._original, self._wrapper, self._wrapper_code = original, __call__, __call__.__code__
+        self._original, self._wrapper, self._entrance = original, __call__, None
+        plain = isinstance(original, types.FunctionType) and original.__code__.co_argcount > 0
+        self._code = (original if plain else __call__).__code__
+        self._self = self._code.co_varnames[0]
         torch.nn.Module.__call__ = __call__
 
     def remove(self):
         """Takes the wrapper off, unless somebody wrapped after us."""
+        self.take_back()
         if self._wrapper is not None and torch.nn.Module.__call__ is self._wrapper:
             torch.nn.Module.__call__ = self._original
         self._wrapper = None
+
+    # ---- idle steps ----
+
+    def hand_over(self):
+        """From now on only those modules are heard of that forward passes begin with."""
+        kind = torch.nn.Module
+        if self._handed or not self._first or self._missed[0] > _MAX_MISSED or kind.__call__ is not self._wrapper \
+                or any(first.__call__ is not self._wrapper for first in self._first):
+            return
+        if self._entrance is None:
+            self._entrance = native.module.Entrance(self._agent.native, kind, self._original, self._wrapper,
+                                              types.MethodType)
+        self._handed = True
+        for first in self._first:
+            first.__call__ = self._entrance
+        kind.__call__ = self._original
+
+    def take_back(self):
+        """From now on all modules are heard of."""
+        if not self._handed:
+            return
+        self._handed = False
+        for first in self._first:
+            if vars(first).get("__call__") is self._entrance:
+                del first.__call__
+        if torch.nn.Module.__call__ is self._original:
+            torch.nn.Module.__call__ = self._wrapper
+        else:  # somebody has wrapped what was there
+            self.install()
+
+    def missed(self):
+        """No forward pass was heard of before a backward pass. Where it is always so there is none to be heard of."""
+        count, known = self._missed
+        self._missed = (count + 1 if known == len(self._first) else 1, len(self._first))
 
     # ---- roots ----
 
@@ -205,15 +254,18 @@ class Modules:
         """The path by what is on the stack from that frame outwards."""
         inside = []
         while frame is not None:
-            if frame.f_code is self._wrapper_code:
-                inside.append(frame.f_locals["module"])
+            if frame.f_code is self._code:
+                inside.append(frame.f_locals[self._self])
             frame = frame.f_back
+        if inside and self._find(inside[-1]) is None:
+            self._add_called(inside[-1])
         path = ""
         for module in reversed(inside):
             path = self._below(path, module, self._find(module))
         return path
 
-    def _enter(self, module, before):
+    def _enter(self, module, before, begins):
+        """The path in a module that is called where that of `before` runs; begins: a forward pass does with it."""
         known = self._find(module)
         if not before:
             if known is None:
@@ -223,8 +275,10 @@ class Modules:
             if module.training:
                 known.trains = True
             self.local.evaluates = not module.training and (known.trains or not torch.is_grad_enabled())
-            if module.training and self._agent.native is not None:
+            if begins and module.training and self._agent.native is not None:
                 self._agent.native.outermost(known.ref, known.path)
+                if type(module) is not torch.nn.Module and len(self._first) < _MAX_FIRST:
+                    self._first.add(type(module))
         return self._below(before, module, known)
 
     def _below(self, before, module, known):

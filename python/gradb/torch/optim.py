@@ -26,6 +26,7 @@ class Optimizers:
         self.agent = agent
         self.searched = False  # for those that were made before
         self._handles = []
+        self._handed = False   # to the native module: see hand_over
         self._wrapped = []     # (class, original, wrapper), before 2.0
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
@@ -61,8 +62,8 @@ class Optimizers:
         for name, _, wrapper in self._replaced:
             setattr(torch.optim.Optimizer, name, wrapper)
         if register_optimizer_step_post_hook is not None:
-            self._handles = [register_optimizer_step_pre_hook(self._before),
-                             register_optimizer_step_post_hook(self._after)]
+            self._handles = [register_optimizer_step_pre_hook(self.before),
+                             register_optimizer_step_post_hook(self.after)]
             return
         for kind in _subclasses(torch.optim.Optimizer):
             if "step" in vars(kind):
@@ -77,11 +78,11 @@ class Optimizers:
 
         @functools.wraps(original)
         def step(optimizer, *args, **kwargs):
-            changed = optimizers._before(optimizer, (optimizer,) + args, kwargs)
+            changed = optimizers.before(optimizer, (optimizer,) + args, kwargs)
             if changed is not None:
                 (_, *args), kwargs = changed
             result = original(optimizer, *args, **kwargs)
-            optimizers._after(optimizer, args, kwargs)
+            optimizers.after(optimizer, args, kwargs)
             return result
         step.__gradb__ = True
         kind.step = step
@@ -89,6 +90,7 @@ class Optimizers:
 
     def remove(self):
         """Takes all hooks off."""
+        self.take_back()
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -100,8 +102,33 @@ class Optimizers:
                 kind.step = original
         self._wrapped = []
 
-    def _before(self, optimizer, args, kwargs):
-        """args with the optimizer in front. Returns others where a closure is among them, else None."""
+    def hand_over(self):
+        """Steps are idle: the hooks of steps are the native module's, and nothing is heard of zero_grad."""
+        native = self.agent.native
+        self._put_hooks((native.before_step, native.after_step))
+        for name, original, wrapper in self._replaced:
+            if name == "zero_grad" and getattr(torch.optim.Optimizer, name) is wrapper:
+                setattr(torch.optim.Optimizer, name, original)
+                self._handed = True
+
+    def take_back(self):
+        """The hooks are ours again."""
+        if not self._handed:
+            return
+        self._handed = False
+        self._put_hooks((self.before, self.after))
+        for name, original, wrapper in self._replaced:
+            if name == "zero_grad" and getattr(torch.optim.Optimizer, name) is original:
+                setattr(torch.optim.Optimizer, name, wrapper)
+
+    def _put_hooks(self, hooks):
+        for handle, hook in zip(self._handles, hooks):
+            held = handle.hooks_dict_ref()
+            if held is not None and handle.id in held:
+                held[handle.id] = hook
+
+    def before(self, optimizer, args, kwargs):
+        """A hook: args with the optimizer in front. Returns others where a closure is among them, else None."""
         if regions.is_compiling():
             return None
         context, steps = self.agent.native, self.agent.steps
@@ -116,7 +143,8 @@ class Optimizers:
             return args, dict(kwargs, closure=steps.closure(kwargs["closure"]))
         return None
 
-    def _after(self, optimizer, _args, _kwargs):
+    def after(self, optimizer, _args, _kwargs):
+        """A hook."""
         if regions.is_compiling():
             self.agent.regions.stepped = optimizer  # all that compiled code may do here
             return

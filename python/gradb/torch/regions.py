@@ -21,11 +21,13 @@ _TRACED = frozenset(("modules", "optim"))  # what of ours a compiled function ru
 
 
 class Regions:
-    """closed: nothing may be looked at now; stepped: an optimizer whose step was part of compiled code."""
+    """closed: nothing may be looked at now; compiles: something was compiled, or will be; stepped: an optimizer whose
+    step was part of compiled code."""
 
     def __init__(self, agent):
         self.agent = agent
         self.closed = False
+        self.compiles = False
         self.stepped = None
         self._compiled = self._recording = False
         self._watches = False
@@ -45,12 +47,19 @@ class Regions:
             def compile_(*args, **kwargs):
                 made = original(*args, **kwargs)
                 self.watch()
+                self._expect()
                 return made
             self._wrap(torch, "compile", compile_)
 
     def _wrap(self, where, name, wrapper):
         self._wrapped.append((where, name, getattr(where, name), wrapper))
         setattr(where, name, wrapper)
+
+    def _expect(self):
+        """What is compiled is guarded by the functions that it went through: they must stay the same."""
+        if not self.compiles:
+            self.compiles = True
+            self.agent.stir()
 
     def _change(self, compiled, recording):
         self._compiled, self._recording = compiled, recording
@@ -124,6 +133,7 @@ class Regions:
 
     @contained
     def _begins(self, caller):
+        self._expect()
         if not self._compiled and self.agent.is_training_thread():
             self._caller = caller
             if self.agent.looking:

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/*
+ * While steps are idle, Python's wrappers stand aside: of modules only those that forward passes
+ * begin with are heard of (Entrance), and the hooks of optimizers are methods of a context. That is
+ * over at once when the debugger wants to hear of nodes, in whatever the training is by then.
+ */
+#include "native.h"
+
+/* The one that was handed over to, borrowed; NULL: none. Under the interpreter's lock. */
+static struct native_context *handed;
+
+bool native_is_handed_over(const struct native_context *context)
+{
+    return context == handed;
+}
+
+/* On the main thread, between two instructions of Python. */
+static int take_back(void *ctx)
+{
+    struct native_context *context = ctx;
+    if (context != handed ||
+        native_call(context->agent, native_names.take_back, NULL, NULL, NULL) == 0) {
+        return 0;
+    }
+    return native_fault(context);
+}
+
+/* On a thread of libgradb's. Where Python has no room for it, a backward pass or an optimizer hears
+ * of it a little later. */
+static void on_armed(void *context)
+{
+    Py_AddPendingCall(take_back, context);
+}
+
+PyObject *native_hand_over(PyObject *self, PyObject *on)
+{
+    struct native_context *context = (struct native_context *)self;
+    int wanted = PyObject_IsTrue(on);
+    if (wanted < 0) {
+        return NULL;
+    }
+    if (wanted != native_is_handed_over(context)) {
+        handed = wanted ? context : NULL;
+        context->on_armed(context->handle, wanted ? on_armed : NULL, wanted ? context : NULL);
+        if (wanted && context->handle && GRADB_IS_ARMED(context->handle)) {
+            on_armed(context);
+        }
+    }
+    return Py_NewRef(Py_None);
+}
+
+void native_forget_handed(const struct native_context *context)
+{
+    if (native_is_handed_over(context)) {
+        handed = NULL;
+    }
+}
+
+/* ---- hooks of optimizers --------------------------------------------------------------------- */
+
+/* optimizers.METHOD(...) of the agent. */
+static PyObject *ask_optimizers(const struct native_context *context, PyObject *method, PyObject *a,
+                                PyObject *b, PyObject *c)
+{
+    PyObject *optimizers = PyObject_GetAttr(context->agent, native_names.optimizers);
+    PyObject *result =
+        optimizers ? PyObject_CallMethodObjArgs(optimizers, method, a, b, c, NULL) : NULL;
+    Py_XDECREF(optimizers);
+    return result;
+}
+
+static int expect_three(Py_ssize_t count)
+{
+    if (count != 3) {
+        PyErr_Format(PyExc_TypeError, "a hook of optimizers takes 3 arguments, not %zd", count);
+        return -1;
+    }
+    return 0;
+}
+
+PyObject *native_before_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct native_context *context = (struct native_context *)self;
+    int status = expect_three(count);
+    if (status == 0) {
+        status = native_step_begins(context, args[0], args[1], args[2]);
+    }
+    if (status != 0) {
+        return status < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    return ask_optimizers(context, native_names.before, args[0], args[1], args[2]);
+}
+
+PyObject *native_after_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    struct native_context *context = (struct native_context *)self;
+    int status = expect_three(count);
+    if (status == 0) {
+        status = native_step_ended(context, args[0]);
+    }
+    if (status != 0) {
+        return status < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    return ask_optimizers(context, native_names.after, args[0], args[1], args[2]);
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+/* What stands as __call__ in the classes of modules that forward passes begin with. */
+struct entrance {
+    PyObject_HEAD struct native_context *context;
+    PyObject *base;     /* torch.nn.Module */
+    PyObject *original; /* its __call__ without gradb */
+    PyObject *wrapper;  /* with it */
+    PyObject *method;   /* types.MethodType */
+};
+
+/* The path ends with the module that it was set for, whether that has raised or not. */
+static PyObject *leave(const struct entrance *entrance, PyObject *result)
+{
+    PyObject *type, *value, *traceback, *nowhere = PyUnicode_FromString("");
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!nowhere || PyObject_SetAttr(entrance->context->local, native_names.path, nowhere) < 0) {
+        PyErr_Clear(); /* names are a service */
+    }
+    Py_XDECREF(nowhere);
+    PyErr_Restore(type, value, traceback);
+    return result;
+}
+
+static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    struct entrance *entrance = (struct entrance *)object;
+    PyObject *now = PyObject_GetAttr(entrance->base, native_names.call), *result = NULL;
+    if (now && (now != entrance->original || PyTuple_Size(args) < 1)) {
+        result = PyObject_Call(now, args, keywords); /* somebody else has put one there meanwhile */
+    } else if (now) {
+        int begins = native_begins_with(entrance->context, PyTuple_GetItem(args, 0));
+        if (begins > 0) {
+            result = leave(entrance, PyObject_Call(entrance->original, args, keywords));
+        } else if (begins == 0) {
+            result = PyObject_Call(entrance->wrapper, args, keywords);
+        }
+    }
+    Py_XDECREF(now);
+    return result;
+}
+
+static PyObject *bind(PyObject *object, PyObject *module, PyObject *type)
+{
+    (void)type;
+    if (!module || module == Py_None) {
+        return Py_NewRef(object);
+    }
+    return PyObject_CallFunctionObjArgs(((struct entrance *)object)->method, object, module, NULL);
+}
+
+/* For who copies a class with all that is in it: there it is what it stands for. */
+static PyObject *reduce(PyObject *object, PyObject *none)
+{
+    struct entrance *entrance = (struct entrance *)object;
+    PyObject *builtins = PyImport_ImportModule("builtins");
+    PyObject *get = builtins ? PyObject_GetAttrString(builtins, "getattr") : NULL;
+    (void)none;
+    Py_XDECREF(builtins);
+    return get ? Py_BuildValue("N(OO)", get, entrance->base, native_names.call) : NULL;
+}
+
+static int init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    struct entrance *self = (struct entrance *)object;
+    PyObject *context, *base, *original, *wrapper, *method;
+    if (self->context || keywords ||
+        !PyArg_ParseTuple(args, "OOOOO:Entrance", &context, &base, &original, &wrapper, &method) ||
+        !PyObject_TypeCheck(context, native_context_type)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError,
+                            "an Entrance is made once, of a Context and four more");
+        }
+        return -1;
+    }
+    self->context = (struct native_context *)Py_NewRef(context);
+    self->base = Py_NewRef(base);
+    self->original = Py_NewRef(original);
+    self->wrapper = Py_NewRef(wrapper);
+    self->method = Py_NewRef(method);
+    return 0;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    struct entrance *self = (struct entrance *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT((PyObject *)self->context);
+    Py_VISIT(self->base);
+    Py_VISIT(self->original);
+    Py_VISIT(self->wrapper);
+    Py_VISIT(self->method);
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    struct entrance *self = (struct entrance *)object;
+    Py_CLEAR(self->context);
+    Py_CLEAR(self->base);
+    Py_CLEAR(self->original);
+    Py_CLEAR(self->wrapper);
+    Py_CLEAR(self->method);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    native_dealloc(object, clear);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static char doc[] =
+    "Entrance(context, nn.Module, its __call__, the wrapper of that, types.MethodType)";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, doc},        {Py_tp_init, init},       {Py_tp_call, call},
+    {Py_tp_descr_get, bind}, {Py_tp_methods, methods}, {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},    {Py_tp_dealloc, dealloc}, {0, NULL},
+};
+
+PyType_Spec native_entrance_spec = {
+    .name = "gradb._native.Entrance",
+    .basicsize = sizeof(struct entrance),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = slots,
+};
