@@ -84,7 +84,7 @@ class Net(torch.nn.Module):
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-others = []  # optimizers that come and go
+others = []  # an optimizer that comes and goes
 
 def aside(function):
     thread = threading.Thread(target=function)
@@ -106,7 +106,7 @@ def train(x, bad=False):
         other.step()
     optimizer.step()
     others.append(torch.optim.SGD(net.last.parameters(), lr=0.0))
-    del others[:-3]
+    del others[:-1]
 
 def interrupt(where):
     Double.interrupted = where
