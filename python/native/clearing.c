@@ -1,177 +1,231 @@
 // SPDX-License-Identifier: MIT
-/* Whether somebody sets the gradients back, over idle steps: see training.Clearing. */
+/* Whether somebody sets the gradients back, over idle steps: see training.Clearing, of which this
+ * is the base. What is looked at in each pass lies side by side here. */
 #include "native.h"
 
-/* What tells one state of a gradient from another: (id, version). None of none. */
-static PyObject *state_of(PyObject *gradient)
+#include <stddef.h>
+#include <stdint.h>
+#include <structmember.h>
+
+/* ---- the gradient that is watched ------------------------------------------------------------ */
+
+/* What tells one state of a gradient from another; both 0: there is none. */
+struct state {
+    unsigned long long identity;
+    long long version;
+};
+
+static int state_of(PyObject *gradient, struct state *ret)
 {
+    *ret = (struct state){0, 0};
     if (gradient == Py_None) {
-        return Py_NewRef(Py_None);
+        return 0;
     }
-    PyObject *id = PyLong_FromVoidPtr(gradient);
-    PyObject *version = id ? native_version(gradient) : NULL;
-    PyObject *state = version ? PyTuple_Pack(2, id, version) : NULL;
+    PyObject *version = native_version(gradient);
+    ret->identity = (unsigned long long)(uintptr_t)gradient; /* what id() gives */
+    ret->version = version ? PyLong_AsLongLong(version) : -1;
     Py_XDECREF(version);
-    Py_XDECREF(id);
-    return state;
+    return ret->version == -1 ? -1 : 0; /* there are no negative ones */
 }
 
-/* The gradient of the parameter that is watched; None: it has none. */
-static PyObject *gradient_of(PyObject *clearing)
+/* What a weak reference refers to, borrowed; NULL: it is gone, or there is no reference. */
+static PyObject *referred(PyObject *reference)
 {
-    PyObject *reference = native_get(clearing, CLEARING_PARAMETER);
-    PyObject *parameter = reference == Py_None ? Py_None : PyWeakref_GetObject(reference);
-    if (!parameter || parameter == Py_None) {
-        return Py_XNewRef(parameter);
+    PyObject *object = reference && reference != Py_None ? PyWeakref_GetObject(reference) : NULL;
+    return object != Py_None ? object : NULL;
+}
+
+/* The gradient and its state; None: the parameter has none, or is gone. */
+static PyObject *gradient_of(const struct native_clearing *clearing, struct state *ret)
+{
+    PyObject *parameter = Py_XNewRef(referred(clearing->parameter));
+    PyObject *gradient =
+        parameter ? PyObject_GetAttr(parameter, native_names.grad) : Py_NewRef(Py_None);
+    Py_XDECREF(parameter);
+    if (gradient && state_of(gradient, ret) < 0) {
+        Py_CLEAR(gradient);
     }
-    Py_INCREF(parameter);
-    PyObject *gradient = PyObject_GetAttr(parameter, native_names.grad);
-    Py_DECREF(parameter);
     return gradient;
 }
 
-/* 1, 0, or -1: there is nothing to look for in this step. */
-static int is_over(PyObject *clearing)
+static bool is_as_seen(const struct native_clearing *clearing, const struct state *state)
 {
-    int cleared = native_is(clearing, CLEARING_CLEARED);
-    return cleared != 0 ? cleared : native_is(clearing, CLEARING_SINCE);
+    return state->identity == clearing->seen && state->version == clearing->version;
 }
 
-/* A gradient that nobody seems to have touched since the last step: whether it is 0 all the same is
- * for Python to find out. */
-static int look_at_value(PyObject *clearing, PyObject *gradient)
+static void see(struct native_clearing *clearing, const struct state *state)
 {
-    int added = native_is(clearing, CLEARING_ADDED);
-    if (added != 0) {
-        return added < 0 ? -1 : 0;
-    }
-    return native_call(clearing, native_names.look_at, gradient, NULL, NULL);
+    clearing->seen = state->identity;
+    clearing->version = state->version;
 }
 
-/* 1: the gradient that is watched and its state are there, new; 0: there is nothing to look for;
- * -1.
- */
-static int take_state(PyObject *clearing, PyObject **gradient, PyObject **state)
+/* There is nothing to look for in this step. */
+static bool is_over(const struct native_clearing *clearing)
 {
-    int over = is_over(clearing);
-    if (over != 0) {
-        return over < 0 ? -1 : 0;
-    }
-    *gradient = gradient_of(clearing);
-    *state = *gradient ? state_of(*gradient) : NULL;
-    if (!*state) {
-        Py_CLEAR(*gradient);
-    }
-    return *state ? 1 : -1;
+    return clearing->cleared || clearing->since != 0;
 }
 
-/* 1, 0, or -1 */
-static int is_as_seen(PyObject *clearing, PyObject *state)
+/* The one of another optimizer; NULL: that was the last. */
+static struct native_clearing *next_of(const struct native_clearing *clearing)
 {
-    return PyObject_RichCompareBool(state, native_get(clearing, CLEARING_SEEN), Py_EQ);
+    return clearing->next != Py_None ? (struct native_clearing *)clearing->next : NULL;
 }
 
-int native_clearing_begins(struct native_context *context)
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* Nobody seems to have touched it since the last step: whether it is 0 all the same is for Python
+ * to find out. */
+static int guess(struct native_clearing *clearing, PyObject *gradient)
 {
-    PyObject *clearing = context->clearing, *gradient, *state;
-    int there = take_state(clearing, &gradient, &state);
-    if (there <= 0) {
-        return there;
+    if (clearing->added) {
+        return 0;
     }
-    int same = is_as_seen(clearing, state);
-    int status = same < 0 ? -1 : 0;
-    if (same == 0 || (same > 0 && gradient == Py_None)) {
-        native_set(clearing, CLEARING_CLEARED, Py_True);
-    } else if (same > 0) {
-        status = look_at_value(clearing, gradient);
+    clearing->looked = false;
+    if (clearing->asks) {
+        return native_call((PyObject *)clearing, native_names.look_at, gradient, NULL, NULL);
     }
-    Py_DECREF(state);
-    Py_DECREF(gradient);
-    return status;
+    clearing->cleared = clearing->believed;
+    return 0;
 }
 
-int native_clearing_ends(struct native_context *context)
+static int begins(struct native_clearing *clearing)
 {
-    PyObject *clearing = context->clearing, *gradient, *state;
-    int there = take_state(clearing, &gradient, &state);
-    if (there <= 0) {
-        return there;
-    }
-    int same = is_as_seen(clearing, state);
-    if (same == 0 && gradient != Py_None) {
-        native_set(clearing, CLEARING_ADDED, Py_True);
-    }
-    Py_DECREF(gradient);
-    native_put(clearing, CLEARING_SEEN, state);
-    return same < 0 ? -1 : 0;
-}
-
-/* ---- the optimizer has stepped --------------------------------------------------------------- */
-
-/* The next step's gradients are looked for at this parameter. */
-static int watch(PyObject *clearing, PyObject *parameter, PyObject *gradient)
-{
-    PyObject *before = native_get(clearing, CLEARING_PARAMETER);
-    bool same = before != Py_None && PyWeakref_GetObject(before) == parameter;
-    if ((!same &&
-         native_put(clearing, CLEARING_PARAMETER, PyWeakref_NewRef(parameter, NULL)) < 0) ||
-        native_put(clearing, CLEARING_SEEN, state_of(gradient)) < 0) {
-        return -1;
-    }
-    native_set(clearing, CLEARING_CLEARED, Py_False);
-    return 1;
-}
-
-/* 1: it is watched; 0: it has no gradient; -1. */
-static int try_parameter(PyObject *clearing, PyObject *parameter)
-{
-    PyObject *gradient = parameter ? PyObject_GetAttr(parameter, native_names.grad) : NULL;
+    struct state state;
+    PyObject *gradient = gradient_of(clearing, &state);
     int status = gradient ? 0 : -1;
-    if (gradient && gradient != Py_None) {
-        status = watch(clearing, parameter, gradient);
+    if (gradient && (gradient == Py_None || !is_as_seen(clearing, &state))) {
+        clearing->cleared = true;
+    } else if (gradient) {
+        status = guess(clearing, gradient);
     }
     Py_XDECREF(gradient);
     return status;
 }
 
-/* The same of a parameter group. */
-static int try_group(PyObject *clearing, PyObject *group)
+static int ends(struct native_clearing *clearing)
 {
-    PyObject *parameters =
-        group && PyDict_Check(group) ? PyDict_GetItemWithError(group, native_names.params) : NULL;
-    if (!parameters || !PyList_Check(parameters)) {
-        return PyErr_Occurred() ? -1 : 0;
+    struct state state;
+    PyObject *gradient = gradient_of(clearing, &state);
+    if (!gradient) {
+        return -1;
     }
+    clearing->added |= gradient != Py_None && !is_as_seen(clearing, &state);
+    see(clearing, &state);
+    Py_DECREF(gradient);
+    return 0;
+}
+
+/* `look` at each of which something is still to be found out in this step. */
+static int for_each(struct native_context *context, int (*look)(struct native_clearing *))
+{
     int status = 0;
-    Py_INCREF(parameters);
-    for (Py_ssize_t i = 0; status == 0 && i < PyList_Size(parameters); i++) {
-        PyObject *parameter = Py_XNewRef(PyList_GetItem(parameters, i));
-        status = try_parameter(clearing, parameter);
-        Py_XDECREF(parameter);
+    for (struct native_clearing *clearing = context->clearing; status == 0 && clearing;
+         clearing = next_of(clearing)) {
+        status = is_over(clearing) ? 0 : look(clearing);
     }
-    Py_DECREF(parameters);
+    return status;
+}
+
+int native_clearing_begins(struct native_context *context)
+{
+    return for_each(context, begins);
+}
+
+int native_clearing_ends(struct native_context *context)
+{
+    return for_each(context, ends);
+}
+
+/* ---- an optimizer has stepped ---------------------------------------------------------------- */
+
+/* 1: what was set back is watched again; 0: it has no gradient now; -1. */
+static int watch_again(struct native_clearing *clearing)
+{
+    struct state state;
+    PyObject *gradient = gradient_of(clearing, &state);
+    int status = gradient ? gradient != Py_None : -1;
+    Py_XDECREF(gradient);
+    if (status > 0) {
+        clearing->asks = clearing->asks && !clearing->looked;
+        clearing->added = clearing->looked = clearing->cleared = false;
+        see(clearing, &state);
+    }
     return status;
 }
 
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 {
-    PyObject *clearing = context->clearing;
-    int since = native_is(clearing, CLEARING_SINCE);
-    if (since != 0) {
-        return since < 0 ? -1 : 0;
+    struct native_clearing *clearing = context->clearing;
+    while (clearing && referred(clearing->optimizer) != optimizer) {
+        clearing = next_of(clearing);
     }
-    if (native_is_true(clearing, CLEARING_ADDED) && !native_is_true(clearing, CLEARING_CLEARED)) {
-        return native_call(clearing, native_names.stepped, optimizer, NULL, NULL);
+    int status = 0;
+    if (clearing) {
+        status = clearing->since != 0 ? 1 : clearing->cleared ? watch_again(clearing) : 0;
     }
-    native_set(clearing, CLEARING_CLEARED, Py_True);
-    native_set(clearing, CLEARING_ADDED, Py_False);
-    PyObject *groups = PyObject_GetAttr(optimizer, native_names.param_groups);
-    int status = groups ? 0 : -1;
-    for (Py_ssize_t i = 0; status == 0 && PyList_Check(groups) && i < PyList_Size(groups); i++) {
-        PyObject *group = Py_XNewRef(PyList_GetItem(groups, i));
-        status = try_group(clearing, group);
-        Py_XDECREF(group);
+    if (status != 0) {
+        return status < 0 ? -1 : 0;
     }
-    Py_XDECREF(groups);
-    return status < 0 ? -1 : 0;
+    return native_call(native_get(context->agent, AGENT_CLEARING), native_names.stepped, optimizer,
+                       NULL, NULL);
 }
+
+/* ---- the type -------------------------------------------------------------------------------- */
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct native_clearing *clearing = (struct native_clearing *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(clearing->next);
+    Py_VISIT(clearing->optimizer);
+    Py_VISIT(clearing->parameter);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    struct native_clearing *clearing = (struct native_clearing *)self;
+    Py_CLEAR(clearing->next);
+    Py_CLEAR(clearing->optimizer);
+    Py_CLEAR(clearing->parameter);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    native_dealloc(self, clear);
+}
+
+#define MEMBER(name, type, field)                                                                  \
+    {                                                                                              \
+        name, type, offsetof(struct native_clearing, field), 0, NULL                               \
+    }
+
+static PyMemberDef members[] = {
+    MEMBER("next", T_OBJECT, next),
+    MEMBER("_optimizer", T_OBJECT, optimizer),
+    MEMBER("_parameter", T_OBJECT, parameter),
+    MEMBER("since", T_LONGLONG, since),
+    MEMBER("_seen", T_ULONGLONG, seen),
+    MEMBER("_version", T_LONGLONG, version),
+    MEMBER("_cleared", T_BOOL, cleared),
+    MEMBER("_added", T_BOOL, added),
+    MEMBER("_looked", T_BOOL, looked),
+    MEMBER("_asks", T_BOOL, asks),
+    MEMBER("_believed", T_BOOL, believed),
+    {NULL, 0, 0, 0, NULL},
+};
+
+static char doc[] = "The base of training.Clearing.";
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, doc},     {Py_tp_members, members}, {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear}, {Py_tp_dealloc, dealloc}, {0, NULL},
+};
+
+PyType_Spec native_clearing_spec = {
+    .name = "gradb._native.Clearing",
+    .basicsize = sizeof(struct native_clearing),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = slots,
+};

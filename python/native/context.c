@@ -105,12 +105,14 @@ static int look_up(struct native_context *self, PyObject *agent)
         take(&self->live, native_get(agent, AGENT_LIVE), NATIVE_LIVE) < 0 ||
         take(&self->scaler, native_get(agent, AGENT_SCALER), NATIVE_SCALER) < 0 ||
         take(&self->events, native_get(agent, AGENT_EVENTS), NATIVE_EVENTS) < 0 ||
-        take(&self->clearing, native_get(agent, AGENT_CLEARING), NATIVE_CLEARING) < 0 ||
         take(&self->backward, native_get(agent, AGENT_BACKWARD), NATIVE_BACKWARD) < 0) {
         return -1;
     }
     PyObject *clock = native_get(agent, AGENT_TIMING);
-    if (!PyObject_TypeCheck(clock, native_clock_type) ||
+    PyObject *clearing = PyObject_GetAttr(native_get(agent, AGENT_CLEARING), native_names.first);
+    native_swap((PyObject **)&self->clearing, clearing);
+    if (!clearing || !PyObject_TypeCheck(clearing, native_clearing_type) ||
+        !PyObject_TypeCheck(clock, native_clock_type) ||
         !native_is_a(native_get(self->events, EVENTS_LOADER), NATIVE_LOADER)) {
         PyErr_SetString(PyExc_TypeError, "a part of the agent is not of its class");
         return -1;
@@ -193,7 +195,7 @@ static void references(struct native_context *self, PyObject **ret[REFERENCES])
     PyObject **all[REFERENCES] = {&self->agent,       &self->telling,
                                   &self->graph,       &self->steps,
                                   &self->live,        &self->scaler,
-                                  &self->events,      &self->clearing,
+                                  &self->events,      (PyObject **)&self->clearing,
                                   &self->backward,    (PyObject **)&self->clock,
                                   &self->local,       &self->tensor,
                                   &self->apart,       &self->storage,

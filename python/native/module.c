@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "native.h"
 
-PyTypeObject *native_context_type, *native_step_type;
+PyTypeObject *native_clearing_type, *native_context_type, *native_step_type;
 
 static PyMethodDef functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
@@ -38,13 +38,15 @@ static int fill(PyObject *module)
 {
     PyObject *clock = add_type(module, &native_clock_spec, "Clock");
     native_clock_type = (PyTypeObject *)clock; /* for good */
+    PyObject *clearing = add_type(module, &native_clearing_spec, "Clearing");
+    native_clearing_type = (PyTypeObject *)clearing; /* for good */
     PyObject *engine = add_type(module, &native_engine_spec, "Engine");
     PyObject *context = add_type(module, &native_context_spec, "Context");
     PyObject *operators = add_type(module, &native_operators_spec, "Operators");
     PyObject *step = add_type(module, &native_step_spec, "Step");
     PyObject *source = add_type(module, &native_source_spec, "Source");
     PyObject *entrance = add_type(module, &native_entrance_spec, "Entrance");
-    bool ok = clock && engine && context && operators && step && source && entrance &&
+    bool ok = clock && clearing && engine && context && operators && step && source && entrance &&
               native_add_records(module) == 0;
     native_context_type = (PyTypeObject *)context; /* for good */
     Py_XDECREF(engine);

@@ -24,7 +24,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 3
+#define NATIVE_INTERFACE 4
 
 /* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
  */
@@ -32,13 +32,13 @@
 struct native_names {
     PyObject *accumulate_grad, *accumulates, *after, *backward, *backward_ran, *base, *batch,
         *before, *call, *cdata, *closure, *data_ptr, *dim, *dtype, *end_training, *ended, *enter,
-        *epoch, *evaluates, *exit, *fault, *forward_missed, *grad, *grad_fn, *hold, *inplace,
-        *intercept, *is_complex, *is_cpu, *is_floating_point, *is_neg, *item, *key, *local, *look,
-        *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes, *next_functions,
-        *operator_raised, *operator_ran, *operators, *optimizer_begins, *optimizers, *out,
-        *param_groups, *params, *path, *raised, *ran, *ran_as, *register_hook, *run, *save, *shape,
-        *site, *step_began, *stepped, *storage_offset, *stride, *take_back, *tell, *training,
-        *variable, *version;
+        *epoch, *evaluates, *exit, *fault, *first, *forward_missed, *grad, *grad_fn, *hold,
+        *inplace, *intercept, *is_complex, *is_cpu, *is_floating_point, *is_neg, *item, *key,
+        *local, *look, *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes,
+        *next_functions, *operator_raised, *operator_ran, *operators, *optimizer_begins,
+        *optimizers, *out, *param_groups, *path, *raised, *ran, *ran_as, *register_hook, *run,
+        *save, *shape, *site, *step_began, *stepped, *storage_offset, *stride, *take_back, *tell,
+        *training, *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -52,7 +52,6 @@ enum native_kind {
     NATIVE_STEPS,
     NATIVE_EVENTS,
     NATIVE_LOADER,
-    NATIVE_CLEARING,
     NATIVE_BACKWARD,
     NATIVE_SCALER,
     NATIVE_LIVE,
@@ -107,14 +106,6 @@ enum native_events_field {
     EVENTS_LOADER
 };
 enum native_loader_field { LOADER_LAST, LOADER_USED };
-enum native_clearing_field {
-    CLEARING_SINCE,
-    CLEARING_PARAMETER,
-    CLEARING_SEEN,
-    CLEARING_CLEARED,
-    CLEARING_ADDED,
-    CLEARING_BELIEVED
-};
 enum native_backward_field { BACKWARD_DEPTH, BACKWARD_TOOK };
 enum native_scaler_field { SCALER_STEPPING, SCALER_SCALING, SCALER_KEPT };
 enum native_live_field {
@@ -222,9 +213,10 @@ void native_return(struct native_clock *clock, struct native_absence absence);
 /* What the agent is made of, and libgradb's functions. One per agent; Python makes it when all of
  * the agent is there, and closes it before the handle is gone. */
 struct native_context {
-    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *scaler, *events, *clearing,
+    PyObject_HEAD PyObject *agent, *telling, *graph, *steps, *live, *scaler, *events,
         *backward; /* records */
     struct native_clock *clock;
+    struct native_clearing *clearing;
     PyObject *local;   /* of modules.Modules: path and site of this thread */
     PyObject *tensor;  /* torch.Tensor */
     PyObject *apart;   /* ops.apart */
@@ -347,10 +339,24 @@ int native_note_stepped(struct native_context *context);
 /* The step is over: its numbers go to the debugger when `told`. */
 int native_tell_numbers(struct native_context *context, bool told);
 
-/* ---- clearing.c: what training.Clearing does for an idle step
+/* ---- clearing.c: what training.Clearings does for an idle step
  * ------------------------------------
  */
 
+/* The base of training.Clearing: see there. A context has the first. */
+struct native_clearing {
+    PyObject_HEAD bool cleared, added, looked, asks, believed;
+    long long since;
+    PyObject *next;      /* of references NULL is None */
+    PyObject *parameter; /* weak, as is the optimizer */
+    unsigned long long seen;
+    long long version;
+    PyObject *optimizer;
+};
+extern PyType_Spec native_clearing_spec;
+extern PyTypeObject *native_clearing_type;
+
+/* An outermost backward pass into the parameters begins, or is over; an optimizer has stepped. */
 int native_clearing_begins(struct native_context *context);
 int native_clearing_ends(struct native_context *context);
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer);

@@ -57,15 +57,6 @@ static const struct {
                            [EVENTS_LOADER] = "loader",
                        }},
     [NATIVE_LOADER] = {"Loader", {[LOADER_LAST] = "_last", [LOADER_USED] = "_used"}},
-    [NATIVE_CLEARING] = {"Clearing",
-                         {
-                             [CLEARING_SINCE] = "since",
-                             [CLEARING_PARAMETER] = "_parameter",
-                             [CLEARING_SEEN] = "_seen",
-                             [CLEARING_CLEARED] = "_cleared",
-                             [CLEARING_ADDED] = "_added",
-                             [CLEARING_BELIEVED] = "_believed",
-                         }},
     [NATIVE_BACKWARD] = {"Backward", {[BACKWARD_DEPTH] = "depth", [BACKWARD_TOOK] = "took"}},
     [NATIVE_SCALER] = {"Scaler",
                        {

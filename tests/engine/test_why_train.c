@@ -342,7 +342,10 @@ static void gradients_that_nobody_sets_back(void **state)
     bench_stop(b, 3, NONE);
     bench_value(b, n.gradient, bench_finite(-1, 1), 3);
     bench_ask(b, n.gradient, GD_BAD_LARGE);
-    bench_expect(b, step, "not-set-back", "the backward pass of step 2 added");
+    bench_expect(b, step, "not-set-back", "sets the gradients back: the backward pass of step 2");
+    snprintf(b->facts.piled_up_by, sizeof(b->facts.piled_up_by), "Adam_1");
+    bench_ask(b, n.gradient, GD_BAD_LARGE);
+    bench_expect(b, step, "not-set-back", "sets the gradients of Adam_1 back: the backward pass");
 }
 
 static void ranks_that_part(void **state)

@@ -157,6 +157,9 @@ class Mistake(torches.Case):
     def test_gradients_not_set_back(self):
         self.check("no-zero-grad")
 
+    def test_gradients_of_another_optimizer_not_set_back(self):
+        self.check("second-optimizer", "gan")
+
     def test_rate_too_high(self):
         self.check("huge-lr")
 

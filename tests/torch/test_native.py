@@ -175,6 +175,242 @@ for step in range(1, 200):
     optimizer.step()
 """
 
+# Two optimizers that share a training in many ways, some of them mistakes: FOUND says which. What is found of each:
+# whose gradients, and in which step.
+OPTIMIZERS = """
+import gc, json
+import torch
+from torch import nn
+import gradb.torch
+torch.manual_seed(7)
+TURNS = 12
+x = torch.randn(5, 3)
+kept = []
+
+def keep(optimizer):
+    kept.append(optimizer)
+    return optimizer
+
+def make():
+    net, other = nn.Linear(3, 3), nn.Linear(3, 2)
+    first = torch.optim.SGD(net.parameters(), lr=0.001)
+    return net, other, keep(first), keep(torch.optim.Adam(other.parameters(), lr=0.001))
+
+def loss_of(net, *more):
+    return (nn.Sequential(net, *more)(x).pow(2) + 1).sum()
+
+def gan(critic=True, generator=True, until=0, otherwise=lambda parameters: None):
+    make_points, judge, for_points, for_judge = make()
+    for turn in range(TURNS):
+        if critic or turn < until:
+            for_judge.zero_grad()
+        judge(make_points(x).detach()).sum().backward()
+        for_judge.step()
+        if generator or turn < until:
+            for_points.zero_grad()
+        else:
+            otherwise(make_points.parameters())
+        judge(make_points(x)).sum().backward()  # adds to the gradients of the judge, too
+        for_points.step()
+
+def not_detached():
+    make_points, judge, for_points, for_judge = make()
+    for turn in range(TURNS):
+        for_judge.zero_grad()
+        judge(make_points(x)).sum().backward(retain_graph=True)
+        for_judge.step()
+        for_points.zero_grad()
+        judge(make_points(x)).sum().backward()
+        for_points.step()
+
+def set_back_by(way):
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        way(other, second)
+        loss_of(other).backward()
+        second.step()
+
+def each(function):
+    return lambda other, second: [function(p) for p in other.parameters() if p.grad is not None]
+
+def no_gradient(parameter):
+    parameter.grad = None
+
+def new_gradient(parameter):
+    parameter.grad = parameter.grad * 0.5
+
+def all_by_numpy(parameters):
+    for parameter in parameters:
+        if parameter.grad is not None:
+            parameter.grad.data.numpy()[:] = 0
+
+def by_foreach(other, second):
+    gradients = [parameter.grad for parameter in other.parameters() if parameter.grad is not None]
+    if gradients:
+        torch._foreach_zero_(gradients)
+
+def written_after_the_pass():
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        (loss_of(net) + loss_of(other)).backward()
+        for parameter, gradient in zip(other.parameters(), torch.autograd.grad(loss_of(other), other.parameters())):
+            parameter.grad = gradient
+        first.step()
+        second.step()
+
+def accumulated(set_back=True):
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        for _ in range(3):
+            loss_of(net).backward()
+        first.step()
+        first.zero_grad()
+        loss_of(other).backward()
+        if turn % 4 == 3:
+            second.step()
+            if set_back:
+                other.zero_grad()
+
+def rare(set_back=True):
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        if turn % 5 == 0:
+            if set_back:
+                second.zero_grad()
+            loss_of(other).backward()
+            second.step()
+
+def once():
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        (loss_of(net) + loss_of(other)).backward()
+        first.step()
+        if turn == 3:
+            second.step()
+
+def shared():
+    net, other, first, _ = make()
+    second = keep(torch.optim.Adam([*net.parameters(), *other.parameters()], lr=0.001))
+    for turn in range(TURNS):
+        first.zero_grad()
+        second.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        loss_of(net, other).backward()
+        second.step()
+
+def closure(set_back=True):
+    net, other, first, _ = make()
+    second = keep(torch.optim.LBFGS(other.parameters(), lr=0.01, max_iter=3))
+    def again():
+        if set_back:
+            second.zero_grad()
+        loss = loss_of(other)
+        loss.backward()
+        return loss
+    for turn in range(TURNS):
+        first.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        second.step(again)
+
+def scaled():
+    net, other, first, second = make()
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=3)
+    for turn in range(TURNS):
+        first.zero_grad()
+        scaler.scale(loss_of(net)).backward()
+        scaler.step(first)
+        second.zero_grad()
+        scaler.scale(loss_of(other) * (float("inf") if turn % 3 == 1 else 1)).backward()
+        scaler.step(second)
+        scaler.update()
+
+def others_parameter(until=TURNS):
+    net, other, first, second = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        if turn < until:
+            second.zero_grad()
+        loss_of(other).backward()
+        second.step()
+        if turn == 0:  # the first one is not stepped any more
+            del second.param_groups[0]["params"][0]
+
+def gone():
+    net, other, first, _ = make()
+    for turn in range(TURNS):
+        first.zero_grad()
+        loss_of(net).backward()
+        first.step()
+        second = torch.optim.Adam(other.parameters(), lr=0.001)
+        for _ in range(2):
+            second.zero_grad()
+            loss_of(other).backward()
+            second.step()
+        loss_of(other).backward()
+
+def many(count=20):
+    nets = [nn.Linear(3, 2) for _ in range(count)]
+    optimizers = [keep(torch.optim.SGD(net.parameters(), lr=0.001)) for net in nets]
+    for turn in range(TURNS):
+        for net, optimizer in zip(nets, optimizers):
+            if optimizer is optimizers[0]:
+                optimizer.zero_grad()
+            loss_of(net).backward()
+            optimizer.step()
+
+kinds = {
+    "gan": gan, "not detached": not_detached, "accumulated": accumulated, "rare": rare, "once": once,
+    "shared": shared, "closure": closure, "another parameter": others_parameter, "gone": gone,
+    "written after the pass": written_after_the_pass,
+    "generator": lambda: gan(generator=False), "critic": lambda: gan(critic=False),
+    "both": lambda: gan(False, False), "later": lambda: gan(generator=False, until=6),
+    "by numpy": lambda: gan(generator=False, otherwise=all_by_numpy),
+    "later by numpy": lambda: gan(generator=False, until=6, otherwise=all_by_numpy),
+    "another parameter, not set back": lambda: others_parameter(3),
+    "closure, not set back": lambda: closure(False), "accumulated, not set back": lambda: accumulated(False),
+    "rare, not set back": lambda: rare(False), "many, not set back": many}
+ways = {
+    "zero_grad": lambda other, second: second.zero_grad(set_to_none=False),
+    "of the module": lambda other, second: other.zero_grad(),
+    "foreach": by_foreach, "None": each(no_gradient), "zero_": each(lambda p: p.grad.zero_()),
+    "numpy": lambda other, second: all_by_numpy(other.parameters()), "by hand": each(new_gradient), "in place": each(lambda p: p.grad.mul_(0.5)),
+    "nobody": lambda *_: None}
+kinds.update({"set back by " + name: lambda way=way: set_back_by(way) for name, way in ways.items()})
+if hasattr(torch.amp, "GradScaler"):
+    kinds["scaled"] = scaled
+found = {}
+make()  # which attaches
+kept.clear()
+agent = gradb.torch._agent
+for name, kind in kinds.items():
+    before = agent.steps.step
+    kind()
+    found[name] = [[clearing.whose, clearing.since - before + 1] for clearing in agent.clearing
+                   if clearing.since and clearing.optimizer() is not None]
+    kept.clear()
+    gc.collect()
+pathlib.Path(sys.argv[1], "found").write_text(json.dumps(found))
+"""
+
+# In the others nothing is. The judge's optimizer, or that of `net`, is the one whose steps count.
+FOUND = {
+    "generator": [["SGD", 3]], "another parameter, not set back": [["Adam", 6]], "critic": [["", 2]], "both": [["", 2], ["SGD", 3]], "later": [["SGD", 9]],
+    "closure, not set back": [["LBFGS", 3]], "accumulated, not set back": [["Adam", 9]],
+    "rare, not set back": [["Adam", 7]], "set back by nobody": [["Adam", 3]],
+    "many, not set back": [["SGD_%d" % number, 3] for number in range(1, 16)]}
+
 # A value that is looked at in several ways, and others that are written to in between, by ways that PyTorch counts and
 # by others: large numbers in step BAD.
 VIEWS = """
@@ -306,6 +542,22 @@ class Idle(Native):
             found.append([record for record in records if record["type"] != "timing"])
         self.assertEqual(*found)
         self.assertIn('"since": 33', json.dumps(found[0]))
+
+
+@torches.both
+class Optimizers(Native):
+    maxDiff = 4000
+
+    def test_what_nobody_sets_back_of_several_optimizers(self):
+        path = self.write("script.py", WITH + OPTIMIZERS)
+        for native in (True, False):
+            with self.subTest(native=native):
+                done = self.gradb([self.python, path, self.folder], "continue", GRADB_NATIVE="1" if native else "0")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual((self.folder / "module").read_text() != "None", native)
+                found = json.loads((self.folder / "found").read_text())
+                self.assertEqual({name: what for name, what in found.items() if what}, FOUND)
+                self.assertLess(25, len(found))
 
 
 @torches.both

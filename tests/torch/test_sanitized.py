@@ -19,8 +19,8 @@ FOUND = 66   # exit status after a report
 SETTLED = 8  # steps after which the native module has taken over what it can
 NEXT = 25    # nodes that are stopped at one by one
 
-# All that the native module does, and all that ends it: operators that raise, interrupts out of both passes, threads
-# and forks, a detached agent and another one. What it has come to is in the file "told".
+# All that the native module does, and all that ends it: several optimizers, operators that raise, interrupts out of
+# both passes, threads and forks, a detached agent and another one. What it has come to is in the file "told".
 TRAINER = """
 import os, signal, sys, threading
 import torch
@@ -84,6 +84,7 @@ class Net(torch.nn.Module):
 
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+others = []  # an optimizer that comes and goes
 
 def aside(function):
     thread = threading.Thread(target=function)
@@ -101,7 +102,11 @@ def train(x, bad=False):
     aside(lambda: net.deep(torch.ones(2, 6)).sum().backward()).join()
     penalty, = torch.autograd.grad(net.first(x).tanh().sum(), x, create_graph=True)
     penalty.pow(2).sum().backward()
+    for other in others:
+        other.step()
     optimizer.step()
+    others.append(torch.optim.SGD(net.last.parameters(), lr=0.0))
+    del others[:-1]
 
 def interrupt(where):
     Double.interrupted = where

@@ -63,7 +63,7 @@ class Agent(native.base("Agent")):
         self.scaler = Scaler(self)
         self.events = Events(self)
         self.overflows = origins.Overflows(self)
-        self.clearing = training.Clearing(self)
+        self.clearing = training.Clearings(self)
         self.steps = Steps(self)
         self.modules = modules.Modules(self)
         self._backward = backward.Backward(self)

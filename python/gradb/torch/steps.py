@@ -320,8 +320,7 @@ class Steps(native.base("Steps")):
         if agent.wanted:
             agent.wake()
             agent.optimizers.stepped(optimizer)
-        if optimizer is self.main():
-            agent.clearing.stepped(optimizer)
+        agent.clearing.stepped(optimizer)
         self._is_over(optimizer)
 
     def _is_over(self, optimizer):

@@ -12,51 +12,148 @@ from .. import _lib, native
 from . import commands, values
 
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
+_LOOKS = 256   # at values, in vain: of an optimizer that hardly steps there would be one in each pass
+_MOST = 16     # optimizers at a time whose gradients are watched
 
 
-class Clearing(native.base("Clearing")):
-    """Watches one parameter's gradient, whether somebody sets it back between two steps of the main optimizer.
-
-    A gradient that is set back is another tensor, or was written to: its version says so. Only where neither is
-    the case its value is looked at (a program may write behind autograd's back). since: the first step whose
-    gradients lie on top of those of the step before; 0 while there is none. The methods are called by what is
-    guarded."""
+class Clearings:
+    """A Clearing for each optimizer that steps, as they come. The methods are called by what is guarded."""
 
     def __init__(self, agent):
         self.agent = agent
+        self.first = Clearing(agent)  # the others hang on it: see Clearing.next
+
+    def __iter__(self):
+        clearing = self.first
+        while clearing is not None:
+            yield clearing
+            clearing = clearing.next
+
+    def pass_begins(self):
+        """An outermost backward pass into the parameters begins."""
+        for clearing in self:
+            clearing.pass_begins()
+
+    def pass_ended(self):
+        """It is over."""
+        for clearing in self:
+            clearing.pass_ended()
+
+    def stepped(self, optimizer):
+        """An optimizer has stepped, outside of backward passes."""
+        clearing = self._of(optimizer)
+        if clearing is not None:
+            clearing.stepped(optimizer)
+
+    def _of(self, optimizer):
+        """That of an optimizer; of a new one that of one which is gone, or another. None: there are too many."""
+        free = None
+        for count, clearing in enumerate(self, 1):
+            owner = clearing.optimizer()
+            if owner is optimizer:
+                return clearing
+            if owner is None and free is None:
+                free = clearing
+            last = clearing
+        if free is None and count < _MOST:
+            free = last.next = Clearing(self.agent)
+        if free is not None:
+            free.follow(optimizer)
+        return free
+
+    def found(self, parameter=None):
+        """One whose gradients nobody sets back, if possible that of who trains the parameter; None when there is
+        none."""
+        found = [clearing for clearing in self if clearing.since and clearing.optimizer() is not None]
+        own = [clearing for clearing in found if clearing.holds(parameter)]
+        return next(iter(own + found), None)
+
+
+class Clearing(native.base("Clearing")):
+    """Watches the gradient of one parameter of an optimizer, whether somebody sets it back between two of its steps.
+
+    A gradient that is set back is another tensor, or was written to: its version says so. Only where neither is
+    the case its value is looked at before a pass adds to it (a program may write behind autograd's back), until one
+    step has shown that there is no need, for a look waits for the device. since: the first step whose gradients lie
+    on top of those of the step before; 0 while there is none. next: another one, or None."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.next = None
+        self._optimizer = None  # weak reference
+        self._forget()
+
+    def _forget(self):
         self.since = 0
         self._parameter = None  # weak reference
-        self._seen = None       # (identity, version) of its gradient as it was left
+        self._seen = self._version = 0  # identity and version of its gradient as it was left; 0 and 0: there was none
         self._cleared = True
         self._added = False     # a pass has added to it since the optimizer stepped
-        self._believed = 0
+        self._looked = False    # it was found not to be 0 since then, the last time before that
+        self._asks = True       # its value is looked at
+        self._believed = False  # else it is held for 0
+        self._zeros = self._looks = 0  # how often it was found 0, and not
+
+    def follow(self, optimizer):
+        """It is that of this optimizer from now on."""
+        self._forget()
+        self._optimizer = weakref.ref(optimizer)
+
+    def optimizer(self):
+        """The one that is followed; None: it is gone, or there was none yet."""
+        return self._optimizer() if self._optimizer is not None else None
+
+    def holds(self, parameter):
+        """Whether the optimizer steps the parameter."""
+        return any(held is parameter for group in self.optimizer().param_groups for held in group["params"])
+
+    def _watched(self):
+        return self._parameter() if self._parameter is not None else None
 
     def _gradient(self):
-        parameter = self._parameter() if self._parameter is not None else None
+        parameter = self._watched()
         return parameter.grad if parameter is not None else None
 
     @property
     def name(self):
         """The parameter's; "" when it has none."""
-        parameter = self._parameter() if self._parameter is not None else None
+        parameter = self._watched()
         weight = self.agent.telling.graph.holder(parameter) if parameter is not None else None
         return weight.name if weight is not None else ""
 
+    @property
+    def whose(self):
+        """The optimizer's name; "" of the main one."""
+        optimizer = self.optimizer()
+        return "" if optimizer is self.agent.steps.main() else self.agent.optimizers.name_of(optimizer)
+
     def pass_begins(self):
-        """An outermost backward pass into the parameters begins."""
+        """See Clearings."""
         if self._cleared or self.since:
             return
         gradient = self._gradient()
-        if gradient is None or _state(gradient) != self._seen:
+        if gradient is None or _state(gradient) != (self._seen, self._version):
             self._cleared = True
         elif not self._added:
-            self.look_at(gradient)
+            self._looked = False
+            if self._asks:
+                self.look_at(gradient)
+            else:
+                self._cleared = self._believed
 
     def look_at(self, gradient):
         """One that nobody seems to have touched since the step before: is it 0 all the same?"""
-        if self._believed >= _BELIEVED or self._is_zero(gradient):
+        if self.optimizer() is None:  # nobody asks any more
             self._cleared = True
-            self._believed += 1
+        elif self._is_zero(gradient):
+            self._cleared = True
+            self._zeros += 1
+            self._believed = self._zeros >= _BELIEVED
+            self._asks = not self._believed
+        else:
+            self._looked = True
+            self._looks += 1
+            self._asks = self._looks < _LOOKS
 
     def _is_zero(self, gradient):
         """Of a sharded one the part that lies here is looked at: all of it would be a question to the other ranks."""
@@ -67,39 +164,61 @@ class Clearing(native.base("Clearing")):
                 return True
 
     def pass_ended(self):
-        """It is over."""
+        """See Clearings."""
         if self._cleared or self.since:
             return
         gradient = self._gradient()
-        state = _state(gradient) if gradient is not None else None
-        self._added = self._added or (state is not None and state != self._seen)
-        self._seen = state
+        state = _state(gradient) if gradient is not None else (0, 0)
+        self._added = self._added or (gradient is not None and state != (self._seen, self._version))
+        self._seen, self._version = state
 
     def stepped(self, optimizer):
-        """The main optimizer has stepped."""
+        """See Clearings."""
         if self.since:
             return
-        if self._added and not self._cleared:
+        if self._added and not self._cleared and self._is_sure():
             self.since = self.agent.steps.step
             self._tell()
-            return
-        self._cleared = True
-        self._added = False
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                gradient = parameter.grad
-                if gradient is not None:
-                    self._parameter = weakref.ref(parameter)
-                    self._seen = _state(gradient)
-                    self._cleared = False
-                    return
+        else:
+            self._watch(optimizer)
+
+    def _is_sure(self):
+        """Something was added to what nobody seems to have set back. Not where the program has put in another
+        gradient since, nor where the parameter is the optimizer's no more, nor where that it was not 0 is a guess:
+        then it is looked at again."""
+        gradient = self._gradient()
+        if gradient is None or id(gradient) != self._seen or not self.holds(self._watched()):
+            return False
+        if not self._looked:
+            self._asks = True
+            self._looks = 0
+        return self._looked
+
+    def _watch(self, optimizer):
+        """The next step's gradients are looked for at the same parameter if it goes on being set back, else at the
+        first that has a gradient."""
+        gradient = self._gradient() if self._cleared else None
+        if self._cleared and self._looked:
+            self._asks = False
+        self._added = self._looked = False
+        if gradient is None:
+            parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
+                              if parameter.grad is not None), None)
+            self._cleared = parameter is None
+            if self._cleared:
+                return
+            self._parameter = weakref.ref(parameter)
+            gradient = parameter.grad
+        self._seen, self._version = _state(gradient)
+        self._cleared = False
 
     def _tell(self):
         if self.agent.connected():
-            name = self.name
+            name, whose = self.name, self.whose
             self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
-                "nobody sets the gradients back: those of step %d lie on top of those of the step before%s. Is "
-                "zero_grad() called?" % (self.since, " (%s.grad)" % name if name else "")), 0)
+                "nobody sets the gradients %sback: those of step %d lie on top of those of %s%s. Is %szero_grad() "
+                "called?" % ("of %s " % whose if whose else "", self.since, "its last step" if whose else
+                             "the step before", " (%s.grad)" % name if name else "", "its " if whose else "")), 0)
 
 
 def _state(gradient):
@@ -229,15 +348,17 @@ def _training(agent, args, node):
     if node is None and args.strip():
         node, _ = commands.node_of(agent, args)
     reply = {}
-    clearing = agent.clearing
-    if clearing.since:
-        reply["not set back"] = {"since": clearing.since, "parameter": clearing.name}
     raised = agent.telling.raised
     if raised is not None and raised.step == agent.steps.step:
         reply["raised"] = raised.record()
     parameter = _parameter_of(agent, node) if node is not None else None
     if parameter is not None:
         reply["trained"] = _parameter_record(agent, parameter)
+    clearing = agent.clearing.found(parameter)
+    if clearing is not None:
+        reply["not set back"] = {"since": clearing.since, "parameter": clearing.name}
+        if clearing.whose:
+            reply["not set back"]["optimizer"] = clearing.whose
     return reply
 
 

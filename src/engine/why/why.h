@@ -31,6 +31,7 @@ struct gd_why_facts {
     double rate;
     int64_t piled_up_since; /* the first step whose gradients lie on those before; 0: they do not */
     char piled_up_in[256];  /* a parameter that shows it */
+    char piled_up_by[64];   /* the optimizer that steps it; "" the main one */
     char raised[160];       /* what the operator that failed said; "" none did */
     char numbers[256];      /* of one that picks by numbers: the node of those; "" */
     char place[64];         /* of the first that is out of range: "[3, 0]" */

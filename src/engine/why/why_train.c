@@ -354,17 +354,27 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id weight = gd_graph_lookup(graph, facts->piled_up_in, strlen(facts->piled_up_in));
     gd_node_id writer = weight == GD_NO_NODE ? GD_NO_NODE : why_writer(graph, weight);
+    gd_node_id shown = writer == GD_NO_NODE ? weight : writer; /* nobody may have seen the step */
 
     if (facts->piled_up_since <= 0) {
         return WHY_NONE;
     }
     finding(ret, "not-set-back");
-    gd_buf_printf(&ret->text,
-                  "Nobody sets the gradients back: the backward pass of step %lld added to what "
-                  "the step before had left in %s.grad, and so does each one since. zero_grad() "
-                  "belongs between two steps of the optimizer.",
-                  (long long)facts->piled_up_since, facts->piled_up_in);
-    return writer == GD_NO_NODE ? 0 : why_also(walk, writer, 0);
+    if (facts->piled_up_by[0]) {
+        gd_buf_printf(&ret->text,
+                      "Nobody sets the gradients of %s back: the backward pass of step %lld added "
+                      "to what its step before had left in %s.grad, and so does each one since. "
+                      "zero_grad() belongs between two steps of %s.",
+                      facts->piled_up_by, (long long)facts->piled_up_since, facts->piled_up_in,
+                      facts->piled_up_by);
+    } else {
+        gd_buf_printf(&ret->text,
+                      "Nobody sets the gradients back: the backward pass of step %lld added to "
+                      "what the step before had left in %s.grad, and so does each one since. "
+                      "zero_grad() belongs between two steps of the optimizer.",
+                      (long long)facts->piled_up_since, facts->piled_up_in);
+    }
+    return shown == GD_NO_NODE ? 0 : why_also(walk, shown, 0);
 }
 
 uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)

@@ -15,6 +15,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--save")
+    parser.add_argument("--mistake", choices=["second-optimizer"])
     args = parser.parse_args()
     torch.manual_seed(4)
     torch.set_num_threads(1)
@@ -31,7 +32,8 @@ def main():
                        + criterion(critic(fake.detach()), torch.zeros(64, 1)))
         critic_loss.backward()
         for_critic.step()
-        for_generator.zero_grad()
+        if args.mistake != "second-optimizer":
+            for_generator.zero_grad()
         generator_loss = criterion(critic(fake), torch.ones(64, 1))
         generator_loss.backward()
         for_generator.step()
