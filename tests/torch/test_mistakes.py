@@ -75,6 +75,41 @@ for step in range(1, 9):
 """
 
 
+SIGMOIDS = """
+import torch
+torch.manual_seed(1)
+layers = [layer for i in range(12) for layer in (torch.nn.Linear(16, 16), torch.nn.Sigmoid())]
+net = torch.nn.Sequential(*layers, torch.nn.Linear(16, 4))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(net(torch.randn(8, 16)), torch.arange(8) % 4).backward()
+    optimizer.step()
+"""
+
+
+@torches.both
+class Vanishing(torches.Folder):
+    """A gradient that is too small is followed back to where it fell."""
+
+    def test_many_sigmoids(self):
+        done = self.gradb([self.python, self.write("sigmoids.py", SIGMOIDS)],
+                          "watch GV abs_mean_lt=1e-8 on gradients", "continue", "why net/0/weight.grad", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertRegex(out, r"On its way back from backward/cross_entropy, through \d+ operators, the gradient falls "
+                              r"from a mean magnitude of 1 to [\d.]+e-\d\d\. 12 of them are SigmoidBackward0: each "
+                              r"leaves 0\.2\d? of it on average, as backward/net/\d+/sigmoid, from")
+        self.assertRegex(out, r"12 of them are AddmmBackward0: .* The root mean square of its weight net/\d+/weight is "
+                              r"0\.1\d+, by which about 0\.5\d of a gradient comes through; with 0\.25 all of it")
+        self.assertRegex(out, r"BAD [^A-Z]*backward/net/\d+/sigmoid \(SigmoidBackward0\)[^<A-Z]*(\[GV\])?[^<]*<- origin")
+
+    def test_where_the_weights_alone_are_watched(self):
+        done = self.gradb([self.python, self.write("sigmoids.py", SIGMOIDS)], "watch GV abs_mean_lt=1e-8 on *.grad",
+                          "continue", "why net/0/weight.grad", "kill")
+        self.assertRegex(" ".join(done.stdout.split()), r"it falls before net/0/weight\.grad:0, at what is not known in "
+                                                        r"this step: it is in steps in which `gradients` are watched")
+
+
 @torches.both
 class Raised(torches.Folder):
     """Exceptions stop the run where they are raised."""

@@ -187,6 +187,7 @@ static const char *bad_word(enum gd_bad bad)
 {
     return bad == GD_BAD_NONFINITE ? "NaN or Inf"
            : bad == GD_BAD_ZERO    ? "all zero"
+           : bad == GD_BAD_SMALL   ? "small"
            : bad == GD_BAD_RAISED  ? "not made"
                                    : "large";
 }
@@ -387,10 +388,17 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
                                          int64_t *since)
 {
     const struct why_tensor *root, *origin;
-    uint32_t number = walk->bad == GD_BAD_ZERO     ? why_untrained(walk, ret)
+    bool zero = walk->bad == GD_BAD_ZERO || walk->bad == GD_BAD_SMALL;
+    uint32_t number = zero                         ? why_untrained(walk, ret)
                       : walk->bad == GD_BAD_RAISED ? why_bad_number(walk, ret)
                                                    : WHY_NONE;
 
+    if (number == WHY_NONE && walk->bad == GD_BAD_SMALL) {
+        number = why_fading(walk, ret);
+        if (number == WHY_NONE && gd_buf_text(&ret->text)[0]) {
+            return NULL;
+        }
+    }
     if (number != WHY_NONE) {
         walk->tensors[number].verdict = GD_WHY_BAD;
         return &walk->tensors[number];
