@@ -134,6 +134,17 @@ class Raised(torches.Folder):
         self.assertIn("An exception, step 6, net/layers/1/table/embedding (embedding)", out)
         self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
 
+    def test_all_lines_of_what_it_says(self):
+        said = "no file \\\n  of the \u00e9poch:\n" + 60 * "step-000 "
+        calls = "\nException raised from at /pytorch/x.cpp:1 (most recent call first):\nframe #0: c10::f"
+        done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(said + calls)).replace(
+            "KeyError", "OSError"))], "continue")
+        self.assertIn("OSError: no file \\ of the \u00e9poch: " + 59 * "step-000 " + "step-000 (long.py:15 in <module>)\n",
+                      done.stdout)
+        done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(500 * "\u00e9")))],
+                          "continue")
+        self.assertRegex(done.stdout, "KeyError: '(\u00e9){399}\\.\\.\\. \\(long\\.py:15 in <module>\\)\n")
+
     def test_what_wrote_to_a_value_that_backward_needs(self):
         done = self.gradb([self.python, self.write("in_place.py", IN_PLACE)], "catch exception", "continue")
         self.assertIn("An exception, step 3\nbackward raised RuntimeError: mul_ (in_place.py:10) wrote in place to what "
