@@ -36,6 +36,14 @@ bool agent_item_wants_age(const struct agent_watch_item *item)
     return item->message->n_report_if == 0;
 }
 
+/* Whether zeros are worth telling: then it matters whether an operator made them. */
+static bool fires_on_zeros(const struct agent_watch_item *item)
+{
+    const struct agent_look zeros = {.code = -1,
+                                     .stats = {.count = 1, .zero = 1, .has_prev = true}};
+    return agent_worth_reporting(item, &zeros, 0);
+}
+
 /* ---- the set of plans -------------------------------------------------------------------------
  */
 
@@ -99,7 +107,8 @@ static unsigned link_node_item(struct agent *a, struct agent_watch_item *item)
         /* Values that do not outlive their node are copied for the step's end. */
         bool fleeting = !(node->flags & NODE_LASTS) && item->slot < node->slot_count &&
                         !node->slots[item->slot].bound;
-        bool aged = agent_item_wants_age(item);
+        bool aged = agent_item_wants_age(item) ||
+                    (agent_is_gradient_that_lasts(node) && fires_on_zeros(item));
         node->flags |= fleeting ? NODE_CAPTURE_WATCH : 0;
         node->flags |= aged ? NODE_WATCH_SEEN : 0;
         counts = fleeting || aged ? COUNT_SEEN : 0;
@@ -290,12 +299,13 @@ static struct agent_watch_plan *plan_create(struct agent *a, agent_to *message)
     plan->plan = from;
     plan->exact = from->when == GRADB__V1__WATCH_PLAN__WHEN__BEFORE_NEXT_NODE;
     plan->serial = ++a->plan_serial;
-    plan->since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
+    int64_t since = STEP(a) + (atomic_load_explicit(&a->in_step, memory_order_relaxed) != 0);
     plan->items = items;
     plan->item_count = from->n_items;
     gd_buf_init(&plan->record, AGENT_MAX_REPORTS / 2);
     for (size_t i = 0; i < from->n_items; i++) {
         items[i].plan = plan;
+        items[i].since = since;
         items[i].message = from->items[i];
         items[i].node = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->node;
         items[i].slot = agent_item_is_scalar(&items[i]) ? 0 : from->items[i]->slot;
@@ -327,12 +337,12 @@ static void inherit(struct agent *a, struct agent_watch_plan *plan,
 {
     for (size_t i = 0; i < plan->item_count; i++) {
         struct agent_watch_item *item = &plan->items[i];
-        if (agent_item_dead_steps(item) == 0 && !agent_item_is_scalar(item)) {
-            continue;
-        }
         struct agent_watch_item *before = old_item(a, old, item);
         if (!before) {
             continue;
+        }
+        if (before->counted & (COUNT_EXACT | COUNT_SEEN)) { /* its operator was told of already */
+            item->since = before->since;
         }
         item->scalar = before->scalar;
         item->scalar_step = before->scalar_step;

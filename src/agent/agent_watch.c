@@ -128,8 +128,8 @@ static bool has_not_run(const struct agent *a, const struct agent_watch_item *it
     const struct agent_node *node =
         agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
     return node && a->source.locate && node->phase != 0 && !(node->flags & NODE_LASTS) &&
-           (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) &&
-           STEP(a) >= item->plan->since && STEP(a) >= a->seen_from &&
+           (item->plan->exact || node->flags & NODE_CAPTURE_WATCH) && STEP(a) >= item->since &&
+           STEP(a) >= a->seen_from &&
            atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed) != STEP(a);
 }
 
@@ -191,6 +191,39 @@ static void leave_out_of_before(const struct agent *a, const struct agent_watch_
     snprintf(look->text, sizeof(look->text), "its operator has not run in this step");
 }
 
+bool agent_is_gradient_that_lasts(const struct agent_node *node)
+{
+    return node->flags & NODE_LASTS && node->phase == GRADB_BACKWARD;
+}
+
+/* Whether it would be known if the gradient had been computed in this step: all nodes are seen
+ * since before its begin, or since a little later (agent_arm) but early enough to have seen this
+ * one. */
+static bool would_be_seen(const struct agent *a, const struct agent_watch_item *item, int64_t ran)
+{
+    return STEP(a) >= item->since && a->sees_nodes &&
+           (STEP(a) >= a->seen_from || (ran > 0 && ran + 2 >= a->seen_from));
+}
+
+/* Zeros that nothing has come to in this step are what set the gradient back, as zero_grad() did
+ * before it dropped gradients: none was computed. */
+static void leave_out_left_zeros(const struct agent *a, const struct agent_watch_item *item,
+                                 struct agent_look *look)
+{
+    const struct agent_node *node =
+        agent_item_is_scalar(item) ? NULL : agent_node_at(a, item->node);
+    if (!node || look->code != -1 || item->plan->exact || agent_item_wants_age(item) ||
+        !(node->flags & NODE_WATCH_SEEN) || !agent_is_gradient_that_lasts(node) ||
+        look->stats.count == 0 || look->stats.zero != look->stats.count) {
+        return;
+    }
+    int64_t ran = atomic_load_explicit(&a->passes[item->node].ran_step, memory_order_relaxed);
+    if (ran != STEP(a) && would_be_seen(a, item, ran)) {
+        look->code = CODE(NOT_RUN);
+        snprintf(look->text, sizeof(look->text), "no backward pass has come to it in this step");
+    }
+}
+
 /* Of a value that lasts and is not there, a gradient, when it was made last. */
 static void say_how_old(const struct agent *a, const struct agent_watch_item *item,
                         struct agent_look *look)
@@ -216,6 +249,7 @@ static void tell(struct agent_moment *m, struct agent_watch_item *item, struct a
 {
     item->plan->step_ns += seen->cost_ns;
     leave_out_of_before(m->a, item, seen);
+    leave_out_left_zeros(m->a, item, seen);
     say_how_old(m->a, item, seen);
     if (is_worth_telling(m, item, seen)) {
         agent_report_value(m, item, seen);

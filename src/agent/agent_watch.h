@@ -35,6 +35,7 @@ struct agent_watch_item {
     const Gradb__V1__WatchItem *message;   /* options and triggers; owned by the plan */
     gradb_node node;                       /* 0: a scalar */
     uint32_t slot;
+    int64_t since; /* the first step that begins while it, or one whose place it took, stands */
     /* Other items want the same at the same moment: one of them computes, and what it saw lies with
      * this one, which may be itself. NULL: there is none. */
     struct agent_watch_item *leader;
@@ -62,7 +63,6 @@ struct agent_watch_plan {
     bool exact;
     uint64_t serial; /* no other plan has or had it */
     uint64_t place;  /* in the list of plans: grows along it */
-    int64_t since;   /* the first step that begins under it */
     struct agent_watch_item *items;
     size_t item_count;
     struct gd_buf record; /* values of this step, packed as WatchReport.values */
@@ -93,6 +93,8 @@ bool agent_item_wants_previous(const struct agent_watch_item *item);
 uint32_t agent_item_dead_steps(const struct agent_watch_item *item);
 /* The item's report depends on how old the value is. */
 bool agent_item_wants_age(const struct agent_watch_item *item);
+/* Of a weight of an eager program: what zero_grad() sets back, or drops. */
+bool agent_is_gradient_that_lasts(const struct agent_node *node);
 
 /* ---- agent_stats.c ------------------------------------------------------------------- */
 

@@ -470,6 +470,39 @@ for step in range(4):
         self.end()
 
 
+    def test_what_is_to_come_is_recommended_before_the_first_step(self):
+        self.start(NET)
+        offers = {(offer["abbreviation"], offer["where"]) for offer in self.good("recommend")["recommended"]}
+        self.assertLessEqual({("GV", "gradients"), ("AR", "type:tanh"), ("AR", "type:sigmoid"),
+                              ("AR", "type:relu, type:reluv2"), ("TO", "all")}, offers)
+        self.good("step 2")
+        offers = {offer["where"] for offer in self.good("recommend")["recommended"]}
+        self.assertIn("gradients", offers)
+        self.assertNotIn("type:sigmoid", offers)  # there is none
+        self.end()
+
+    def test_zeros_that_are_left_are_no_gradient(self):
+        """A branch that is not taken: PyTorch 1.x leaves zeros where 2.x drops the gradient."""
+        for where in ("gradients", "*.grad"):
+            self.start("""
+import torch
+torch.manual_seed(0)
+a, b, c = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD([*a.parameters(), *b.parameters(), *c.parameters()], lr=0.1)
+for step in range(8):
+    optimizer.zero_grad()
+    (c((a, b)[step % 2](torch.randn(3, 4))) * (0 if step == 6 else 1)).pow(2).mean().backward()
+    optimizer.step()
+""")
+            self.good(f"watch GV abs_mean_lt=1e-9 on {where}")
+            self.good("continue")
+            hits = {(hit["step"], hit["node"]) for hit in self.good("info hits")["hits"]
+                    if not hit["error"] and hit["node"].endswith(".grad")}
+            self.assertEqual(hits, {(7, name) for name in ("a/weight.grad", "a/bias.grad", "c/weight.grad",
+                                                           "c/bias.grad")})
+            self.end()
+
+
 # As if nothing lay in host memory.
 ELSEWHERE = """
 from gradb.torch import source

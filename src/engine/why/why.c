@@ -398,8 +398,8 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
     if (has < 0 || tensor->is_constant || !writable) {
         return false;
     }
-    if (walk->bad == GD_BAD_LARGE ||
-        walk->bad == GD_BAD_SMALL) { /* a size tells something in any case */
+    if (walk->bad == GD_BAD_LARGE || /* a size tells something in any case */
+        (walk->bad == GD_BAD_SMALL && tensor->is_leaf)) {
         tensor->too_new = tensor->is_leaf && has > tensor->step;
         return false;
     }
