@@ -101,7 +101,8 @@ class Vanishing(torches.Folder):
                               r"leaves 0\.2\d? of it on average, as backward/net/\d+/sigmoid, from")
         self.assertRegex(out, r"12 of them are AddmmBackward0: .* The root mean square of its weight net/\d+/weight is "
                               r"0\.1\d+, by which about 0\.5\d of a gradient comes through; with 0\.25 all of it")
-        self.assertRegex(out, r"BAD [^A-Z]*backward/net/\d+/sigmoid \(SigmoidBackward0\)[^<A-Z]*(\[GV\])?[^<]*<- origin")
+        self.assertRegex(out, r"BAD [^A-Z]*backward/net/\d+/sigmoid \(SigmoidBackward0\)[^<A-Z]*(\[GV\])?[^<]*<- "
+                              r"origin")
 
     def test_where_the_weights_alone_are_watched(self):
         done = self.gradb([self.python, self.write("sigmoids.py", SIGMOIDS)], "watch GV abs_mean_lt=1e-8 on *.grad",
@@ -139,7 +140,7 @@ class Raised(torches.Folder):
         calls = "\nException raised from at /pytorch/x.cpp:1 (most recent call first):\nframe #0: c10::f"
         done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(said + calls)).replace(
             "KeyError", "OSError"))], "continue")
-        self.assertIn("OSError: no file \\ of the \u00e9poch: " + 59 * "step-000 " + "step-000 (long.py:15 in <module>)\n",
+        self.assertIn("OSError: no file \\ of the \u00e9poch: " + 60 * "step-000 " + "(long.py:15 in <module>)\n",
                       done.stdout)
         done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(500 * "\u00e9")))],
                           "continue")
