@@ -507,12 +507,12 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
         q->bad = GD_BAD_RAISED;
         return GD_OK;
     }
+    if (choose_by_hit(call->session, q)) {
+        return GD_OK;
+    }
     if (q->facts.of_parameter && (q->facts.frozen || (q->facts.has_rate && q->facts.rate == 0) ||
                                   (!q->facts.optimizer[0] && q->facts.optimizers > 0))) {
         q->bad = GD_BAD_ZERO;
-        return GD_OK;
-    }
-    if (choose_by_hit(call->session, q)) {
         return GD_OK;
     }
     int rc = repl_stats(call, &ref, &dtype, &shape, &stats, NULL, err);

@@ -180,6 +180,37 @@ static void the_larger_of_two_is_followed(void **state)
     bench_expect(b, right, "vanishing", "At Gradients/right (MulGrad) it falls from 1 to 1e-12.");
 }
 
+/* Of many operators of different types none has a fifth of the fall: the greatest is told all the
+ * same. A learning rate of 0 explains no gradient. */
+static void as_many_types_as_operators(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id node = bench_node(b, "Gradients/loss", "LossGrad", bench_leaf(b, "s", "Const"), NONE,
+                                 NONE),
+               all[8];
+    char name[32], type[32];
+    double size = 1;
+
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "Gradients/n%d", i);
+        snprintf(type, sizeof(type), "Op%d", i);
+        all[i] = node = bench_node(b, name, type, node, NONE, NONE);
+    }
+    b->facts = (struct gd_why_facts){.of_parameter = true,
+                                     .parameter = "s",
+                                     .has_gradient = true,
+                                     .optimizer = "SGD",
+                                     .optimizers = 1,
+                                     .has_rate = true};
+    bench_stop(b, 3, NONE);
+    put(b, gd_graph_lookup(b->session->graph, "Gradients/loss", 14), size);
+    for (int i = 0; i < 8; i++) {
+        put(b, all[i], size *= i == 3 ? 0.05 : 0.1);
+    }
+    bench_ask(b, node, GD_BAD_SMALL);
+    bench_expect(b, all[3], "vanishing", "At Gradients/n3 (Op3) it falls from 0.001 to 5e-05.");
+}
+
 static void what_is_no_gradient_is_asked_for_zeros(void **state)
 {
     struct bench *b = *state;
@@ -203,6 +234,7 @@ int main(void)
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(it_does_not_fall, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(the_larger_of_two_is_followed, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(as_many_types_as_operators, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(what_is_no_gradient_is_asked_for_zeros, bench_setup,
                                         bench_teardown),
     };

@@ -13,13 +13,13 @@
 
 #define MAX_GROUPS  32   /* types of operators that are told apart */
 #define MAX_TOLD    3    /* of those, that are spoken of */
-#define LEAST_SHARE 0.2  /* of the whole fall, to be spoken of */
+#define LEAST_SHARE 0.2  /* of the whole fall, to be spoken of beside the greatest */
 #define LEAST_FALL  10.0 /* times, to speak of a fall at all */
 #define ALL_OF_IT   60.0 /* decimal digits that a fall to 0 counts for */
-#define FULL_SIGMOID                                                                               \
-    0.05              /* slopes below are those of a saturated one; at its middle it is 0.25       \
-                       */
-#define FULL_TANH 0.2 /* likewise; at its middle it is 1 */
+
+/* Slopes below are those of a saturated one. In its middle a sigmoid has 0.25, tanh 1. */
+#define FULL_SIGMOID 0.05
+#define FULL_TANH    0.2
 
 struct fall {           /* at one operator, or at several of the same type */
     const char *type;   /* of the backward pass; "": between them some gradients are not known */
@@ -402,15 +402,15 @@ static void say_fall(const struct way *way, const struct fall *fall, struct gd_b
     say_cause(way, fall, text);
 }
 
-/* The greatest fall that was not told of yet, and is worth a word; NULL. */
-static struct fall *next_fall(struct way *way)
+/* The greatest fall that was not told of yet, and has that share of all; NULL. */
+static struct fall *next_fall(struct way *way, double share)
 {
     struct fall *found = NULL;
 
     for (size_t i = 0; i < way->groups; i++) {
         struct fall *fall = &way->falls[i];
 
-        if (!fall->told && fall->digits >= LEAST_SHARE * way->digits &&
+        if (!fall->told && fall->digits >= share * way->digits &&
             (!found || fall->digits > found->digits)) {
             found = fall;
         }
@@ -444,19 +444,19 @@ static void judge(struct why_walk *walk, const struct way *way, const struct fal
 static uint32_t say_way(struct way *way, struct why_finding *ret)
 {
     struct why_walk *walk = way->walk;
-    const struct fall *fall = next_fall(way);
+    const struct fall *fall = next_fall(way, 0);
     uint32_t found = fall->most;
 
     snprintf(ret->rule, sizeof(ret->rule), "vanishing");
     gd_buf_printf(&ret->text,
-                  "On its way back from %.120s, through %u operators, the gradient falls from a "
+                  "On its way back from %.120s, through %u operator%s, the gradient falls from a "
                   "mean magnitude of %.3g to %.3g.",
                   why_name(walk, &walk->tensors[way->values[way->count - 1]]), way->count,
-                  way->first, way->last);
+                  way->count == 1 ? "" : "s", way->first, way->last);
     judge(walk, way, fall);
     for (int i = 0; fall && i < MAX_TOLD; i++) {
         say_fall(way, fall, &ret->text);
-        fall = next_fall(way);
+        fall = next_fall(way, LEAST_SHARE);
     }
     return found;
 }
