@@ -165,7 +165,7 @@ struct agent_stop { /* why the training thread stands */
     bool at_step_end;
     gradb_node node;
     uint32_t phase;
-    char text[160];
+    char text[1024];
     uint64_t report;
 };
 

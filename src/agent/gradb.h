@@ -332,7 +332,7 @@ static inline void gradb_did_with_same(gradb *g, gradb_node node, const gradb_te
         gradb_did_with_same_slow(g, node, outputs, count, same);
     }
 }
-/* Stops here and shows `why`, when a debugger is connected. */
+/* Stops here and shows `why`, up to 1023 bytes of it, when a debugger is connected. */
 GRADB_API void gradb_stop(gradb *g, const char *why);
 /* The same at a node that is known by now: what failed there is `why`. */
 GRADB_API void gradb_stop_at(gradb *g, gradb_node node, const char *why);

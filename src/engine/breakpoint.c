@@ -170,23 +170,22 @@ void breakpoints_push(struct gd_session *session)
 /* ---- a graph that grows -------------------------------------------------------------------------
  */
 
-/* Whether one that goes by more than each node by itself must be resolved anew. */
-static bool may_gain(const struct gd_session *session, const struct gd_breakpoint *breakpoint,
-                     gd_node_id first, gd_node_id limit)
+/* Whether all nodes from `first` on can be taken by themselves: see gd_selector_takes_alone. */
+static bool takes_alone(const struct gd_session *session, const struct gd_selector *selector,
+                        gd_node_id first, gd_node_id limit, bool resolved)
 {
-    bool may = false;
+    bool alone = true;
 
-    for (gd_node_id node = first; !may && node < limit; node++) {
-        may = gd_selector_may_gain(breakpoint->selector, session->graph, node);
+    for (gd_node_id node = first; alone && node < limit; node++) {
+        alone = gd_selector_takes_alone(selector, session->graph, node, resolved);
     }
-    return may;
+    return alone;
 }
 
 static int add_new_sites(struct gd_session *session, gd_node_id node)
 {
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; b; b = b->next) {
-        if (b->enabled && gd_selector_goes_by_node(b->selector, session->graph) &&
-            gd_selector_matches(b->selector, session->graph, node) &&
+        if (b->enabled && gd_selector_matches(b->selector, session->graph, node) &&
             !add_site(session->impl, node, b->number)) {
             return GD_ENOMEM;
         }
@@ -204,8 +203,7 @@ void breakpoints_grow(struct gd_session *session)
     bool whole = !first || impl->sites_changes != gd_graph_changes(graph) || first > limit;
 
     for (const struct gd_breakpoint *b = session->debugger->breakpoints; !whole && b; b = b->next) {
-        whole = b->enabled && !gd_selector_goes_by_node(b->selector, graph) &&
-                may_gain(session, b, first, limit);
+        whole = b->enabled && !takes_alone(session, b->selector, first, limit, false);
     }
     if (whole) {
         breakpoints_push(session);
@@ -409,6 +407,20 @@ void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node)
 /* ---- values of the previous step
  * ------------------------------------------------------------------- */
 
+/* Takes the array. */
+static void push_kept(struct gd_session *session, gd_node_id *nodes, size_t count)
+{
+    struct gd_session_impl *impl = session->impl;
+    struct gd_err failed;
+    int rc = push_nodes(session, nodes, count, &impl->kept, &impl->kept_count,
+                        gd_target_keep_previous, &failed);
+
+    impl->kept_limit = rc ? 0 : gd_graph_node_limit(session->graph);
+    if (rc) {
+        warn(session, &impl->warned_keep, &failed);
+    }
+}
+
 int keep_previous_push(struct gd_session *session, struct gd_err *err)
 {
     struct gd_session_impl *impl = session->impl;
@@ -416,7 +428,6 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err)
     struct gd_selector *selector = NULL;
     gd_node_id *nodes = NULL;
     size_t count = 0;
-    struct gd_err failed;
     int rc;
 
     if (setting[0]) {
@@ -431,11 +442,52 @@ int keep_previous_push(struct gd_session *session, struct gd_err *err)
         }
         gd_selector_destroy(selector);
     }
-    if (push_nodes(session, nodes, count, &impl->kept, &impl->kept_count, gd_target_keep_previous,
-                   &failed)) {
-        warn(session, &impl->warned_keep, &failed);
-    }
+    impl->kept_changes = gd_graph_changes(session->graph);
+    push_kept(session, nodes, count);
     return GD_OK;
+}
+
+/* Of the new nodes those that are selected, behind what is kept; NULL: no memory. */
+static gd_node_id *kept_and_new(struct gd_session *session, const struct gd_selector *selector,
+                                size_t *count)
+{
+    const struct gd_session_impl *impl = session->impl;
+    gd_node_id limit = gd_graph_node_limit(session->graph);
+    gd_node_id *nodes = malloc((impl->kept_count + limit - impl->kept_limit + 1) * sizeof(*nodes));
+
+    *count = impl->kept_count;
+    if (nodes && *count) {
+        memcpy(nodes, impl->kept, *count * sizeof(*nodes));
+    }
+    for (gd_node_id node = impl->kept_limit; nodes && node < limit; node++) {
+        if (gd_selector_matches(selector, session->graph, node)) {
+            nodes[(*count)++] = node;
+        }
+    }
+    return nodes;
+}
+
+void keep_previous_grow(struct gd_session *session)
+{
+    struct gd_session_impl *impl = session->impl;
+    const char *setting = session->debugger->settings.keep_previous;
+    gd_node_id limit = gd_graph_node_limit(session->graph);
+    struct gd_selector *selector = NULL;
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+
+    if (setting[0] && impl->kept_limit && impl->kept_limit <= limit &&
+        impl->kept_changes == gd_graph_changes(session->graph) &&
+        gd_selector_parse(setting, &selector, NULL) == GD_OK &&
+        takes_alone(session, selector, impl->kept_limit, limit, impl->kept_count > 0)) {
+        nodes = kept_and_new(session, selector, &count);
+    }
+    gd_selector_destroy(selector);
+    if (nodes) {
+        push_kept(session, nodes, count);
+    } else {
+        keep_previous_push(session, NULL);
+    }
 }
 
 int gd_debugger_apply_keep_previous(struct gd_debugger *debugger, struct gd_err *err)

@@ -249,7 +249,7 @@ void gd_session_on_graph(struct gd_session *session)
         session->state = GD_CONNECTED;
     }
     breakpoints_grow(session);
-    keep_previous_push(session, NULL);
+    keep_previous_grow(session);
     emit(session, GD_EV_GRAPH, NULL, NULL);
 }
 

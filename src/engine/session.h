@@ -42,6 +42,8 @@ enum gd_stop_reason {
 };
 const char *gd_stop_reason_name(enum gd_stop_reason reason);
 
+#define GD_STOP_TEXT_MAX 1024 /* an exception's words, of several lines joined */
+
 struct gd_stop {
     enum gd_stop_reason reason;
     int64_t step;        /* the step in which, or after which, it stands; 0 before the first */
@@ -49,10 +51,11 @@ struct gd_stop {
     gd_node_id node;     /* last node executed; GD_NO_NODE when unknown or between steps */
     char node_name[512]; /* its name, also when the graph lacks it; "" when none */
     char phase[32];      /* "forward", "backward", "optimizer", or "" */
-    char text[160];      /* the trainer's own words for the last two reasons, else "" */
-    bool together;       /* stands because the ranks of its job do, and is not the selected one */
-    bool recorded;       /* of a dump, whose first step may have the number 0 */
-    uint64_t sequence;   /* counts stops of this session from 1 */
+    /* the trainer's own words where it asked to stop or an exception was raised, else "" */
+    char text[GD_STOP_TEXT_MAX];
+    bool together;     /* stands because the ranks of its job do, and is not the selected one */
+    bool recorded;     /* of a dump, whose first step may have the number 0 */
+    uint64_t sequence; /* counts stops of this session from 1 */
 };
 
 /* No step is over and no node has run. Steps count from 1, but a dump's may begin at 0. */

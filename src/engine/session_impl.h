@@ -54,6 +54,8 @@ struct gd_session_impl {
     size_t pushed_count;
     gd_node_id *kept;
     size_t kept_count;
+    uint32_t kept_limit; /* as of the sites */
+    uint64_t kept_changes;
     bool warned_breakpoints, warned_keep, warned_expected;
     bool history_failed, history_warned; /* history_session.c */
 };
@@ -96,6 +98,7 @@ void breakpoints_push_all(struct gd_debugger *debugger);
 void breakpoints_free(struct gd_debugger *debugger);
 /* Same for settings.keep_previous. */
 int keep_previous_push(struct gd_session *session, struct gd_err *err);
+void keep_previous_grow(struct gd_session *session);
 
 enum breakpoint_verdict { BREAKPOINT_NONE, BREAKPOINT_STOP, BREAKPOINT_IGNORE };
 /* The run passed `node`: counts it on every breakpoint there. */

@@ -200,6 +200,10 @@ static int run_tensors(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    if (want_stats && call->session->state == GD_RUNNING) { /* else each tensor would say it */
+        return gd_fail(err, GD_ESTATE,
+                       "the training is running: \"interrupt\" stops it, then tensors -s works");
+    }
     struct gd_selector *selector = NULL;
     const char *text = call->argc ? inspect_join(call, 0, call->argc) : "all";
     rc = gd_selector_parse(text, &selector, err);

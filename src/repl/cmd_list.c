@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/dump_target.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/nodes.h"
@@ -164,8 +163,7 @@ static int list_node(struct command_call *call, gd_node_id node, uint32_t number
     }
     const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
     if (number >= places.count) {
-        return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
-                       gd_catalog_of(call->session) ? "dump has" : "trainer sent", name);
+        return stack_missing(call, node, err);
     }
     const struct gd_frame *frame = &places.frame[places.place[number]];
     out_printf(call->out, "%s:%u, %s\n", out_safe(call, frame->file), frame->line, name);

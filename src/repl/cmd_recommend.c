@@ -50,6 +50,11 @@ static const char *offer_text(struct command_call *call, const struct gd_recomme
     return inspect_printf(call, "%s on %s", text, offer->where);
 }
 
+static const char *nodes_text(struct command_call *call, size_t nodes)
+{
+    return nodes > 0 ? inspect_plural(call, nodes, "node") : "waits for its nodes";
+}
+
 static void list_offers(struct command_call *call, struct gd_session *session)
 {
     cJSON *list = cJSON_AddArrayToObject(out_record(call->out, "recommended"), "recommended");
@@ -72,7 +77,7 @@ static void list_offers(struct command_call *call, struct gd_session *session)
         }
         cJSON_AddItemToArray(list, object);
         out_printf(call->out, "  %s: %s%s\n", offer_text(call, &offer),
-                   inspect_plural(call, offer.nodes, "node"),
+                   nodes_text(call, offer.nodes),
                    watch ? inspect_printf(call, ", set as watchpoint %d", watch->number) : "");
         open = open || !watch;
     }
@@ -105,7 +110,7 @@ static int set_offers(struct command_call *call, struct gd_session *session, str
         watch_record(call, object, watch);
         cJSON_AddItemToArray(list, object);
         out_printf(call->out, "Watchpoint %d: %s: %s\n", watch->number, watch_text(call, watch),
-                   inspect_plural(call, watch_nodes(call, watch), "node"));
+                   nodes_text(call, watch_nodes(call, watch)));
     }
     if (cJSON_GetArraySize(list) == 0) {
         out_printf(call->out, "All that is recommended is set already.\n");
@@ -234,8 +239,9 @@ const struct command cmd_recommend_table[] = {
      .help =
          "A starter set that fits most trainings: values that are not finite, tensors and\n"
          "initial weights of zeros, gradients that vanish, weights that change too much,\n"
-         "activations that saturate. What does not fit the graph is left out. At the first\n"
-         "stop a person is asked once whether to set it; a command that was typed instead counts\n"
+         "activations that saturate. What does not fit the graph is left out; before the\n"
+         "first step of a program that shows its graph as it runs, nothing is. At the first stop\n"
+         "a person is asked once whether to set it; a command that was typed instead counts\n"
          "as no, and is run. \"set recommend on\" sets it without\n"
          "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"
          "Examples:\n"

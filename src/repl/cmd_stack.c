@@ -35,15 +35,37 @@ int stack_places(struct command_call *call, gd_node_id node, struct stack_places
     return GD_OK;
 }
 
+/* A gradient of an eager program that nothing makes: the node stands for what may come. */
+static bool is_unreached(const struct gd_node_info *info)
+{
+    const char *dot = strrchr(info->name, '.');
+    return info->kind == GD_NODE_GRADIENT && info->input_count == 0 &&
+           strcmp(info->type, "Gradient") == 0 && dot && strcmp(dot, ".grad") == 0;
+}
+
+int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err)
+{
+    struct gd_node_info info = {.name = ""};
+    if (gd_graph_node(call->session->graph, node, &info) && is_unreached(&info)) {
+        const char *name = out_safe(call, info.name);
+        return gd_fail(err, GD_ENODATA,
+                       "%.*s has no gradient: no backward pass that was seen came to it (`why "
+                       "%.200s` says what keeps it off)",
+                       (int)(strlen(name) > 200 ? 200 : strlen(name) - strlen(".grad")), name,
+                       name);
+    }
+    return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
+                   gd_catalog_of(call->session) ? "dump has" : "trainer sent",
+                   out_safe(call, info.name));
+}
+
 /* As stack_places, and GD_ENODATA when there is no place. */
 static int need_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                        struct gd_err *err)
 {
     int rc = stack_places(call, node, ret, err);
     if (rc == GD_OK && ret->count == 0) {
-        return gd_fail(err, GD_ENODATA, "the %s no stack for %.300s",
-                       gd_catalog_of(call->session) ? "dump has" : "trainer sent",
-                       out_safe(call, gd_graph_name(call->session->graph, node)));
+        return stack_missing(call, node, err);
     }
     return rc;
 }

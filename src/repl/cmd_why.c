@@ -291,7 +291,7 @@ static void record_node(struct command_call *call, const struct gd_why_node *nod
 static void record_why(struct command_call *call, gd_node_id node, uint32_t slot,
                        const struct gd_why *why)
 {
-    static const char *const words[] = {"nonfinite", "large", "zero", "failed"};
+    static const char *const words[] = {"nonfinite", "large", "zero", "small", "failed"};
     cJSON *record = out_record(call->out, "why");
     inspect_add_node(call, record, node);
     cJSON_AddNumberToObject(record, "slot", slot);
@@ -475,6 +475,23 @@ static bool choose_without_value(struct question *q)
     return false;
 }
 
+/* What fired on it at this stop says what is looked for. */
+static bool choose_by_hit(const struct gd_session *session, struct question *q)
+{
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
+            break;
+        }
+        if (hit->node == q->node && hit->slot == q->slot && !hit->is_scalar &&
+            tells(session, hit)) {
+            q->bad = gd_why_of_hit(hit);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Without a hit the value itself says what is wrong with it, or the program does. */
 static int choose_bad(struct command_call *call, struct question *q, struct gd_err *err)
 {
@@ -488,6 +505,9 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
     }
     if (q->facts.raised[0] && stop->reason == GD_STOP_EXCEPTION && stop->node == q->node) {
         q->bad = GD_BAD_RAISED;
+        return GD_OK;
+    }
+    if (choose_by_hit(call->session, q)) {
         return GD_OK;
     }
     if (q->facts.of_parameter && (q->facts.frozen || (q->facts.has_rate && q->facts.rate == 0) ||
@@ -544,7 +564,8 @@ const struct command cmd_why_table[] = {
             "whose output is bad while its inputs are good, and says what happened there.\n"
             "Without an argument it begins at the hit of this stop, else at the current\n"
             "node. `hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
-            "large values) follows from the condition that fired, else from the value.\n"
+            "large values, where a gradient became small) follows from the condition that\n"
+            "fired on the tensor at this stop, else from the value.\n"
             "Of a weight that stands still it says why nobody trains it, of an operator that\n"
             "failed what it was given; a PyTorch program is asked what it knows.\n"
             "\n"

@@ -127,17 +127,20 @@ static void letters(const gd_node_id *ids, size_t count, char *out)
     out[count] = '\0';
 }
 
-/* One by one it selects the same, where it goes by node: returns whether it does. */
+/* One by one it selects the same, where each is taken alone: returns whether all are. */
 static bool check_each(const struct gd_selector *selector, struct gd_graph *graph, const char *all)
 {
-    if (!gd_selector_goes_by_node(selector, graph)) {
-        return false;
-    }
+    bool alone = true;
+
     for (gd_node_id i = 0; i < NODES; i++) {
         bool selected = strchr(all, 'a' + (int)i) != NULL;
-        assert_int_equal(gd_selector_matches(selector, graph, i), selected);
+        if (!gd_selector_takes_alone(selector, graph, i, true)) {
+            alone = false;
+        } else {
+            assert_int_equal(gd_selector_matches(selector, graph, i), selected);
+        }
     }
-    return true;
+    return alone;
 }
 
 static void test_cases(void **state)

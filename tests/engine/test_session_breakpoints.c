@@ -60,8 +60,14 @@ static void test_breakpoints(void **state)
  * been there. */
 static void test_growth(void **state)
 {
-    static const char *const wheres[] = {
-        "/_[0-9]+$/", "late", "x*y", "type:ReLU", "/^new/ except new/out", "deep/"};
+    static const char *const wheres[] = {"/_[0-9]+$/",
+                                         "late",
+                                         "x*y",
+                                         "type:ReLU",
+                                         "/^new/ except new/out",
+                                         "deep/",
+                                         "all except late",
+                                         "type:ReLU except net/b"};
     static const char *const names[] = {"net/relu_1", "new/in",  "net/x1y",  "net/late",
                                         "new/out",    "x*y",     "deep/one", "other/late",
                                         "deep/two",   "net/none"};
@@ -89,6 +95,80 @@ static void test_growth(void **state)
         assert_memory_equal(alone, fake->breakpoints, count * sizeof(*alone));
     }
     assert_int_equal(fake->breakpoint_count, 7);
+    finish(bench);
+}
+
+static int resolved; /* how often a selector was looked up in the whole graph */
+
+int __wrap_gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
+                               gd_node_id **ret, size_t *count, struct gd_err *err);
+int __real_gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
+                               gd_node_id **ret, size_t *count, struct gd_err *err);
+
+int __wrap_gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
+                               gd_node_id **ret, size_t *count, struct gd_err *err)
+{
+    resolved++;
+    return __real_gd_selector_resolve(selector, graph, ret, count, err);
+}
+
+static gd_node_id add_part(struct bench *bench, const char *name, const char *type, uint32_t line)
+{
+    struct gd_frame frame = {.file = "src/m.py", .line = line, .function = "f", .code = ""};
+    struct gd_node_desc desc = {
+        .name = name, .type = type, .order = GD_NO_ORDER, .frames = &frame, .frame_count = 1};
+    gd_node_id node;
+
+    assert_int_equal(gd_graph_add(bench->session->graph, &desc, &node, NULL), GD_OK);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    return node;
+}
+
+/* A part of a graph costs what it has, not what the graph has: lines, and names beside what is
+ * excepted, are looked for among the new nodes alone. */
+static void test_growth_by_new_nodes_alone(void **state)
+{
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct fake_target *fake = bench->fake;
+    gd_node_id nodes[4];
+    char name[32];
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(debugger, "at:m.py:7", false, NULL, &err), GD_OK);
+    assert_int_equal(gd_debugger_break(debugger, "type:ReLU except net/b", false, NULL, &err),
+                     GD_OK);
+    snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
+             "type:ReLU except net/b");
+    assert_int_equal(gd_debugger_apply_keep_previous(debugger, &err), GD_OK);
+    size_t stand = fake->breakpoint_count, kept = fake->kept_count;
+    resolved = 0;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "part/n%d", i);
+        add_part(bench, name, "Add", 3);
+    }
+    nodes[0] = add_part(bench, "part/line", "Add", 7);
+    nodes[1] = add_part(bench, "part/relu", "ReLU", 3);
+    assert_int_equal(resolved, 0);
+    assert_int_equal(fake->breakpoint_count, stand + 2);
+    assert_int_equal(fake->breakpoints[stand], nodes[0]);
+    assert_int_equal(fake->breakpoints[stand + 1], nodes[1]);
+    assert_int_equal(fake->kept_count, kept + 1);
+    assert_int_equal(fake->kept[kept], nodes[1]);
+    /* a node that may be meant by the name has it looked up */
+    add_part(bench, "part/net/b", "ReLU", 3);
+    assert_true(resolved > 0);
+    assert_int_equal(fake->kept_count, kept + 2);
+    /* what excepts a name that is not there (yet) stands nowhere, nor keeps anything */
+    snprintf(debugger->settings.keep_previous, sizeof(debugger->settings.keep_previous),
+             "type:ReLU except later");
+    assert_int_equal(gd_debugger_apply_keep_previous(debugger, &err), GD_OK);
+    add_part(bench, "part/relu2", "ReLU", 3);
+    assert_int_equal(fake->kept_count, 0);
+    add_part(bench, "part/later", "ReLU", 3);
+    assert_int_equal(fake->kept_count, kept + 3);
     finish(bench);
 }
 
@@ -236,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_breakpoints),
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_growth_by_new_nodes_alone),
         cmocka_unit_test(test_ignore),
         cmocka_unit_test(test_lost_while_passing),
         cmocka_unit_test(test_recheck_at_breakpoint),

@@ -602,7 +602,7 @@ static void what_a_hit_looks_for(void **state)
     } table[] = {
         {"OO", GD_BAD_NONFINITE}, {"TO", GD_BAD_NONFINITE}, {"WO", GD_BAD_NONFINITE},
         {"GE", GD_BAD_NONFINITE}, {"TZ", GD_BAD_ZERO},      {"WI", GD_BAD_ZERO},
-        {"GV", GD_BAD_ZERO},      {"TS", GD_BAD_ZERO},      {"WNC", GD_BAD_ZERO},
+        {"GV", GD_BAD_SMALL},     {"TS", GD_BAD_ZERO},      {"WNC", GD_BAD_ZERO},
         {"TL", GD_BAD_LARGE},     {"GL", GD_BAD_LARGE},     {"WCL", GD_BAD_LARGE},
         {"WL", GD_BAD_LARGE},     {"TR", GD_BAD_LARGE},     {"AR", GD_BAD_LARGE},
     };

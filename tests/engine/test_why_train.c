@@ -208,6 +208,52 @@ static void weights_that_nothing_reaches(void **state)
     assert_null(strstr(b->why.text, "No gradient reaches"));
 }
 
+static int looked; /* how often a node was looked at */
+
+bool __wrap_gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
+bool __real_gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
+
+bool __wrap_gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret)
+{
+    looked++;
+    return __real_gd_graph_node(graph, node, ret);
+}
+
+/* Not each of the weights that have no gradient has the whole graph looked at anew. */
+static void many_weights_that_nothing_reaches(void **state)
+{
+    struct bench *b = *state;
+    struct net n = make_net(b, "detach");
+    gd_node_id v = gd_graph_lookup(b->session->graph, "v", 1), written = weight(b, "net/z");
+    char name[32];
+    enum { MANY = 150 };
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "net/w%d", i);
+        gd_node_id one = weight(b, name);
+        snprintf(name, sizeof(name), "h%d", i);
+        op(b, &(struct about){.name = name,
+                              .type = "linear",
+                              .phase = "forward",
+                              .key = "grad",
+                              .value = "off",
+                              .kind = GD_NODE_ACTIVATION,
+                              .input = {one}});
+    }
+    op(b, &(struct about){.name = "optimizer/SGD/net/z",
+                          .type = "SGD",
+                          .phase = "optimizer",
+                          .kind = GD_NODE_OTHER,
+                          .input = {written, v}});
+    b->facts = (struct gd_why_facts){0};
+    bench_stop(b, 3, NONE);
+    bench_value(b, n.loss, bench_finite(4, 4), 3);
+    looked = 0;
+    bench_ask(b, n.loss, GD_BAD_LARGE);
+    bench_expect(b, NONE, "", "No gradient reaches net/w0 and 149 more weights");
+    assert_in_range(looked, 1, MANY * MANY / 2);
+}
+
 /* What the loss is given was made by `type`, over that axis; `loss` says which loss. */
 static void ask_loss(void **state, const char *loss, const char *type, const char *axis)
 {
@@ -553,6 +599,8 @@ int main(void)
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(what_else_cuts, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(gradients_switched_off, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(many_weights_that_nothing_reaches, bench_setup,
+                                        bench_teardown),
         cmocka_unit_test_setup_teardown(weights_that_nothing_reaches, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(softmax_over_the_batch, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(softmax_over_the_classes, bench_setup, bench_teardown),

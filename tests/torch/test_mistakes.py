@@ -75,6 +75,42 @@ for step in range(1, 9):
 """
 
 
+SIGMOIDS = """
+import torch
+torch.manual_seed(1)
+layers = [layer for i in range(12) for layer in (torch.nn.Linear(16, 16), torch.nn.Sigmoid())]
+net = torch.nn.Sequential(*layers, torch.nn.Linear(16, 4))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(net(torch.randn(8, 16)), torch.arange(8) % 4).backward()
+    optimizer.step()
+"""
+
+
+@torches.both
+class Vanishing(torches.Folder):
+    """A gradient that is too small is followed back to where it fell."""
+
+    def test_many_sigmoids(self):
+        done = self.gradb([self.python, self.write("sigmoids.py", SIGMOIDS)],
+                          "watch GV abs_mean_lt=1e-8 on gradients", "continue", "why net/0/weight.grad", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertRegex(out, r"On its way back from backward/cross_entropy, through \d+ operators, the gradient falls "
+                              r"from a mean magnitude of 1 to [\d.]+e-\d\d\. 12 of them are SigmoidBackward0: each "
+                              r"leaves 0\.2\d? of it on average, as backward/net/\d+/sigmoid, from")
+        self.assertRegex(out, r"12 of them are AddmmBackward0: .* The root mean square of its weight net/\d+/weight is "
+                              r"0\.1\d+, by which about 0\.5\d of a gradient comes through; with 0\.25 all of it")
+        self.assertRegex(out, r"BAD [^A-Z]*backward/net/\d+/sigmoid \(SigmoidBackward0\)[^<A-Z]*(\[GV\])?[^<]*<- "
+                              r"origin")
+
+    def test_where_the_weights_alone_are_watched(self):
+        done = self.gradb([self.python, self.write("sigmoids.py", SIGMOIDS)], "watch GV abs_mean_lt=1e-8 on *.grad",
+                          "continue", "why net/0/weight.grad", "kill")
+        self.assertRegex(" ".join(done.stdout.split()), r"it falls before net/0/weight\.grad:0, at what is not known "
+                                                        r"in this step: it is in steps in which `gradients` are")
+
+
 @torches.both
 class Raised(torches.Folder):
     """Exceptions stop the run where they are raised."""
@@ -98,6 +134,17 @@ class Raised(torches.Folder):
         out = " ".join(done.stdout.split())
         self.assertIn("An exception, step 6, net/layers/1/table/embedding (embedding)", out)
         self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
+
+    def test_all_lines_of_what_it_says(self):
+        said = "no file \\\n  of the \u00e9poch:\n" + 60 * "step-000 "
+        calls = "\nException raised from at /pytorch/x.cpp:1 (most recent call first):\nframe #0: c10::f"
+        done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(said + calls)).replace(
+            "KeyError", "OSError"))], "continue")
+        self.assertIn("OSError: no file \\ of the \u00e9poch: " + 60 * "step-000 " + "(long.py:15 in <module>)\n",
+                      done.stdout)
+        done = self.gradb([self.python, self.write("long.py", RETRIES.replace('"nobody"', repr(500 * "\u00e9")))],
+                          "continue")
+        self.assertRegex(done.stdout, "KeyError: '(\u00e9){399}\\.\\.\\. \\(long\\.py:15 in <module>\\)\n")
 
     def test_what_wrote_to_a_value_that_backward_needs(self):
         done = self.gradb([self.python, self.write("in_place.py", IN_PLACE)], "catch exception", "continue")

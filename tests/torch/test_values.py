@@ -470,6 +470,18 @@ for step in range(4):
         self.end()
 
 
+    def test_what_is_to_come_is_recommended_before_the_first_step(self):
+        self.start(NET)
+        offers = {(offer["abbreviation"], offer["where"]) for offer in self.good("recommend")["recommended"]}
+        self.assertLessEqual({("GV", "gradients"), ("AR", "type:tanh"), ("AR", "type:sigmoid"),
+                              ("AR", "type:relu, type:reluv2"), ("TO", "all")}, offers)
+        self.good("step 2")
+        offers = {offer["where"] for offer in self.good("recommend")["recommended"]}
+        self.assertIn("gradients", offers)
+        self.assertNotIn("type:sigmoid", offers)  # there is none
+        self.end()
+
+
 # As if nothing lay in host memory.
 ELSEWHERE = """
 from gradb.torch import source

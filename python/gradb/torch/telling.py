@@ -667,10 +667,15 @@ def _stack_of(own, compiles):
 
 # What PyTorch says of a value that an operator has written to though the backward pass needs it.
 _MISSED = re.compile(r"inplace operation: .*which is (output \d+) of (\w+?)(?:Backward\d*)?, is at version")
+_CALLS = re.compile(r"^(?:Exception raised from |frame #0:|C\+\+ CapturedTraceback)", re.MULTILINE)
+_TOLD = 800  # bytes of what an exception says; libgradb hands on some more, for the place behind it
 _PREFACE = "one of the variables needed for gradient computation has been modified by an inplace operation: "
 
 
 def _told(error):
-    """Its first line, which is cut where it is long: what matters comes first."""
-    text = str(error).split("\n", 1)[0].replace(_PREFACE, "written in place, though the gradient needs it: ")
+    """What it says, its lines joined; cut where it is very long, and before what lists calls in PyTorch's own code."""
+    said = _CALLS.split(str(error), maxsplit=1)[0].replace(_PREFACE, "written in place, though the gradient needs it: ")
+    text = " ".join(said.split())
+    whole = _lib.text(text)
+    text = text if len(whole) <= _TOLD else whole[:_TOLD].decode("utf-8", "ignore") + "..."
     return "%s: %s" % (type(error).__name__, text)

@@ -217,6 +217,7 @@ int gd_graph_search_kind(const struct gd_graph *graph, enum gd_node_kind kind, g
                          void *ctx);
 int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t line, gd_node_fn fn,
                            void *ctx);
+bool gd_graph_is_at(struct gd_graph *graph, gd_node_id node, const char *file, uint32_t line);
 
 /* Types with their node counts, most frequent first; *count entries, valid until the next commit.
  */

@@ -228,6 +228,15 @@ static bool stack_matches(const struct graph_stack *stack, const char *file, siz
     return false;
 }
 
+bool gd_graph_is_at(struct gd_graph *graph, gd_node_id node, const char *file, uint32_t line)
+{
+    uint32_t count = 0;
+    size_t len = strlen(file);
+
+    return len > 0 && gd_graph_stack(graph, node, &count) &&
+           stack_matches(&graph->stack[graph->node[node].extra->stack], file, len, line);
+}
+
 /* The index of source lines is the table of stacks itself: there are far fewer of them than nodes,
  * so each is asked once and the nodes only look up the answer. */
 int gd_graph_search_source(struct gd_graph *graph, const char *file, uint32_t line, gd_node_fn fn,

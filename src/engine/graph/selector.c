@@ -654,8 +654,8 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
         return gd_glob_is_pattern(term->text) &&
                gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
                gd_graph_find_scope(graph, term->text, len) == GD_NO_SCOPE;
-    case TERM_QUOTED:
-    case TERM_SOURCE: return false;
+    case TERM_QUOTED: return false;
+    case TERM_SOURCE:
     case TERM_REGEX:
     case TERM_KINDS:
     case TERM_ALL:
@@ -665,17 +665,8 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
     return true;
 }
 
-bool gd_selector_goes_by_node(const struct gd_selector *selector, const struct gd_graph *graph)
-{
-    for (const struct term *term = selector->terms; term; term = term->next) {
-        if (!term_goes_by_node(term, graph)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool term_matches(const struct term *term, const struct gd_node_info *info)
+static bool term_matches(const struct term *term, struct gd_graph *graph, gd_node_id node,
+                         const struct gd_node_info *info)
 {
     switch (term->kind) {
     case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, info->name);
@@ -686,13 +677,13 @@ static bool term_matches(const struct term *term, const struct gd_node_info *inf
         return gd_glob_is_pattern(term->text) ? gd_glob_match(term->text, info->type, true)
                                               : strcasecmp(term->text, info->type) == 0;
     case TERM_ACTIVATION: return is_activation(info, term->text);
-    case TERM_QUOTED:
-    case TERM_SOURCE: break;
+    case TERM_SOURCE: return gd_graph_is_at(graph, node, term->text, term->line);
+    case TERM_QUOTED: break;
     }
     return false;
 }
 
-bool gd_selector_matches(const struct gd_selector *selector, const struct gd_graph *graph,
+bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *graph,
                          gd_node_id node)
 {
     struct gd_node_info info;
@@ -702,41 +693,44 @@ bool gd_selector_matches(const struct gd_selector *selector, const struct gd_gra
         return false;
     }
     for (const struct term *term = selector->terms; term; term = term->next) {
-        if (term->except == matches && term_matches(term, &info)) {
+        if (term->except == matches && term_matches(term, graph, node, &info)) {
             matches = !term->except;
         }
     }
     return matches;
 }
 
-static bool may_gain(const struct term *term, const struct gd_node_info *info)
+/* Whether it may be what a name means, or lie in a scope of that name. */
+static bool may_be_named(const struct term *term, const struct gd_node_info *info)
 {
     char part[256];
 
-    switch (term->kind) {
-    case TERM_NAME:
-    case TERM_QUOTED:
-        part_of_name(term, part, sizeof(part));
-        return strstr(info->name, part) != NULL || strstr(info->wire_name, part) != NULL;
-    case TERM_SOURCE: return true;
-    default: return term_matches(term, info);
-    }
+    part_of_name(term, part, sizeof(part));
+    return strstr(info->name, part) != NULL || strstr(info->wire_name, part) != NULL;
 }
 
-bool gd_selector_may_gain(const struct gd_selector *selector, const struct gd_graph *graph,
-                          gd_node_id node)
+bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph *graph,
+                             gd_node_id node, bool resolved)
 {
+    bool all_found = true, selected = false;
     struct gd_node_info info;
 
-    if (gd_selector_has_except(selector) || !gd_graph_node(graph, node, &info)) {
+    if (!gd_graph_node(graph, node, &info)) {
         return true;
     }
     for (const struct term *term = selector->terms; term; term = term->next) {
-        if (may_gain(term, &info)) {
-            return true;
+        size_t len = strlen(term->text ? term->text : "");
+
+        if (term_goes_by_node(term, graph)) {
+            selected = selected || (!term->except && term_matches(term, graph, node, &info));
+        } else if (may_be_named(term, &info)) {
+            return false;
+        } else if (!resolved && gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
+                   gd_graph_find_scope(graph, term->text, len) == GD_NO_SCOPE) {
+            all_found = false; /* nothing is selected before it is, or it is the end of a name */
         }
     }
-    return false;
+    return all_found || !selected;
 }
 
 static int gather(const struct picked *picked, uint32_t limit, gd_node_id **ret, size_t *count,

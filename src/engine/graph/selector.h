@@ -47,14 +47,13 @@ void gd_selector_parts(const struct gd_selector *selector, struct gd_graph *grap
 int gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
                         gd_node_id **ret, size_t *count, struct gd_err *err);
 
-/* Whether each node is selected, or not, for what it is itself, so that new ones change nothing for
- * those before them. Not so where a term names a node or a scope, or a line of a file. */
-bool gd_selector_goes_by_node(const struct gd_selector *selector, const struct gd_graph *graph);
-/* As gd_selector_resolve does, of one that goes by node. */
-bool gd_selector_matches(const struct gd_selector *selector, const struct gd_graph *graph,
+/* As gd_selector_resolve does, of a node that is taken alone. */
+bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *graph,
                          gd_node_id node);
-/* Of one that does not: whether the node, which is new, may change what is selected. */
-bool gd_selector_may_gain(const struct gd_selector *selector, const struct gd_graph *graph,
-                          gd_node_id node);
+/* Whether the node, which is new, is selected, or not, for what it is itself, and changes nothing
+ * for those before it: no name or scope in the selector may mean it. `resolved`: something is known
+ * to have been selected before, so that all that is named is there. */
+bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph *graph,
+                             gd_node_id node, bool resolved);
 
 #endif

@@ -96,6 +96,14 @@ static size_t count_nodes(struct gd_session *session, const char *where)
     return count;
 }
 
+/* A program that runs as it goes has shown nothing before its first step: what waits finds its
+ * nodes when they come. */
+static bool is_to_come(const struct gd_session *session)
+{
+    return gd_session_grows(session) && gd_stop_is_before_first(&session->stop) &&
+           session->state == GD_STOPPED;
+}
+
 bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_recommendation *ret)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -108,7 +116,7 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
         if (gd_condition_find(entry->condition, &it.condition, NULL) || !is_available(session, &it))
             continue;
         it.nodes = count_nodes(session, it.where);
-        if (!it.nodes || index-- > 0)
+        if ((!it.nodes && !is_to_come(session)) || index-- > 0)
             continue;
         *ret = it;
         return true;

@@ -63,12 +63,10 @@ static bool grow_cover(struct gd_watching *w, struct watch_cover *cover, gd_node
     struct gd_node_info info;
     if (!selector)
         return cover->scalar && grow_scalar(w, cover, first);
-    if (!gd_selector_goes_by_node(selector, graph)) {
-        for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++)
-            if (gd_selector_may_gain(selector, graph, node))
-                return resolve_again(w, cover, first);
-        return true;
-    }
+    bool resolved = cover->node_count > 0;
+    for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++)
+        if (!gd_selector_takes_alone(selector, graph, node, resolved))
+            return resolve_again(w, cover, first);
     for (gd_node_id node = first; node < gd_graph_node_limit(graph); node++)
         if (gd_selector_matches(selector, graph, node) && gd_graph_node(graph, node, &info) &&
             info.kind != GD_NODE_CONSTANT && !append(cover, node))

@@ -27,7 +27,7 @@ enum gd_bad gd_why_of_hit(const struct gd_hit *hit)
         {"OO", GD_BAD_NONFINITE}, {"TO", GD_BAD_NONFINITE}, {"WO", GD_BAD_NONFINITE},
         {"GE", GD_BAD_NONFINITE}, {"TZ", GD_BAD_ZERO},      {"WI", GD_BAD_ZERO},
         {"WNC", GD_BAD_ZERO},     {"WCS", GD_BAD_ZERO},     {"WS", GD_BAD_ZERO},
-        {"TS", GD_BAD_ZERO},      {"GV", GD_BAD_ZERO},      {"GM", GD_BAD_ZERO},
+        {"TS", GD_BAD_ZERO},      {"GV", GD_BAD_SMALL},     {"GM", GD_BAD_ZERO},
     };
     const char *abbr = hit->kind ? hit->kind->abbr : "";
 
@@ -60,6 +60,7 @@ bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats)
     case GD_BAD_NONFINITE: return not_finite > 0;
     case GD_BAD_ZERO: return stats->count > 0 && stats->zero == stats->count;
     case GD_BAD_LARGE: return not_finite > 0; /* else against its past: see is_large */
+    case GD_BAD_SMALL:                        /* against those on its way: see why_fading */
     case GD_BAD_RAISED: break;
     }
     return false;
@@ -397,7 +398,8 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
     if (has < 0 || tensor->is_constant || !writable) {
         return false;
     }
-    if (walk->bad == GD_BAD_LARGE) { /* a size tells something in any case */
+    if (walk->bad == GD_BAD_LARGE || /* a size tells something in any case */
+        (walk->bad == GD_BAD_SMALL && tensor->is_leaf)) {
         tensor->too_new = tensor->is_leaf && has > tensor->step;
         return false;
     }
@@ -492,7 +494,7 @@ static void came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
         tensor->stats = *stats;
         tensor->has_stats = true;
         tensor->value_step = step_of(walk, tensor, step);
-        if (number == 0 && !walk->everything) {
+        if (number == 0 && walk->count == 1) {
             take_step(walk, tensor);
         }
         if (!wrong_step(walk, number)) {
@@ -620,6 +622,32 @@ static uint32_t order_of_stop(const struct gd_session *session)
     return gd_graph_node(session->graph, session->stop.node, &info) ? info.order : GD_NO_ORDER;
 }
 
+/* All gradients that one is made of, and the weights that stand between them. */
+static void expand_gradients(struct why_walk *walk)
+{
+    const struct gd_graph *graph = walk->session->graph;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        gd_node_id node = walk->tensors[i].node;
+        struct gd_node_info info, from;
+        const char *forward;
+
+        if (!why_is_gradient(graph, node)) {
+            continue;
+        }
+        expand(walk, (uint32_t)i);
+        if (!gd_graph_node(graph, node, &info) || !(forward = why_attr(&info, "forward")) ||
+            !gd_graph_node(graph, gd_graph_lookup(graph, forward, strlen(forward)), &info)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < info.input_count; k++) {
+            if (gd_graph_node(graph, info.inputs[k].node, &from) && from.kind == GD_NODE_WEIGHT) {
+                why_also(walk, info.inputs[k].node, info.inputs[k].slot);
+            }
+        }
+    }
+}
+
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
                const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err)
 {
@@ -640,7 +668,7 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
     walk->session = session;
     walk->fn = fn;
     walk->ctx = ctx;
-    walk->bad = bad;
+    walk->bad = bad == GD_BAD_SMALL && !why_is_gradient(session->graph, node) ? GD_BAD_ZERO : bad;
     if (facts) {
         walk->facts = *facts;
     }
@@ -653,7 +681,9 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
         walk->excluded = NULL;
     }
     add(walk, node, slot, walk->step, WHY_NONE);
-    if (walk->everything) {
+    if (walk->bad == GD_BAD_SMALL) {
+        expand_gradients(walk);
+    } else if (walk->everything) {
         for (size_t i = 0; i < walk->count; i++) {
             if (i == 0 || !walk->tensors[i].is_leaf) {
                 expand(walk, (uint32_t)i);

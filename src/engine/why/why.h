@@ -16,6 +16,7 @@ enum gd_bad { /* what is looked for */
               GD_BAD_LARGE,  /* far larger than in the steps before, or than its inputs account for
                               */
               GD_BAD_ZERO,   /* all zero; of a weight also: it does not move */
+              GD_BAD_SMALL,  /* a gradient that is less than it was on its way from the loss */
               GD_BAD_RAISED, /* it has no value: the operator failed */
 };
 

@@ -2,7 +2,8 @@
 /*
  * The private halves of why.c (the walk), why_rules.c (what happened, by operator type),
  * why_batch.c (what is out of the ordinary in inputs, weights and the learning rate), why_train.c,
- * why_loss.c and why_chain.c (mistakes that the graph shows) and why_tree.c (the answer).
+ * why_loss.c and why_chain.c (mistakes that the graph shows), why_fading.c (where a gradient
+ * fell) and why_tree.c (the answer).
  */
 #ifndef GD_ENGINE_WHY_IMPL_H
 #define GD_ENGINE_WHY_IMPL_H
@@ -150,6 +151,13 @@ void why_add_recurrence(const struct why_walk *walk, struct gd_buf *say);
 /* The same of an operator that is to blame by what it was given, where that comes of such runs: how
  * it grew on the way, or what must be watched to know. */
 void why_add_origin_of(const struct why_walk *walk, gd_node_id node, struct gd_buf *say);
+
+/* ---- why_fading.c --------------------------------------------------------------------------- */
+
+bool why_is_gradient(const struct gd_graph *graph, gd_node_id node);
+/* Where a gradient became small on its way back from the loss, and by what; verdicts. Index as in
+ * why_train.c; WHY_NONE: it did not fall, or too little is known, which was said. */
+uint32_t why_fading(struct why_walk *walk, struct why_finding *ret);
 
 /* ---- why_tree.c ----------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 
 #define MAX_BROADCAST 200000 /* nodes that are looked at */
 #define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
+#define MAX_MODELS    64     /* that are told apart */
 
 const char *why_attr(const struct gd_node_info *info, const char *name)
 {
@@ -147,22 +148,30 @@ static void follow(struct way *way, gd_node_id node, bool is_weight)
 }
 
 /* False when memory is short, or when there was no backward pass. way_free in any case. */
-static bool way_find(struct way *way, const struct gd_graph *graph, gd_node_id weight)
+static bool way_begin(struct way *way, const struct gd_graph *graph)
 {
     size_t limit = gd_graph_node_limit(graph);
 
-    *way = (struct way){.graph = graph, .cut = GD_NO_NODE, .after = GD_NO_NODE, .off = GD_NO_NODE};
+    *way = (struct way){.graph = graph};
     way->reached = calloc(limit / 8 + 1, 1);
     way->seen = calloc(limit / 8 + 1, 1);
     way->queue = malloc((limit + 1) * sizeof(*way->queue));
-    if (!way->reached || !way->seen || !way->queue || !mark_reached(way)) {
-        return false;
+    return way->reached && way->seen && way->queue && mark_reached(way);
+}
+
+/* What was found on the way of another weight goes. */
+static void way_find(struct way *way, gd_node_id weight)
+{
+    while (way->count > 0) {
+        way->count--;
+        way->seen[way->queue[way->count] / 8] = 0;
     }
+    way->cut = way->after = way->off = GD_NO_NODE;
+    way->is_whole = false;
     follow(way, weight, true);
     for (uint32_t i = 0; i < way->count && !way->is_whole; i++) {
         follow(way, way->queue[i], false);
     }
-    return true;
 }
 
 static void way_free(struct way *way)
@@ -224,7 +233,12 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
     struct way way;
     gd_node_id blamed = weight;
 
-    if (!way_find(&way, walk->session->graph, weight) || way.is_whole) {
+    if (way_begin(&way, walk->session->graph)) {
+        way_find(&way, weight);
+    } else {
+        way.is_whole = true; /* as far as it is known */
+    }
+    if (way.is_whole) {
         way_free(&way);
         return WHY_NONE;
     }
@@ -254,61 +268,91 @@ static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why
     return why_also(walk, blamed, 0);
 }
 
-/* Whether an optimizer has updated something of the same model. */
-static bool has_trained_sibling(const struct gd_graph *graph, const char *name)
+/* A model is what stands in front of the first '/' of a name. */
+static size_t model_length(const char *name)
 {
     const char *slash = strchr(name, '/');
-    size_t length = slash ? (size_t)(slash - name) + 1 : strlen(name);
-    size_t limit = gd_graph_node_limit(graph);
-    struct gd_node_info info;
 
-    for (gd_node_id node = 0; node < limit; node++) {
-        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
-            strncmp(info.name, name, length) == 0 && why_writer(graph, node) != GD_NO_NODE) {
+    return slash ? (size_t)(slash - name) + 1 : strlen(name);
+}
+
+struct models { /* of which an optimizer has updated something: the name of a weight of each */
+    const char *name[MAX_MODELS];
+    size_t count;
+};
+
+static bool has_model(const struct models *models, const char *name)
+{
+    size_t length = model_length(name);
+
+    for (size_t i = 0; i < models->count; i++) {
+        if (model_length(models->name[i]) == length && memcmp(models->name[i], name, length) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* Whether that weight got no gradient, for a reason that is sure. */
-static bool is_unreached(const struct gd_graph *graph, gd_node_id weight)
+static void find_models(const struct gd_graph *graph, struct models *ret)
 {
-    struct way way;
-    bool found = way_find(&way, graph, weight) && !way.is_whole &&
-                 (way.off != GD_NO_NODE || is_detach(&way, way.cut));
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
 
-    way_free(&way);
-    return found;
+    ret->count = 0;
+    for (gd_node_id node = 0; node < limit && ret->count < MAX_MODELS; node++) {
+        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
+            why_writer(graph, node) != GD_NO_NODE && !has_model(ret, info.name)) {
+            ret->name[ret->count++] = info.name;
+        }
+    }
 }
 
-void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
+/* Whether that weight got no gradient, for a reason that is sure. */
+static bool is_unreached(struct way *way, gd_node_id weight)
 {
-    const struct gd_graph *graph = walk->session->graph;
-    size_t limit = gd_graph_node_limit(graph);
-    gd_node_id first = GD_NO_NODE;
-    struct gd_node_info info;
-    int looked = 0, others = 0;
+    way_find(way, weight);
+    return !way->is_whole && (way->off != GD_NO_NODE || is_detach(way, way->cut));
+}
 
-    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
-        return;
-    }
+/* How many weights no gradient reaches, of models that are trained; *first is one. */
+static int count_unreached(const struct gd_graph *graph, struct way *way, gd_node_id *first)
+{
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
+    struct models trained;
+    int looked = 0, count = 0;
+
+    find_models(graph, &trained);
     for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
         if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
             why_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
             continue;
         }
         looked++;
-        if (has_trained_sibling(graph, info.name) && is_unreached(graph, node)) {
-            others += first != GD_NO_NODE;
-            first = first == GD_NO_NODE ? node : first;
+        if (has_model(&trained, info.name) && is_unreached(way, node)) {
+            *first = count++ == 0 ? node : *first;
         }
     }
-    if (first != GD_NO_NODE) {
+    return count;
+}
+
+void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    gd_node_id first = GD_NO_NODE;
+    struct way way;
+    int count;
+
+    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
+        return;
+    }
+    count = way_begin(&way, graph) ? count_unreached(graph, &way, &first) : 0;
+    way_free(&way);
+    if (count > 0) {
         const char *name = gd_graph_name(graph, first);
         gd_buf_printf(say, " No gradient reaches %.160s", name);
-        if (others > 0) {
-            gd_buf_printf(say, " and %d more weight%s", others, others == 1 ? "" : "s");
+        if (count > 1) {
+            gd_buf_printf(say, " and %d more weight%s", count - 1, count == 2 ? "" : "s");
         }
         gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
     }

@@ -187,6 +187,7 @@ static const char *bad_word(enum gd_bad bad)
 {
     return bad == GD_BAD_NONFINITE ? "NaN or Inf"
            : bad == GD_BAD_ZERO    ? "all zero"
+           : bad == GD_BAD_SMALL   ? "small"
            : bad == GD_BAD_RAISED  ? "not made"
                                    : "large";
 }
@@ -383,14 +384,32 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     return true;
 }
 
+/* What is found otherwise than by the first bad value. Index as in why_train.c. */
+static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
+{
+    uint32_t found = WHY_NONE;
+
+    switch (walk->bad) {
+    case GD_BAD_ZERO: return why_untrained(walk, ret);
+    case GD_BAD_RAISED: return why_bad_number(walk, ret);
+    case GD_BAD_SMALL:
+        if (walk->facts.frozen || !walk->facts.has_gradient) {
+            found = why_untrained(walk, ret);
+        }
+        return found != WHY_NONE ? found : why_fading(walk, ret);
+    default: return WHY_NONE;
+    }
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
     const struct why_tensor *root, *origin;
-    uint32_t number = walk->bad == GD_BAD_ZERO     ? why_untrained(walk, ret)
-                      : walk->bad == GD_BAD_RAISED ? why_bad_number(walk, ret)
-                                                   : WHY_NONE;
+    uint32_t number = known_cause(walk, ret);
 
+    if (number == WHY_NONE && walk->bad == GD_BAD_SMALL && gd_buf_text(&ret->text)[0]) {
+        return NULL; /* it was said that nothing is found */
+    }
     if (number != WHY_NONE) {
         walk->tensors[number].verdict = GD_WHY_BAD;
         return &walk->tensors[number];

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A gradient that is too small: its way back from the loss, where on it the mean magnitude fell,
+ * and what the operators are that took it. The figures of the gradients alone tell most: a sigmoid
+ * whose slope was 0.001 is saturated, whatever it made.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/why/why_impl.h"
+
+#define MAX_GROUPS  32   /* types of operators that are told apart */
+#define MAX_TOLD    3    /* of those, that are spoken of */
+#define LEAST_SHARE 0.2  /* of the whole fall, to be spoken of beside the greatest */
+#define LEAST_FALL  10.0 /* times, to speak of a fall at all */
+#define ALL_OF_IT   60.0 /* decimal digits that a fall to 0 counts for */
+
+/* Slopes below are those of a saturated one. In its middle a sigmoid has 0.25, tanh 1. */
+#define FULL_SIGMOID 0.05
+#define FULL_TANH    0.2
+
+struct fall {           /* at one operator, or at several of the same type */
+    const char *type;   /* of the backward pass; "": between them some gradients are not known */
+    double digits;      /* decimal ones that were lost in all */
+    uint32_t count;     /* operators */
+    uint32_t most;      /* the value after the greatest of them, or after one as most are */
+    double from, to;    /* there */
+    double most_digits; /* there */
+    bool told;
+};
+
+struct way { /* of a gradient, from the loss on */
+    struct why_walk *walk;
+    uint32_t *values; /* those that were made on it, the last one first */
+    uint32_t count;
+    bool measured;      /* more than one size is known */
+    double first, last; /* mean magnitudes */
+    struct fall falls[MAX_GROUPS];
+    size_t groups;
+    double digits; /* lost in all */
+    bool counted;  /* the falls are summed up: the next look finds one as most are */
+};
+
+bool why_is_gradient(const struct gd_graph *graph, gd_node_id node)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(graph, node, &info) && info.kind == GD_NODE_GRADIENT;
+}
+
+static gd_node_id forward_of(const struct way *way, gd_node_id node)
+{
+    const struct gd_graph *graph = way->walk->session->graph;
+    struct gd_node_info info;
+    const char *name = gd_graph_node(graph, node, &info) ? why_attr(&info, "forward") : NULL;
+
+    return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
+}
+
+/* ---- the way -------------------------------------------------------------------------------- */
+
+/* Of the step in question, and with a size. */
+static bool is_known(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    return tensor->has_stats && tensor->stats.count > 0 && isfinite(tensor->stats.abs_mean) &&
+           tensor->value_step == walk->tensors[0].value_step;
+}
+
+/* The gradient that this one is mostly made of. */
+static const struct why_tensor *made_of(const struct why_walk *walk, const struct why_tensor *made)
+{
+    const struct why_tensor *found = NULL;
+    struct gd_node_info info;
+
+    if (!gd_graph_node(walk->session->graph, made->node, &info)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, made, i);
+
+        if (input && why_is_gradient(walk->session->graph, input->node) &&
+            (!found ||
+             (is_known(walk, input) &&
+              (!is_known(walk, found) || input->stats.abs_mean > found->stats.abs_mean)))) {
+            found = input;
+        }
+    }
+    return found;
+}
+
+static bool way_find(struct way *way, struct why_walk *walk)
+{
+    const struct why_tensor *at = &walk->tensors[0];
+
+    *way = (struct way){.walk = walk, .values = malloc((walk->count + 1) * sizeof(uint32_t))};
+    while (way->values && at && way->count < walk->count) {
+        way->values[way->count++] = (uint32_t)(at - walk->tensors);
+        at = made_of(walk, at);
+    }
+    return way->count > 0;
+}
+
+static struct fall *fall_of(struct way *way, const char *type)
+{
+    for (size_t i = 0; i < way->groups; i++) {
+        if (strcmp(way->falls[i].type, type) == 0) {
+            return &way->falls[i];
+        }
+    }
+    if (way->groups == MAX_GROUPS) {
+        return NULL;
+    }
+    way->falls[way->groups] = (struct fall){.type = type};
+    return &way->falls[way->groups++];
+}
+
+/* Nothing stands out among many: one that falls as they do on average tells most. The last layer
+ * often falls more, because it makes few of many. */
+static bool stands_out(const struct fall *fall)
+{
+    return fall->count == 1 || fall->most_digits * 2 >= fall->digits;
+}
+
+static bool is_nearer(const struct fall *fall, double digits)
+{
+    double average = fall->digits / fall->count;
+
+    return !stands_out(fall) && fabs(digits - average) < fabs(fall->most_digits - average);
+}
+
+static void add_fall(struct way *way, uint32_t number, double from, double to, bool gap)
+{
+    double digits = to > 0 ? log10(from / to) : ALL_OF_IT;
+    struct gd_node_info info;
+    struct fall *fall;
+
+    if (!(from > to) ||
+        !gd_graph_node(way->walk->session->graph, way->walk->tensors[number].node, &info)) {
+        return;
+    }
+    fall = fall_of(way, gap ? "" : info.type);
+    if (!fall) {
+        return;
+    }
+    if (!way->counted) {
+        way->digits += digits;
+        fall->digits += digits;
+        fall->count++;
+    }
+    if (way->counted ? is_nearer(fall, digits) : digits > fall->most_digits) {
+        fall->most_digits = digits;
+        fall->most = number;
+        fall->from = from;
+        fall->to = to;
+    }
+}
+
+/* The size that the backward pass began with at the operator of that value; -1: not known. */
+static double beginning(const struct way *way, uint32_t number)
+{
+    gd_node_id forward = forward_of(way, way->walk->tensors[number].node);
+
+    return forward != GD_NO_NODE && forward == gd_why_loss(way->walk->session->graph) ? 1 : -1;
+}
+
+/* How large the gradients are on the way, and where they fall. */
+static void way_look(struct way *way)
+{
+    const struct why_walk *walk = way->walk;
+    bool gap = false;
+
+    way->first = way->last = beginning(way, way->values[way->count - 1]);
+    for (uint32_t i = way->count; i-- > 0;) {
+        const struct why_tensor *tensor = &walk->tensors[way->values[i]];
+
+        if (!is_known(walk, tensor)) {
+            gap = true;
+            continue;
+        }
+        if (way->last < 0) {
+            way->first = tensor->stats.abs_mean;
+        } else {
+            add_fall(way, way->values[i], way->last, tensor->stats.abs_mean, gap);
+            way->measured = true;
+        }
+        way->last = tensor->stats.abs_mean;
+        gap = false;
+    }
+    way->counted = true;
+}
+
+/* ---- causes --------------------------------------------------------------------------------- */
+
+/* What an operator leaves of a gradient, on average. */
+static double left_by(const struct fall *fall)
+{
+    if (stands_out(fall)) {
+        return fall->to / fall->from;
+    }
+    return pow(10, -fall->digits / fall->count);
+}
+
+static void say_sigmoid(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    (void)way;
+    if (left_by(fall) < FULL_SIGMOID) {
+        gd_buf_puts(text, " The slope of a sigmoid is 0.25 in its middle: here most of its results "
+                          "are near 0 or 1, it is saturated. Smaller weights or a normalisation in "
+                          "front of it keep it in its middle.");
+    } else if (!stands_out(fall)) {
+        gd_buf_puts(text, " The slope of a sigmoid is 0.25 at most, so that many of them leave "
+                          "nothing. ReLU or GELU, a normalisation, or residual connections hand it "
+                          "on.");
+    }
+}
+
+static void say_tanh(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    (void)way;
+    if (left_by(fall) < FULL_TANH) {
+        gd_buf_puts(text,
+                    " The slope of tanh is 1 in its middle: here most of its results are near "
+                    "-1 or 1, it is saturated. Smaller weights or a normalisation in front of "
+                    "it keep it in its middle.");
+    }
+}
+
+static void say_relu(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct gd_stats *stats = &way->walk->tensors[fall->most].stats;
+    char share[64];
+
+    if (stats->zero > 0) {
+        gd_buf_printf(text,
+                      " There %s elements get none: a ReLU whose input is not above 0 hands "
+                      "nothing on. ",
+                      why_share(stats->zero, stats->count, share, sizeof(share)));
+        gd_buf_puts(text, stats->zero == stats->count
+                              ? "It is dead: look at the bias in front of it, try a smaller "
+                                "learning rate, or LeakyReLU or GELU."
+                              : "Weights as of He's initialisation make up for half of them.");
+    }
+}
+
+static void say_softmax(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    (void)way;
+    if (left_by(fall) < FULL_SIGMOID) {
+        gd_buf_puts(text, " It is saturated: in most rows one element has nearly all of the sum. "
+                          "Smaller scores (scaled, or normalised before) spread it.");
+    }
+}
+
+static void say_log_softmax(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct gd_session *session = way->walk->session;
+
+    if (left_by(fall) >= FULL_SIGMOID) {
+        return;
+    }
+    gd_buf_puts(text, " What is wanted is predicted with near certainty already, so that there is "
+                      "little to correct");
+    for (int i = 0; i < session->scalar_count; i++) {
+        if (strcmp(session->scalar[i].name, "loss") == 0) {
+            gd_buf_printf(text, ": the loss is %.4g", session->scalar[i].value);
+        }
+    }
+    gd_buf_puts(text, ".");
+}
+
+/* A weight that the operator of the forward pass, or the gradient's own, multiplies by. */
+static const struct why_tensor *weight_of(const struct way *way, gd_node_id node)
+{
+    const struct why_walk *walk = way->walk;
+    struct gd_node_info info;
+
+    for (size_t i = 0; gd_graph_node(walk->session->graph, node, &info) && i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        for (uint32_t k = 0; k < info.input_count && tensor->has_stats; k++) {
+            struct gd_node_info from;
+
+            if (info.inputs[k].node == tensor->node && tensor->shape.rank > 1 &&
+                gd_graph_node(walk->session->graph, tensor->node, &from) &&
+                from.kind == GD_NODE_WEIGHT) {
+                return tensor;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A product with a matrix: how much of a gradient one of its size hands on, when its elements are
+ * as if drawn by lot. */
+static void say_product(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct why_walk *walk = way->walk;
+    const struct why_tensor *made = &walk->tensors[fall->most], *weight;
+    gd_node_id forward = forward_of(way, made->node);
+    struct gd_node_info info = {0};
+    double mean_square, gain;
+    int64_t read;
+
+    weight = weight_of(way, forward != GD_NO_NODE ? forward : made->node);
+    if (!weight || weight->stats.count == 0 || weight->stats.count == made->stats.count) {
+        return; /* the gradient of the weight itself is made of what the layer reads */
+    }
+    mean_square = weight->stats.sum_sq / (double)weight->stats.count;
+    gd_buf_printf(text, " The root mean square of its weight %.120s is %.3g",
+                  why_name(walk, weight), sqrt(mean_square));
+    gd_graph_node(walk->session->graph, forward, &info);
+    read = !info.type                               ? 0
+           : why_type_in(info.type, "linear conv*") ? weight->shape.dim[1]
+           : why_type_in(info.type, "matmul mm")    ? weight->shape.dim[0]
+                                                    : 0;
+    if (read > 0) {
+        gain = sqrt(weight->stats.sum_sq / (double)read);
+        gd_buf_printf(text, ", by which about %.2g of a gradient comes through", gain);
+        /* not for the last layer, from many to a few: what fits its gradient is too large for it */
+        if (gain > 0 && gain < 0.7 && weight->shape.dim[0] * 4 > weight->shape.dim[1]) {
+            gd_buf_printf(text, "; with %.2g all of it would", sqrt(mean_square) / gain);
+        }
+    }
+    gd_buf_puts(text, ".");
+}
+
+static void say_mean(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct gd_stats *stats = &way->walk->tensors[fall->most].stats;
+    uint64_t shared = stats->count - stats->zero;
+    double whole = why_max_abs(stats) * (double)shared / fall->from;
+
+    if (shared > 1 && whole > 0.5 && whole < 2) {
+        gd_buf_printf(text,
+                      " It is a mean: each of %llu values gets its part of the gradient. What "
+                      "comes together again in a weight is not small for that; with so many "
+                      "values a lower threshold is right.",
+                      (unsigned long long)shared);
+    }
+}
+
+static const struct {
+    const char *types;
+    void (*say)(const struct way *way, const struct fall *fall, struct gd_buf *text);
+} causes[] = {
+    {"Sigmoid*", say_sigmoid},
+    {"Tanh*", say_tanh},
+    {"Relu* ReLU* Threshold*", say_relu},
+    {"LogSoftmax* SoftmaxCrossEntropy* SparseSoftmaxCrossEntropy*", say_log_softmax},
+    {"Softmax*", say_softmax},
+    {"Mean* NllLoss* MseLoss* L1Loss* SmoothL1Loss* HuberLoss* BinaryCrossEntropy* ReduceMean*",
+     say_mean},
+    {"Addmm* Mm* MatMul* BatchMatMul* Bmm* Convolution* Conv* Linear*", say_product},
+};
+
+/* By the type of the operator of the backward pass. */
+static void say_cause(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct why_tensor *made = &way->walk->tensors[fall->most];
+
+    if (fall->to <= 0 && (made->dtype == GD_FLOAT16 || made->dtype == GD_BFLOAT16) &&
+        why_type_in(fall->type, "To* Cast*")) {
+        gd_buf_printf(text,
+                      " %s rounds so small a number to 0: a scaled loss (GradScaler) keeps "
+                      "gradients in its range.",
+                      gd_dtype_name(made->dtype));
+        return;
+    }
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        if (why_type_in(fall->type, causes[i].types)) {
+            causes[i].say(way, fall, text);
+            return;
+        }
+    }
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+static void say_fall(const struct way *way, const struct fall *fall, struct gd_buf *text)
+{
+    const struct why_tensor *made = &way->walk->tensors[fall->most];
+
+    if (fall->type[0] == '\0') {
+        gd_buf_printf(text,
+                      " From %.3g to %.3g it falls before %.120s:%u, at what is not known in this "
+                      "step: it is in steps in which `gradients` are watched.",
+                      fall->from, fall->to, why_name(way->walk, made), made->slot);
+        return;
+    }
+    if (stands_out(fall)) {
+        gd_buf_printf(text, " At %.120s (%.60s) it falls from %.3g to %.3g.",
+                      why_name(way->walk, made), fall->type, fall->from, fall->to);
+    } else {
+        gd_buf_printf(text,
+                      " %u of them are %.60s: each leaves %.2g of it on average, as %.120s, "
+                      "from %.3g to %.3g.",
+                      fall->count, fall->type, left_by(fall), why_name(way->walk, made), fall->from,
+                      fall->to);
+    }
+    say_cause(way, fall, text);
+}
+
+/* The greatest fall that was not told of yet, and has that share of all; NULL. */
+static struct fall *next_fall(struct way *way, double share)
+{
+    struct fall *found = NULL;
+
+    for (size_t i = 0; i < way->groups; i++) {
+        struct fall *fall = &way->falls[i];
+
+        if (!fall->told && fall->digits >= share * way->digits &&
+            (!found || fall->digits > found->digits)) {
+            found = fall;
+        }
+    }
+    if (found) {
+        found->told = true;
+    }
+    return found;
+}
+
+/* Bad is what is as small as what came out of the greatest fall. */
+static void judge(struct why_walk *walk, const struct way *way, const struct fall *fall)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        struct why_tensor *tensor = &walk->tensors[i];
+
+        if (is_known(walk, tensor) && why_is_gradient(walk->session->graph, tensor->node)) {
+            tensor->verdict = tensor->stats.abs_mean <= fall->to ? GD_WHY_BAD : GD_WHY_GOOD;
+        }
+    }
+    for (uint32_t i = 0; i < way->count; i++) {
+        if (is_known(walk, &walk->tensors[way->values[i]])) {
+            walk->tensors[way->values[i]].verdict = GD_WHY_BAD;
+        }
+        if (way->values[i] == fall->most) {
+            break;
+        }
+    }
+}
+
+static uint32_t say_way(struct way *way, struct why_finding *ret)
+{
+    struct why_walk *walk = way->walk;
+    const struct fall *fall = next_fall(way, 0);
+    uint32_t found = fall->most;
+
+    snprintf(ret->rule, sizeof(ret->rule), "vanishing");
+    gd_buf_printf(&ret->text,
+                  "On its way back from %.120s, through %u operator%s, the gradient falls from a "
+                  "mean magnitude of %.3g to %.3g.",
+                  why_name(walk, &walk->tensors[way->values[way->count - 1]]), way->count,
+                  way->count == 1 ? "" : "s", way->first, way->last);
+    judge(walk, way, fall);
+    for (int i = 0; fall && i < MAX_TOLD; i++) {
+        say_fall(way, fall, &ret->text);
+        fall = next_fall(way, LEAST_SHARE);
+    }
+    return found;
+}
+
+uint32_t why_fading(struct why_walk *walk, struct why_finding *ret)
+{
+    uint32_t found = WHY_NONE;
+    struct way way;
+
+    if (!is_known(walk, &walk->tensors[0]) || !way_find(&way, walk)) {
+        return WHY_NONE;
+    }
+    way_look(&way);
+    way_look(&way);
+    if (!way.measured) {
+        gd_buf_printf(
+            &ret->text,
+            "The mean magnitude of %.120s is %.3g. The gradients on the way to it are not "
+            "known in this step: with `watch GV on gradients` they are.",
+            why_name(walk, &walk->tensors[0]), walk->tensors[0].stats.abs_mean);
+    } else if (way.groups == 0 || way.last * LEAST_FALL > way.first) {
+        gd_buf_printf(&ret->text,
+                      "The gradient does not fall on its way to %.120s: %u operators back, at "
+                      "%.120s, its mean magnitude is %.3g, here it is %.3g.",
+                      why_name(walk, &walk->tensors[0]), way.count - 1,
+                      why_name(walk, &walk->tensors[way.values[way.count - 1]]), way.first,
+                      way.last);
+    } else {
+        found = say_way(&way, ret);
+    }
+    free(way.values);
+    return found;
+}
