@@ -33,7 +33,8 @@ def main():
     parser.add_argument("--save")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    train(parser.parse_args())  # its model is gone at the end: one that holds the group longer can hang PyTorch 2.13
+    # In a function, with which the model goes: the last to hold the group, it can hang PyTorch 2.13 at the end.
+    train(parser.parse_args())
     dist.destroy_process_group()
 
 
