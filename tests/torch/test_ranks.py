@@ -8,33 +8,34 @@ import harness
 import torches
 
 # What happens to one rank alone happens to rank 1: NaN in the data of step 4, a number that it tells in step 6, and
-# another weight from step 8 on.
+# another weight from step 8 on. The model is gone when the group ends: see scripts/ddp.py.
 TRAIN = """
 import sys
 import torch
 import torch.distributed as dist
 from torch import nn
 import gradb.torch
+def train(rank, steps):
+    torch.manual_seed(7)
+    net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    torch.manual_seed(100 + rank)
+    for step in range(1, steps + 1):
+        x = torch.randn(16, 4)
+        y = x.sum(1, keepdim=True)
+        if rank == 1 and step == 4:
+            spoilt = y * float("nan")
+        if rank == 1 and step == 8:
+            with torch.no_grad():
+                net.module[2].bias += 1
+        loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        gradb.torch.log("odd", float(rank == 1 and step == 6))
+        optimizer.step()
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-rank = dist.get_rank()
-torch.manual_seed(7)
-net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-torch.manual_seed(100 + rank)
-for step in range(1, int(sys.argv[1]) + 1):
-    x = torch.randn(16, 4)
-    y = x.sum(1, keepdim=True)
-    if rank == 1 and step == 4:
-        spoilt = y * float("nan")
-    if rank == 1 and step == 8:
-        with torch.no_grad():
-            net.module[2].bias += 1
-    loss = (net(x) - y).pow(2).mean()
-    optimizer.zero_grad()
-    loss.backward()
-    gradb.torch.log("odd", float(rank == 1 and step == 6))
-    optimizer.step()
+train(dist.get_rank(), int(sys.argv[1]))
 dist.destroy_process_group()
 """
 
@@ -43,7 +44,7 @@ SCRIPT = """\
 [rank 0] Stopped before the first step.
 All 3 ranks stand before the first step.
 [rank 0] step 1, randn (randn)
-train.py:15\t    x = torch.randn(16, 4)
+train.py:13\t        x = torch.randn(16, 4)
 [Training process #, rank 0 of 3, stopped]
 here
 [Training process #, rank 1 of 3, stopped]
@@ -60,16 +61,16 @@ All 3 ranks stand at the end of step 2.
 Temporary breakpoint 1 at net/2/linear (linear)
 Continuing.
 [rank 2] Temporary breakpoint 1, step 3, net/2/linear (linear)
-train.py:22\t    loss = (net(x) - y).pow(2).mean()
+train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks stand in step 3.
   0 net/2/linear
   1 net/2/linear
 * 2 net/2/linear
 [rank 2] Stopped at the end of the forward phase, step 3, mean (mean)
-train.py:22\t    loss = (net(x) - y).pow(2).mean()
+train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks stand in step 3.
 [rank 2] step 4, net/2/linear (linear)
-train.py:22\t    loss = (net(x) - y).pow(2).mean()
+train.py:20\t        loss = (net(x) - y).pow(2).mean()
 All 3 ranks stand in step 4.
 Continuing.
 """
@@ -79,12 +80,12 @@ class Ranks(torches.Folder):
     """What the cases share."""
     maxDiff = None
 
-    def words(self, count, steps):
+    def words(self, count, steps, **more):
         """The command line of a job."""
-        return [*torches.ranks(self.python, count), self.write("train.py", TRAIN), str(steps)]
+        return [*torches.ranks(self.python, count, **more), self.write("train.py", TRAIN), str(steps)]
 
     def interactive(self, count, steps):
-        run = "run -- " + " ".join(self.words(count, steps))
+        run = "run -- " + " ".join(self.words(count, steps, limit=0))
         gradb = harness.Gradb("-nx", command=(), env=torches.environment(), cwd=self.folder)
         self.addCleanup(gradb.__exit__)
         gradb.send("set start-timeout 0")
@@ -257,6 +258,19 @@ class Three(Ranks):
         self.assertEqual(text[:ended], SCRIPT, done.stderr)
         self.assertEqual(sorted(text[ended:].splitlines()), ["[rank %d] The training ended." % rank for rank in range(3)])
         self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+class Hanging(Ranks):
+    """What the tests do with a job that would never end."""
+    which = staticmethod(torches.debian)
+
+    def test_where_it_stood(self):
+        """It ends by itself, and says where each rank stood: here, for what it prints is in gradb's log alone."""
+        script = self.write("hangs.py", "import threading\ndef hang():\n    threading.Event().wait()\nhang()\n")
+        done = self.gradb([*torches.ranks(self.python, 2, limit=3), script])
+        for rank in range(2):
+            self.assertRegex(done.stderr, rf"rank {rank} did not end in 3 s(?s:.*)hangs\.py\", line 3 in hang\n")
+        self.assertIn("exited with status 1", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -176,9 +176,9 @@ class Identical(torches.Folder):
         script = torches.SCRIPTS / (name + ".py")
         alone, seen = self.folder / "alone.pt", self.folder / "seen.pt"
         done = subprocess.run([*(start or torches.warm(self.python)), script, *args, "--save", alone],
-                              capture_output=True, text=True, check=False, timeout=harness.DEADLINE,
+                              capture_output=True, text=True, check=False, timeout=2 * harness.DEADLINE,
                               env=torches.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.gradb([*(start or [self.python]), script, *args, "--save", seen],
                           "watch TO on all except type:masked_fill", "watch WCL on weights", "step 2",
                           f"tbreak {node}", "continue", f"print {node}", "next 3", "finish", "finish", "finish",

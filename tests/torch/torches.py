@@ -140,9 +140,9 @@ def warm(python):
     return _warm_process(python).command
 
 
-def ranks(python, count):
-    """As warm, of that many ranks of one job."""
-    return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(free_port()), *warm(python)]
+def ranks(python, count, limit=harness.DEADLINE):
+    """As warm, of that many ranks of one job; limit: the seconds that each may take, or 0 (by_hand.py)."""
+    return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(free_port()), str(limit), *warm(python)]
 
 
 class Case(unittest.TestCase):
@@ -187,7 +187,12 @@ class Folder(Case):
         args = ["-nx", "--batch", "--listen", "127.0.0.1:0"]
         for command in ("set start-timeout 0", "run -- " + words, *commands):
             args += ["-ex", command]
-        return harness.run_gradb(*args, env=environment(**env), cwd=self.folder, timeout=4 * harness.DEADLINE)
+        late = self.folder / "late"
+        done = harness.run_gradb(*args, env=environment(GRADB_TEST_LATE=str(late), **env), cwd=self.folder,
+                                 timeout=4 * harness.DEADLINE)
+        if late.exists():  # of a rank that hung (by_hand.py): else it were in gradb's log alone
+            done.stderr += late.read_text()
+        return done
 
 
 def free_port():

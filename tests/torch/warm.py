@@ -8,6 +8,7 @@ sitecustomize has run, the script is __main__. Only its torch was imported befor
 the tests, when its input does.
 """
 import array
+import faulthandler
 import gc
 import marshal
 import os
@@ -53,6 +54,9 @@ class Request:
         os.environ.update(self.environment)
         if os.environ.get("PYTHONUNBUFFERED"):
             sys.stdout.reconfigure(line_buffering=True)
+        limit, _, stood = os.environ.pop("GRADB_TEST_LIMIT", "").partition(" ")  # of a rank's time (by_hand.py)
+        if limit:
+            faulthandler.dump_traceback_later(float(limit), exit=True, file=open(stood, "wb", buffering=0))
 
     def program(self):
         """In the child: the program's code and the names of its __main__, after what runs before it."""

@@ -9,13 +9,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--save")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+def train(args):
     rank = dist.get_rank()
     torch.manual_seed(7)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1)))
@@ -31,6 +25,16 @@ def main():
     print("rank %d of %s loss %.4f" % (rank, os.environ["WORLD_SIZE"], loss.item()))
     if args.save and rank == 0:
         torch.save(model.module.state_dict(), args.save)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--save")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    # In a function, with which the model goes: the last to hold the group, it can hang PyTorch 2.13 at the end.
+    train(parser.parse_args())
     dist.destroy_process_group()
 
 
