@@ -368,17 +368,14 @@ static bool resume_silently(struct gd_session *session)
     return resumed;
 }
 
-/* A stop that is shown ends what was asked, whether the trainer has come to it or not. */
+/* A stop that is shown ends what was asked, whether the trainer has come to it or not. Even of one
+ * that stands there the debugger does not know what came first, the stop or the request. */
 static void forget_interrupt(struct gd_session *session)
 {
-    struct gd_session_impl *impl = session->impl;
-    const struct gd_stop *at = &session->stop;
-
-    if (session->target && impl->interrupt_at &&
-        !(at->at_step_end && at->step >= impl->interrupt_at)) {
+    if (session->target && session->impl->interrupt_at) {
         session->target->ops->interrupt_at(session->target, 0, NULL);
     }
-    impl->interrupt_at = 0;
+    session->impl->interrupt_at = 0;
 }
 
 /* Counts the stop, and says why it is one. */

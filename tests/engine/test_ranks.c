@@ -326,6 +326,25 @@ static void test_step(void **state)
     finish(bench);
 }
 
+/* Rank 1 stands at the end of step 3 by itself already when it is asked to, because of rank 0. */
+static void test_asked_what_it_did(void **state)
+{
+    struct bench *bench = start(2);
+
+    (void)state;
+    go(bench, GD_RUN_STEP, 5);
+    run_to(bench, 3);
+    bench->rank[1].runs = false; /* word of it is under way */
+    stop(&bench->rank[0], GD_STOP_PROGRAM, true);
+    assert_int_equal(bench->rank[1].interrupt_at, 3);
+    stop(&bench->rank[1], GD_STOP_PROGRAM, true);
+    expect_text(bench, "All 2 ranks stand at the end of step 3.\n");
+    go(bench, GD_RUN_STEP, 2);
+    settle(bench);
+    expect_text(bench, "All 2 ranks stand at the end of step 5.\n");
+    finish(bench);
+}
+
 /* Rank 1 stops inside step 4; the other one waits there, and all come to its end afterwards. */
 static void test_inside_a_step(void **state)
 {
@@ -563,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_one_does_not_connect),
         cmocka_unit_test(test_connect_in_mid_run),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_asked_what_it_did),
         cmocka_unit_test(test_inside_a_step),
         cmocka_unit_test(test_between_steps),
         cmocka_unit_test(test_pause),
