@@ -36,7 +36,7 @@ PyObject *native_hand_over(PyObject *self, PyObject *on)
 {
     struct native_context *context = (struct native_context *)self;
     int wanted = PyObject_IsTrue(on);
-    if (wanted < 0) {
+    if (wanted < 0 || (!wanted && native_tell_path(context) < 0)) {
         return NULL;
     }
     if (wanted != native_is_handed_over(context)) {
@@ -115,19 +115,6 @@ struct entrance {
     PyObject *method;   /* types.MethodType */
 };
 
-/* The path ends with the module that it was set for, whether that has raised or not. */
-static PyObject *leave(const struct entrance *entrance, PyObject *result)
-{
-    PyObject *type, *value, *traceback, *nowhere = PyUnicode_FromString("");
-    PyErr_Fetch(&type, &value, &traceback);
-    if (!nowhere || PyObject_SetAttr(entrance->context->local, native_names.path, nowhere) < 0) {
-        PyErr_Clear(); /* names are a service */
-    }
-    Py_XDECREF(nowhere);
-    PyErr_Restore(type, value, traceback);
-    return result;
-}
-
 static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct entrance *entrance = (struct entrance *)object;
@@ -137,7 +124,8 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
     } else if (now) {
         int begins = native_begins_with(entrance->context, PyTuple_GetItem(args, 0));
         if (begins > 0) {
-            result = leave(entrance, PyObject_Call(entrance->original, args, keywords));
+            result = PyObject_Call(entrance->original, args, keywords);
+            native_leaves(entrance->context);
         } else if (begins == 0) {
             result = PyObject_Call(entrance->wrapper, args, keywords);
         }

@@ -124,6 +124,9 @@ static int is_known(const struct native_context *context)
 /* 1, 0, or -1: the thread is inside of a module. */
 static int has_path(const struct native_context *context)
 {
+    if (context->inside && is_ours(context)) {
+        return 1;
+    }
     PyObject *path = PyObject_GetAttr(context->local, native_names.path);
     int status = path ? PyObject_IsTrue(path) : -1;
     Py_XDECREF(path);
@@ -171,10 +174,13 @@ static int is_usual(const struct native_context *context, PyObject *module)
     return inside < 0 ? -1 : !inside;
 }
 
-/* As Modules has it for what runs inside. */
-static int set_path(const struct native_context *context)
+int native_tell_path(struct native_context *context)
 {
     PyObject *local = context->local;
+    if (!context->inside || !is_ours(context)) {
+        return 0;
+    }
+    context->inside = false;
     return PyObject_SetAttr(local, native_names.site, Py_None) < 0 ||
                    PyObject_SetAttr(local, native_names.evaluates, Py_False) < 0 ||
                    PyObject_SetAttr(local, native_names.path, context->outermost_path) < 0
@@ -192,14 +198,36 @@ int native_begins_with(struct native_context *context, PyObject *module)
         native_set(context->steps, STEPS_FORWARD, Py_True);
         native_turn(context->clock, SECTION_FORWARD);
         enter(context, GRADB_FORWARD);
-        status = is_wanted(context) ? 0 : set_path(context) < 0 ? -1 : 1;
+        status = !is_wanted(context);
+        context->inside = status > 0;
     }
     return settle(context, status, 0);
 }
 
+/* The path ends with the module that it was set for, whether that has raised or not. */
+void native_leaves(struct native_context *context)
+{
+    if (context->inside) {
+        context->inside = false;
+        return;
+    }
+    PyObject *type, *value, *traceback, *nowhere = PyUnicode_FromString("");
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!nowhere || PyObject_SetAttr(context->local, native_names.path, nowhere) < 0) {
+        PyErr_Clear(); /* names are a service */
+    }
+    Py_XDECREF(nowhere);
+    PyErr_Restore(type, value, traceback);
+}
+
 PyObject *native_is_outermost(PyObject *self, PyObject *module)
 {
-    return answer(native_begins_with((struct native_context *)self, module));
+    struct native_context *context = (struct native_context *)self;
+    int status = native_begins_with(context, module);
+    if (status > 0 && native_tell_path(context) < 0) { /* Python's wrapper ends the path itself */
+        status = settle(context, -1, 0);
+    }
+    return answer(status);
 }
 
 PyObject *native_outermost(PyObject *self, PyObject *args)

@@ -240,8 +240,9 @@ struct native_context {
     bool (*wants_checkpoint)(struct gradb *);
     void (*on_armed)(struct gradb *, void (*)(void *), void *); /* NULL: an older libgradb */
     unsigned long thread;                                       /* that trains */
-    int idle_steps;                       /* that may go by without Python: see idle.c */
-    bool idle_connected;                  /* there is a debugger in them */
+    int idle_steps;      /* that may go by without Python: see idle.c */
+    bool idle_connected; /* there is a debugger in them */
+    bool inside;         /* of that module, and nobody has asked for the path since */
     PyObject *outermost, *outermost_path; /* module that is called first in a step, weak; NULL */
     PyObject *recording; /* says whether a CUDA graph is being recorded; NULL: none can be */
 };
@@ -368,6 +369,11 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 /* 1: done; 0: only Python can; -1: an interrupt. A forward pass begins with that module; the
  * program's optimizer is about to step, with those arguments of the hook; it has stepped. */
 int native_begins_with(struct native_context *context, PyObject *module);
+/* What native_begins_with has begun with is over. */
+void native_leaves(struct native_context *context);
+/* The module that runs is inside of that one: Python, which is about to ask, is told so. 0 or -1.
+ */
+int native_tell_path(struct native_context *context);
 int native_step_begins(struct native_context *context, PyObject *optimizer, PyObject *args,
                        PyObject *keywords);
 int native_step_ended(struct native_context *context, PyObject *optimizer);
