@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What gradb costs a PyTorch training: a step of a residual network and of a GPT, at two sizes each.
 
-The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; both processes live all
-the time and take turns by blocks of steps. Each block of the one under gradb, or of the bare one with something
-else on, is compared with the block of the bare one right before it; in a block the first steps, which turn
-something on, and the last, in which gradb takes over, do not count. A figure is the median of the ratios of all
-rounds.
+The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; the two take turns by blocks
+of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with the block of
+the bare one right before it; in a block the first steps, which turn something on, and the last, in which gradb takes
+over, do not count. Two processes of the same program differ by some percent for as long as they live, by where their
+memory lies: so there are several pairs of them, one after the other. A figure is the median of the ratios of all
+rounds of all pairs.
 
     bench_torch.py GRADB SCRIPTS [PYTHON]
 
-PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: rounds (7);
-BENCH_THREADS: of PyTorch (as many as there are processors, at most 4); BENCH_MODELS: names, with commas between.
+PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes (7);
+BENCH_ROUNDS: of each (1); BENCH_THREADS: of PyTorch (as many as there are processors, at most 4); BENCH_MODELS: names
+of sizes, BENCH_FIGURES: of figures, with commas between.
 """
 import os
 import pathlib
@@ -89,7 +91,7 @@ def commands(rounds, steps):
     """The lines of gradb's command file."""
     yield "step %d" % FIRST
     for _ in range(rounds):
-        for _, _, before, go in GRADB_BLOCKS:
+        for _, _, before, go in chosen(GRADB_BLOCKS):
             yield from before
             yield go % steps if "%" in go else go
             if before:
@@ -123,8 +125,9 @@ def start(arguments, folder, gradb, rounds, steps):
 
 def check(log, rounds):
     """A block that ended otherwise than it should, or a watchpoint that fired, makes the figures worthless."""
-    stepped = sum(go.startswith("step") for _, _, _, go in GRADB_BLOCKS)
-    if log.count("Stopped at the end of step") != 1 + stepped * rounds or log.count(HIT) != rounds:
+    stepped = sum(go.startswith("step") for _, _, _, go in chosen(GRADB_BLOCKS))
+    nexts = len(chosen(GRADB_BLOCKS)) - stepped
+    if log.count("Stopped at the end of step") != 1 + stepped * rounds or log.count(HIT) != nexts * rounds:
         fail("gradb did not do what it should:\n" + log)
 
 
@@ -133,22 +136,26 @@ def counted(seconds):
     return statistics.median(seconds[WARM:-1])
 
 
-def measure(name, arguments, counts, targets, gradb, folder):
-    """Prints the figures of one size."""
-    threads = setting("BENCH_THREADS", min(os.cpu_count() or 1, 4))
-    rounds, steps = setting("BENCH_REPEAT", 7), counts + WARM + 1
-    arguments = (arguments[0], str(threads)) + arguments[1:]
+def chosen(blocks):
+    """Those of the blocks whose figures are asked for."""
+    wanted = [name for name in os.environ.get("BENCH_FIGURES", "").split(",") if name]
+    return [block for block in blocks if not wanted or (block if isinstance(block, str) else block[0]) in wanted]
+
+
+def run_pair(arguments, steps, gradb, folder, ratios, plain):
+    """One pair of processes: adds the ratios of its blocks, and the seconds of the bare one's steps. What the bare one
+    has said of itself."""
+    rounds = setting("BENCH_ROUNDS", 1)
     processes, bare, under = start(arguments, folder, gradb, rounds, steps)
     try:
         bare.run("plain", FIRST)
         under.run("plain", FIRST)
-        blocks = [(block, under, mode) for block, mode, _, _ in GRADB_BLOCKS]
-        blocks += [(block, bare, block) for block in BARE_BLOCKS]
-        ratios, plain = {block: [] for block, _, _ in blocks}, []
+        blocks = [(block, under, mode) for block, mode, _, _ in chosen(GRADB_BLOCKS)]
+        blocks += [(block, bare, block) for block in chosen(BARE_BLOCKS)]
         for _ in range(rounds):
             for block, training, mode in blocks:
                 before = counted(bare.run("plain", steps))
-                ratios[block].append(counted(training.run(mode, steps)) / before)
+                ratios.setdefault(block, []).append(counted(training.run(mode, steps)) / before)
                 plain.append(before)
         under.end()
         processes[1].wait(DEADLINE)
@@ -157,10 +164,22 @@ def measure(name, arguments, counts, targets, gradb, folder):
         for process in processes:
             process.kill()
             process.wait()
+    return bare.version, bare.parameters
+
+
+def measure(name, arguments, counts, targets, gradb):
+    """Prints the figures of one size."""
+    threads = setting("BENCH_THREADS", min(os.cpu_count() or 1, 4))
+    arguments = (arguments[0], str(threads)) + arguments[1:]
+    ratios, plain = {}, []
+    for _ in range(setting("BENCH_REPEAT", 7)):
+        with tempfile.TemporaryDirectory(prefix="gradb-bench-") as folder:
+            version, parameters = run_pair(arguments, counts + WARM + 1, gradb, folder, ratios, plain)
     print("# torch %s, %s: %.1f M parameters, %d threads, a bare step takes %.2f ms" % (
-        bare.version, name, bare.parameters / 1e6, threads, 1e3 * statistics.median(plain)))
-    for (block, _, _), target in zip(blocks, targets + (None,) * len(BARE_BLOCKS)):
-        report("torch.%s_%s" % (block, name), statistics.median(ratios[block]), target)
+        version, name, parameters / 1e6, threads, 1e3 * statistics.median(plain)))
+    aims = dict(zip((block[0] for block in GRADB_BLOCKS), targets))
+    for block, found in ratios.items():
+        report("torch.%s_%s" % (block, name), statistics.median(found), aims.get(block))
 
 
 def report(name, ratio, target):
@@ -178,8 +197,7 @@ def main():
     wanted = [name for name in os.environ.get("BENCH_MODELS", "").split(",") if name]
     for name, arguments, counts, targets in SIZES:
         if not wanted or name in wanted:
-            with tempfile.TemporaryDirectory(prefix="gradb-bench-") as folder:
-                measure(name, arguments, counts, targets, sys.argv[1], folder)
+            measure(name, arguments, counts, targets, sys.argv[1])
 
 
 if __name__ == "__main__":
