@@ -15,7 +15,8 @@ struct stack_places {
 int stack_places(struct command_call *call, gd_node_id node, struct stack_places *ret,
                  struct gd_err *err);
 
-/* GD_ENODATA: says that a node has no place, or that it is the gradient of a weight that has none. */
+/* GD_ENODATA: says that a node has no place, or that it is the gradient of a weight that has none.
+ */
 int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err);
 
 /* The node itself when it has a stack, else the first of those that make a gradient or use a
