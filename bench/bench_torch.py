@@ -2,9 +2,9 @@
 """What gradb costs a PyTorch training: a step of a residual network and of a GPT, at two sizes each.
 
 The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; the two take turns by blocks
-of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with the block of
-the bare one right before it; in a block the first steps, which turn something on, and the last, in which gradb takes
-over, do not count. Two processes of the same program differ by some percent for as long as they live, by where their
+of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with a block of
+the bare one, which comes right before it and right behind it in turn; in a block the first steps, which turn something
+on, and the last, in which gradb takes over, do not count. Two processes of the same program differ by some percent for as long as they live, by where their
 memory lies: so there are several pairs of them, one after the other. A figure is the median of the ratios of all
 rounds of all pairs.
 
@@ -142,6 +142,15 @@ def chosen(blocks):
     return [block for block in blocks if not wanted or (block if isinstance(block, str) else block[0]) in wanted]
 
 
+def compare(bare, training, mode, steps, bare_first):
+    """(seconds of a step of the bare one's block, the ratio of the other's to that)."""
+    before = counted(bare.run("plain", steps)) if bare_first else None
+    found = counted(training.run(mode, steps))
+    if before is None:
+        before = counted(bare.run("plain", steps))
+    return before, found / before
+
+
 def run_pair(arguments, steps, gradb, folder, ratios, plain):
     """One pair of processes: adds the ratios of its blocks, and the seconds of the bare one's steps. What the bare one
     has said of itself."""
@@ -154,9 +163,10 @@ def run_pair(arguments, steps, gradb, folder, ratios, plain):
         blocks += [(block, bare, block) for block in chosen(BARE_BLOCKS)]
         for _ in range(rounds):
             for block, training, mode in blocks:
-                before = counted(bare.run("plain", steps))
-                ratios.setdefault(block, []).append(counted(training.run(mode, steps)) / before)
-                plain.append(before)
+                known = ratios.setdefault(block, [])
+                seconds, ratio = compare(bare, training, mode, steps, len(known) % 2 == 0)
+                known.append(ratio)
+                plain.append(seconds)
         under.end()
         processes[1].wait(DEADLINE)
         check(pathlib.Path(folder, "log").read_text(encoding="utf-8"), rounds)
