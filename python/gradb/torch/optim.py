@@ -27,6 +27,7 @@ class Optimizers:
         self.searched = False  # for those that were made before
         self._handles = []
         self._handed = False   # to the native module: see hand_over
+        self._zero_grad = ()   # ours, and torch's
         self._wrapped = []     # (class, original, wrapper), before 2.0
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
@@ -59,6 +60,7 @@ class Optimizers:
             return agent.unintercepted(sets_back, optimizer, *args, **kwargs)
         self._replaced = [("__init__", made, __init__), ("__setstate__", copied, __setstate__),
                           ("zero_grad", sets_back, zero_grad)]
+        self._zero_grad = zero_grad, sets_back
         for name, _, wrapper in self._replaced:
             setattr(torch.optim.Optimizer, name, wrapper)
         if register_optimizer_step_post_hook is not None:
@@ -105,23 +107,20 @@ class Optimizers:
     def hand_over(self):
         """Steps are idle: the hooks of steps are the native module's, and nothing is heard of zero_grad."""
         native = self.agent.native
-        self._put_hooks((native.before_step, native.after_step))
-        for name, original, wrapper in self._replaced:
-            if name == "zero_grad" and getattr(torch.optim.Optimizer, name) is wrapper:
-                setattr(torch.optim.Optimizer, name, original)
-                self._handed = True
+        if not self._handed:
+            self._handed = True
+            self._put((native.before_step, native.after_step), self._zero_grad)
 
     def take_back(self):
         """The hooks are ours again."""
-        if not self._handed:
-            return
-        self._handed = False
-        self._put_hooks((self.before, self.after))
-        for name, original, wrapper in self._replaced:
-            if name == "zero_grad" and getattr(torch.optim.Optimizer, name) is original:
-                setattr(torch.optim.Optimizer, name, wrapper)
+        if self._handed:
+            self._handed = False
+            self._put((self.before, self.after), self._zero_grad[::-1])
 
-    def _put_hooks(self, hooks):
+    def _put(self, hooks, zero_grad):
+        """zero_grad: (what is there, what is to be); somebody else's is left alone."""
+        if torch.optim.Optimizer.zero_grad is zero_grad[0]:
+            torch.optim.Optimizer.zero_grad = zero_grad[1]
         for handle, hook in zip(self._handles, hooks):
             held = handle.hooks_dict_ref()
             if held is not None and handle.id in held:
