@@ -4,9 +4,9 @@
 The training (torch_train.py) runs twice, bare and under `gradb run` with a command file; the two take turns by blocks
 of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with a block of
 the bare one, which comes right before it and right behind it in turn; in a block the first steps, which turn something
-on, and the last, in which gradb takes over, do not count. Two processes of the same program differ by some percent for as long as they live, by where their
-memory lies: so there are several pairs of them, one after the other. A figure is the median of the ratios of all
-rounds of all pairs.
+on, and the last, in which gradb takes over, do not count. Two processes of the same program differ by some percent for
+as long as they live, by where their memory lies: so there are several pairs of them, one after the other. A figure is
+the median of the ratios of all rounds of all pairs.
 
     bench_torch.py GRADB SCRIPTS [PYTHON]
 
@@ -58,6 +58,12 @@ def interpreter():
 def setting(name, otherwise):
     """A number from the environment."""
     return int(os.environ.get(name) or otherwise)
+
+
+def asked(name, word):
+    """Whether the list of words in the environment has that one; one that is not there has all."""
+    words = os.environ.get(name)
+    return not words or word in words.split(",")
 
 
 def fail(text):
@@ -138,8 +144,7 @@ def counted(seconds):
 
 def chosen(blocks):
     """Those of the blocks whose figures are asked for."""
-    wanted = [name for name in os.environ.get("BENCH_FIGURES", "").split(",") if name]
-    return [block for block in blocks if not wanted or (block if isinstance(block, str) else block[0]) in wanted]
+    return [block for block in blocks if asked("BENCH_FIGURES", block if isinstance(block, str) else block[0])]
 
 
 def compare(bare, training, mode, steps, bare_first):
@@ -204,9 +209,8 @@ def main():
     if subprocess.run([interpreter(), "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         print("# torch: %s has no PyTorch" % interpreter())
         return
-    wanted = [name for name in os.environ.get("BENCH_MODELS", "").split(",") if name]
     for name, arguments, counts, targets in SIZES:
-        if not wanted or name in wanted:
+        if asked("BENCH_MODELS", name):
             measure(name, arguments, counts, targets, sys.argv[1])
 
 

@@ -58,17 +58,6 @@ void native_forget_handed(const struct native_context *context)
 
 /* ---- hooks of optimizers --------------------------------------------------------------------- */
 
-/* optimizers.METHOD(...) of the agent. */
-static PyObject *ask_optimizers(const struct native_context *context, PyObject *method, PyObject *a,
-                                PyObject *b, PyObject *c)
-{
-    PyObject *optimizers = PyObject_GetAttr(context->agent, native_names.optimizers);
-    PyObject *result =
-        optimizers ? PyObject_CallMethodObjArgs(optimizers, method, a, b, c, NULL) : NULL;
-    Py_XDECREF(optimizers);
-    return result;
-}
-
 static int expect_three(Py_ssize_t count)
 {
     if (count != 3) {
@@ -78,30 +67,40 @@ static int expect_three(Py_ssize_t count)
     return 0;
 }
 
+/* What a hook returns, whose work is done by now, or is for that method of the agent's optimizers.
+ */
+static PyObject *hooked(const struct native_context *context, int done, PyObject *method,
+                        PyObject *const *args)
+{
+    if (done != 0) {
+        return done < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    PyObject *optimizers = PyObject_GetAttr(context->agent, native_names.optimizers);
+    PyObject *result =
+        optimizers ? PyObject_CallMethodObjArgs(optimizers, method, args[0], args[1], args[2], NULL)
+                   : NULL;
+    Py_XDECREF(optimizers);
+    return result;
+}
+
 PyObject *native_before_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct native_context *context = (struct native_context *)self;
-    int status = expect_three(count);
-    if (status == 0) {
-        status = native_step_begins(context, args[0], args[1], args[2]);
+    int done = expect_three(count);
+    if (done == 0) {
+        done = native_step_begins(context, args[0], args[1], args[2]);
     }
-    if (status != 0) {
-        return status < 0 ? NULL : Py_NewRef(Py_None);
-    }
-    return ask_optimizers(context, native_names.before, args[0], args[1], args[2]);
+    return hooked(context, done, native_names.before, args);
 }
 
 PyObject *native_after_step(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     struct native_context *context = (struct native_context *)self;
-    int status = expect_three(count);
-    if (status == 0) {
-        status = native_step_ended(context, args[0]);
+    int done = expect_three(count);
+    if (done == 0) {
+        done = native_step_ended(context, args[0]);
     }
-    if (status != 0) {
-        return status < 0 ? NULL : Py_NewRef(Py_None);
-    }
-    return ask_optimizers(context, native_names.after, args[0], args[1], args[2]);
+    return hooked(context, done, native_names.after, args);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */

@@ -14,6 +14,15 @@
 /* Relaxed loads: the words are only said to a debugger that is there, and that is seen soon. */
 #define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
+/* Of what waits for the I/O thread; where nobody took it for long the older half goes. */
+static void make_room(void *items, size_t *count, size_t most, size_t size)
+{
+    if (*count == most) {
+        *count = most / 2;
+        memmove(items, (char *)items + (most - *count) * size, *count * size);
+    }
+}
+
 void gradb_scalar(gradb *g, const char *name, double value)
 {
     struct agent *a = agent_of(g);
@@ -21,11 +30,7 @@ void gradb_scalar(gradb *g, const char *name, double value)
         return;
     }
     pthread_mutex_lock(&a->lock);
-    if (a->scalar_count == AGENT_MAX_SCALARS) { /* nobody took them for long: the old ones go */
-        size_t half = AGENT_MAX_SCALARS / 2;
-        memmove(a->scalars, a->scalars + half, half * sizeof(*a->scalars));
-        a->scalar_count = half;
-    }
+    make_room(a->scalars, &a->scalar_count, AGENT_MAX_SCALARS, sizeof(*a->scalars));
     struct agent_scalar *s = &a->scalars[a->scalar_count++];
     size_t len = strnlen(name, sizeof(s->name) - 1);
     memcpy(s->name, name, len);
@@ -174,11 +179,7 @@ static void queue_with_ops(struct agent *a, const gradb_times *times)
 static void keep_times(struct agent *a, const gradb_times *times)
 {
     pthread_mutex_lock(&a->lock);
-    if (a->times_count == AGENT_MAX_TIMES) { /* nobody took them for long: the old ones go */
-        size_t half = AGENT_MAX_TIMES / 2;
-        memmove(a->times, a->times + half, half * sizeof(*a->times));
-        a->times_count = half;
-    }
+    make_room(a->times, &a->times_count, AGENT_MAX_TIMES, sizeof(*a->times));
     if (a->link == LINK_UP) {
         a->times[a->times_count++] = (struct agent_times){.times = *times, .step = PEEK(a->step)};
     }
