@@ -282,6 +282,19 @@ class Control(torches.Folder):
         gradb.expect("Stopped before the first step")
         return gradb
 
+    def interrupted(self, script, place):
+        """gradb after Ctrl-C in the midst of a script that makes one file and then waits for another: it has said at
+        what place the training still is, and that goes on."""
+        begun, done = self.folder / "begun", self.folder / "done"
+        gradb = self.live([self.write("busy.py", script), str(begun), str(done)])
+        gradb.send("continue")
+        gradb.expect("Continuing")
+        harness.wait_for("the place where it waits", begun.exists)
+        gradb.interrupt()
+        gradb.expect(f"^still in {place}: it stops at the next operator")
+        done.touch()
+        return gradb
+
 
 @torches.both
 class Stops(Control):
@@ -394,14 +407,7 @@ class Interrupts(Control):
         self.assertIn("warning: with --batch nothing runs in the background", done.stderr)
 
     def test_an_operator_that_takes_long(self):
-        begun, done = self.folder / "begun", self.folder / "done"
-        gradb = self.live([self.write("busy.py", BUSY), str(begun), str(done)])
-        gradb.send("continue")
-        gradb.expect("Continuing")
-        harness.wait_for("the long operator", begun.exists)
-        gradb.interrupt()
-        gradb.expect(r"^still in the backward phase of step 1(, behind \S+)?: it stops at the next operator")
-        done.touch()
+        gradb = self.interrupted(BUSY, r"the backward phase of step 1(, behind \S+)?")
         gradb.expect(r"^Interrupted, step 1, backward/\S+")
 
     def test_an_evaluation_without_steps(self):

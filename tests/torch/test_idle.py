@@ -144,14 +144,7 @@ class Handed(Control):
 @torches.both
 class Idle(Handed):
     def test_an_interrupt_is_heard_inside_of_the_forward_pass(self):
-        begun, go_on = self.folder / "begun", self.folder / "go on"
-        gradb = self.live([self.write("waits.py", WAITS), str(begun), str(go_on)])
-        gradb.send("continue")
-        gradb.expect("Continuing")
-        harness.wait_for("the layer that waits", begun.exists)
-        gradb.interrupt()
-        gradb.expect(f"^still in the forward phase of step {LATE}")
-        go_on.touch()
+        gradb = self.interrupted(WAITS, f"the forward phase of step {LATE}")
         gradb.expect(rf"^Interrupted, step {LATE}, net/0/1/linear \(")
         gradb.run("next", "net/1/tanh ")
         gradb.run("next", "zeros ")
