@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FUNCTIONS 12 /* of libgradb */
+#define FUNCTIONS 13 /* of libgradb */
 
 void native_swap(PyObject **place, PyObject *value)
 {
@@ -130,7 +130,8 @@ static void take_functions(struct native_context *self, const unsigned long long
     void *places[FUNCTIONS] = {&self->did,        &self->did_with,         &self->did_with_same,
                                &self->step_begin, &self->step_end,         &self->enter,
                                &self->scalar,     &self->timing,           &self->is_connected,
-                               &self->wants_stop, &self->wants_checkpoint, &self->on_armed};
+                               &self->wants_stop, &self->wants_checkpoint, &self->on_armed,
+                               &self->try_enter};
     for (size_t i = 0; i < FUNCTIONS; i++) {
         void *function = (void *)(uintptr_t)address[i];
         memcpy(places[i], &function, sizeof(function));
@@ -187,23 +188,24 @@ static PyObject *close_context(PyObject *object, PyObject *none)
     return Py_NewRef(Py_None);
 }
 
-#define REFERENCES 24
+#define REFERENCES 25
 
 /* Where all references of a context lie. */
 static void references(struct native_context *self, PyObject **ret[REFERENCES])
 {
-    PyObject **all[REFERENCES] = {&self->agent,       &self->telling,
-                                  &self->graph,       &self->steps,
-                                  &self->live,        &self->scaler,
-                                  &self->events,      (PyObject **)&self->clearing,
-                                  &self->backward,    (PyObject **)&self->clock,
-                                  &self->local,       &self->tensor,
-                                  &self->apart,       &self->storage,
-                                  &self->tracing,     &self->has_gradients,
-                                  &self->step_type,   &self->custom_type,
-                                  &self->types,       &self->type_of,
-                                  &self->custom_mark, &self->recording,
-                                  &self->outermost,   &self->outermost_path};
+    PyObject **all[REFERENCES] = {&self->agent,          &self->telling,
+                                  &self->graph,          &self->steps,
+                                  &self->live,           &self->scaler,
+                                  &self->events,         (PyObject **)&self->clearing,
+                                  &self->backward,       (PyObject **)&self->clock,
+                                  &self->local,          &self->tensor,
+                                  &self->apart,          &self->storage,
+                                  &self->tracing,        &self->has_gradients,
+                                  &self->step_type,      &self->custom_type,
+                                  &self->types,          &self->type_of,
+                                  &self->custom_mark,    &self->recording,
+                                  &self->outermost,      &self->outermost_path,
+                                  &self->evaluation_path};
     for (size_t i = 0; i < REFERENCES; i++) {
         ret[i] = all[i];
     }
@@ -244,13 +246,15 @@ static PyMethodDef methods[] = {
     {"is_nested", native_is_nested, METH_NOARGS,
      "whether the module that is called is inside of another, and nobody looks"},
     {"outermost", native_outermost, METH_VARARGS,
-     "outermost(reference, path): the module with which forward passes begin, which trains"},
+     "outermost(reference, path, path when it evaluates): what forward passes begin with"},
     {"is_outermost", native_is_outermost, METH_O,
      "whether the module that is called is that one, and nobody looks: the pass has begun"},
     {"optimizer_begins", native_optimizer_begins, METH_VARARGS,
      "optimizer_begins(optimizer, args, kwargs), as Optimizers; False: not done"},
     {"optimizer_ended", native_optimizer_ended, METH_O,
      "as Steps.optimizer_ended; False: not done"},
+    {"give_numbers", native_give_numbers, METH_NOARGS,
+     "the loss and the rates that idle steps have noted go to agent.events"},
     {"hand_over", native_hand_over, METH_O,
      "hand_over(on): Python's wrappers stand aside, until agent.take_back is called"},
     {"before_step", (PyCFunction)(void (*)(void))native_before_step, METH_FASTCALL,

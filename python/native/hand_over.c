@@ -114,6 +114,16 @@ struct entrance {
     PyObject *method;   /* types.MethodType */
 };
 
+/* All else is Python's. What is called inside of the module does not begin a forward pass. */
+static PyObject *call_wrapper(struct entrance *entrance, PyObject *args, PyObject *keywords)
+{
+    bool ours = native_is_ours(entrance->context);
+    entrance->context->wrapped += ours;
+    PyObject *result = PyObject_Call(entrance->wrapper, args, keywords);
+    entrance->context->wrapped -= ours;
+    return result;
+}
+
 static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct entrance *entrance = (struct entrance *)object;
@@ -126,7 +136,7 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *keywords)
             result = PyObject_Call(entrance->original, args, keywords);
             native_leaves(entrance->context);
         } else if (begins == 0) {
-            result = PyObject_Call(entrance->wrapper, args, keywords);
+            result = call_wrapper(entrance, args, keywords);
         }
     }
     Py_XDECREF(now);

@@ -19,8 +19,7 @@ static bool is_wanted(const struct native_context *context)
            native_get(context->agent, AGENT_OVERFLOW) != Py_None;
 }
 
-/* The thread is the one that trains. */
-static bool is_ours(const struct native_context *context)
+bool native_is_ours(const struct native_context *context)
 {
     return PyThread_get_thread_ident() == context->thread;
 }
@@ -53,7 +52,7 @@ static int is_idle(const struct native_context *context)
 static bool is_outside(const struct native_context *context)
 {
     return PyList_Size(native_get(context->steps, STEPS_RUNNING)) == 0 &&
-           native_int(context->steps, STEPS_PASSES) == 0 &&
+           native_is_zero(context->steps, STEPS_PASSES) &&
            native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }
 
@@ -83,8 +82,11 @@ PyObject *native_idle(PyObject *self, PyObject *args)
 /* The training goes over into another phase; it may stand here. */
 static void enter(struct native_context *context, gradb_phase phase)
 {
-    if (native_int(context->steps, STEPS_PHASE) != (long)phase) {
-        native_put_int(context->steps, STEPS_PHASE, (long)phase);
+    if (native_int(context->steps, STEPS_PHASE) == (long)phase) {
+        return;
+    }
+    native_put_int(context->steps, STEPS_PHASE, (long)phase);
+    if (!context->try_enter || !context->try_enter(context->handle, phase)) {
         struct native_absence absence = native_leave();
         context->enter(context->handle, phase);
         native_return(context->clock, absence);
@@ -115,16 +117,14 @@ static int is_known(const struct native_context *context)
     if (native_is_true(context->steps, STEPS_FORWARD)) {
         return 1;
     }
-    PyObject *gradients = PyObject_CallNoArgs(context->has_gradients);
-    int status = gradients ? gradients != Py_True : -1;
-    Py_XDECREF(gradients);
-    return status;
+    int gradients = native_has_gradients(context);
+    return gradients < 0 ? -1 : !gradients;
 }
 
 /* 1, 0, or -1: the thread is inside of a module. */
 static int has_path(const struct native_context *context)
 {
-    if (context->inside && is_ours(context)) {
+    if (context->inside && native_is_ours(context)) {
         return 1;
     }
     PyObject *path = PyObject_GetAttr(context->local, native_names.path);
@@ -150,7 +150,7 @@ PyObject *native_is_nested(PyObject *self, PyObject *none)
 /* 1, 0, or -1: a forward pass begins here, as far as anybody knows. */
 static int begins_forward(const struct native_context *context)
 {
-    int idle = is_ours(context) ? is_idle(context) : 0;
+    int idle = native_is_ours(context) ? is_idle(context) : 0;
     if (idle <= 0 || !is_outside(context) || native_is_true(context->steps, STEPS_IN_CLOSURE)) {
         return idle < 0 ? -1 : 0;
     }
@@ -158,32 +158,41 @@ static int begins_forward(const struct native_context *context)
     return known < 0 ? -1 : !known;
 }
 
-/* 1, 0, or -1: the module is the one that began the forward pass of the last step, and trains. */
+/* 1, 0, or -1: the module is the one that began the forward pass of the last step, and is not
+ * inside of another one. */
 static int is_usual(const struct native_context *context, PyObject *module)
 {
-    if (!context->outermost || PyWeakref_GetObject(context->outermost) != module) {
+    if (context->inside || !context->outermost ||
+        PyWeakref_GetObject(context->outermost) != module) {
         return 0;
     }
-    PyObject *training = PyObject_GetAttr(module, native_names.training);
-    int status = training ? training == Py_True : -1;
-    Py_XDECREF(training);
-    if (status <= 0) {
-        return status;
-    }
-    int inside = has_path(context);
+    int inside = native_is_handed_over(context) ? context->wrapped > 0 : has_path(context);
     return inside < 0 ? -1 : !inside;
+}
+
+/* 1, 0, or -1: the module that began the forward pass does not train: see modules.Modules. */
+static int evaluates(const struct native_context *context)
+{
+    PyObject *training =
+        PyObject_GetAttr(PyWeakref_GetObject(context->outermost), native_names.training);
+    int status = training ? training != Py_True : -1;
+    Py_XDECREF(training);
+    return status;
 }
 
 int native_tell_path(struct native_context *context)
 {
     PyObject *local = context->local;
-    if (!context->inside || !is_ours(context)) {
+    if (!context->inside || !native_is_ours(context)) {
         return 0;
     }
     context->inside = false;
-    return PyObject_SetAttr(local, native_names.site, Py_None) < 0 ||
-                   PyObject_SetAttr(local, native_names.evaluates, Py_False) < 0 ||
-                   PyObject_SetAttr(local, native_names.path, context->outermost_path) < 0
+    int evaluation = evaluates(context);
+    PyObject *path = evaluation ? context->evaluation_path : context->outermost_path;
+    return evaluation < 0 || PyObject_SetAttr(local, native_names.site, Py_None) < 0 ||
+                   PyObject_SetAttr(local, native_names.evaluates,
+                                    evaluation ? Py_True : Py_False) < 0 ||
+                   PyObject_SetAttr(local, native_names.path, path) < 0
                ? -1
                : 0;
 }
@@ -233,8 +242,8 @@ PyObject *native_is_outermost(PyObject *self, PyObject *module)
 PyObject *native_outermost(PyObject *self, PyObject *args)
 {
     struct native_context *context = (struct native_context *)self;
-    PyObject *reference, *path;
-    if (!PyArg_ParseTuple(args, "OU:outermost", &reference, &path)) {
+    PyObject *reference, *path, *evaluation;
+    if (!PyArg_ParseTuple(args, "OUU:outermost", &reference, &path, &evaluation)) {
         return NULL;
     }
     if (!PyWeakref_CheckRef(reference)) {
@@ -243,6 +252,7 @@ PyObject *native_outermost(PyObject *self, PyObject *args)
     }
     native_swap(&context->outermost, Py_NewRef(reference));
     native_swap(&context->outermost_path, Py_NewRef(path));
+    native_swap(&context->evaluation_path, Py_NewRef(evaluation));
     return Py_NewRef(Py_None);
 }
 
@@ -258,8 +268,8 @@ static int accumulates(PyObject *keywords)
 /* 1, 0, or -1: it is the outermost pass of an idle step, and one that gives gradients. */
 static int is_plain_pass(const struct native_context *context, PyObject *keywords)
 {
-    int idle = is_ours(context) ? is_idle(context) : 0;
-    if (idle <= 0 || !is_outside(context) || native_int(context->backward, BACKWARD_DEPTH) != 0) {
+    int idle = native_is_ours(context) ? is_idle(context) : 0;
+    if (idle <= 0 || !is_outside(context) || !native_is_zero(context->backward, BACKWARD_DEPTH)) {
         return idle < 0 ? -1 : 0;
     }
     return accumulates(keywords);
@@ -275,7 +285,7 @@ static bool is_missed(const struct native_context *context)
 int native_pass_begins(struct native_context *context, PyObject *tensors, PyObject *gradients,
                        PyObject *keywords)
 {
-    PyObject *loss = NULL;
+    struct native_number loss;
     int status = is_plain_pass(context, keywords);
     if (status > 0 && is_missed(context)) {
         status =
@@ -297,10 +307,9 @@ int native_pass_begins(struct native_context *context, PyObject *tensors, PyObje
         status =
             native_note_pass(context, loss) < 0 || native_clearing_begins(context) < 0 ? -1 : 1;
     }
-    Py_XDECREF(loss);
     if (status < 0) { /* an interrupt: it does not begin */
-        native_put_int(context->steps, STEPS_PASSES, 0);
-        native_put_int(context->backward, BACKWARD_DEPTH, 0);
+        native_set(context->steps, STEPS_PASSES, native_zero);
+        native_set(context->backward, BACKWARD_DEPTH, native_zero);
         native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
     }
     return status;
@@ -319,9 +328,9 @@ int native_pass_ends(struct native_context *context)
     }
     double took = native_now(context->clock) - context->clock->left;
     native_put(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
-    native_put_int(context->backward, BACKWARD_DEPTH, 0);
+    native_set(context->backward, BACKWARD_DEPTH, native_zero);
     native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
-    native_put_int(context->steps, STEPS_PASSES, 0);
+    native_set(context->steps, STEPS_PASSES, native_zero);
     enter(context, GRADB_NO_PHASE); /* another pass may follow at once */
     int status = native_clearing_ends(context);
     native_set(context->steps, STEPS_FORWARD, Py_False);
@@ -419,8 +428,8 @@ static int begin_step(struct native_context *context, PyObject *optimizer)
     if (PyList_Append(native_get(steps, STEPS_RUNNING), optimizer) < 0) {
         return -1;
     }
-    native_put_int(steps, STEPS_CLOSURES, 0);
-    native_put_int(steps, STEPS_OTHERS, 0);
+    native_set(steps, STEPS_CLOSURES, native_zero);
+    native_set(steps, STEPS_OTHERS, native_zero);
     native_set(steps, STEPS_HAS_OPTIMIZER, Py_True);
     native_turn(context->clock, SECTION_OPTIMIZER);
     enter(context, GRADB_OPTIMIZER);
@@ -463,7 +472,7 @@ static int is_plain_end(const struct native_context *context, PyObject *optimize
         !is_main(context, optimizer)) {
         return idle < 0 ? -1 : 0;
     }
-    return native_int(context->steps, STEPS_PASSES) == 0 &&
+    return native_is_zero(context->steps, STEPS_PASSES) &&
            !native_is_true(context->steps, STEPS_BY_HAND) &&
            native_get(context->scaler, SCALER_STEPPING) == Py_None;
 }

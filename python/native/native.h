@@ -24,7 +24,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 4
+#define NATIVE_INTERFACE 5
 
 /* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
  */
@@ -155,17 +155,30 @@ extern PyTypeObject *native_kinds[NATIVE_KINDS];
 int native_add_records(PyObject *module);
 bool native_is_a(PyObject *object, enum native_kind kind);
 /* A field of a record, by one of the numbers above: borrowed, and never fails. */
-PyObject *native_get(PyObject *record, int field);
+static inline PyObject *native_get(PyObject *record, int field)
+{
+    PyObject *value = ((struct native_record *)record)->at[field];
+    return value ? value : Py_None;
+}
+/* The same of a field that holds True, or what stands for false. */
+static inline bool native_is_true(PyObject *record, int field)
+{
+    return ((struct native_record *)record)->at[field] == Py_True;
+}
 void native_set(PyObject *record, int field, PyObject *value);
 /* The same of a reference that it takes over; NULL: -1, and nothing is set. */
 int native_put(PyObject *record, int field, PyObject *value);
 /* 1, 0, or -1: its truth. */
 int native_is(PyObject *record, int field);
-/* The same of a field that holds True, or what stands for false. */
-bool native_is_true(PyObject *record, int field);
 /* Of a field that holds a small number. native_put_int: 0 or -1. */
 long native_int(PyObject *record, int field);
 int native_put_int(PyObject *record, int field, long value);
+/* The same of 0, which mostly is one object: the shortest way. */
+extern PyObject *native_zero;
+static inline bool native_is_zero(PyObject *record, int field)
+{
+    return native_get(record, field) == native_zero || native_int(record, field) == 0;
+}
 
 /* ---- clock.c ---------------------------------------------------------------------------------
  */
@@ -207,6 +220,14 @@ struct native_absence {
 struct native_absence native_leave(void);
 void native_return(struct native_clock *clock, struct native_absence absence);
 
+/* ---- numbers.c: what events.Events does for an idle step, further down ---------------------- */
+
+struct native_number {
+    bool is_there;
+    double value;
+};
+#define NATIVE_MAX_GROUPS 16 /* of an optimizer, whose rates are told, as events.py has it */
+
 /* ---- context.c -------------------------------------------------------------------------------
  */
 
@@ -238,12 +259,19 @@ struct native_context {
     bool (*is_connected)(const struct gradb *);
     bool (*wants_stop)(struct gradb *);
     bool (*wants_checkpoint)(struct gradb *);
-    void (*on_armed)(struct gradb *, void (*)(void *), void *); /* NULL: an older libgradb */
-    unsigned long thread;                                       /* that trains */
-    int idle_steps;      /* that may go by without Python: see idle.c */
-    bool idle_connected; /* there is a debugger in them */
-    bool inside;         /* of that module, and nobody has asked for the path since */
-    PyObject *outermost, *outermost_path; /* module that is called first in a step, weak; NULL */
+    /* NULL: an older libgradb */
+    void (*on_armed)(struct gradb *, void (*)(void *), void *);
+    bool (*try_enter)(struct gradb *, gradb_phase);
+    unsigned long thread; /* that trains */
+    int idle_steps;       /* that may go by without Python: see idle.c */
+    bool idle_connected;  /* there is a debugger in them */
+    int wrapped;          /* calls of modules that run by way of an Entrance and Python's wrapper */
+    bool inside;          /* of that module, and nobody has asked for the path since */
+    /* The module that is called first in a step, weak, and what it is called; NULL: not known. */
+    PyObject *outermost, *outermost_path, *evaluation_path;
+    struct native_number loss; /* of the running step, which no Python knows of: see numbers.c */
+    int rate_count;
+    double rates[NATIVE_MAX_GROUPS];
     PyObject *recording; /* says whether a CUDA graph is being recorded; NULL: none can be */
 };
 
@@ -327,16 +355,18 @@ int native_same(struct native_context *context, PyObject *places, const gradb_te
  * -----------------------------------------
  */
 
-/* The loss of a backward pass. 1: it is in `ret`, new, or NULL where there is none to be told; 0:
- * only Python can tell; -1. */
+/* The loss of a backward pass. 1: it is in `ret`, where there is one to be told; 0: only Python can
+ * tell; -1. */
 int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
-                   PyObject **ret);
-/* A pass into the parameters begins; loss: NULL or what it is called on. */
-int native_note_pass(struct native_context *context, PyObject *loss);
+                   struct native_number *ret);
+/* A pass into the parameters begins; loss: what it is called on. */
+int native_note_pass(struct native_context *context, struct native_number loss);
 /* The learning rates that the main optimizer's step uses. */
 int native_note_rates(struct native_context *context, PyObject *optimizer);
 /* The main optimizer has stepped. */
 int native_note_stepped(struct native_context *context);
+/* A method of a context: what waits goes to where Python looks for it. */
+PyObject *native_give_numbers(PyObject *context, PyObject *none);
 /* The step is over: its numbers go to the debugger when `told`. */
 int native_tell_numbers(struct native_context *context, bool told);
 
@@ -347,6 +377,7 @@ int native_tell_numbers(struct native_context *context, bool told);
 /* The base of training.Clearing: see there. A context has the first. */
 struct native_clearing {
     PyObject_HEAD bool cleared, added, looked, asks, believed;
+    unsigned gone; /* steps, one after the other, before whose first pass there was no gradient */
     long long since;
     PyObject *next;      /* of references NULL is None */
     PyObject *parameter; /* weak, as is the optimizer */
@@ -377,6 +408,9 @@ int native_tell_path(struct native_context *context);
 int native_step_begins(struct native_context *context, PyObject *optimizer, PyObject *args,
                        PyObject *keywords);
 int native_step_ended(struct native_context *context, PyObject *optimizer);
+
+/* The thread is the one that trains. */
+bool native_is_ours(const struct native_context *context);
 
 PyObject *native_idle(PyObject *context, PyObject *args);
 PyObject *native_is_nested(PyObject *context, PyObject *none);
@@ -419,9 +453,11 @@ bool native_can_read(gradb_dtype dtype);
  */
 int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, long long size,
                 const void **ret);
-/* 1, 0, or -1: the value of a tensor without axes, not lazily negated, of float32 or float64 in the
- * host's memory. */
+/* 1, 0, or -1: the value of a tensor without axes, of float32 or float64, which has its memory in
+ * the host for itself: so it is none that is lazily negated, as a part of a complex one may be. */
 int native_read_number(PyObject *tensor, double *ret);
+/* 1, 0, or -1: what is computed now has gradients. */
+int native_has_gradients(const struct native_context *context);
 /* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size): see
  * reading.py. */
 PyObject *native_read_by(PyObject *module, PyObject *args);

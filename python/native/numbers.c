@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The numbers of an idle step: its loss, learning rates and batch; see events.py. Whatever is no
- * plain number in host memory is Python's. */
+ * plain number in host memory is Python's. Loss and rates wait in the context, not in Python's list
+ * and dict, until the step is over or Python asks for them. */
 #include "native.h"
-
-#define MAX_GROUPS 16 /* as events.py has it */
 
 /* ---- the loss -------------------------------------------------------------------------------- */
 
@@ -57,17 +56,16 @@ static int number_of(const struct native_context *context, PyObject *tensor, dou
     if ((PyObject *)Py_TYPE(tensor) != context->tensor) {
         return 0;
     }
-    int negative = native_asks(tensor, native_names.is_neg);
-    int status = negative == 0 ? native_read_number(tensor, ret) : negative < 0 ? -1 : 0;
+    int status = native_read_number(tensor, ret);
     return status == 0 ? item_of(tensor, ret) : status;
 }
 
 int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,
-                   PyObject **ret)
+                   struct native_number *ret)
 {
     double loss, gradient = 1.0;
     int told = PySet_Contains(native_get(context->events, EVENTS_TOLD), native_names.loss);
-    *ret = NULL;
+    *ret = (struct native_number){.is_there = false};
     if (told != 0 || !context->is_connected(context->handle)) {
         return told < 0 ? -1 : 1;
     }
@@ -79,10 +77,36 @@ int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *
         status = number_of(context, alone(gradients), &gradient);
     }
     if (status > 0 && gradient == 1.0) { /* else it is weighted */
-        *ret = PyFloat_FromDouble(loss);
-        status = *ret ? 1 : -1;
+        *ret = (struct native_number){.is_there = true, .value = loss};
     }
     return status;
+}
+
+static int append_loss(struct native_context *context, double loss)
+{
+    PyObject *number = PyFloat_FromDouble(loss);
+    int status = number ? PyList_Append(native_get(context->events, EVENTS_LOSSES), number) : -1;
+    Py_XDECREF(number);
+    return status;
+}
+
+/* The one that waits is the first of the step. */
+static int give_loss(struct native_context *context)
+{
+    if (!context->loss.is_there) {
+        return 0;
+    }
+    context->loss.is_there = false;
+    return append_loss(context, context->loss.value);
+}
+
+static int note_loss(struct native_context *context, double loss)
+{
+    if (context->loss.is_there || PyList_Size(native_get(context->events, EVENTS_LOSSES)) > 0) {
+        return give_loss(context) < 0 ? -1 : append_loss(context, loss);
+    }
+    context->loss = (struct native_number){.is_there = true, .value = loss};
+    return 0;
 }
 
 /* The batch that came last is the one that the pass is of. */
@@ -92,7 +116,7 @@ static int use_batch(PyObject *loader)
     return last == Py_None ? 0 : native_put(loader, LOADER_USED, PySequence_Tuple(last));
 }
 
-int native_note_pass(struct native_context *context, PyObject *loss)
+int native_note_pass(struct native_context *context, struct native_number loss)
 {
     PyObject *events = context->events;
     long passes = native_int(events, EVENTS_PASSES);
@@ -100,38 +124,54 @@ int native_note_pass(struct native_context *context, PyObject *loss)
         use_batch(native_get(events, EVENTS_LOADER)) < 0) {
         return -1;
     }
-    return loss ? PyList_Append(native_get(events, EVENTS_LOSSES), loss) : 0;
+    return loss.is_there ? note_loss(context, loss.value) : 0;
 }
 
 /* ---- learning rates -------------------------------------------------------------------------- */
 
-/* The rate of a parameter group, new; NULL without an exception: only Python can tell. */
-static PyObject *rate_of(PyObject *group)
+/* The rate of a parameter group. 1: it is in `ret`; 0: only Python can tell; -1. */
+static int rate_of(PyObject *group, double *ret)
 {
     PyObject *rate =
         group && PyDict_Check(group) ? PyDict_GetItemWithError(group, native_names.lr) : NULL;
-    return rate && (PyFloat_Check(rate) || PyLong_Check(rate)) ? PyNumber_Float(rate) : NULL;
+    if (!rate || (!PyFloat_Check(rate) && !PyLong_Check(rate))) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    *ret = PyFloat_AsDouble(rate);
+    return PyErr_Occurred() ? -1 : 1;
 }
 
-static int note_rate(PyObject *numbers, Py_ssize_t index, PyObject *rate)
-{
-    PyObject *name = index ? PyUnicode_FromFormat("lr_%zd", index) : Py_NewRef(native_names.lr);
-    int status = name ? PyDict_SetItem(numbers, name, rate) : -1;
-    Py_XDECREF(name);
-    return status;
-}
-
-/* 1, 0, or -1: all of them are noted. */
-static int note_all(PyObject *numbers, PyObject *groups)
+/* 1, 0, or -1: all of them wait. */
+static int note_all(struct native_context *context, PyObject *groups)
 {
     Py_ssize_t count = PyList_Check(groups) ? PyList_Size(groups) : 0;
     int status = count > 0;
-    for (Py_ssize_t i = 0; status > 0 && i < count && i < MAX_GROUPS; i++) {
-        PyObject *rate = rate_of(PyList_GetItem(groups, i));
-        status = rate ? 1 : PyErr_Occurred() ? -1 : 0;
-        if (rate && note_rate(numbers, i, rate) < 0) {
-            status = -1;
-        }
+    for (Py_ssize_t i = 0; status > 0 && i < count && i < NATIVE_MAX_GROUPS; i++) {
+        status = rate_of(PyList_GetItem(groups, i), &context->rates[i]);
+        context->rate_count = status > 0 ? (int)i + 1 : 0;
+    }
+    return status;
+}
+
+/* "lr", "lr_1", ... */
+static const char *rate_name(int index, char room[16])
+{
+    if (index == 0) {
+        return "lr";
+    }
+    PyOS_snprintf(room, 16, "lr_%d", index);
+    return room;
+}
+
+static int give_rates(struct native_context *context)
+{
+    PyObject *numbers = native_get(context->events, EVENTS_NUMBERS);
+    int count = context->rate_count, status = 0;
+    char name[16];
+    context->rate_count = 0;
+    for (int i = 0; status == 0 && i < count; i++) {
+        PyObject *rate = PyFloat_FromDouble(context->rates[i]);
+        status = rate ? PyDict_SetItemString(numbers, rate_name(i, name), rate) : -1;
         Py_XDECREF(rate);
     }
     return status;
@@ -143,7 +183,7 @@ int native_note_rates(struct native_context *context, PyObject *optimizer)
         return 0;
     }
     PyObject *groups = PyObject_GetAttr(optimizer, native_names.param_groups);
-    int status = groups ? note_all(native_get(context->events, EVENTS_NUMBERS), groups) : -1;
+    int status = groups ? note_all(context, groups) : -1;
     Py_XDECREF(groups);
     if (status == 0) {
         status = native_call(context->events, native_names.optimizer_begins, optimizer, NULL, NULL);
@@ -153,26 +193,40 @@ int native_note_rates(struct native_context *context, PyObject *optimizer)
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
+PyObject *native_give_numbers(PyObject *self, PyObject *none)
+{
+    struct native_context *context = (struct native_context *)self;
+    (void)none;
+    return give_loss(context) < 0 || give_rates(context) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* The losses of a step of several passes. */
+static int note_losses(PyObject *events)
+{
+    PyObject *losses = native_get(events, EVENTS_LOSSES);
+    if (PyList_Size(losses) == 0) {
+        return 0;
+    }
+    return PyDict_SetItem(native_get(events, EVENTS_NUMBERS), native_names.loss, losses) < 0
+               ? -1
+               : native_put(events, EVENTS_LOSSES, PyList_New(0));
+}
+
 int native_note_stepped(struct native_context *context)
 {
-    PyObject *events = context->events, *numbers = native_get(events, EVENTS_NUMBERS);
-    PyObject *losses = Py_NewRef(native_get(events, EVENTS_LOSSES));
-    long passes = native_int(events, EVENTS_PASSES);
-    bool several = native_is_true(events, EVENTS_SEVERAL) || passes > 1;
-    PyObject *count = PyLong_FromLong(passes);
-    bool ok = count && !PyErr_Occurred();
-    if (ok && PyList_Size(losses) > 0) {
-        ok = PyDict_SetItem(numbers, native_names.loss, losses) == 0 &&
-             native_put(events, EVENTS_LOSSES, PyList_New(0)) == 0;
-    }
-    if (ok && several) {
+    PyObject *events = context->events;
+    PyObject *passes = Py_NewRef(native_get(events, EVENTS_PASSES));
+    int status = note_losses(events);
+    if (native_int(events, EVENTS_PASSES) > 1) {
         native_set(events, EVENTS_SEVERAL, Py_True);
-        ok = PyDict_SetItem(numbers, native_names.micro_batch, count) == 0;
     }
-    ok = ok && native_put_int(events, EVENTS_PASSES, 0) == 0;
-    Py_XDECREF(count);
-    Py_DECREF(losses);
-    return ok ? 0 : -1;
+    if (status == 0 && native_is_true(events, EVENTS_SEVERAL)) {
+        status =
+            PyDict_SetItem(native_get(events, EVENTS_NUMBERS), native_names.micro_batch, passes);
+    }
+    native_set(events, EVENTS_PASSES, native_zero);
+    Py_DECREF(passes);
+    return status;
 }
 
 /* As float() has it; of a list its sum. */
@@ -221,14 +275,31 @@ static int tell_batch(struct native_context *context, PyObject *numbers)
     return ok ? 0 : -1;
 }
 
+/* What waits, and nothing waits any more. */
+static void tell_waiting(struct native_context *context, bool told)
+{
+    char name[16];
+    for (int i = 0; told && i < context->rate_count; i++) {
+        context->scalar(context->handle, rate_name(i, name), context->rates[i]);
+    }
+    if (told && context->loss.is_there) {
+        context->scalar(context->handle, "loss", context->loss.value);
+    }
+    context->rate_count = 0;
+    context->loss.is_there = false;
+}
+
 int native_tell_numbers(struct native_context *context, bool told)
 {
-    PyObject *numbers = Py_NewRef(native_get(context->events, EVENTS_NUMBERS)), *name, *number;
-    int status = native_put(context->events, EVENTS_NUMBERS, PyDict_New());
+    PyObject *numbers = native_get(context->events, EVENTS_NUMBERS), *name, *number;
     Py_ssize_t place = 0;
-    if (status == 0 && told) {
-        status = tell_batch(context, numbers);
+    tell_waiting(context, told);
+    int status = told ? tell_batch(context, numbers) : 0;
+    if (status < 0 || PyDict_Size(numbers) == 0) {
+        return status;
     }
+    Py_INCREF(numbers);
+    status = native_put(context->events, EVENTS_NUMBERS, PyDict_New());
     while (status == 0 && told && PyDict_Next(numbers, &place, &name, &number)) {
         status = tell_number(context, name, number);
     }

@@ -7,6 +7,7 @@
 #include <structmember.h>
 
 PyTypeObject *native_kinds[NATIVE_KINDS];
+PyObject *native_zero;
 
 static const struct {
     const char *name;
@@ -129,12 +130,6 @@ bool native_is_a(PyObject *object, enum native_kind kind)
     return PyObject_TypeCheck(object, native_kinds[kind]);
 }
 
-PyObject *native_get(PyObject *record, int field)
-{
-    PyObject *value = ((struct native_record *)record)->at[field];
-    return value ? value : Py_None;
-}
-
 void native_set(PyObject *record, int field, PyObject *value)
 {
     native_put(record, field, Py_NewRef(value));
@@ -156,11 +151,6 @@ int native_is(PyObject *record, int field)
         return value == Py_True;
     }
     return PyObject_IsTrue(value);
-}
-
-bool native_is_true(PyObject *record, int field)
-{
-    return native_get(record, field) == Py_True;
 }
 
 long native_int(PyObject *record, int field)
@@ -270,6 +260,10 @@ static int add_fields(PyObject *type, enum native_kind kind)
 
 int native_add_records(PyObject *module)
 {
+    native_zero = PyLong_FromLong(0); /* for good */
+    if (!native_zero) {
+        return -1;
+    }
     for (enum native_kind kind = 0; kind < NATIVE_KINDS; kind++) {
         PyObject *type = make_type(kind);
         if (!type || add_fields(type, kind) < 0 ||

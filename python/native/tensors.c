@@ -11,6 +11,7 @@ typedef int (*get_number)(void *tensor, int32_t *ret);
 typedef int (*get_count)(void *tensor, int64_t *ret);
 typedef int (*get_counts)(void *tensor, int64_t **ret);
 typedef int (*get_pointer)(void *tensor, void **ret);
+typedef bool (*get_mode)(void);
 
 #define DTYPES 32 /* more than enum gradb_dtype has */
 
@@ -20,6 +21,7 @@ static struct {
     get_counts sizes, strides;
     get_number dtype, layout, device_type;
     get_pointer data_ptr;
+    get_mode grad_mode;
     int32_t strided, cpu;
     int32_t dtypes[DTYPES]; /* gradb's -> libtorch's; -1: none */
 } torch;
@@ -72,6 +74,14 @@ static bool is_whole(void **tensor, long long reach, long long size)
            native_is_inside(offset, bytes, reach, size);
 }
 
+/* Its memory is of that size, and all its own. */
+static bool is_alone(void **tensor, long long size)
+{
+    int64_t offset, bytes;
+    return torch.storage_offset(tensor, &offset) == 0 && torch.storage_size(tensor, &bytes) == 0 &&
+           offset == 0 && bytes == size;
+}
+
 bool native_can_read(gradb_dtype dtype)
 {
     return torch.on && (unsigned)dtype < DTYPES && torch.dtypes[dtype] >= 0;
@@ -100,7 +110,7 @@ static bool read_number(void **tensor, double *ret)
     bool is_short = has_dtype(tensor, GRADB_FLOAT32);
     long long size = is_short ? (long long)sizeof(float) : (long long)sizeof(double);
     if ((!is_short && !has_dtype(tensor, GRADB_FLOAT64)) || torch.dim(tensor, &rank) != 0 ||
-        rank != 0 || !is_whole(tensor, size, size) || torch.data_ptr(tensor, &data) != 0) {
+        rank != 0 || !is_alone(tensor, size) || torch.data_ptr(tensor, &data) != 0) {
         return false;
     }
     if (is_short) {
@@ -125,14 +135,25 @@ int native_read_number(PyObject *tensor, double *ret)
     return is_strided_on_cpu(&handle) && read_number(&handle, ret);
 }
 
+int native_has_gradients(const struct native_context *context)
+{
+    if (torch.on) {
+        return torch.grad_mode();
+    }
+    PyObject *gradients = PyObject_CallNoArgs(context->has_gradients);
+    int status = gradients ? gradients == Py_True : -1;
+    Py_XDECREF(gradients);
+    return status;
+}
+
 /* ---- what Python says ------------------------------------------------------------------------ */
 
 /* The functions as PyArg_ParseTuple has them: addresses. */
 static bool take_functions(PyObject *functions)
 {
-    unsigned long long at[9];
-    if (!PyArg_ParseTuple(functions, "KKKKKKKKK:read_by", &at[0], &at[1], &at[2], &at[3], &at[4],
-                          &at[5], &at[6], &at[7], &at[8])) {
+    unsigned long long at[10];
+    if (!PyArg_ParseTuple(functions, "KKKKKKKKKK:read_by", &at[0], &at[1], &at[2], &at[3], &at[4],
+                          &at[5], &at[6], &at[7], &at[8], &at[9])) {
         return false;
     }
     torch.dim = (get_count)(uintptr_t)at[0];
@@ -144,6 +165,7 @@ static bool take_functions(PyObject *functions)
     torch.storage_offset = (get_count)(uintptr_t)at[6];
     torch.storage_size = (get_count)(uintptr_t)at[7];
     torch.data_ptr = (get_pointer)(uintptr_t)at[8];
+    torch.grad_mode = (get_mode)(uintptr_t)at[9];
     return true;
 }
 

@@ -53,9 +53,10 @@ extern "C" {
  *        GRADB_WANT_IF_NOT_FINITE
  *   1.3  gradb_did_with_same
  *   1.4  gradb_on_armed
+ *   1.5  gradb_try_enter
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 4
+#define GRADB_VERSION_MINOR 5
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -290,6 +291,9 @@ GRADB_API void gradb_publish(gradb *g);
 GRADB_API void gradb_step_begin(gradb *g, int64_t step);
 GRADB_API void gradb_step_end(gradb *g);
 GRADB_API void gradb_enter(gradb *g, gradb_phase phase);
+/* As gradb_enter where the run cannot stand there now: true. Else false, and nothing is done. For
+ * who would have to let go of something before, such as an interpreter's lock. */
+GRADB_API bool gradb_try_enter(gradb *g, gradb_phase phase);
 GRADB_API void gradb_did_slow(gradb *g, gradb_node node);
 /* `node` has just written its outputs. */
 static inline void gradb_did(gradb *g, gradb_node node)

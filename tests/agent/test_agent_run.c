@@ -219,6 +219,18 @@ static void program_hears_that_nodes_are_wanted(void **state)
     assert_int_equal(atomic_load(&calls), 2);
 }
 
+static void phase_is_entered_at_once_unless_it_may_stand(void **state)
+{
+    struct both *b = *state;
+    assert_true(gradb_try_enter(NULL, GRADB_FORWARD));
+    world_run(&b->w, GD_RUN_STEP, 2, NULL);
+    assert_int_equal(atomic_load(&b->toy.entered[true]), 6);
+    assert_int_equal(atomic_load(&b->toy.entered[false]), 0);
+    world_run(&b->w, GD_RUN_FINISH, 0, NULL);
+    assert_int_equal(atomic_load(&b->toy.entered[true]), 6);
+    assert_int_equal(atomic_load(&b->toy.entered[false]), 2); /* forward, and behind it */
+}
+
 static void values_are_refused_while_it_runs(void **state)
 {
     struct both *b = *state;
@@ -291,6 +303,7 @@ int main(void)
         RUN(breakpoints),
         RUN(interrupts),
         RUN(program_hears_that_nodes_are_wanted),
+        RUN(phase_is_entered_at_once_unless_it_may_stand),
         RUN(values_are_refused_while_it_runs),
         RUN(checkpoint_reaches_the_program),
         RUN(program_ends_when_asked),

@@ -77,6 +77,7 @@ struct toy {
     atomic_int waited;    /* what gradb_wait said, plus 1 */
     atomic_int checkpoints;
     atomic_int done;
+    atomic_int entered[2]; /* phases: [true] at once, [false] where the run might have stood */
     gradb *agent;
     double w[TOY_ROWS * TOY_COLS], x[8], matmul[TOY_ROWS * TOY_COLS], relu[TOY_ROWS * TOY_COLS];
     double grad[TOY_ROWS * TOY_COLS], adam[1], *big;

@@ -2,6 +2,7 @@
 """The native module (python/native) and the Python that does its work where it is not there tell the same; and what
 is another look at a value is not taken for it when it was written to in between."""
 import json
+import re
 
 import harness
 import torches
@@ -134,7 +135,20 @@ def told(x):
     gradb.torch.log("norm", x.norm())
     usual(x)
 
-KINDS = (usual, several, no_scalar, weighted, of_many, not_added, second, evaluated, raising, told)
+def negated(x):  # it lies negated in memory
+    y = net(x).pow(2).mean()
+    torch.complex(y, y).conj().imag.backward()
+
+def one_of_many(x):
+    net(x).pow(2).mean(0)[1].backward()
+
+def not_training(x):
+    net.eval()
+    usual(x)
+    net.train()
+
+KINDS = (usual, several, no_scalar, weighted, of_many, not_added, second, evaluated, raising, told, negated,
+         one_of_many, not_training)
 
 def closure():
     net.zero_grad()
@@ -171,6 +185,18 @@ for step in range(1, 200):
                 parameter.grad.data.numpy()[:] = 0
         else:
             optimizer.zero_grad(set_to_none=step % 2 == 0)
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+"""
+
+# The same, from step 41 on; before, the gradients are thrown away.
+FORGOTTEN_LATE = """
+import torch
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+for step in range(1, 200):
+    if step <= 40:
+        optimizer.zero_grad(set_to_none=True)
     net(torch.ones(2, 3)).sum().backward()
     optimizer.step()
 """
@@ -520,13 +546,13 @@ class Same(Native):
 @torches.both
 class Idle(Native):
     """Steps that nobody looks at go by without Python; what is known of them is the same."""
-    STEPS = 3 * 42 + 40  # turns of the script: its loss is told by the program in the last one
+    STEPS = 3 * 54 + 40  # turns of the script: its loss is told by the program in the last one
     SCALARS = ("loss", "loss_Adam", "lr", "lr_1", "epoch", "batch", "micro_batch", "norm")
 
     def test_steps_are_told_the_same(self):
         commands = ["step", "step 30", "watch -step 'batch > 3 && lr_1 < 0.01'", "step 20", "step 100", "delete",
                     "finish", "finish", "finish", f"step {self.STEPS - 60}", "next 2", "step 3",
-                    *[f"info history {name} -n 200 -a" for name in self.SCALARS], "info graph", "info hits -a"]
+                    *[f"info history {name} -n 250 -a" for name in self.SCALARS], "info graph", "info hits -a"]
         records, plain = (self.answers(which, IDLE, *commands) for which in (True, False))
         self.assertEqual(records, plain)
         self.assertEqual([record for record in records if record["type"] == "error"], [])
@@ -542,6 +568,17 @@ class Idle(Native):
             found.append([record for record in records if record["type"] != "timing"])
         self.assertEqual(*found)
         self.assertIn('"since": 33', json.dumps(found[0]))
+
+    def test_what_is_always_thrown_away_is_missed_a_step_late_at_most(self):
+        python, = self.sinces(False)
+        native, = self.sinces(True)
+        self.assertEqual(python, 41)
+        self.assertIn(native, (41, 42))
+
+    def sinces(self, native):
+        """Since when the gradients of FORGOTTEN_LATE are said to be added to those of the step before."""
+        records = self.answers(native, FORGOTTEN_LATE, "step 60", "agent training net/weight", "info hits -a")
+        return [int(number) for number in re.findall(r'"since\\*": (\d+)', json.dumps(records))]
 
 
 @torches.both

@@ -188,7 +188,8 @@ class Agent(native.base("Agent")):
     def _may_hand_over(self):
         """Whether our wrappers may stand aside in idle steps: what compiled code went through must stay as it is, and
         what takes them back is called on the main thread."""
-        return self._can_hand_over and not self.regions.compiles and self._thread == threading.main_thread().ident
+        return (self._can_hand_over and not self.regions.compiles and not self.modules.path()
+                and self._thread == threading.main_thread().ident)
 
     def take_back(self):
         """Our wrappers are where they were. At any time, in the thread that trains."""
@@ -341,7 +342,7 @@ class Agent(native.base("Agent")):
 # Functions of libgradb that gradb._native calls, in the order that it has them in.
 ADDRESSES = ("gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow", "gradb_step_begin", "gradb_step_end",
              "gradb_enter", "gradb_scalar", "gradb_timing", "gradb_is_connected", "gradb_wants_stop",
-             "gradb_wants_checkpoint", "gradb_on_armed")
+             "gradb_wants_checkpoint", "gradb_on_armed", "gradb_try_enter")
 
 
 def _forked_of(agent):

@@ -36,10 +36,16 @@ class Events(native.base("Events")):
         self._numbers = {}  # name -> number or tensor, to be told at the step's end
         self._told = set()  # names that the program tells
 
+    def _catch_up(self):
+        """The native module may have noted something of this step, in its own place."""
+        if self.agent.native is not None:
+            self.agent.native.give_numbers()
+
     # ---- the loss ----
 
     def backward_begins(self, tensors, gradients):
         """An outermost backward pass into the parameters begins at `tensors`."""
+        self._catch_up()
         self._passes += 1
         self.loader.used()
         if "loss" in self._told or not self.agent.connected():
@@ -62,6 +68,7 @@ class Events(native.base("Events")):
 
     def optimizer_begins(self, optimizer):
         """Before the main optimizer's step: the learning rates that it uses."""
+        self._catch_up()
         if self.agent.connected():
             for index, group in enumerate(optimizer.param_groups[:MAX_GROUPS]):
                 rate = group.get("lr")
@@ -71,6 +78,7 @@ class Events(native.base("Events")):
     def optimizer_ended(self, name):
         """An optimizer has stepped, or was skipped; the passes since the one before were for it. name: "" for
         the main one, else what tells it from that."""
+        self._catch_up()
         losses, self._losses = self._losses, []
         passes, self._passes = self._passes, 0
         if losses:
@@ -99,6 +107,7 @@ class Events(native.base("Events")):
 
     def step_ended(self, told):
         """The step is over: its numbers go to the debugger when `told`."""
+        self._catch_up()
         numbers, self._numbers = self._numbers, {}
         if not told:
             return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Has gradb._native ask libtorch itself what a tensor is and where it lies, by the C functions whose ABI it keeps,
-where they are there and say what Python says."""
+"""Has gradb._native ask libtorch itself what a tensor is, where it lies, and whether gradients are on, by the C
+functions whose ABI it keeps, where they are there and say what Python says."""
 import ctypes
 
 import torch
@@ -8,8 +8,9 @@ import torch
 from .. import native
 from . import values
 
-_FUNCTIONS = ("dim", "sizes", "strides", "dtype", "layout", "device_type", "storage_offset", "storage_size",
-              "data_ptr")  # in the order of read_by
+_GRADIENTS = "grad_mode_is_enabled"
+_FUNCTIONS = ("get_dim", "get_sizes", "get_strides", "get_dtype", "get_layout", "get_device_type",
+              "get_storage_offset", "get_storage_size", "get_data_ptr", _GRADIENTS)  # in the order of read_by
 
 
 def begin():
@@ -18,12 +19,12 @@ def begin():
         return
     try:
         library = ctypes.CDLL(torch._C.__file__)  # and what it depends on
-        functions = tuple(_address(library, "get_" + name) for name in _FUNCTIONS)
+        functions = tuple(_address(library, name) for name in _FUNCTIONS)
         strided, cpu = library.aoti_torch_layout_strided(), library.aoti_torch_device_type_cpu()
     except (OSError, AttributeError):  # an older one
         return
     native.module.read_by(functions, strided, cpu, _dtypes(library))
-    if not _is_right():
+    if not _is_right(library):
         native.module.read_by((), 0, 0, {})
 
 
@@ -41,13 +42,22 @@ def _dtypes(library):
     return found
 
 
-def _is_right():
+def _is_right(library):
     """Whether what is read is what Python says."""
     try:
         with values.aside():
-            return all(map(_agrees, _examples()))
+            return all(map(_agrees, _examples())) and _knows_gradients(getattr(library, "aoti_torch_" + _GRADIENTS))
     except (RuntimeError, values.NoValue):
         return False
+
+
+def _knows_gradients(function):
+    """Whether the function says when gradients are on."""
+    function.restype = ctypes.c_bool
+    with torch.enable_grad():
+        found = function()
+    with torch.no_grad():
+        return found and not function()
 
 
 def _examples():
