@@ -97,6 +97,7 @@ class Events(native.base("Events")):
     @guarded
     def log(self, name, value):
         """The program tells a number: a Python number, or a tensor of one element."""
+        self._catch_up()
         if self.agent.connected():
             self._numbers[name] = self._read(value)
         self._told.add(name)
