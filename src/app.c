@@ -23,7 +23,6 @@
 
 #define STATUS_FAILED      1
 #define STATUS_INTERRUPTED 130
-#define STUCK_MS           2000 /* a terminal that took nothing for so long is left as it is */
 
 struct app {
     const struct app_options *options;
@@ -355,7 +354,7 @@ int app_run(const struct app_options *options)
         if (!app.panes) { /* a terminal that did not even take their end back gets no more time */
             repl_out_wait(app.repl, 0);
         }
-        tty_out_end(STUCK_MS);
+        tty_out_end(TTY_STUCK_MS);
         signals_block();
         stop_signal(&app, &app.interrupt);
         stop_signal(&app, &app.terminate);
