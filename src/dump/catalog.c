@@ -404,6 +404,18 @@ int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, st
     return GD_OK;
 }
 
+int gd_dump_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
+                      struct gd_err *err)
+{
+    if (why->code == GD_ENOMEM || why->code == GD_EINTR) {
+        if (err) {
+            *err = *why;
+        }
+        return why->code;
+    }
+    return gd_dump_left_out(dump, path, why->text, err);
+}
+
 void gd_dump_keep_findings(struct gd_dump *dump, struct gd_listing *listing,
                            struct gd_findings *findings)
 {

@@ -185,11 +185,7 @@ static int take_file(struct reading *reading, const struct ms_dir *dir, uint32_t
     }
     rc = gd_listing_path(reading->listing, entry, path, sizeof(path), &why);
     rc = rc ? rc : take_bin(reading, dir, path, &parsed, &why);
-    if (rc == GD_ENOMEM && err) {
-        *err = why;
-    }
-    return rc == GD_OK || rc == GD_ENOMEM ? rc
-                                          : gd_dump_left_out(reading->dump, path, why.text, err);
+    return rc ? gd_dump_leave_out(reading->dump, path, &why, err) : GD_OK;
 }
 
 static int take_dir(struct reading *reading, const struct ms_dir *dir, struct gd_err *err)

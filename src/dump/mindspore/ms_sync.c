@@ -31,19 +31,6 @@ struct reading {
     const char *path;         /* of the file at hand */
 };
 
-/* What one file cannot is told; memory that is short and the user's Ctrl-C end it all. */
-static int leave_out(struct reading *reading, const char *path, const struct gd_err *why,
-                     struct gd_err *err)
-{
-    if (why->code == GD_ENOMEM || why->code == GD_EINTR) {
-        if (err) {
-            *err = *why;
-        }
-        return why->code;
-    }
-    return gd_dump_left_out(reading->dump, path, why->text, err);
-}
-
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static int cut(const char *text, size_t len, char *out, size_t size, struct gd_err *err)
@@ -184,7 +171,12 @@ static int take_file(struct reading *reading, uint32_t entry, const struct gd_ma
     } else if (!rc && is_arguments(original)) {
         rc = gd_fail(&why, GD_EUNSUPPORTED, "arguments of a kernel: no tensor, read it as it is");
     }
-    return rc ? leave_out(reading, rc == GD_ELIMIT && !path[0] ? name : path, &why, err) : GD_OK;
+    if (rc) {
+        const char *told = rc == GD_ELIMIT && !path[0] ? name : path;
+
+        return gd_dump_leave_out(reading->dump, told, &why, err);
+    }
+    return GD_OK;
 }
 
 static int take_dir(struct reading *reading, struct gd_err *err)
