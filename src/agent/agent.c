@@ -16,10 +16,6 @@
 #define CLOSE_SECONDS    3
 #define WORTH_SHARING    UINT64_C(300000) /* nanoseconds */
 
-/* Relaxed loads: the hooks only have to see a request soon, and take the lock before they act. */
-#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
-#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
-
 bool agent_usable(const struct agent *a)
 {
     return a && agent_fork_is_ours(a);

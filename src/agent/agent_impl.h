@@ -305,6 +305,11 @@ struct agent {
     struct agent_io *io; /* the I/O thread's own */
 };
 
+/* Relaxed: who looks only has to see the other thread's word soon, and takes the lock before it
+ * acts. */
+#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
+#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
+
 /* ---- agent.c: the training thread's side --------------------------------------------------- */
 
 static inline struct agent *agent_of(gradb *g)

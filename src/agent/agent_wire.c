@@ -13,9 +13,6 @@
 #define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
 
-#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
-#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
-
 int agent_wire_send(struct agent_io *io, const agent_from *from)
 {
     if (!io->call) {
