@@ -332,10 +332,13 @@ void agent_disarm(struct agent *a);
 void agent_set_error(struct agent *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void agent_wake(const struct agent *a); /* the I/O thread */
-void agent_free(struct agent *a);
 /* With the lock, on the training thread: stands until the debugger lets go or is lost. */
 void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node, bool at_step_end,
                  const char *text, uint64_t report);
+
+/* ---- agent_open.c --------------------------------------------------------------------------- */
+
+void agent_free(struct agent *a);
 
 /* ---- agent_turn.c -----------------------------------------------------------------------------
  */
