@@ -340,8 +340,7 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
 
 void agent_free(struct agent *a);
 
-/* ---- agent_turn.c -----------------------------------------------------------------------------
- */
+/* ---- agent_turn.c ---------------------------------------------------------------------------- */
 
 /* Takes the turn and the lock, waiting for both. False: the caller has the turn already, that is,
  * it calls from inside the source; nothing is taken. */
@@ -350,8 +349,7 @@ void agent_turn_end(struct agent *a);
 /* The lock alone, when nobody else has the turn: for what changes the node table. */
 void agent_table_lock(struct agent *a);
 
-/* ---- agent_control.c --------------------------------------------------------------------------
- */
+/* ---- agent_control.c ------------------------------------------------------------------------- */
 
 /* With the lock: a message that changes what the hooks look at, now or when the pass is over. True:
  * it was taken over. */
