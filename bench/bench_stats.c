@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../tests/engine/random_bits.h"
+#include "../tests/base/random_bits.h"
 #include "base/stats_impl.h"
 #include "bench.h"
 

@@ -23,7 +23,6 @@
 
 #define STATUS_FAILED      1
 #define STATUS_INTERRUPTED 130
-#define STUCK_MS           2000 /* a terminal that took nothing for so long is left as it is */
 
 struct app {
     const struct app_options *options;
@@ -311,19 +310,59 @@ static int app_start(struct app *app, struct gd_err *err)
     return rc;
 }
 
-int app_run(const struct app_options *options)
+/* The list of the sessions that run, or one of them on this terminal: none of our own. */
+static int run_other(const struct app_options *options)
 {
     struct gd_err err = {.code = GD_OK};
+    int rc = options->mode == APP_SESSIONS
+                 ? resident_list(options->json, &err)
+                 : resident_attach(options->session, options->read_only, options->take, &err);
+
+    if (rc != GD_OK) {
+        fprintf(stderr, "error: %s\n", err.text);
+    }
+    return rc != GD_OK ? STATUS_FAILED : 0;
+}
+
+/* From the first command to the last: the exit status. */
+static int run_session(struct app *app)
+{
+    const struct app_options *options = app->options;
+    struct gd_err err = {.code = GD_OK};
+
+    if (options->listen_address != NULL) {
+        repl_set_listen(app->repl, options->listen_address);
+    }
+    start_signal(app, &app->interrupt, on_interrupt, SIGINT);
+    start_signal(app, &app->terminate, on_terminate, SIGTERM);
+    start_signal(app, &app->hangup, on_hangup, SIGHUP);
+    if (app->terminal && !options->batch &&
+        resident_create(app->loop, app->repl, NULL, &app->resident, &err) != GD_OK) {
+        complain("warning: the session ends with its terminal", &err);
+    }
+    int status = run_front_end(app);
+    if (status == 0 && tty_out_gave_up()) { /* the end came before the loop */
+        status = 128 + last_signal;
+    }
+    repl_end(app->repl);
+    if (!app->panes) { /* a terminal that did not even take their end back gets no more time */
+        repl_out_wait(app->repl, 0);
+    }
+    tty_out_end(TTY_STUCK_MS);
+    signals_block();
+    stop_signal(app, &app->interrupt);
+    stop_signal(app, &app->terminate);
+    stop_signal(app, &app->hangup);
+    return status;
+}
+
+int app_run(const struct app_options *options)
+{
     if (options->mode == APP_SESSIONS || options->mode == APP_ATTACH) {
-        int done = options->mode == APP_SESSIONS
-                       ? resident_list(options->json, &err)
-                       : resident_attach(options->session, options->read_only, options->take, &err);
-        if (done != GD_OK) {
-            fprintf(stderr, "error: %s\n", err.text);
-        }
-        return done != GD_OK ? STATUS_FAILED : 0;
+        return run_other(options);
     }
     struct app app = {.options = options};
+    struct gd_err err = {.code = GD_OK};
     int status = STATUS_FAILED;
 
     signal(SIGPIPE, SIG_IGN);
@@ -335,31 +374,8 @@ int app_run(const struct app_options *options)
         return STATUS_FAILED;
     }
     tty_out_begin(app.loop);
-    int rc = app_start(&app, &err);
-    if (rc == GD_OK) {
-        if (options->listen_address != NULL) {
-            repl_set_listen(app.repl, options->listen_address);
-        }
-        start_signal(&app, &app.interrupt, on_interrupt, SIGINT);
-        start_signal(&app, &app.terminate, on_terminate, SIGTERM);
-        start_signal(&app, &app.hangup, on_hangup, SIGHUP);
-        if (app.terminal && !options->batch &&
-            resident_create(app.loop, app.repl, NULL, &app.resident, &err) != GD_OK) {
-            complain("warning: the session ends with its terminal", &err);
-        }
-        status = run_front_end(&app);
-        if (status == 0 && tty_out_gave_up()) { /* the end came before the loop */
-            status = 128 + last_signal;
-        }
-        repl_end(app.repl);
-        if (!app.panes) { /* a terminal that did not even take their end back gets no more time */
-            repl_out_wait(app.repl, 0);
-        }
-        tty_out_end(STUCK_MS);
-        signals_block();
-        stop_signal(&app, &app.interrupt);
-        stop_signal(&app, &app.terminate);
-        stop_signal(&app, &app.hangup);
+    if (app_start(&app, &err) == GD_OK) {
+        status = run_session(&app);
     } else {
         fprintf(stderr, "error: %s\n", err.text);
     }

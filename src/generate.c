@@ -295,7 +295,7 @@ static void man_setting(const struct setting *setting)
     gd_buf_deinit(&text);
 }
 
-static void make_man(void)
+static void man_top(void)
 {
     puts(
         ".TH GRADB 1 \"\" \"gradb " GRADB_VERSION "\" \"User Commands\"\n"
@@ -304,40 +304,25 @@ static void make_man(void)
         ".SH SYNOPSIS\n"
         ".B gradb\n"
         "[\\fIOPTION\\fR]... [\\fBrun \\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]... | "
-        "\\fBlisten\\fR "
-        "[\\fIADDRESS\\fR] | \\fBopen\\fR \\fIPATH\\fR... | \\fBdemo\\fR | \\fBsessions\\fR | "
-        "\\fBattach\\fR [\\fINAME\\fR]]\n"
+        "\\fBlisten\\fR [\\fIADDRESS\\fR] | \\fBopen\\fR \\fIPATH\\fR... | \\fBdemo\\fR | "
+        "\\fBsessions\\fR | \\fBattach\\fR [\\fINAME\\fR]]\n"
         ".SH DESCRIPTION\n"
         "gradb stops a live training run at a step or at a single operator and shows the graph, "
-        "the "
-        "tensors and the stacks.\n"
+        "the tensors and the stacks.\n"
         "It starts a training program itself (\\fBrun\\fR), or waits for processes that connect by "
         "themselves (\\fBlisten\\fR): MindSpore 1.x processes with ENABLE_MS_DEBUGGER=1, and "
-        "programs "
-        "with a gradb agent.\n"
+        "programs with a gradb agent.\n"
         "What a training left on the disk, a dump, a checkpoint or a record of gradb, is looked at "
-        "in "
-        "the same way (\\fBopen\\fR; its options, as those of the command, may follow).\n"
+        "in the same way (\\fBopen\\fR; its options, as those of the command, may follow).\n"
         ".PP\n"
         "A gradb on a terminal does not end when that terminal is lost: it goes on serving its "
         "trainers as the setting on\\-hangup says. \\fBsessions\\fR lists those that are there, "
         "\\fBattach\\fR takes one over to this terminal.\n"
         ".SH OPTIONS");
-    each_option(man_option);
-    puts(".SH COMMANDS\n"
-         "Names may be shortened as long as they are unique.\n"
-         "An empty line repeats stepping and listing commands.\n"
-         "\\(dq> FILE\\(dq at the end sends the output to a file, \\(dq&\\(dq runs in the "
-         "background, "
-         "lines that begin with # are comments.");
-    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
-        man_command(c);
-    }
-    puts(".SH SETTINGS\n"
-         "\\fBset\\fR \\fINAME VALUE\\fR changes one, \\fBshow\\fR \\fINAME\\fR shows it.");
-    for (const struct setting *s = settings_table; s->name != NULL; s++) {
-        man_setting(s);
-    }
+}
+
+static void man_end(void)
+{
     puts(".SH EXIT STATUS\n"
          ".TP\n.B 0\nGood.\n"
          ".TP\n.B 1\nA command failed in batch mode.\n"
@@ -359,12 +344,31 @@ static void make_man(void)
          ".TP\n.I ~/.config/gradb/gradbrc\nCommands that are run at the start.\n"
          ".TP\n.I ~/.local/state/gradb/history\nThe lines typed.\n"
          ".TP\n.I ~/.local/state/gradb/history-*.gdhist\nStatistics of watched tensors over the "
-         "last "
-         "steps; the newest eight are kept.\n"
+         "last steps; the newest eight are kept.\n"
          ".TP\n.I $XDG_RUNTIME_DIR/gradb/*.sock\nWhere \\fBattach\\fR finds the gradbs that have "
          "a terminal or outlived it.\n"
          ".SH SEE ALSO\n"
          ".BR gdb (1)");
+}
+
+static void make_man(void)
+{
+    man_top();
+    each_option(man_option);
+    puts(".SH COMMANDS\n"
+         "Names may be shortened as long as they are unique.\n"
+         "An empty line repeats stepping and listing commands.\n"
+         "\\(dq> FILE\\(dq at the end sends the output to a file, \\(dq&\\(dq runs in the "
+         "background, lines that begin with # are comments.");
+    for (const struct command *c = command_next(NULL); c != NULL; c = command_next(c)) {
+        man_command(c);
+    }
+    puts(".SH SETTINGS\n"
+         "\\fBset\\fR \\fINAME VALUE\\fR changes one, \\fBshow\\fR \\fINAME\\fR shows it.");
+    for (const struct setting *s = settings_table; s->name != NULL; s++) {
+        man_setting(s);
+    }
+    man_end();
 }
 
 /* ---- JSON ---- */

@@ -119,29 +119,8 @@ static PyObject *use(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    struct engine *engine = (struct engine *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(engine->context);
-    Py_VISIT(engine->backward);
-    Py_VISIT(engine->run);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    struct engine *engine = (struct engine *)self;
-    Py_CLEAR(engine->context);
-    Py_CLEAR(engine->backward);
-    Py_CLEAR(engine->run);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    native_dealloc(self, clear);
-}
+NATIVE_REFERENCES(offsetof(struct engine, context), offsetof(struct engine, backward),
+                  offsetof(struct engine, run))
 
 static PyMethodDef methods[] = {
     {"run_backward", (PyCFunction)(void (*)(void))run_backward, METH_VARARGS | METH_KEYWORDS,

@@ -340,27 +340,7 @@ static PyObject *use(PyObject *self, PyObject *context)
     return Py_NewRef(Py_None);
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    struct operators *mode = (struct operators *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(mode->context);
-    Py_VISIT(mode->known);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    struct operators *mode = (struct operators *)self;
-    Py_CLEAR(mode->context);
-    Py_CLEAR(mode->known);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    native_dealloc(self, clear);
-}
+NATIVE_REFERENCES(offsetof(struct operators, context), offsetof(struct operators, known))
 
 static PyMethodDef methods[] = {
     {"__torch_function__", torch_function, METH_VARARGS, "calls an operator and tells of it"},

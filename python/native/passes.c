@@ -435,43 +435,11 @@ PyObject *native_hook_all(PyObject *module, PyObject *args)
 /* ---- the type --------------------------------------------------------------------------------
  */
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    struct step *own = (struct step *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT((PyObject *)own->context);
-    Py_VISIT(own->type);
-    Py_VISIT(own->mark);
-    Py_VISIT(own->operation);
-    Py_VISIT(own->name);
-    Py_VISIT(own->variable);
-    Py_VISIT(own->incoming);
-    Py_VISIT(own->steps);
-    Py_VISIT(own->node);
-    Py_VISIT(own->hooks);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    struct step *own = (struct step *)self;
-    Py_CLEAR(own->context);
-    Py_CLEAR(own->type);
-    Py_CLEAR(own->mark);
-    Py_CLEAR(own->operation);
-    Py_CLEAR(own->name);
-    Py_CLEAR(own->variable);
-    Py_CLEAR(own->incoming);
-    Py_CLEAR(own->steps);
-    Py_CLEAR(own->node);
-    Py_CLEAR(own->hooks);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    native_dealloc(self, clear);
-}
+NATIVE_REFERENCES(offsetof(struct step, context), offsetof(struct step, type),
+                  offsetof(struct step, mark), offsetof(struct step, operation),
+                  offsetof(struct step, name), offsetof(struct step, variable),
+                  offsetof(struct step, incoming), offsetof(struct step, steps),
+                  offsetof(struct step, node), offsetof(struct step, hooks))
 
 static PyMemberDef members[] = {
     {"type", T_OBJECT, offsetof(struct step, type), 0, NULL},

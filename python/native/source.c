@@ -169,29 +169,8 @@ static PyObject *use(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
-{
-    struct source *self = (struct source *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT((PyObject *)self->context);
-    Py_VISIT(self->places);
-    Py_VISIT(self->held);
-    return 0;
-}
-
-static int clear(PyObject *object)
-{
-    struct source *self = (struct source *)object;
-    Py_CLEAR(self->context);
-    Py_CLEAR(self->places);
-    Py_CLEAR(self->held);
-    return 0;
-}
-
-static void dealloc(PyObject *object)
-{
-    native_dealloc(object, clear);
-}
+NATIVE_REFERENCES(offsetof(struct source, context), offsetof(struct source, places),
+                  offsetof(struct source, held))
 
 static PyMethodDef methods[] = {
     {"address", address, METH_NOARGS,

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The hooks of a training: where it is, whether it stands there, and what of it is wanted. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "agent/agent_source.h"
 #include "base/workers.h"
 
 #define WORTH_SHARING UINT64_C(300000) /* nanoseconds */
-
-/* Relaxed loads: the hooks only have to see a request soon, and take the lock before they act. */
-#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
-#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
 
 bool agent_usable(const struct agent *a)
 {

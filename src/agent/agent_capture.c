@@ -10,8 +10,7 @@
 
 #include "agent/agent_source.h"
 
-#define TEXT       160
-#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define TEXT 160
 
 /* Half of the memory that is there: copies must not end the training. */
 static uint64_t spare_memory(void)

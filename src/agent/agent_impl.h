@@ -305,6 +305,11 @@ struct agent {
     struct agent_io *io; /* the I/O thread's own */
 };
 
+/* Relaxed: who looks only has to see the other thread's word soon, and takes the lock before it
+ * acts. */
+#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
+#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
+
 /* ---- agent.c: the training thread's side --------------------------------------------------- */
 
 static inline struct agent *agent_of(gradb *g)
@@ -331,12 +336,11 @@ void agent_wake(const struct agent *a); /* the I/O thread */
 void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node, bool at_step_end,
                  const char *text, uint64_t report);
 
-/* ---- agent_life.c -------------------------------------------------------------------------- */
+/* ---- agent_open.c --------------------------------------------------------------------------- */
 
 void agent_free(struct agent *a);
 
-/* ---- agent_turn.c -----------------------------------------------------------------------------
- */
+/* ---- agent_turn.c ---------------------------------------------------------------------------- */
 
 /* Takes the turn and the lock, waiting for both. False: the caller has the turn already, that is,
  * it calls from inside the source; nothing is taken. */
@@ -345,8 +349,7 @@ void agent_turn_end(struct agent *a);
 /* The lock alone, when nobody else has the turn: for what changes the node table. */
 void agent_table_lock(struct agent *a);
 
-/* ---- agent_control.c --------------------------------------------------------------------------
- */
+/* ---- agent_control.c ------------------------------------------------------------------------- */
 
 /* With the lock: a message that changes what the hooks look at, now or when the pass is over. True:
  * it was taken over. */

@@ -8,8 +8,7 @@
 #define MAX_TWINS 32 /* items of a node that are compared with one */
 #define STEP(a)   atomic_load_explicit(&(a)->step, memory_order_relaxed)
 
-/* ---- what an item asks for --------------------------------------------------------------------
- */
+/* ---- what an item asks for ------------------------------------------------------------------- */
 
 bool agent_item_is_scalar(const struct agent_watch_item *item)
 {
@@ -36,8 +35,7 @@ bool agent_item_wants_age(const struct agent_watch_item *item)
     return item->message->n_report_if == 0;
 }
 
-/* ---- the set of plans -------------------------------------------------------------------------
- */
+/* ---- the set of plans ------------------------------------------------------------------------ */
 
 static void plan_free(struct agent_watch_plan *plan)
 {
@@ -150,8 +148,7 @@ static void rebuild(struct agent *a)
     agent_arm(a);
 }
 
-/* ---- one plan in the place of another -----------------------------------------------------------
- */
+/* ---- one plan in the place of another -------------------------------------------------------- */
 
 /* The items of a node anew, in the order in which they stand. */
 static void relink_node(struct agent *a, uint32_t id)

@@ -10,7 +10,6 @@
 #define TEXT       160
 #define MAX_RANGES 16
 #define MAX_REPLY  ((size_t)1 << 20) /* bytes of the answer to a command */
-#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 

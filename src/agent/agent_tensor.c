@@ -8,7 +8,6 @@
 
 #define CODE(name) ((int)GRADB__V1__REQUEST_ERROR__CODE__##name)
 #define TEXT       160
-#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 /* ---- which step a value belongs to ---------------------------------------------------------- */
 

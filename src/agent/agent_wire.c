@@ -13,9 +13,6 @@
 #define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
 
-#define PEEK(word)    atomic_load_explicit(&(word), memory_order_relaxed)
-#define POKE(word, v) atomic_store_explicit(&(word), (v), memory_order_relaxed)
-
 int agent_wire_send(struct agent_io *io, const agent_from *from)
 {
     if (!io->call) {
@@ -35,6 +32,23 @@ int agent_wire_send(struct agent_io *io, const agent_from *from)
 /* ---- what we say --------------------------------------------------------------------- */
 
 static char version[] = "libgradb " GRADB_VERSION;
+
+/* Who we are: what does not change as long as the process lives. */
+static void introduce(const struct agent *a, Gradb__V1__Hello *m)
+{
+    m->version_min = m->version_max = AGENT_PROTOCOL;
+    m->token = a->token;
+    m->framework = a->framework;
+    m->framework_version = a->framework_version;
+    m->agent = version;
+    m->device = a->device;
+    m->program = a->program;
+    m->pid = getpid();
+    m->rank = (uint32_t)a->rank;
+    m->world_size = (uint32_t)a->world_size;
+    m->local_rank = (uint32_t)a->local_rank;
+    m->job = a->job;
+}
 
 int agent_wire_hello(struct agent_io *io)
 {
@@ -62,19 +76,8 @@ int agent_wire_hello(struct agent_io *io)
     char host[128] = "";
     gethostname(host, sizeof(host) - 1);
     Gradb__V1__Hello m = GRADB__V1__HELLO__INIT;
-    m.version_min = m.version_max = AGENT_PROTOCOL;
-    m.token = a->token;
-    m.framework = a->framework;
-    m.framework_version = a->framework_version;
-    m.agent = version;
-    m.device = a->device;
+    introduce(a, &m);
     m.host = host;
-    m.program = a->program;
-    m.pid = getpid();
-    m.rank = (uint32_t)a->rank;
-    m.world_size = (uint32_t)a->world_size;
-    m.local_rank = (uint32_t)a->local_rank;
-    m.job = a->job;
     m.capabilities = can;
     m.n_capabilities = sizeof(can) / sizeof(can[0]) - !a->source.command;
     m.step = PEEK(a->step);

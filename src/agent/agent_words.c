@@ -11,9 +11,6 @@
 #define LATE         UINT64_C(1000000000) /* nanoseconds behind an interrupt */
 #define MAX_OP_TIMES 1024                 /* of one step; the debugger shows fewer */
 
-/* Relaxed loads: the words are only said to a debugger that is there, and that is seen soon. */
-#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
-
 /* Of what waits for the I/O thread; where nobody took it for long the older half goes. */
 static void make_room(void *items, size_t *count, size_t most, size_t size)
 {

@@ -382,32 +382,48 @@ static int note_time(void *ctx, const struct gd_catalog_value *value)
     return GD_OK;
 }
 
+/* The unit of the value's node: the last one, or a new one behind it. */
+static int unit_of(struct filling *f, const struct gd_catalog_value *value,
+                   const struct gd_node_info *info, struct gd_unit **ret)
+{
+    struct gd_table *table = f->table;
+    struct gd_unit *unit = table->unit_count ? &table->unit[table->unit_count - 1] : NULL;
+
+    if (!unit || unit->node != value->node) {
+        int rc = gd_table_unit(table, info->name, info->type, f->err);
+
+        if (rc != GD_OK) {
+            return rc;
+        }
+        unit = &table->unit[table->unit_count - 1];
+        unit->node = value->node;
+        unit->ordered = info->order != GD_NO_ORDER;
+        if (is_left_behind(f, info, value)) {
+            unit->phase = GD_PHASE_OPTIMIZER;
+        } else if (info->kind == GD_NODE_GRADIENT) {
+            unit->phase = GD_PHASE_BACKWARD;
+        }
+    }
+    *ret = unit;
+    return GD_OK;
+}
+
 /* Values come in execution order, those of a node together. */
 static int add_value(void *ctx, const struct gd_catalog_value *value)
 {
     struct filling *f = ctx;
     struct gd_table *table = f->table;
     struct gd_node_info info;
-    struct gd_unit *unit = table->unit_count ? &table->unit[table->unit_count - 1] : NULL;
+    struct gd_unit *unit;
     char name[4200];
-    int rc = GD_OK;
+    int rc;
 
     if (!gd_graph_node(f->graph, value->node, &info)) {
         return GD_OK;
     }
-    if (!unit || unit->node != value->node) {
-        rc = gd_table_unit(table, info.name, info.type, f->err);
-        if (rc != GD_OK) {
-            return rc;
-        }
-        unit = &table->unit[table->unit_count - 1];
-        unit->node = value->node;
-        unit->ordered = info.order != GD_NO_ORDER;
-        if (is_left_behind(f, &info, value)) {
-            unit->phase = GD_PHASE_OPTIMIZER;
-        } else if (info.kind == GD_NODE_GRADIENT) {
-            unit->phase = GD_PHASE_BACKWARD;
-        }
+    rc = unit_of(f, value, &info, &unit);
+    if (rc != GD_OK) {
+        return rc;
     }
     if (unit->count && table->item[table->item_count - 1].slot == value->slot) {
         struct gd_item *last = &table->item[table->item_count - 1];

@@ -70,6 +70,10 @@ void gd_catalog_keep(struct gd_catalog *catalog);
 /* What was seen and left out, and why: for `info formats`. Thousands of a kind are counted and not
  * kept. */
 int gd_dump_left_out(struct gd_dump *dump, const char *path, const char *why, struct gd_err *err);
+/* The same for what a file could not: it does not end the reading, but memory that is short and the
+ * user's Ctrl-C do. */
+int gd_dump_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
+                      struct gd_err *err);
 /* The framework, its version and the network, where files tell them. */
 struct gd_peer *gd_catalog_peer(struct gd_catalog *catalog);
 

@@ -106,14 +106,8 @@ static int read_one(struct looking *look, const struct gd_finding *finding, stru
     if (rc == GD_OK) {
         return GD_OK;
     }
-    if (rc == GD_EINTR || rc == GD_ENOMEM) {
-        if (err) {
-            *err = why;
-        }
-        return rc;
-    }
     gd_listing_path(look->listing, finding->root, path, sizeof(path), NULL);
-    return gd_dump_left_out(look->dump, path, why.text, err);
+    return gd_dump_leave_out(look->dump, path, &why, err);
 }
 
 /* "acl_dump_0.json", "kernel_config_77.json", "kernel_kbyk_dump.json", "kernel_graph_dump.json" */

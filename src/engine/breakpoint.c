@@ -167,8 +167,7 @@ void breakpoints_push(struct gd_session *session)
     push_sites(session, resolve_sites(session));
 }
 
-/* ---- a graph that grows -------------------------------------------------------------------------
- */
+/* ---- a graph that grows ---------------------------------------------------------------------- */
 
 /* Whether all nodes from `first` on can be taken by themselves: see gd_selector_takes_alone. */
 static bool takes_alone(const struct gd_session *session, const struct gd_selector *selector,

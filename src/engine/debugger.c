@@ -66,8 +66,7 @@ double debugger_now(const struct gd_debugger *debugger)
     return debugger->now ? debugger->now(debugger->now_ctx) : 0;
 }
 
-/* ---- observers ----------------------------------------------------------------------------------
- */
+/* ---- observers ------------------------------------------------------------------------------- */
 
 int gd_debugger_observe(struct gd_debugger *debugger, gd_observer_fn fn, void *ctx)
 {

@@ -236,8 +236,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     return GD_OK;
 }
 
-/* ---- what targets report ------------------------------------------------------------------------
- */
+/* ---- what targets report --------------------------------------------------------------------- */
 
 void gd_session_on_graph(struct gd_session *session)
 {

@@ -65,8 +65,7 @@ bool gd_ms_read_hit(const uint8_t *data, size_t len, struct gd_ms_hit *ret);
 bool gd_ms_read_chunk(const uint8_t *data, size_t len, const uint8_t **piece, size_t *piece_len,
                       bool *finished);
 
-/* ---- replies: each appends one EventReply; GD_ENOMEM, GD_ELIMIT ---------------------------------
- */
+/* ---- replies: each appends one EventReply; GD_ENOMEM, GD_ELIMIT ------------------------------ */
 
 int gd_ms_write_version_matched(struct gd_buf *out, bool matched);
 int gd_ms_write_exit(struct gd_buf *out);

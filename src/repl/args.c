@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_CUTS 64 /* places in a text where the name of a tensor may end */
+
 int arg_count(const char *text, int64_t min, int64_t max, int64_t *ret, struct gd_err *err)
 {
     char *end = NULL;
@@ -181,65 +183,77 @@ static void set_label(struct command_call *call, struct tensor_arg *arg)
     gd_buf_deinit(&label);
 }
 
+/* A name and the rest behind it. Why it is none: in *best that of the longest name that exists but
+ * has a bad rest. */
+static int parse_cut(struct command_call *call, const char *name, const char *rest,
+                     struct tensor_arg *arg, struct gd_err *best, struct gd_err *err)
+{
+    struct gd_err why = {.code = GD_OK};
+    int rc = find_node(call, name, &arg->ref.node, &why);
+
+    if (rc != GD_OK) {
+        if (why.code == GD_EAMBIGUOUS && best->code == GD_OK) {
+            *best = why;
+        } else if (err != NULL) {
+            *err = why; /* the shortest name is the likeliest to be meant */
+        }
+        return rc;
+    }
+    arg->has_slot = false;
+    arg->ref.slot = 0;
+    arg->slice.count = 0;
+    rc = parse_suffix(call, rest, arg, &why);
+    if (rc != GD_OK && best->code == GD_OK) {
+        *best = why;
+    }
+    return rc;
+}
+
+/* "NODE[:SLOT][SLICE]": names have these signs in them, too, so the longest that exists is meant.
+ */
+static int parse_tensor(struct command_call *call, const char *text, struct tensor_arg *arg,
+                        struct gd_err *err)
+{
+    size_t cut = strlen(text);
+    char *name = gd_arena_strndup(call->arena, text, cut);
+    struct gd_err best = {.code = GD_OK};
+    int tries = 0;
+
+    if (name == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    int rc = find_node(call, name, &arg->ref.node, err);
+    while (rc != GD_OK && cut > 0 && tries < MAX_CUTS) {
+        cut--;
+        if (text[cut] == ':' || text[cut] == '[') {
+            tries++;
+            name[cut] = '\0';
+            rc = parse_cut(call, name, text + cut, arg, &best, err);
+        }
+    }
+    if (rc == GD_OK) {
+        set_label(call, arg);
+        return GD_OK;
+    }
+    if (best.code != GD_OK && err != NULL) {
+        *err = best;
+    }
+    return best.code != GD_OK ? best.code : err != NULL ? err->code : GD_ENOTFOUND;
+}
+
 int arg_tensor(struct command_call *call, const char *text, struct tensor_arg *ret,
                struct gd_err *err)
 {
     struct tensor_arg arg = {.ref = {.node = GD_NO_NODE}};
-    int rc;
+    bool is_value = text[0] == '$' && text[1] != '_';
+    int rc = is_value ? parse_value(call, text, &arg, err) : need_session(call, err);
 
-    if (text[0] == '$' && text[1] != '_') {
-        rc = parse_value(call, text, &arg, err);
-        if (rc == GD_OK) {
-            *ret = arg;
-        }
-        return rc;
+    if (rc == GD_OK && !is_value) {
+        rc = text[0] == '$' ? parse_last(call, text, &arg, err)
+                            : parse_tensor(call, text, &arg, err);
     }
-    rc = need_session(call, err);
-    if (rc != GD_OK) {
-        return rc;
+    if (rc == GD_OK) {
+        *ret = arg;
     }
-    if (text[0] == '$') {
-        return parse_last(call, text, ret, err);
-    }
-    size_t len = strlen(text);
-    char *name = gd_arena_strndup(call->arena, text, len);
-    if (name == NULL) {
-        return gd_fail(err, GD_ENOMEM, "out of memory");
-    }
-    struct gd_err best = {.code = GD_OK}; /* of the longest name that exists but has a bad rest */
-    int tries = 0;
-    rc = find_node(call, name, &arg.ref.node, err);
-    for (size_t cut = len; rc != GD_OK && cut > 0 && tries < 64;) {
-        cut--;
-        if (text[cut] != ':' && text[cut] != '[') {
-            continue;
-        }
-        tries++;
-        name[cut] = '\0';
-        struct gd_err try_err = {.code = GD_OK};
-        if (find_node(call, name, &arg.ref.node, &try_err) != GD_OK) {
-            if (try_err.code == GD_EAMBIGUOUS && best.code == GD_OK) {
-                best = try_err;
-            } else if (err != NULL) {
-                *err = try_err; /* the shortest name is the likeliest to be meant */
-            }
-            continue;
-        }
-        arg.has_slot = false;
-        arg.ref.slot = 0;
-        arg.slice.count = 0;
-        rc = parse_suffix(call, text + cut, &arg, &try_err);
-        if (rc != GD_OK && best.code == GD_OK) {
-            best = try_err;
-        }
-    }
-    if (rc != GD_OK) {
-        if (best.code != GD_OK && err != NULL) {
-            *err = best;
-        }
-        return best.code != GD_OK ? best.code : err != NULL ? err->code : GD_ENOTFOUND;
-    }
-    set_label(call, &arg);
-    *ret = arg;
-    return GD_OK;
+    return rc;
 }

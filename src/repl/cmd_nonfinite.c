@@ -322,47 +322,33 @@ static void log_advice(struct command_call *call, const char *path, const struct
     }
 }
 
-static void show_logs(struct command_call *call, const struct gd_loss_log *logs, double tolerance)
+static void difference_record(struct command_call *call, const struct gd_loss_log *right,
+                              const struct gd_loss_difference *d)
 {
-    static const struct out_column columns[] = {{"log", "Log", false},
-                                                {"losses", "Losses", true},
-                                                {"min", "Min", true},
-                                                {"max", "Max", true},
-                                                {"mean", "Mean", true},
-                                                {"nonfinite", "Not finite", true},
-                                                {"overflows", "Overflows", true},
-                                                {"longest_run", "In a row", true},
-                                                {"last_hundred", "Of the last 100", true},
-                                                {"least_scale", "Least scale", true}};
-    struct out_table *table = out_table_begin(call->out, "loss", columns, 10);
+    cJSON *object = out_record(call->out, "loss");
+
+    inspect_add_count(object, "pairs", d->pairs);
+    cJSON_AddBoolToObject(object, "by_step", d->by_step);
+    inspect_add_double(object, "max_abs", d->max_abs);
+    inspect_add_double(object, "max_rel", d->max_rel);
+    cJSON_AddBoolToObject(object, "differ", d->differs);
+    if (d->differs) {
+        inspect_add_count(object, "first_a", d->first_a);
+        inspect_add_count(object, "first_b", d->first_b);
+        if (right->loss[d->first_b].step >= 0) {
+            inspect_add_count(object, "first_step", (uint64_t)right->loss[d->first_b].step);
+        }
+    }
+}
+
+static void show_difference(struct command_call *call, const struct gd_loss_log *logs,
+                            double tolerance)
+{
     struct gd_loss_difference d;
 
-    for (int i = 0; i < call->argc; i++) {
-        log_row(call, table, call->argv[i], &logs[i]);
-    }
-    out_table_end(table);
-    for (int i = 0; i < call->argc; i++) {
-        log_advice(call, call->argv[i], &logs[i]);
-    }
-    if (call->argc < 2) {
-        return;
-    }
     gd_loss_compare(&logs[0], &logs[1], tolerance, &d);
     if (out_is_json(call->out)) {
-        cJSON *object = out_record(call->out, "loss");
-
-        inspect_add_count(object, "pairs", d.pairs);
-        cJSON_AddBoolToObject(object, "by_step", d.by_step);
-        inspect_add_double(object, "max_abs", d.max_abs);
-        inspect_add_double(object, "max_rel", d.max_rel);
-        cJSON_AddBoolToObject(object, "differ", d.differs);
-        if (d.differs) {
-            inspect_add_count(object, "first_a", d.first_a);
-            inspect_add_count(object, "first_b", d.first_b);
-            if (logs[1].loss[d.first_b].step >= 0) {
-                inspect_add_count(object, "first_step", (uint64_t)logs[1].loss[d.first_b].step);
-            }
-        }
+        difference_record(call, &logs[1], &d);
     }
     out_printf(call->out, "%zu pairs by %s: max |l-r| %.10g, max |l-r|/l %.10g\n", d.pairs,
                d.by_step ? "step" : "order", d.max_abs, d.max_rel);
@@ -380,6 +366,32 @@ static void show_logs(struct command_call *call, const struct gd_loss_log *logs,
         compare_set_status(call->repl);
     } else {
         out_printf(call->out, "They agree within %g.\n", tolerance);
+    }
+}
+
+static void show_logs(struct command_call *call, const struct gd_loss_log *logs, double tolerance)
+{
+    static const struct out_column columns[] = {{"log", "Log", false},
+                                                {"losses", "Losses", true},
+                                                {"min", "Min", true},
+                                                {"max", "Max", true},
+                                                {"mean", "Mean", true},
+                                                {"nonfinite", "Not finite", true},
+                                                {"overflows", "Overflows", true},
+                                                {"longest_run", "In a row", true},
+                                                {"last_hundred", "Of the last 100", true},
+                                                {"least_scale", "Least scale", true}};
+    struct out_table *table = out_table_begin(call->out, "loss", columns, 10);
+
+    for (int i = 0; i < call->argc; i++) {
+        log_row(call, table, call->argv[i], &logs[i]);
+    }
+    out_table_end(table);
+    for (int i = 0; i < call->argc; i++) {
+        log_advice(call, call->argv[i], &logs[i]);
+    }
+    if (call->argc > 1) {
+        show_difference(call, logs, tolerance);
     }
 }
 

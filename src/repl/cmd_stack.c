@@ -206,8 +206,7 @@ static int backtrace_of(struct command_call *call, gd_node_id node, bool all, in
     return GD_OK;
 }
 
-/* ---- what has no place of its own --------------------------------------------------------------
- */
+/* ---- what has no place of its own ------------------------------------------------------------ */
 
 struct makers {
     gd_node_id node[MAKERS_SHOWN];

@@ -286,6 +286,20 @@ static void drop(const struct side *side, struct gd_item *item)
     }
 }
 
+/* What came out of it, and what there is to say of that. */
+static int judge(struct comparing *c, struct item_pair *pair, const struct gd_run_pair *result,
+                 struct compare_row *row, struct gd_err *err)
+{
+    if (!result->a || !result->b) {
+        row->verdict = judge_rest(pair, result, c->options, row);
+        row->note = gd_arena_strdup(c->call->arena, row->note);
+        return GD_OK;
+    }
+    fill_metrics(c, &result->difference, row);
+    hint_half(c, pair, row);
+    return row->verdict == GD_V_SHAPE ? hint_turned(c, pair, row, err) : GD_OK;
+}
+
 static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd_err *err)
 {
     struct comparing *c = ctx;
@@ -300,6 +314,7 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
                               .item_b = pair->b,
                               .unit_a = pair->unit_a,
                               .unit_b = pair->unit_b};
+    int rc;
 
     if (pair->not_held) {
         c->rows->not_held++;
@@ -308,19 +323,9 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
     row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
     row.b = pair->b ? gd_arena_strdup(arena, pair->b->name) : NULL;
     fill_items(pair, &row);
-    if (result->a && result->b) {
-        fill_metrics(c, &result->difference, &row);
-        hint_half(c, pair, &row);
-        if (row.verdict == GD_V_SHAPE) {
-            int rc = hint_turned(c, pair, &row, err);
-
-            if (rc != GD_OK) {
-                return rc;
-            }
-        }
-    } else {
-        row.verdict = judge_rest(pair, result, c->options, &row);
-        row.note = gd_arena_strdup(arena, row.note);
+    rc = judge(c, pair, result, &row, err);
+    if (rc != GD_OK) {
+        return rc;
     }
     if (c->options->shown.view != GD_VIEW_OWN) {
         struct gd_view_row *view = gd_arena_alloc(arena, sizeof(*view));

@@ -458,6 +458,23 @@ static int open_pipes(int pipes[3][2], struct gd_err *err)
     return GD_OK;
 }
 
+static int may_start(struct repl *repl, const struct repl_launch *launch, struct gd_err *err)
+{
+    int rc = repl_check_seal(repl, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (launch->running) {
+        return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
+                       launch_program(repl));
+    }
+    if (!ev_is_default_loop(repl->loop)) {
+        return gd_fail(err, GD_EUNSUPPORTED, "programs can only be started from the default loop");
+    }
+    return GD_OK;
+}
+
 int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err)
 {
     struct repl_launch *launch = get_launch(repl);
@@ -468,16 +485,9 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     if (launch == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    int rc = repl_check_seal(repl, err);
+    int rc = may_start(repl, launch, err);
     if (rc != GD_OK) {
         return rc;
-    }
-    if (launch->running) {
-        return gd_fail(err, GD_ESTATE, "%s is running already: \"kill\" ends it",
-                       launch_program(repl));
-    }
-    if (!ev_is_default_loop(repl->loop)) {
-        return gd_fail(err, GD_EUNSUPPORTED, "programs can only be started from the default loop");
     }
     gd_arena_init(&arena, (size_t)16 << 20);
     char **env = child_environment(repl, address, &arena);

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#define TTY_STUCK_MS 2000 /* a terminal that took nothing for so long is left as it is */
+
 struct ev_loop;
 
 /* The terminal that is there now, if there is one; another one than before. */

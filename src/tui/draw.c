@@ -23,8 +23,7 @@
 
 #include <term.h> /* last: its macros are named as one likes to name things */
 
-#define ESCAPE_DELAY 25   /* milliseconds that an escape sequence may take to arrive */
-#define STUCK_MS     2000 /* a terminal that took nothing for so long is left as it is */
+#define ESCAPE_DELAY 25 /* milliseconds that an escape sequence may take to arrive */
 
 /* Bracketed paste: the terminal marks what is pasted, so that it cannot be taken for keys. */
 #define PASTE_ON    "\033[?2004h"
@@ -295,7 +294,7 @@ void draw_close(struct draw *draw)
     if (draw == NULL) {
         return;
     }
-    leave(draw, STUCK_MS);
+    leave(draw, TTY_STUCK_MS);
     delscreen(draw->screen);
     draw_out_close(draw->out);
     free(draw);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../engine/random_bits.h"
+#include "../base/random_bits.h"
 #include "agent/agent_watch.h"
 
 /* What is packed by hand, and what the library makes of the same message. */

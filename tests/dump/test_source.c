@@ -245,8 +245,7 @@ static void test_signs(void **state)
     gd_bytes_unref(desc.bytes);
 }
 
-/* ---- bytes that are made ----------------------------------------------------------------------
- */
+/* ---- bytes that are made --------------------------------------------------------------------- */
 
 static int loads;
 
@@ -284,8 +283,7 @@ static void test_loaded_bytes(void **state)
     assert_int_equal(value, -1);
 }
 
-/* ---- more sources than stay open --------------------------------------------------------------
- */
+/* ---- more sources than stay open ------------------------------------------------------------- */
 
 #define SOURCES 66000
 
@@ -339,8 +337,7 @@ static void test_sources_are_closed(void **state)
     }
 }
 
-/* ---- more files than may be open --------------------------------------------------------------
- */
+/* ---- more files than may be open ------------------------------------------------------------- */
 
 #define FILES 90 /* of which a process with 64 descriptors has not half open */
 

@@ -91,8 +91,7 @@ static void test_classes(void **state)
     assert_string_equal(gd_node_kind_name((enum gd_node_kind)99), "unknown");
 }
 
-/* ---- building and reading ----------------------------------------------------------------------
- */
+/* ---- building and reading -------------------------------------------------------------------- */
 
 static void test_node_facts(void **state)
 {
@@ -597,8 +596,7 @@ static void test_source(void **state)
     gd_graph_destroy(graph);
 }
 
-/* ---- short of memory ---------------------------------------------------------------------------
- */
+/* ---- short of memory ------------------------------------------------------------------------- */
 
 static int build_small(struct gd_graph *graph)
 {

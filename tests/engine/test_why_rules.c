@@ -448,8 +448,7 @@ static void batch_unlike_the_one_before(void **state)
     assert_int_equal(bench_verdict(b, x), GD_WHY_GOOD);
 }
 
-/* ---- weights and learning rates ----------------------------------------------------------------
- */
+/* ---- weights and learning rates -------------------------------------------------------------- */
 
 /* x, w -> MatMul -> loss; grad -> optimizer(w, grad) */
 struct training {

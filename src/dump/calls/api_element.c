@@ -230,11 +230,8 @@ static int find_values(struct api_load *load, const cJSON *element, const char *
         return GD_OK;
     }
     rc = api_source(folder, name, &value->source, &why);
-    if (rc == GD_ENOMEM) {
-        return gd_fail(err, rc, "%s", why.text);
-    }
     if (rc) {
-        return gd_dump_left_out(load->dump, name, why.text, err);
+        return gd_dump_leave_out(load->dump, name, &why, err);
     }
     if (value->dtype == GD_BFLOAT16 && gd_ends_with(name, ".npy")) {
         value->dtype = GD_FLOAT32;

@@ -18,24 +18,15 @@ int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *w
                   struct gd_err *err)
 {
     size_t len = strlen(path);
-    const char *text = why->text;
+    const char *text;
+    struct gd_err told;
 
-    if (why->code == GD_ENOMEM || why->code == GD_EINTR) {
-        if (err) {
-            *err = *why;
-        }
-        return why->code;
+    if (strncmp(why->text, path, len) != 0 || why->text[len] != ':') {
+        return gd_dump_leave_out(dump, path, why, err);
     }
-    if (strncmp(text, path, len) == 0 && text[len] == ':') {
-        char line[GD_ERR_TEXT_MAX + 8];
-
-        text += len + 1 + (text[len + 1] == ' ');
-        if (*text >= '0' && *text <= '9') {
-            snprintf(line, sizeof(line), "line %s", text);
-            return gd_dump_left_out(dump, path, line, err);
-        }
-    }
-    return gd_dump_left_out(dump, path, text, err);
+    text = why->text + len + (why->text[len + 1] == ' ' ? 2 : 1);
+    gd_fail(&told, why->code, "%s%s", *text >= '0' && *text <= '9' ? "line " : "", text);
+    return gd_dump_leave_out(dump, path, &told, err);
 }
 
 int api_take_rows(struct api_load *load, struct table *table, const char *path,

@@ -28,7 +28,7 @@ int api_walk_read(const struct gd_listing *listing, const struct gd_finding *fin
                   struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
                   struct gd_err *err);
 
-/* What one file cannot is told; memory that is short and the user's Ctrl-C end it all. */
+/* As gd_dump_leave_out; a reason that begins with the path is told without it. */
 int api_leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
                   struct gd_err *err);
 /* The rows of a table, one after another; `take` looks at the one it stands at. Of a file the first

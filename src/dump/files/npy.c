@@ -12,6 +12,8 @@
 
 #include "dump/archive.h"
 
+#define IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct reader {
@@ -192,14 +194,41 @@ static long read_size(const char *p)
     return *end || size > 1 << 20 ? 0 : size;
 }
 
+/* A code of NumPy's: "<f4", "|b1", "|V2". */
+static int read_code(struct reader *in, const char *p)
+{
+    struct gd_npy *npy = in->npy;
+    char order = *p && strchr("<>|=", *p) ? *p++ : '=';
+    char kind = *p ? *p++ : '\0';
+    long item;
+
+    if (kind == 'O') {
+        return refuse(in, "pickled Python objects, which are not read");
+    }
+    if (kind == 'M' || kind == 'm') {
+        return refuse(in, "dates and times cannot be read as numbers");
+    }
+    item = read_size(p);
+    if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
+        return refuse(in, "no such type");
+    }
+    if (kind == 'S' || kind == 'U' || kind == 'a') {
+        npy->stored = GD_STORED_OPAQUE;
+        npy->item = (size_t)item * (kind == 'U' ? 4 : 1);
+        npy->assumed = "texts, shown as bytes";
+        return GD_OK;
+    }
+    if (kind == 'V') {
+        return read_raw(in, order, item);
+    }
+    return read_number_type(in, kind, item, order == (IS_BIG_ENDIAN ? '<' : '>'));
+}
+
 static int read_descr(struct reader *in)
 {
     struct gd_npy *npy = in->npy;
     const char *p = npy->descr;
-    char order, kind;
-    bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    long item;
-    int rc = GD_OK;
+    int rc;
 
     if (peek(in) == '[' || peek(in) == '(') {
         return gd_fail(in->err, GD_EUNSUPPORTED,
@@ -220,31 +249,10 @@ static int read_descr(struct reader *in)
     if (strcmp(p, "<E2") == 0 || strcmp(p, "<T2") == 0 || strcmp(p, "<h2") == 0) {
         npy->stored = GD_STORED_BFLOAT16; /* as MindSpore writes it, which NumPy cannot read */
         npy->item = 2;
-        npy->swap = big;
+        npy->swap = IS_BIG_ENDIAN;
         return GD_OK;
     }
-    order = strchr("<>|=", *p) && *p ? *p++ : '=';
-    kind = *p ? *p++ : '\0';
-    if (kind == 'O') {
-        return refuse(in, "pickled Python objects, which are not read");
-    }
-    if (kind == 'M' || kind == 'm') {
-        return refuse(in, "dates and times cannot be read as numbers");
-    }
-    item = read_size(p);
-    if (item == 0 || !strchr("biufcVSUa", kind) || !kind) {
-        return refuse(in, "no such type");
-    }
-    if (kind == 'S' || kind == 'U' || kind == 'a') {
-        npy->stored = GD_STORED_OPAQUE;
-        npy->item = (size_t)item * (kind == 'U' ? 4 : 1);
-        npy->assumed = "texts, shown as bytes";
-        return GD_OK;
-    }
-    if (kind == 'V') {
-        return read_raw(in, order, item);
-    }
-    return read_number_type(in, kind, item, order == (big ? '<' : '>'));
+    return read_code(in, p);
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */

@@ -9,11 +9,9 @@
 
 #include "dump/mindspore/ms_graph_file.h"
 #include "dump/mindspore/ms_name.h"
-#include "dump/mindspore/ms_tree.h"
-#include "dump/mindspore/ms_values.h"
+#include "dump/mindspore/ms_reading.h"
 
-#define ASK_EVERY 4096
-#define MAX_NAME  8192
+#define MAX_NAME 8192
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
@@ -101,17 +99,6 @@ static int bin_source(const char *path, const struct gd_ms_bin_name *name, struc
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-struct reading {
-    const struct gd_listing *listing;
-    struct gd_dump *dump;
-    struct gd_catalog *catalog;
-    struct ms_nodes nodes;
-    struct ms_values values;
-    uint64_t done;
-    bool (*go_on)(void *ctx, uint64_t done);
-    void *ctx;
-};
-
 /* "Default--network--Add-op1": scopes are separated by slashes again; parameters have none. */
 static int node_name(const struct gd_ms_bin_name *name, char *out, size_t size, struct gd_err *err)
 {
@@ -147,7 +134,7 @@ static void type_of(const char *name, char *out, size_t size)
     }
 }
 
-static int take_bin(struct reading *reading, const struct ms_dir *dir, const char *path,
+static int take_bin(struct ms_reading *reading, const struct ms_dir *dir, const char *path,
                     const struct gd_ms_bin_name *name, struct gd_err *err)
 {
     char op[MAX_NAME], type[256], note[128];
@@ -171,7 +158,7 @@ static int take_bin(struct reading *reading, const struct ms_dir *dir, const cha
     return rc ? rc : ms_values_add(&reading->values, &value, err);
 }
 
-static int take_file(struct reading *reading, const struct ms_dir *dir, uint32_t entry,
+static int take_file(struct ms_reading *reading, const struct ms_dir *dir, uint32_t entry,
                      struct gd_err *err)
 {
     const char *name = reading->listing->entry[entry].name;
@@ -185,14 +172,10 @@ static int take_file(struct reading *reading, const struct ms_dir *dir, uint32_t
     }
     rc = gd_listing_path(reading->listing, entry, path, sizeof(path), &why);
     rc = rc ? rc : take_bin(reading, dir, path, &parsed, &why);
-    if (rc == GD_ENOMEM && err) {
-        *err = why;
-    }
-    return rc == GD_OK || rc == GD_ENOMEM ? rc
-                                          : gd_dump_left_out(reading->dump, path, why.text, err);
+    return rc ? gd_dump_leave_out(reading->dump, path, &why, err) : GD_OK;
 }
 
-static int take_dir(struct reading *reading, const struct ms_dir *dir, struct gd_err *err)
+static int take_dir(struct ms_reading *reading, const struct ms_dir *dir, struct gd_err *err)
 {
     const struct gd_listing *listing = reading->listing;
     int rc = GD_OK;
@@ -202,36 +185,25 @@ static int take_dir(struct reading *reading, const struct ms_dir *dir, struct gd
         if (!listing->entry[i].is_directory) {
             rc = take_file(reading, dir, i, err);
         }
-        if (!rc && ++reading->done % ASK_EVERY == 0 && reading->go_on &&
-            !reading->go_on(reading->ctx, reading->done)) {
-            rc = gd_fail(err, GD_EINTR, "interrupted after %llu files",
-                         (unsigned long long)reading->done);
-        }
+        rc = rc ? rc : ms_reading_count(reading, err);
     }
     return rc;
 }
 
-static int begin(struct reading *reading, const struct ms_dir *dir, uint32_t root,
-                 struct gd_err *err)
+static int begin(struct ms_reading *reading, const struct ms_dir *dir, struct gd_err *err)
 {
-    char path[PATH_MAX] = "";
     struct gd_peer *peer;
-    int rc;
+    int rc = ms_reading_begin(reading, dir, err);
 
-    gd_listing_path(reading->listing, root, path, sizeof(path), NULL);
-    rc = gd_dump_catalog(reading->dump, dir->rank, path, &reading->catalog, err);
     if (rc) {
         return rc;
     }
     peer = gd_catalog_peer(reading->catalog);
-    snprintf(peer->framework, sizeof(peer->framework), "MindSpore");
     snprintf(peer->version, sizeof(peer->version), "1.0 to 1.2");
-    snprintf(peer->program, sizeof(peer->program), "%s", dir->net);
-    snprintf(peer->job, sizeof(peer->job), "%.60s", dir->net);
     return ms_nodes_begin(gd_catalog_graph(reading->catalog), "graph", &reading->nodes, err);
 }
 
-static int read_root(struct reading *reading, const struct ms_tree *tree, uint32_t root,
+static int read_root(struct ms_reading *reading, const struct ms_tree *tree, uint32_t root,
                      struct gd_err *err)
 {
     int rc = GD_OK;
@@ -240,7 +212,7 @@ static int read_root(struct reading *reading, const struct ms_tree *tree, uint32
         if (tree->dir[i].root != root) {
             continue;
         }
-        rc = reading->catalog ? GD_OK : begin(reading, &tree->dir[i], root, err);
+        rc = reading->catalog ? GD_OK : begin(reading, &tree->dir[i], err);
         rc = rc ? rc : take_dir(reading, &tree->dir[i], err);
     }
     ms_nodes_end(&reading->nodes);
@@ -250,26 +222,10 @@ static int read_root(struct reading *reading, const struct ms_tree *tree, uint32
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-static int read_format(const struct gd_listing *listing, const struct gd_finding *finding,
-                       struct gd_dump *dump, bool (*go_on)(void *ctx, uint64_t done), void *ctx,
-                       struct gd_err *err)
-{
-    struct reading reading = {.listing = listing, .dump = dump, .go_on = go_on, .ctx = ctx};
-    struct ms_tree tree;
-    int rc = ms_tree_read(listing, finding->root, true, &tree, err);
-
-    if (rc) {
-        return rc;
-    }
-    rc = read_root(&reading, &tree, finding->root, err);
-    ms_values_clear(&reading.values);
-    ms_tree_clear(&tree);
-    return rc;
-}
-
 static const struct ms_tree_rule rule = {
     .is_bin = true,
     .text = "NAME_(input|output)_I_shape_D0_..._DTYPE_FORMAT.bin",
+    .read = read_root,
 };
 
 const struct gd_dump_format gd_ms_bin_format = {
@@ -277,5 +233,5 @@ const struct gd_dump_format gd_ms_bin_format = {
     .what = "MindSpore synchronous dump (1.0 to 1.2)",
     .detail = &rule,
     .find = ms_tree_find,
-    .read = read_format,
+    .read = ms_reading_run,
 };

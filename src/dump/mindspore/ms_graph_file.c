@@ -113,19 +113,6 @@ static struct gd_disk *open_file(const struct gd_listing *listing, uint32_t rank
     return disk;
 }
 
-/* What went wrong with a file is told and does not end the reading. */
-static int leave_out(struct gd_dump *dump, const char *path, const struct gd_err *why,
-                     struct gd_err *err)
-{
-    if (why->code == GD_ENOMEM) {
-        if (err) {
-            *err = *why;
-        }
-        return GD_ENOMEM;
-    }
-    return gd_dump_left_out(dump, path, why->text, err);
-}
-
 static int take_nodes(struct gd_graph *graph, uint32_t subgraph, struct ms_nodes *nodes,
                       struct gd_err *err)
 {
@@ -161,7 +148,7 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
             gd_disk_unref(disk);
             return take_nodes(graph, subgraph, nodes, err);
         }
-        rc = leave_out(dump, gd_disk_path(disk), &why, err);
+        rc = gd_dump_leave_out(dump, gd_disk_path(disk), &why, err);
         gd_disk_unref(disk);
         if (rc) {
             return rc;
@@ -248,7 +235,7 @@ static int take_order(const struct gd_listing *listing, uint32_t rank_dir, const
     for (; !rc && line && *next_order < GD_NO_ORDER - 1; line = next_line(&lines)) {
         rc = take_order_line(nodes, line, (*next_order)++, &why);
     }
-    rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+    rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
     free(lines.data);
     gd_disk_unref(disk);
     return rc;
@@ -363,19 +350,19 @@ int ms_metadata_take(const struct gd_listing *listing, uint32_t rank_dir,
     disk = open_file(listing, rank_dir, ".dump_metadata", "config.json", &why);
     if (disk) {
         rc = take_config(disk, catalog, &why);
-        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
     disk = rc ? NULL : open_iterations(listing, rank_dir, &why);
     if (disk) {
         rc = take_iterations(disk, catalog, &why);
-        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
     disk = rc ? NULL : open_file(listing, rank_dir, ".dump_metadata", "stood_at.csv", &why);
     if (disk) {
         rc = take_stood_at(disk, catalog, &why);
-        rc = rc ? leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
+        rc = rc ? gd_dump_leave_out(dump, gd_disk_path(disk), &why, err) : GD_OK;
         gd_disk_unref(disk);
     }
     return rc;

@@ -33,9 +33,14 @@ int ms_tree_read(const struct gd_listing *listing, uint32_t root, bool bin, stru
                  struct gd_err *err);
 void ms_tree_clear(struct ms_tree *tree);
 
-struct ms_tree_rule { /* the detail of a format that finds itself by ms_tree_find */
+struct ms_reading;
+
+struct ms_tree_rule { /* the detail of a format: of ms_tree_find, and of ms_reading_run */
     bool is_bin;
     const char *text;
+    /* Takes the directories of the tree that are of the root. */
+    int (*read)(struct ms_reading *reading, const struct ms_tree *tree, uint32_t root,
+                struct gd_err *err);
 };
 
 /* One finding for every root. */

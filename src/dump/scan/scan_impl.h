@@ -114,8 +114,7 @@ int scan_unit_works(const struct scan_list *list, const struct scan_unit *unit,
 /* The watchpoints that are in force, a line each; malloc'd. */
 int scan_watched(struct gd_debugger *debugger, char **ret, struct gd_err *err);
 
-/* ---- scan.c: all of it ------------------------------------------------------------------------
- */
+/* ---- scan.c: all of it ----------------------------------------------------------------------- */
 
 struct opened { /* a unit of which the values are looked at */
     const struct scan_unit *unit;

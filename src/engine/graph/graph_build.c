@@ -7,8 +7,7 @@
 #define NAME_CHUNK_BYTES (1024 * 1024)
 #define SMALL_NAME_CHUNK (4 * 1024)
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int add_name_chunk(struct gd_graph *graph, size_t need, struct gd_err *err)
 {
@@ -68,8 +67,7 @@ static int copy_name(struct gd_graph *graph, const char *name, size_t len, const
     return GD_OK;
 }
 
-/* ---- subgraphs --------------------------------------------------------------------------------
- */
+/* ---- subgraphs ------------------------------------------------------------------------------- */
 
 static void unlink_gone(struct gd_graph *graph, struct graph_scope *scope)
 {
@@ -204,8 +202,7 @@ int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, ui
     return GD_OK;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static int check_desc(const struct gd_graph *graph, const struct gd_node_desc *desc, size_t len,
                       struct gd_err *err)

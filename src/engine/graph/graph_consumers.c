@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the consumers' index ----------------------------------------------------------------------
- */
+/* ---- the consumers' index -------------------------------------------------------------------- */
 
 static bool is_live(const struct gd_graph *graph, gd_node_id node)
 {

@@ -171,8 +171,7 @@ gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, 
     return found != GD_NO_NODE ? found : gd_graph_lookup(graph, name, len);
 }
 
-/* ---- things that are kept once ----------------------------------------------------------------
- */
+/* ---- things that are kept once --------------------------------------------------------------- */
 
 int graph_intern_type(struct gd_graph *graph, const char *type, uint32_t *ret, struct gd_err *err)
 {

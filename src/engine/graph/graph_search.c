@@ -23,8 +23,7 @@ static bool same_folded(const char *text, const char *folded, size_t len)
     return true;
 }
 
-/* ---- by name: memchr for the needle's rarest byte over all names at once ------------------------
- */
+/* ---- by name: memchr for the needle's rarest byte over all names at once --------------------- */
 
 struct needle {
     char text[GRAPH_MAX_NAME]; /* lower case */

@@ -9,9 +9,10 @@
  *
  *   NAME             a node by its exact name, or by the end of one name after a '/'
  *   SCOPE, SCOPE/    all nodes below a scope, also by the end of one scope's path
- *   GLOB             * ? []; '*' crosses '/'; without a '/' it is matched to the last component,
- * too /REGEX/          POSIX extended, anywhere in the name; "\/" is a slash (a plain one works,
- * too, where no blank, ',' or '|' follows it) weights gradients activations parameters all
+ *   GLOB             * ? []; '*' crosses '/'; without a '/' also matched to the last component
+ *   /REGEX/          POSIX extended, anywhere in the name; "\/" is a slash (a plain one, too,
+ *                    where no blank, ',' or '|' follows it)
+ *   weights gradients activations parameters all
  *   activations:relu activations by their function, which is the type: a glob, case ignored
  *   type:ReLU        by type: a glob, case ignored
  *   at:FILE[:LINE]   by a line of the stack; the file by the end of its path

@@ -523,6 +523,54 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     return NULL;
 }
 
+/* A rate that is out of the ordinary, with the weight that it has changed most. NULL: it is not. */
+static const struct why_tensor *blame_rate(struct why_walk *walk, const struct why_tensor *weight,
+                                           struct why_finding *ret, int64_t *since)
+{
+    if (!weight || !why_odd_rate(walk, weight, &ret->text)) {
+        return NULL;
+    }
+    if (why_add_sum(walk, &ret->text)) {
+        snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
+        return &walk->tensors[why_also(walk, gd_why_loss(walk->session->graph), 0)];
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
+    walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
+    *since = why_since(walk, weight);
+    if (weight->writer != WHY_NONE) { /* what wrote it is in the tree as well */
+        walk->tensors[weight->writer].verdict = GD_WHY_BAD;
+        return &walk->tensors[weight->writer];
+    }
+    return weight;
+}
+
+/* The first value on the way that stands out. NULL: none does. */
+static const struct why_tensor *blame_first(struct why_walk *walk, struct why_finding *ret,
+                                            int64_t since)
+{
+    const struct why_tensor *found = why_first_bad(walk);
+
+    if (found && found->is_leaf && found != &walk->tensors[0]) {
+        why_say_leaf(walk, found, since, ret);
+        return found;
+    }
+    if (found && found->has_stats && found->before > 0 &&
+        found->stats.abs_mean > WHY_JUMP * found->before) {
+        snprintf(ret->rule, sizeof(ret->rule), "jump");
+        gd_buf_printf(&ret->text,
+                      "%s is the first that is far larger than in the steps before: its mean "
+                      "magnitude is %.4g, before it was %.4g. What it reads is not.",
+                      why_name(walk, found), found->stats.abs_mean, found->before);
+        return found;
+    }
+    if (found && found->has_stats && why_is_bad(GD_BAD_NONFINITE, &found->stats)) {
+        gd_buf_printf(&ret->text, "%s is not finite any more (%s).", why_name(walk, found),
+                      found->note);
+        return found;
+    }
+    return NULL;
+}
+
 const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
                                             int64_t *since)
 {
@@ -540,38 +588,7 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
         say_small(walk, weight, small, ret);
         return weight;
     }
-    if (weight && why_odd_rate(walk, weight, &ret->text)) {
-        if (why_add_sum(walk, &ret->text)) {
-            snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
-            return &walk->tensors[why_also(walk, gd_why_loss(walk->session->graph), 0)];
-        }
-        snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
-        walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;
-        *since = why_since(walk, weight);
-        if (weight->writer != WHY_NONE) { /* what wrote it is in the tree as well */
-            walk->tensors[weight->writer].verdict = GD_WHY_BAD;
-            return &walk->tensors[weight->writer];
-        }
-        return weight;
-    }
-    found = why_first_bad(walk);
-    if (found && found->is_leaf && found != &walk->tensors[0]) {
-        why_say_leaf(walk, found, *since, ret);
-        return found;
-    }
-    if (found && found->has_stats && found->before > 0 &&
-        found->stats.abs_mean > WHY_JUMP * found->before) {
-        snprintf(ret->rule, sizeof(ret->rule), "jump");
-        gd_buf_printf(&ret->text,
-                      "%s is the first that is far larger than in the steps before: its mean "
-                      "magnitude is %.4g, before it was %.4g. What it reads is not.",
-                      why_name(walk, found), found->stats.abs_mean, found->before);
-        return found;
-    }
-    if (found && found->has_stats && why_is_bad(GD_BAD_NONFINITE, &found->stats)) {
-        gd_buf_printf(&ret->text, "%s is not finite any more (%s).", why_name(walk, found),
-                      found->note);
-        return found;
-    }
-    return conclude_rest(walk, ret);
+    found = blame_rate(walk, weight, ret, since);
+    found = found ? found : blame_first(walk, ret, *since);
+    return found ? found : conclude_rest(walk, ret);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A handle from its opening to its close: options, locks, the I/O thread, and waiting for a
- * debugger. */
+/*
+ * How an agent begins and ends: what the program and its surroundings say of it, its thread, and
+ * the debugger that may be waited for.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,10 +15,8 @@
 
 #define DEFAULT_ADDRESS  "127.0.0.1:50051"
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
+#define MAX_THREADS      4 /* unless GRADB_THREADS says otherwise */
 #define CLOSE_SECONDS    3
-
-/* Relaxed: who asks sees soon enough what has changed. */
-#define PEEK(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 static char *copy_or(const char *text, const char *fallback)
 {
@@ -49,8 +49,6 @@ static int rank_of(const char *variable)
     long value = text ? strtol(text, NULL, 10) : 0;
     return value > 0 && value < 1 << 20 ? (int)value : 0;
 }
-
-#define MAX_THREADS 4 /* unless GRADB_THREADS says otherwise */
 
 static int stats_threads(void)
 {
@@ -212,8 +210,8 @@ gradb *gradb_open(const gradb_options *options)
     a->log = calloc(AGENT_MAX_LOG, sizeof(*a->log));
     a->scalars = calloc(AGENT_MAX_SCALARS, sizeof(*a->scalars));
     a->times = calloc(AGENT_MAX_TIMES, sizeof(*a->times));
-    atomic_store_explicit(&a->pid, getpid(), memory_order_relaxed);
-    atomic_store_explicit(&a->socket, -1, memory_order_relaxed);
+    POKE(a->pid, getpid());
+    POKE(a->socket, -1);
     if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
         !copy_options(a, options ? options : &none) || agent_io_create(a) < 0 || !start_thread(a)) {
         agent_free(a);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Between catalog.c, which fills a catalog, and catalog_read.c, which sorts it and looks it up. */
+#ifndef GD_DUMP_CATALOG_IMPL_H
+#define GD_DUMP_CATALOG_IMPL_H
+
+#include "base/arena.h"
+#include "dump/catalog.h"
+#include "dump/lookup.h"
+
+struct kept_reason { /* why a node was not dumped */
+    gd_node_id node;
+    const char *why;
+};
+
+struct kept_value {
+    struct gd_catalog_value of;
+    uint32_t order;  /* of the node: execution order first, the others in front */
+    uint32_t number; /* in which order they were added */
+};
+
+struct gd_catalog {
+    int rank;
+    char *where;
+    struct gd_graph *graph;
+    bool owns_graph, keep;
+    struct gd_peer peer;
+    struct gd_arena arena;
+    struct kept_value *values;
+    size_t value_count, value_cap;
+    const struct gd_shape **shapes; /* of values, each once */
+    size_t shape_count, shape_cap;
+    struct gd_lookup shape_lookup;
+    struct gd_catalog_step *steps;
+    size_t step_count, step_cap;
+    struct kept_reason *reasons;
+    size_t reason_count, reason_cap;
+    struct gd_catalog_scalar *scalars;
+    size_t scalar_count, scalar_cap;
+    struct gd_catalog_event *events;
+    size_t event_count, event_cap;
+    struct gd_catalog_fact *facts;
+    size_t fact_count, fact_cap;
+};
+
+/* Nothing is added to it any more: its graph is committed, and what it has is in the order in which
+ * it is looked up. */
+int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err);
+
+#endif

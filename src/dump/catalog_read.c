@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/catalog_impl.h"
+
+#define MAX_CONSUMERS 64 /* of an operator that are asked what it gave them */
+
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct kept_value *x = a, *y = b;
+
+    if (x->of.step != y->of.step) {
+        return x->of.step < y->of.step ? -1 : 1;
+    }
+    if (x->order != y->order) {
+        return x->order < y->order ? -1 : 1;
+    }
+    if (x->of.node != y->of.node) {
+        return x->of.node < y->of.node ? -1 : 1;
+    }
+    if (x->of.slot != y->of.slot) {
+        return x->of.slot < y->of.slot ? -1 : 1;
+    }
+    if (x->of.time != y->of.time) {
+        return x->of.time < y->of.time ? -1 : 1;
+    }
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    const struct gd_catalog_step *x = a, *y = b;
+
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static int compare_reasons(const void *a, const void *b)
+{
+    const struct kept_reason *x = a, *y = b;
+
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static int compare_scalars(const void *a, const void *b)
+{
+    const struct gd_catalog_scalar *x = a, *y = b;
+
+    return x->step != y->step ? x->step < y->step ? -1 : 1 : strcmp(x->name, y->name);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct gd_catalog_event *x = a, *y = b;
+
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    return x->node != y->node ? x->node < y->node ? -1 : 1 : strcmp(x->text, y->text);
+}
+
+static void sort(void *list, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    if (count > 1) {
+        qsort(list, count, size, compare);
+    }
+}
+
+static uint32_t order_of(const struct gd_graph *graph, gd_node_id node)
+{
+    struct gd_node_info info;
+
+    /* what does not run was there before */
+    return gd_graph_node(graph, node, &info) && info.order != GD_NO_ORDER ? info.order + 1 : 0;
+}
+
+static int collect_steps(struct gd_catalog *catalog, struct gd_err *err)
+{
+    size_t kept = 0, at = 0;
+    int rc = GD_OK;
+
+    for (size_t i = 0; !rc && i < catalog->value_count; i++) {
+        rc = gd_catalog_add_step(catalog, catalog->values[i].of.step, err);
+    }
+    if (rc) {
+        return rc;
+    }
+    sort(catalog->steps, catalog->step_count, sizeof(*catalog->steps), compare_steps);
+    for (size_t i = 0; i < catalog->step_count; i++) {
+        if (kept == 0 || catalog->steps[kept - 1].step != catalog->steps[i].step) {
+            catalog->steps[kept++] = catalog->steps[i];
+        }
+    }
+    catalog->step_count = kept;
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        while (at < kept && catalog->steps[at].step < catalog->values[i].of.step) {
+            at++;
+        }
+        if (at < kept && catalog->steps[at].step == catalog->values[i].of.step) {
+            catalog->steps[at].values++;
+        }
+    }
+    return GD_OK;
+}
+
+int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
+{
+    int rc = gd_graph_commit(catalog->graph, err);
+
+    if (rc) {
+        return rc;
+    }
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        catalog->values[i].order = order_of(catalog->graph, catalog->values[i].of.node);
+    }
+    sort(catalog->values, catalog->value_count, sizeof(*catalog->values), compare_values);
+    sort(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
+    sort(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
+    sort(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
+    return collect_steps(catalog, err);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->step_count;
+    return catalog->steps;
+}
+
+/* The first value that does not stand before the key. */
+static size_t lower_bound(const struct gd_catalog *catalog, const struct kept_value *key)
+{
+    size_t low = 0, high = catalog->value_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_values(&catalog->values[middle], key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static const struct gd_catalog_value *find_in(const struct gd_catalog *catalog,
+                                              const struct kept_value *key)
+{
+    struct kept_value end = *key;
+    const struct gd_catalog_value *last;
+    size_t at;
+
+    end.of.slot++;
+    at = lower_bound(catalog, &end);
+    last = at > 0 ? &catalog->values[at - 1].of : NULL;
+    return last && last->step == key->of.step && last->node == key->of.node &&
+                   last->slot == key->of.slot
+               ? last
+               : NULL;
+}
+
+const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog, gd_node_id node,
+                                               uint32_t slot, int64_t step)
+{
+    struct kept_value key = {.of = {.node = node, .slot = slot, .step = step, .time = -1e300},
+                             .order = order_of(catalog->graph, node)};
+    const struct gd_catalog_value *found;
+
+    if (slot == UINT32_MAX) {
+        return NULL;
+    }
+    found = find_in(catalog, &key);
+    if (!found && step != GD_EVERY_STEP) {
+        key.of.step = GD_EVERY_STEP;
+        found = find_in(catalog, &key);
+    }
+    return found;
+}
+
+/* The dumped input that an edge from node:slot leads into; false: none. */
+static bool input_of(const struct gd_node_info *consumer, gd_node_id node, uint32_t slot,
+                     uint32_t *ret)
+{
+    uint32_t input = 0;
+
+    for (uint32_t i = 0; i < consumer->input_count; i++) {
+        const struct gd_edge *edge = &consumer->inputs[i];
+
+        if (edge->control) {
+            continue;
+        }
+        if (edge->node == node && edge->slot == slot && input < consumer->input_slots) {
+            *ret = consumer->output_count - consumer->input_slots + input;
+            return true;
+        }
+        input++;
+    }
+    return false;
+}
+
+const struct gd_catalog_value *gd_catalog_find_given(const struct gd_catalog *catalog,
+                                                     const struct gd_graph *graph, gd_node_id node,
+                                                     uint32_t slot, int64_t step)
+{
+    const struct gd_edge *consumers = NULL;
+    uint32_t count = gd_graph_consumers(graph, node, &consumers);
+
+    for (uint32_t i = 0; i < count && i < MAX_CONSUMERS; i++) {
+        const struct gd_catalog_value *value;
+        struct gd_node_info info;
+        uint32_t input;
+
+        if (consumers[i].control || !gd_graph_node(graph, consumers[i].node, &info) ||
+            !input_of(&info, node, slot, &input)) {
+            continue;
+        }
+        value = gd_catalog_find(catalog, consumers[i].node, input, step);
+        if (value) {
+            return value;
+        }
+    }
+    return NULL;
+}
+
+int gd_catalog_each(const struct gd_catalog *catalog, int64_t step,
+                    int (*fn)(void *ctx, const struct gd_catalog_value *value), void *ctx)
+{
+    struct kept_value key = {.of = {.step = step, .time = -1e300}};
+    int rc = 0;
+
+    for (size_t i = lower_bound(catalog, &key);
+         !rc && i < catalog->value_count && catalog->values[i].of.step == step; i++) {
+        rc = fn(ctx, &catalog->values[i].of);
+    }
+    return rc;
+}
+
+const char *gd_catalog_why_not(const struct gd_catalog *catalog, gd_node_id node)
+{
+    struct kept_reason key = {.node = node};
+    const struct kept_reason *found = catalog->reason_count
+                                          ? bsearch(&key, catalog->reasons, catalog->reason_count,
+                                                    sizeof(*catalog->reasons), compare_reasons)
+                                          : NULL;
+
+    return found ? found->why : NULL;
+}
+
+const struct gd_catalog_scalar *gd_catalog_scalars(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->scalar_count;
+    return catalog->scalars;
+}
+
+const struct gd_catalog_event *gd_catalog_events(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->event_count;
+    return catalog->events;
+}
+
+const struct gd_catalog_fact *gd_catalog_facts(const struct gd_catalog *catalog, size_t *count)
+{
+    *count = catalog->fact_count;
+    return catalog->facts;
+}
+
+int gd_catalog_rank(const struct gd_catalog *catalog)
+{
+    return catalog->rank;
+}
+
+const char *gd_catalog_where(const struct gd_catalog *catalog)
+{
+    return catalog->where;
+}

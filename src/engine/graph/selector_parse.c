@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/glob.h"
+#include "engine/graph/selector_impl.h"
+#include "engine/regex_size.h"
+
+static const struct {
+    const char *word;
+    unsigned kinds;
+} kind_words[] = {
+    {"weights", 1U << GD_NODE_WEIGHT},
+    {"gradients", 1U << GD_NODE_GRADIENT},
+    {"activations", 1U << GD_NODE_ACTIVATION},
+    {"parameters", 1U << GD_NODE_PARAMETER | 1U << GD_NODE_WEIGHT},
+};
+
+static void free_term(struct term *term)
+{
+    if (term->kind == TERM_REGEX && term->text) {
+        regfree(&term->regex);
+    }
+    free(term->text);
+    free(term);
+}
+
+void gd_selector_destroy(struct gd_selector *selector)
+{
+    if (!selector) {
+        return;
+    }
+    while (selector->terms) {
+        struct term *next = selector->terms->next;
+
+        free_term(selector->terms);
+        selector->terms = next;
+    }
+    free(selector);
+}
+
+struct parser {
+    const char *text;
+    size_t at;
+};
+
+static int fault(const struct parser *parser, struct gd_err *err, const char *what)
+{
+    gd_fail(err, GD_EINVAL, "selector '%.200s': %s at column %zu", parser->text, what,
+            parser->at + 1);
+    if (err) {
+        err->offset = parser->at;
+    }
+    return GD_EINVAL;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool ends_term(char c)
+{
+    return c == '\0' || c == ',' || c == '|' || is_blank(c);
+}
+
+static void skip_blanks(struct parser *parser)
+{
+    while (is_blank(parser->text[parser->at])) {
+        parser->at++;
+    }
+}
+
+/* The raw text of a term, from parser->at on; *kind says how it was written. */
+static int cut_term(struct parser *parser, const char **start, size_t *len, enum term_kind *kind,
+                    struct gd_err *err)
+{
+    const char *text = parser->text;
+    char quote = text[parser->at] == '"' ? '"' : text[parser->at] == '/' ? '/' : '\0';
+    size_t from = parser->at + (quote != '\0');
+    size_t at = from;
+
+    *kind = quote == '"' ? TERM_QUOTED : quote ? TERM_REGEX : TERM_NAME;
+    if (!quote) {
+        while (!ends_term(text[at])) {
+            at++;
+        }
+    } else {
+        while (text[at] && !(text[at] == quote && ends_term(text[at + 1]))) {
+            at += text[at] == '\\' && text[at + 1] ? 2 : 1;
+        }
+        if (!text[at]) {
+            return fault(parser, err,
+                         quote == '/' ? "a /regex/ is not closed" : "a '\"' is not closed");
+        }
+    }
+    if (at == from) {
+        return fault(parser, err, "a node, a scope, a glob or another term is missing");
+    }
+    *start = text + from;
+    *len = at - from;
+    parser->at = at + (quote != '\0');
+    return GD_OK;
+}
+
+static int compile_regex(const struct parser *parser, struct term *term, size_t at,
+                         struct gd_err *err)
+{
+    struct parser where = {parser->text, at};
+    bool too_large = gd_regex_is_too_large(term->text);
+    char what[200] = "a regular expression that is too large";
+    int rc;
+
+    if (!too_large) {
+        rc = regcomp(&term->regex, term->text, REG_EXTENDED | REG_NOSUB);
+        if (rc == 0) {
+            return GD_OK;
+        }
+        regerror(rc, &term->regex, what, sizeof(what));
+    }
+    free(term->text);
+    term->text = NULL; /* nothing for regfree */
+    return fault(&where, err, what);
+}
+
+static void split_source(struct term *term)
+{
+    char *colon = strrchr(term->text, ':');
+    char *end;
+    unsigned long line;
+
+    if (!colon || colon == term->text || colon[1] < '0' || colon[1] > '9') {
+        return;
+    }
+    line = strtoul(colon + 1, &end, 10);
+    if (*end == '\0' && line <= UINT32_MAX) {
+        term->line = (uint32_t)line;
+        *colon = '\0';
+    }
+}
+
+/* A word's meaning: a keyword, type:, at:, or else a name. */
+static void classify_word(struct term *term)
+{
+    size_t prefix = 0;
+
+    if (strcmp(term->text, "all") == 0) {
+        term->kind = TERM_ALL;
+        return;
+    }
+    for (size_t i = 0; i < sizeof(kind_words) / sizeof(kind_words[0]); i++) {
+        if (strcmp(term->text, kind_words[i].word) == 0) {
+            term->kind = TERM_KINDS;
+            term->kinds = kind_words[i].kinds;
+            return;
+        }
+    }
+    if (strncmp(term->text, "type:", 5) == 0) {
+        term->kind = TERM_TYPE;
+        prefix = 5;
+    } else if (strncmp(term->text, "activations:", 12) == 0) {
+        term->kind = TERM_ACTIVATION;
+        prefix = 12;
+    } else if (strncmp(term->text, "at:", 3) == 0) {
+        term->kind = TERM_SOURCE;
+        prefix = 3;
+    }
+    memmove(term->text, term->text + prefix, strlen(term->text + prefix) + 1);
+    if (term->kind == TERM_SOURCE) {
+        split_source(term);
+    }
+}
+
+static int parse_term(struct parser *parser, bool except, struct term **ret, struct gd_err *err)
+{
+    struct term *term = calloc(1, sizeof(*term));
+    size_t at = parser->at;
+    const char *start;
+    size_t len;
+    int rc;
+
+    if (!term) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    term->except = except;
+    rc = cut_term(parser, &start, &len, &term->kind, err);
+    if (!rc) {
+        term->text = strndup(start, len);
+        rc = term->text ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    if (!rc && term->kind == TERM_REGEX) {
+        rc = compile_regex(parser, term, at, err);
+    } else if (!rc && term->kind == TERM_NAME) {
+        classify_word(term);
+        if (!term->text[0]) {
+            parser->at = at;
+            rc = fault(parser, err,
+                       term->kind == TERM_TYPE ? "type: wants an operator type"
+                       : term->kind == TERM_ACTIVATION
+                           ? "activations: wants a function, as in activations:relu"
+                           : "at: wants FILE or FILE:LINE");
+        }
+    }
+    if (rc) {
+        free_term(term);
+        return rc;
+    }
+    *ret = term;
+    return GD_OK;
+}
+
+/* At that word and a blank behind it. */
+static bool at_word(const struct parser *parser, const char *word)
+{
+    const char *at = parser->text + parser->at;
+    size_t len = strlen(word);
+
+    return strncmp(at, word, len) == 0 && (is_blank(at[len]) || at[len] == '\0');
+}
+
+static int parse_terms(struct parser *parser, struct term **end, struct gd_err *err)
+{
+    bool except = false;
+
+    for (;;) {
+        char c;
+        int rc;
+
+        skip_blanks(parser);
+        rc = parse_term(parser, except, end, err);
+        if (rc) {
+            return rc;
+        }
+        end = &(*end)->next;
+        skip_blanks(parser);
+        c = parser->text[parser->at];
+        if (c == '\0') {
+            return GD_OK;
+        }
+        if (c == ',' || c == '|') {
+            parser->at++;
+        } else if (at_word(parser, except ? "with" : "except")) {
+            parser->at += except ? 4 : 6;
+            except = !except;
+        } else {
+            return fault(parser, err,
+                         except ? "',' or 'with' is missing" : "',' or 'except' is missing");
+        }
+    }
+}
+
+int gd_selector_parse(const char *text, struct gd_selector **ret, struct gd_err *err)
+{
+    struct gd_selector *selector = calloc(1, sizeof(*selector));
+    struct parser parser = {text, 0};
+    int rc;
+
+    if (!selector) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a selector");
+    }
+    rc = parse_terms(&parser, &selector->terms, err);
+    if (rc) {
+        gd_selector_destroy(selector);
+        return rc;
+    }
+    *ret = selector;
+    return GD_OK;
+}
+
+bool gd_selector_has_except(const struct gd_selector *selector)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (term->except) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gd_selector_ends_in_except(const struct gd_selector *selector)
+{
+    const struct term *term = selector->terms;
+
+    while (term && term->next) {
+        term = term->next;
+    }
+    return term && term->except;
+}
+
+bool gd_selector_has_name(const struct gd_selector *selector)
+{
+    for (const struct term *term = selector->terms; term; term = term->next) {
+        if (!term->except && (term->kind == TERM_QUOTED ||
+                              (term->kind == TERM_NAME && !gd_glob_is_pattern(term->text)))) {
+            return true;
+        }
+    }
+    return false;
+}
