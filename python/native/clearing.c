@@ -186,23 +186,18 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
 
 /* ---- the type -------------------------------------------------------------------------------- */
 
+static const size_t references[] = {offsetof(struct native_clearing, next),
+                                    offsetof(struct native_clearing, optimizer),
+                                    offsetof(struct native_clearing, parameter), 0};
+
 static int traverse(PyObject *self, visitproc visit, void *arg)
 {
-    struct native_clearing *clearing = (struct native_clearing *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(clearing->next);
-    Py_VISIT(clearing->optimizer);
-    Py_VISIT(clearing->parameter);
-    return 0;
+    return native_visit(self, references, visit, arg);
 }
 
 static int clear(PyObject *self)
 {
-    struct native_clearing *clearing = (struct native_clearing *)self;
-    Py_CLEAR(clearing->next);
-    Py_CLEAR(clearing->optimizer);
-    Py_CLEAR(clearing->parameter);
-    return 0;
+    return native_drop(self, references);
 }
 
 static void dealloc(PyObject *self)

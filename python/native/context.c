@@ -188,54 +188,49 @@ static PyObject *close_context(PyObject *object, PyObject *none)
     return Py_NewRef(Py_None);
 }
 
-#define REFERENCES 25
+#define AT(member) offsetof(struct native_context, member)
+static const size_t references[] = {AT(agent),
+                                    AT(telling),
+                                    AT(graph),
+                                    AT(steps),
+                                    AT(live),
+                                    AT(scaler),
+                                    AT(events),
+                                    AT(backward),
+                                    AT(clock),
+                                    AT(clearing),
+                                    AT(local),
+                                    AT(tensor),
+                                    AT(apart),
+                                    AT(storage),
+                                    AT(tracing),
+                                    AT(has_gradients),
+                                    AT(step_type),
+                                    AT(custom_type),
+                                    AT(types),
+                                    AT(type_of),
+                                    AT(custom_mark),
+                                    AT(recording),
+                                    AT(outermost),
+                                    AT(outermost_path),
+                                    AT(evaluation_path),
+                                    0};
+#undef AT
 
-/* Where all references of a context lie. */
-static void references(struct native_context *self, PyObject **ret[REFERENCES])
+static int traverse(PyObject *self, visitproc visit, void *arg)
 {
-    PyObject **all[REFERENCES] = {&self->agent,          &self->telling,
-                                  &self->graph,          &self->steps,
-                                  &self->live,           &self->scaler,
-                                  &self->events,         (PyObject **)&self->clearing,
-                                  &self->backward,       (PyObject **)&self->clock,
-                                  &self->local,          &self->tensor,
-                                  &self->apart,          &self->storage,
-                                  &self->tracing,        &self->has_gradients,
-                                  &self->step_type,      &self->custom_type,
-                                  &self->types,          &self->type_of,
-                                  &self->custom_mark,    &self->recording,
-                                  &self->outermost,      &self->outermost_path,
-                                  &self->evaluation_path};
-    for (size_t i = 0; i < REFERENCES; i++) {
-        ret[i] = all[i];
-    }
+    return native_visit(self, references, visit, arg);
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static int clear(PyObject *self)
 {
-    PyObject **all[REFERENCES];
-    references((struct native_context *)object, all);
-    Py_VISIT(Py_TYPE(object));
-    for (size_t i = 0; i < REFERENCES; i++) {
-        Py_VISIT(*all[i]);
-    }
-    return 0;
+    native_forget_handed((struct native_context *)self);
+    return native_drop(self, references);
 }
 
-static int clear(PyObject *object)
+static void dealloc(PyObject *self)
 {
-    PyObject **all[REFERENCES];
-    native_forget_handed((struct native_context *)object);
-    references((struct native_context *)object, all);
-    for (size_t i = 0; i < REFERENCES; i++) {
-        Py_CLEAR(*all[i]);
-    }
-    return 0;
-}
-
-static void dealloc(PyObject *object)
-{
-    native_dealloc(object, clear);
+    native_dealloc(self, clear);
 }
 
 static PyMethodDef methods[] = {

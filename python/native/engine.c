@@ -119,8 +119,24 @@ static PyObject *use(PyObject *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-NATIVE_REFERENCES(offsetof(struct engine, context), offsetof(struct engine, backward),
-                  offsetof(struct engine, run))
+static const size_t references[] = {offsetof(struct engine, context),
+                                    offsetof(struct engine, backward), offsetof(struct engine, run),
+                                    0};
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    return native_visit(self, references, visit, arg);
+}
+
+static int clear(PyObject *self)
+{
+    return native_drop(self, references);
+}
+
+static void dealloc(PyObject *self)
+{
+    native_dealloc(self, clear);
+}
 
 static PyMethodDef methods[] = {
     {"run_backward", (PyCFunction)(void (*)(void))run_backward, METH_VARARGS | METH_KEYWORDS,

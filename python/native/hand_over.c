@@ -6,6 +6,8 @@
  */
 #include "native.h"
 
+#include <stddef.h>
+
 /* The one that was handed over to, borrowed; NULL: none. Under the interpreter's lock. */
 static struct native_context *handed;
 
@@ -184,32 +186,24 @@ static int init(PyObject *object, PyObject *args, PyObject *keywords)
     return 0;
 }
 
-static int traverse(PyObject *object, visitproc visit, void *arg)
+static const size_t references[] = {
+    offsetof(struct entrance, context),  offsetof(struct entrance, base),
+    offsetof(struct entrance, original), offsetof(struct entrance, wrapper),
+    offsetof(struct entrance, method),   0};
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
 {
-    struct entrance *self = (struct entrance *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT((PyObject *)self->context);
-    Py_VISIT(self->base);
-    Py_VISIT(self->original);
-    Py_VISIT(self->wrapper);
-    Py_VISIT(self->method);
-    return 0;
+    return native_visit(self, references, visit, arg);
 }
 
-static int clear(PyObject *object)
+static int clear(PyObject *self)
 {
-    struct entrance *self = (struct entrance *)object;
-    Py_CLEAR(self->context);
-    Py_CLEAR(self->base);
-    Py_CLEAR(self->original);
-    Py_CLEAR(self->wrapper);
-    Py_CLEAR(self->method);
-    return 0;
+    return native_drop(self, references);
 }
 
-static void dealloc(PyObject *object)
+static void dealloc(PyObject *self)
 {
-    native_dealloc(object, clear);
+    native_dealloc(self, clear);
 }
 
 static PyMethodDef methods[] = {

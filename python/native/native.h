@@ -183,26 +183,10 @@ static inline bool native_is_zero(PyObject *record, int field)
 
 /* ---- references.c: what the garbage collector asks of objects of our types ------------------- */
 
-/* Those at the offsets in a list that ends with 0; and the object's type. */
+/* A type lists where in its objects references lie, and ends that with 0: what its Py_tp_traverse
+ * and Py_tp_clear do. */
 int native_visit(PyObject *object, const size_t *references, visitproc visit, void *arg);
 int native_drop(PyObject *object, const size_t *references);
-
-/* The functions traverse, clear and dealloc of a type whose objects have references at those
- * offsets. */
-#define NATIVE_REFERENCES(...)                                                                     \
-    static const size_t references[] = {__VA_ARGS__, 0};                                           \
-    static int traverse(PyObject *self, visitproc visit, void *arg)                                \
-    {                                                                                              \
-        return native_visit(self, references, visit, arg);                                         \
-    }                                                                                              \
-    static int clear(PyObject *self)                                                               \
-    {                                                                                              \
-        return native_drop(self, references);                                                      \
-    }                                                                                              \
-    static void dealloc(PyObject *self)                                                            \
-    {                                                                                              \
-        native_dealloc(self, clear);                                                               \
-    }
 
 /* ---- clock.c ---------------------------------------------------------------------------------
  */

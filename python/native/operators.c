@@ -340,7 +340,23 @@ static PyObject *use(PyObject *self, PyObject *context)
     return Py_NewRef(Py_None);
 }
 
-NATIVE_REFERENCES(offsetof(struct operators, context), offsetof(struct operators, known))
+static const size_t references[] = {offsetof(struct operators, context),
+                                    offsetof(struct operators, known), 0};
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    return native_visit(self, references, visit, arg);
+}
+
+static int clear(PyObject *self)
+{
+    return native_drop(self, references);
+}
+
+static void dealloc(PyObject *self)
+{
+    native_dealloc(self, clear);
+}
 
 static PyMethodDef methods[] = {
     {"__torch_function__", torch_function, METH_VARARGS, "calls an operator and tells of it"},

@@ -435,11 +435,32 @@ PyObject *native_hook_all(PyObject *module, PyObject *args)
 /* ---- the type --------------------------------------------------------------------------------
  */
 
-NATIVE_REFERENCES(offsetof(struct step, context), offsetof(struct step, type),
-                  offsetof(struct step, mark), offsetof(struct step, operation),
-                  offsetof(struct step, name), offsetof(struct step, variable),
-                  offsetof(struct step, incoming), offsetof(struct step, steps),
-                  offsetof(struct step, node), offsetof(struct step, hooks))
+static const size_t references[] = {offsetof(struct step, context),
+                                    offsetof(struct step, type),
+                                    offsetof(struct step, mark),
+                                    offsetof(struct step, operation),
+                                    offsetof(struct step, name),
+                                    offsetof(struct step, variable),
+                                    offsetof(struct step, incoming),
+                                    offsetof(struct step, steps),
+                                    offsetof(struct step, node),
+                                    offsetof(struct step, hooks),
+                                    0};
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    return native_visit(self, references, visit, arg);
+}
+
+static int clear(PyObject *self)
+{
+    return native_drop(self, references);
+}
+
+static void dealloc(PyObject *self)
+{
+    native_dealloc(self, clear);
+}
 
 static PyMemberDef members[] = {
     {"type", T_OBJECT, offsetof(struct step, type), 0, NULL},

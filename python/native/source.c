@@ -169,8 +169,24 @@ static PyObject *use(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-NATIVE_REFERENCES(offsetof(struct source, context), offsetof(struct source, places),
-                  offsetof(struct source, held))
+static const size_t references[] = {offsetof(struct source, context),
+                                    offsetof(struct source, places), offsetof(struct source, held),
+                                    0};
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    return native_visit(self, references, visit, arg);
+}
+
+static int clear(PyObject *self)
+{
+    return native_drop(self, references);
+}
+
+static void dealloc(PyObject *self)
+{
+    native_dealloc(self, clear);
+}
 
 static PyMethodDef methods[] = {
     {"address", address, METH_NOARGS,
