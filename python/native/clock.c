@@ -71,8 +71,7 @@ void native_return(struct native_clock *clock, struct native_absence absence)
     clock->away += seconds() - absence.began;
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 static PyObject *now(PyObject *self, PyObject *none)
 {

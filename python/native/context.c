@@ -82,8 +82,7 @@ int native_fault(struct native_context *context)
     return 0;
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 static int take(PyObject **place, PyObject *value, enum native_kind kind)
 {

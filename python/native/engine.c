@@ -96,8 +96,7 @@ static PyObject *run_backward(PyObject *self, PyObject *args, PyObject *keywords
     return result;
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 static PyObject *use(PyObject *self, PyObject *args)
 {

@@ -27,8 +27,7 @@
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
 #define NATIVE_INTERFACE 5
 
-/* ---- names.c: names of attributes, methods and keys, interned once ----------------------------
- */
+/* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
 struct native_names {
     PyObject *accumulate_grad, *accumulates, *after, *backward, *backward_ran, *base, *batch,
@@ -44,8 +43,7 @@ struct native_names {
 extern struct native_names native_names;
 int native_intern_names(void);
 
-/* ---- records.c -------------------------------------------------------------------------------
- */
+/* ---- records.c ------------------------------------------------------------------------------- */
 
 /* Classes of gradb.torch, and what of theirs lies here: see their docstrings. */
 enum native_kind {
@@ -188,8 +186,7 @@ static inline bool native_is_zero(PyObject *record, int field)
 int native_visit(PyObject *object, const size_t *references, visitproc visit, void *arg);
 int native_drop(PyObject *object, const size_t *references);
 
-/* ---- clock.c ---------------------------------------------------------------------------------
- */
+/* ---- clock.c --------------------------------------------------------------------------------- */
 
 /* As timing.py has them. */
 enum native_section {
@@ -236,8 +233,7 @@ struct native_number {
 };
 #define NATIVE_MAX_GROUPS 16 /* of an optimizer, whose rates are told, as events.py has it */
 
-/* ---- context.c -------------------------------------------------------------------------------
- */
+/* ---- context.c ------------------------------------------------------------------------------- */
 
 /* What the agent is made of, and libgradb's functions. One per agent; Python makes it when all of
  * the agent is there, and closes it before the handle is gone. */
@@ -302,8 +298,7 @@ int native_fault(struct native_context *context);
 /* 1, 0, or -1: what the agent does now needs Python at every operator or node. */
 int native_is_watched_closely(const struct native_context *context);
 
-/* ---- telling.c -------------------------------------------------------------------------------
- */
+/* ---- telling.c ------------------------------------------------------------------------------- */
 
 /* What Python keeps in tuples: of values.Places for an output, and of graph.Graph's origins. */
 enum native_form {
@@ -347,8 +342,7 @@ int native_ran(struct native_context *context, PyObject *node, PyObject *tensors
 /* ran(context, node, tensors, records): see Telling._ran. */
 PyObject *native_tell_ran(PyObject *module, PyObject *args);
 
-/* ---- same.c ----------------------------------------------------------------------------------
- */
+/* ---- same.c ---------------------------------------------------------------------------------- */
 
 #define NATIVE_MAX_SAME 16 /* outputs, and tensors before, that are compared */
 
@@ -359,9 +353,7 @@ gradb_tensor *native_structs(PyObject *places);
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
 
-/* ---- numbers.c: what events.Events does for an idle step
- * -----------------------------------------
- */
+/* ---- numbers.c: what events.Events does for an idle step * ----------------------------------- */
 
 /* The loss of a backward pass. 1: it is in `ret`, where there is one to be told; 0: only Python can
  * tell; -1. */
@@ -378,9 +370,7 @@ PyObject *native_give_numbers(PyObject *context, PyObject *none);
 /* The step is over: its numbers go to the debugger when `told`. */
 int native_tell_numbers(struct native_context *context, bool told);
 
-/* ---- clearing.c: what training.Clearings does for an idle step
- * ------------------------------------
- */
+/* ---- clearing.c: what training.Clearings does for an idle step * ----------------------------- */
 
 /* The base of training.Clearing: see there. A context has the first. */
 struct native_clearing {
@@ -401,9 +391,7 @@ int native_clearing_begins(struct native_context *context);
 int native_clearing_ends(struct native_context *context);
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer);
 
-/* ---- idle.c: methods of a context, and what they do
- * -----------------------------------------------------------------
- */
+/* ---- idle.c: methods of a context, and what they do * ---------------------------------------- */
 
 /* 1: done; 0: only Python can; -1: an interrupt. A forward pass begins with that module; the
  * program's optimizer is about to step, with those arguments of the hook; it has stepped. */
@@ -431,9 +419,7 @@ int native_pass_begins(struct native_context *context, PyObject *tensors, PyObje
                        PyObject *keywords);
 int native_pass_ends(struct native_context *context);
 
-/* ---- hand_over.c
- * ----------------------------------------------------------------------------------
- */
+/* ---- hand_over.c * --------------------------------------------------------------------------- */
 
 extern PyType_Spec native_entrance_spec;
 /* Methods of a context: see there. */
@@ -445,14 +431,11 @@ bool native_is_handed_over(const struct native_context *context);
 /* The context is about to go. */
 void native_forget_handed(const struct native_context *context);
 
-/* ---- engine.c: the base of backward._Engine
- * ------------------------------------------------------
- */
+/* ---- engine.c: the base of backward._Engine * ------------------------------------------------ */
 
 extern PyType_Spec native_engine_spec;
 
-/* ---- tensors.c -------------------------------------------------------------------------------
- */
+/* ---- tensors.c ------------------------------------------------------------------------------- */
 
 /* libtorch has the functions that native_read needs for tensors of that type. */
 bool native_can_read(gradb_dtype dtype);
@@ -471,8 +454,7 @@ int native_has_gradients(const struct native_context *context);
 PyObject *native_read_by(PyObject *module, PyObject *args);
 PyObject *native_reads(PyObject *module, PyObject *args);
 
-/* ---- operators.c, passes.c, source.c ----------------------------------------------------------
- */
+/* ---- operators.c, passes.c, source.c --------------------------------------------------------- */
 
 extern PyType_Spec native_operators_spec, native_step_spec, native_source_spec;
 extern PyTypeObject *native_step_type;

@@ -31,8 +31,7 @@ static PyObject *run(const struct call *call)
                          call->keywords == Py_None ? NULL : call->keywords);
 }
 
-/* ---- whether it is a usual call --------------------------------------------------------------
- */
+/* ---- whether it is a usual call -------------------------------------------------------------- */
 
 /* 1, 0, or -1: the keyword is there, and neither None nor False. */
 static int is_given(PyObject *keywords, PyObject *name)
@@ -295,8 +294,7 @@ static PyObject *run_known(struct call *call, PyObject *operation)
     return usual > 0 ? run_usual(call, operation) : intercept(call);
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 /* As TorchFunctionMode has it: func, types, args=(), kwargs=None. */
 static PyObject *torch_function(PyObject *self, PyObject *given)

@@ -13,8 +13,7 @@ struct step {
     bool marked;
 };
 
-/* ---- a node of the pass has run --------------------------------------------------------------
- */
+/* ---- a node of the pass has run -------------------------------------------------------------- */
 
 /* The origins of the results, None where there is none. */
 static PyObject *records_of(struct native_context *context, PyObject *node, PyObject *results)
@@ -104,8 +103,7 @@ static int gradient_ran(struct step *own, PyObject *before)
     return status;
 }
 
-/* ---- the hook --------------------------------------------------------------------------------
- */
+/* ---- the hook -------------------------------------------------------------------------------- */
 
 /* The operators inside are not the program's. */
 static int ran_unseen(struct step *own, PyObject *results, PyObject *before)
@@ -161,8 +159,7 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ---- putting it on and taking it off ---------------------------------------------------------
- */
+/* ---- putting it on and taking it off --------------------------------------------------------- */
 
 /* In place of torch.autograd.Function._register_hook(hooks, hook): a Step goes in as its own key
  * and its own handle, which costs a fifth of a RemovableHandle. `pair`: (the function that does it
@@ -217,8 +214,7 @@ static PyObject *remove_step(PyObject *self, PyObject *none)
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ---- the nodes of a pass ---------------------------------------------------------------------
- */
+/* ---- the nodes of a pass --------------------------------------------------------------------- */
 
 struct pass {
     struct native_context *context;
@@ -432,8 +428,7 @@ PyObject *native_hook_all(PyObject *module, PyObject *args)
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 static const size_t references[] = {offsetof(struct step, context),
                                     offsetof(struct step, type),

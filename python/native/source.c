@@ -123,8 +123,7 @@ static gradb_answer stats(void *ctx, gradb_node node, unsigned slot, bool previo
     return self->python.stats(self->python.ctx, node, slot, previous, wanted, ret, what, why);
 }
 
-/* ---- the type --------------------------------------------------------------------------------
- */
+/* ---- the type -------------------------------------------------------------------------------- */
 
 static int init(PyObject *object, PyObject *args, PyObject *keywords)
 {

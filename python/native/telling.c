@@ -3,8 +3,7 @@
 
 #include <stdint.h>
 
-/* ---- which node it is ------------------------------------------------------------------------
- */
+/* ---- which node it is ------------------------------------------------------------------------ */
 
 /* How many of the family ran in this step. */
 static Py_ssize_t counted(PyObject *family, PyObject *step)
@@ -128,8 +127,7 @@ int native_mark(PyObject *tensor, PyObject *node)
     return status;
 }
 
-/* ---- where its outputs lie -------------------------------------------------------------------
- */
+/* ---- where its outputs lie ------------------------------------------------------------------- */
 
 /* 1, 0, or -1 */
 static int truth_of(PyObject *answer)
@@ -334,8 +332,7 @@ static int tell(struct native_context *context, PyObject *node, PyObject *tensor
     return status;
 }
 
-/* ---- a node has run --------------------------------------------------------------------------
- */
+/* ---- a node has run -------------------------------------------------------------------------- */
 
 /* 1, 0, or -1: nothing but the table of the step need know where its value lies. */
 static int is_plain(struct native_context *context, PyObject *step, PyObject *id)
