@@ -164,10 +164,17 @@ static bool is_shown(enum tui_pane_id pane)
     return tui_panes[pane] != NULL;
 }
 
+/* On a screen that is too small for panes keys stay the prompt's: what has the focus then is the
+ * pane that gets it when there is room again. */
+static enum tui_pane_id *focus_of(struct tui *tui)
+{
+    return tui->small ? &tui->focus_of : &tui->focus;
+}
+
 void tui_focus(struct tui *tui, enum tui_pane_id pane)
 {
     if (is_shown(pane)) {
-        tui->focus = pane;
+        *focus_of(tui) = pane;
         tui->dirty_now = true;
         tui_changed(tui);
     }
@@ -177,11 +184,12 @@ void tui_focus(struct tui *tui, enum tui_pane_id pane)
 void tui_focus_next(struct tui *tui, int by)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
+    enum tui_pane_id from = *focus_of(tui);
     int rows, cols, at = 0;
 
     draw_size(tui->draw, &rows, &cols);
-    int count = layout_order(tui->layout, tui->focus, rows - 1, cols, place);
-    while (at < count && place[at].pane != tui->focus) {
+    int count = layout_order(tui->layout, from, rows - 1, cols, place);
+    while (at < count && place[at].pane != from) {
         at++;
     }
     do {

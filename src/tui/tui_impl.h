@@ -154,7 +154,7 @@ struct tui {
     struct tui_form *form; /* NULL: none is open */
     struct tui_rate rate;
     bool small;                /* the screen is too small for panes */
-    enum tui_pane_id focus_of; /* before it became so */
+    enum tui_pane_id focus_of; /* that gets the focus when it is no more */
     bool mouse;
     struct tui_click clicked;
     size_t offers; /* recommended watchpoints, while the question stands; 0: it does not */

@@ -387,6 +387,20 @@ class Interrupted(unittest.TestCase):
             t.send("?")  # the graph has the focus again
             t.expect(r"^The screen")
 
+    def test_other_pane_on_a_screen_that_is_too_small(self):
+        with Terminal() as t:
+            t.expect_ready()
+            t.resize(8, 50)
+            t.expect(r"^50x8 is too small for panes")
+            t.send(NEXT_PANE)
+            t.command("echo still", r"^still$")  # not to a pane that nobody sees
+            t.command("focus graph", r"\(gradb\) focus graph$")
+            t.command("echo again", r"^again$")
+            t.resize(24, 80)
+            t.expect(r"graph: \d+ nodes ─+│")
+            t.send("?")  # a key of the graph
+            t.expect(r"^The screen")
+
     def test_a_terminal_that_takes_nothing_does_not_hold_the_training(self):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
