@@ -368,8 +368,7 @@ class Unseen(Control):
         self.assertIn("error: it stands for other tensors inside a transform (vmap, grad)", done.stderr)
 
     def test_the_line_of_a_compiled_function(self):
-        if self.which() == torches.debian():
-            self.skipTest("torch.compile came with 2.0")
+        torches.need_compile(self)
         for backend, node in (("aot_eager", "backward/compiled"), ("eager", "backward/MeanBackward0")):
             said = self.said([self.write("compiled.py", COMPILED.replace("aot_eager", backend))], "step 2",
                              "run-to " + node, "where")
@@ -549,8 +548,7 @@ def loading(python):
 
 def hasattr_amp(python):
     """Whether its gradient scaler works on the CPU."""
-    version = tuple(map(int, torches.version_of(python).split(".")[:2]))
-    return version >= (2, 3)
+    return torches.release_of(python) >= (2, 3)
 
 
 def same(python, first, second):

@@ -490,8 +490,7 @@ finish(same=same, made=nodes)
         self.assertIn("scripted/script", told.nodes)
 
     def test_compiled_models(self):
-        if self.which() == torches.debian():
-            self.skipTest("torch.compile came with 2.0")
+        torches.need_compile(self)
         told = self.told("""
 torch.manual_seed(0)
 def run(compiled):

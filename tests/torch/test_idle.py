@@ -126,6 +126,25 @@ for step in range(1, 300):
 json.dump(count, open(sys.argv[1], "w"))
 """
 
+# A compiler that keeps the function a module is called with, as that of 2.1 does.
+KEEPS = """
+import json, sys
+import torch
+torch.compile = lambda module: module.__call__
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+run, found = net, []
+for step in range(1, 100):
+    if step == 50:
+        found.append(type(type(net).__call__).__name__)
+        run = torch.compile(net)
+        found.append(type(run.__func__).__name__)
+    optimizer.zero_grad()
+    run(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+json.dump(found, open(sys.argv[1], "w"))
+"""
+
 
 class Handed(Control):
     def setUp(self):
@@ -177,10 +196,13 @@ class Idle(Handed):
         self.assertEqual(found, [["gradb", "torch"], "gradb"])
 
     def test_what_is_compiled_stays_so(self):
-        if self.which() == torches.debian():
-            self.skipTest("torch.compile came with 2.0")
+        torches.need_compile(self)
         found, _ = self.found(COMPILES, "step 3", "step 100", "next 3", "step 100", "step", "next 3", "continue")
         self.assertEqual(found, self.bare(COMPILES))
+
+    def test_what_a_compiler_keeps_is_a_function(self):
+        found, _ = self.found(KEEPS, "step 3", "continue")
+        self.assertEqual(found, ["Entrance", "function"])
 
 
 if __name__ == "__main__":

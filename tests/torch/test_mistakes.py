@@ -179,7 +179,7 @@ class Mistake(torches.Case):
 
     def check(self, name, script="mlp"):
         """The command file on the script with the mistake: line by line what is expected."""
-        version = torches.version_of(self.python)[0]
+        release = torches.release_of(self.python)
         done = harness.run_gradb("-nx", "--batch", "--listen", "127.0.0.1:0", "-x", HERE / (name + ".gdb"), "run", "--",
                                  *torches.warm(self.python), str(torches.SCRIPTS / (script + ".py")), "--steps", "12",
                                  "--mistake", name, env=torches.environment(), timeout=4 * harness.DEADLINE)
@@ -187,12 +187,11 @@ class Mistake(torches.Case):
         lines = [test_scripts.plain(line) for line in (done.stdout + done.stderr).splitlines()]
         path = HERE / (name + ".expected")
         if WRITE:
-            self.written.setdefault(name, {})[version] = lines
+            self.written.setdefault(name, {})[release[0]] = lines
             if len(self.written[name]) == 2:
-                path.write_text(test_scripts.merged(self.written[name]["1"], self.written[name]["2"]),
-                                encoding="utf-8")
+                path.write_text(test_scripts.merged(self.written[name][1], self.written[name][2]), encoding="utf-8")
             return
-        expected = test_scripts.read_expected(path, version)
+        expected = test_scripts.read_expected(path, release, lines)
         wrong = [f"line {i + 1}: {a!r}\nexpected {b!r}" for i, (a, b) in enumerate(zip(lines, expected))
                  if not test_scripts.same(a, b)]
         self.assertFalse(wrong, "\n".join(wrong[:3] + ["the whole output:"] + lines))

@@ -28,6 +28,7 @@ def numbers(kind, seen):
     optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
     if seen:
         agent.discover(optimizer)
+        agent.steps.use(optimizer)  # what was compiled before may keep the last one
     def compiled(function):
         return torch.compile(function, backend="aot_eager", fullgraph=kind in ("module", "inplace", "function"))
     def train(x):
@@ -180,7 +181,7 @@ def survives(call):
 table = torch.ones(3, 4)
 survived = [survives(lambda: torch.gather(table, 5, torch.zeros(3, 4, dtype=torch.long))),
             survives(lambda: vmap(lambda row: nn.functional.embedding(row, table))(torch.tensor([[1, 9]])))]
-if hasattr(torch.autograd.graph, "get_gradient_edge"):
+if torch.__version__ >= (2, 5):  # before, it has no such thing, or raises by itself
     x = torch.ones(3, requires_grad=True)
     edge = torch.autograd.graph.get_gradient_edge((x * 2).sum())
     made, = torch.autograd.grad([edge], [x], grad_outputs=[torch.ones(())])
@@ -241,6 +242,26 @@ step()
 finish(asked=asked, steps=told.steps)
 """
 
+# What the compiler does to torch's optimizers up to 2.2.
+UNHOOKED = """
+def take_hooks(model):
+    torch.optim.SGD.step = torch.optim.SGD.step.__wrapped__
+    torch.optim.SGD.step.hooked = True
+    return model
+torch.compile = take_hooks
+agent.regions.remove()
+agent.regions.install()
+net = nn.Linear(2, 1)
+def loss_of(step):
+    return net(torch.ones(3, 2)).sum()
+train(net, loss_of)
+bare = torch.optim.SGD.step.__wrapped__
+torch.compile(net)
+train(net, loss_of, 3)
+agent.optimizers.remove()
+finish(steps=told.steps, left=torch.optim.SGD.step is bare)
+"""
+
 # Nobody looks, and in the middle of a pass the debugger asks the run to stop.
 LONG = """
 heard = []
@@ -261,6 +282,26 @@ before = len(heard)
 long = one_pass(60.0)
 finish(before=before, heard=len(heard), same=torch.equal(short, long),
        next=agent._backward.took < 60)
+"""
+
+# What the compiler does to torch's optimizers up to 2.2.
+UNHOOKED = """
+def take_hooks(model):
+    torch.optim.SGD.step = torch.optim.SGD.step.__wrapped__
+    torch.optim.SGD.step.hooked = True
+    return model
+torch.compile = take_hooks
+agent.regions.remove()
+agent.regions.install()
+net = nn.Linear(2, 1)
+def loss_of(step):
+    return net(torch.ones(3, 2)).sum()
+train(net, loss_of)
+bare = torch.optim.SGD.step.__wrapped__
+torch.compile(net)
+train(net, loss_of, 3)
+agent.optimizers.remove()
+finish(steps=told.steps, left=torch.optim.SGD.step is bare)
 """
 
 # Nobody looks, and in the middle of a forward pass, some modules deep, the debugger wants to hear of nodes.
@@ -359,8 +400,7 @@ class Modes(programs.Programs):
         self.assertEqual(told.answer["path"], "")
 
     def test_compiled_code_is_left_alone(self):
-        if self.which() == torches.debian():
-            self.skipTest("torch.compile came with 2.0")
+        torches.need_compile(self)
         told = self.told("KINDS = ['module', 'inplace', 'function', 'optimizer', 'all']" + COMPILED)
         # losses, and how often it was compiled
         self.assertEqual(told.answer["equal"], {kind: [True, True] for kind in told.answer["equal"]})
@@ -369,6 +409,12 @@ class Modes(programs.Programs):
         self.assertIn("backward/model/compiled", told.nodes)
         warnings = [text for kind, text in told.answer["events"] if kind == "unseen"]
         self.assertEqual(len([text for text in warnings if "TORCH_COMPILE_DISABLE=1" in text]), 2, warnings)
+
+    def test_the_compiler_takes_the_hooks_of_optimizers(self):
+        if torches.release_of(self.python) < (2, 0):
+            self.skipTest("before 2.0 optimizers have no hooks")
+        told = self.told(UNHOOKED)
+        self.assertEqual((told.answer["steps"], told.answer["left"]), (4, True))
 
     def test_an_interrupt_is_heard_in_a_long_backward_pass(self):
         told = self.told(LONG)

@@ -60,7 +60,7 @@ class Overflow(torches.Folder):
             "bfloat16-specific: the largest magnitude is 1.202e+39", "in float64 1.20162e+39; input.0 is 3.00406e+38",
 
             "step 5, head/linear (linear)", "made 16 inf of 16 elements", "as it was, on the CPU 16 inf of 16",
-            "bfloat16-specific: the largest magnitude is 8.67e+38, above" if torches.version_of(self.python) < "2" else
+            "bfloat16-specific: the largest magnitude is 8.67e+38, above" if torches.release_of(self.python) < (2, 4) else
             "float16-specific: the largest magnitude is 2.7e+05, above the 65504 of float16",
             "step 6, backward/sqrt (SqrtBackward0)", "made 8 inf of 8 elements, " + line_of("y.detach()).sqrt()"),
             "Inherent", "at [0, 0]: inf, in float64 inf; input.0 is 0, gradient.0 is 1",

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 
 import harness
 import torches
@@ -216,9 +217,23 @@ dist.destroy_process_group()
 """
 
 
+# Older ones have no fully_shard, or one that works on CUDA alone.
+SHARDS = """
+import torch, torch.distributed.fsdp
+print(hasattr(torch.distributed.fsdp, "fully_shard") and hasattr(torch.cpu.Stream, "record_event"))
+"""
+
+
 class Sharded(Ranks):
     """A model that fully_shard spreads over two ranks: each shows its part, and says so."""
     which = staticmethod(torches.pip)
+
+    def setUp(self):
+        super().setUp()
+        shards = subprocess.run([*torches.warm(self.python), "-c", SHARDS], capture_output=True, text=True, check=True,
+                                env=torches.environment(GRADB_DISABLE="1"), timeout=harness.DEADLINE)
+        if shards.stdout.strip() != "True":
+            self.skipTest("this PyTorch's fully_shard does not work on the CPU")
 
     def test_the_local_part(self):
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)],

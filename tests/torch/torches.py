@@ -71,6 +71,11 @@ def version_of(python):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def release_of(python):
+    """(1, 13) of "1.13.0a0"."""
+    return tuple(map(int, version_of(python).split(".")[:2]))
+
+
 def debian():
     """Debian's interpreter, or None when python3-torch is not installed."""
     return DEBIAN if version_of(DEBIAN) else None
@@ -193,6 +198,12 @@ class Folder(Case):
         if late.exists():  # of a rank that hung (by_hand.py): else it were in gradb's log alone
             done.stderr += late.read_text()
         return done
+
+
+def need_compile(case):
+    """Skips a case of torch.compile where that is not to be had."""
+    if release_of(case.python) < (2, 1):
+        case.skipTest("torch.compile came with 2.0, and for this Python with 2.1")
 
 
 def free_port():

@@ -203,16 +203,16 @@ def push(mode):
         return
     above = _take_all()
     default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
-    if above and default is not None and above[-1] is default:
-        torch._C._push_on_torch_function_stack(above.pop())  # it insists on being the lowest
+    if _DEFAULT_IS_LOWEST and above and default is not None and above[-1] is default:
+        torch._C._push_on_torch_function_stack(above.pop())
     _put_back([mode] + above[::-1])
-    if _OLD:
+    if _UNASKED:
         _see_indexing()
 
 
 def pop(mode):
     """Takes the mode off."""
-    if _OLD:
+    if _UNASKED:
         _unsee_indexing()
     _remove(mode)
 
@@ -255,7 +255,7 @@ def _remove(mode):
     _put_back([other for other in _take_all()[::-1] if other is not mode])
 
 
-# ---- before 2.0 ----
+# ---- older versions ----
 
 class _NoMode:
     """Calls inside are no mode's."""
@@ -268,11 +268,30 @@ class _NoMode:
             torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode())
 
 
-_OLD = hasattr(torch._C, "_set_torch_function_mode")  # one mode in C, which runs a stack of them in Python
+_OLD = hasattr(torch._C, "_set_torch_function_mode")  # before 2.0: one mode in C, which runs a stack of them in Python
+
+
+class _Asked(TorchFunctionMode):
+    """Notes whether it is asked, and computes nothing."""
+    asked = False
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.asked = True
+
+
+def _is_indexing_seen():
+    tensor = torch.empty(1, device="cpu")
+    with _Asked() as mode:
+        _ = tensor[0]
+    return mode.asked
+
+
+_UNASKED = not _is_indexing_seen()  # up to 2.1 plain tensors do not ask the mode when they are read by an index
+# The default device wants to be the lowest mode. Up to 2.4 it wants to be the highest when it goes, as every mode does.
+_DEFAULT_IS_LOWEST = hasattr(getattr(torch.utils, "_device", None), "_len_torch_function_stack")
 
 
 def _see_indexing():
-    # Plain tensors do not ask the mode when they are indexed.
     if "__getitem__" in vars(torch.Tensor):
         return
     read, write = torch.Tensor.__getitem__, torch.Tensor.__setitem__

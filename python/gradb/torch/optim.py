@@ -11,7 +11,7 @@ import torch
 
 from .. import _lib
 from . import modules, ops, regions, stack, values
-from .guard import guarded
+from .guard import contained, guarded
 
 try:
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -28,7 +28,7 @@ class Optimizers:
         self._handles = []
         self._handed = False   # to the native module: see hand_over
         self._zero_grad = ()   # ours, and torch's
-        self._wrapped = []     # (class, original, wrapper), before 2.0
+        self._wrapped = []     # (class, original, wrapper), where torch has no hooks
         self._replaced = []    # (name, original, wrapper), of Optimizer
         self._told = {}        # id(parameter) -> _Told
         self._names = {}       # name -> weak reference
@@ -66,9 +66,23 @@ class Optimizers:
         if register_optimizer_step_post_hook is not None:
             self._handles = [register_optimizer_step_pre_hook(self.before),
                              register_optimizer_step_post_hook(self.after)]
+            self.hook_again()
             return
         for kind in _subclasses(torch.optim.Optimizer):
             if "step" in vars(kind):
+                self._wrap(kind)
+
+    @contained
+    def hook_again(self):
+        """Up to 2.2 torch's compiler takes the hooks of steps from torch's optimizers, all at once, and for good: also
+        from those that are not compiled."""
+        hooking = getattr(torch.optim.Optimizer, "profile_hook_step", None)
+        if hooking is None:  # before 2.0
+            return
+        runs_hooks = hooking(lambda: None).__code__
+        for kind in _subclasses(torch.optim.Optimizer):
+            step = vars(kind).get("step")
+            if getattr(step, "hooked", False) and not _is_around(step, runs_hooks):
                 self._wrap(kind)
 
     def _wrap(self, kind):
@@ -332,6 +346,13 @@ def _state(optimizer, parameter, key):
 def _parameters(optimizer):
     for group in optimizer.param_groups:
         yield from group["params"]
+
+
+def _is_around(function, code):
+    """Whether it is a function of that code, or a wrapper around one."""
+    while function is not None and getattr(function, "__code__", None) is not code:
+        function = getattr(function, "__wrapped__", None)
+    return function is not None
 
 
 def _subclasses(kind):

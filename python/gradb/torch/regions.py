@@ -13,10 +13,13 @@ import torch
 from .. import _lib
 from .guard import contained
 
-# Folded to True where a function is compiled: what stands behind it is no part of the compiled code.
-is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+# Folded to True where a function is compiled: what stands behind it is no part of the compiled code. From 2.0 to
+# 2.2 it is the second one.
+is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) \
+    or getattr(torch._utils, "is_compiling", None) or (lambda: False)
 _EVAL_FRAME = "torch._dynamo.eval_frame"
 _SETTERS = ("_maybe_set_eval_frame", "set_eval_frame")  # what its functions call: the first one that is there
+_RULES = ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles")  # `add` of one names a file that is not compiled
 _TRACED = frozenset(("modules", "optim"))  # what of ours a compiled function runs through
 
 
@@ -45,9 +48,9 @@ class Regions:
 
             @functools.wraps(original)
             def compile_(*args, **kwargs):
+                self._expect()  # before: a compiled module may keep the function that a module is called with
                 made = original(*args, **kwargs)
-                self.watch()
-                self._expect()
+                self._compiler_ran()
                 return made
             self._wrap(torch, "compile", compile_)
 
@@ -59,7 +62,14 @@ class Regions:
         """What is compiled is guarded by the functions that it went through: they must stay the same."""
         if not self.compiles:
             self.compiles = True
+            self.agent.optimizers.hook_again()
             self.agent.stir()
+
+    @contained
+    def _compiler_ran(self):
+        """torch.compile was called: the compiler is loaded, and has done to torch what it does."""
+        self.watch()
+        self.agent.optimizers.hook_again()
 
     def _change(self, compiled, recording):
         self._compiled, self._recording = compiled, recording
@@ -162,7 +172,7 @@ class Regions:
 
 def _leave_alone():
     """Our own functions are not compiled where compiled code comes upon them."""
-    rules = sys.modules.get("torch._dynamo.trace_rules")
+    rules = next((rules for rules in map(sys.modules.get, _RULES) if hasattr(rules, "add")), None)
     package = __name__.rsplit(".", 1)[0]
     for name in sorted(sys.modules) if rules is not None else ():
         if name.startswith(package + ".") and name.rsplit(".", 1)[1] not in _TRACED:
