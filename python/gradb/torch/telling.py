@@ -20,7 +20,9 @@ _BATCH = 64
 _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
-_PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
+# Functions that make a tensor without a value where they run in that file of torch, before 2.0: the one is made for
+# each section that the profiler names, the other is given the memory that a DataLoader's worker has filled.
+_SHELLS = {"zeros": os.path.join("autograd", "profiler.py"), "tensor": "_utils.py"}
 _SETUP = frozenset(("zero_grad", "reset_parameters", "_reset_parameters", "reset_running_stats"))
 _OWN_WORD = "__gradb_told__"
 _GATHERED = "Gathered"
@@ -161,7 +163,7 @@ class Telling(native.base("Telling")):
         agent = self.agent
         if not agent.steps.operator_begins(outputs):
             return
-        if operator.empty or (operator.name == "zeros" and stack.runs_in(_PROFILER, 2)):
+        if operator.empty or (operator.name in _SHELLS and stack.runs_in(_SHELLS[operator.name], 2)):
             for tensor in outputs:
                 self.graph.produced(tensor, None, 0)
             return
@@ -241,7 +243,7 @@ class Telling(native.base("Telling")):
             if not node.stack:
                 node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
             return
-        inputs, foreign = self._inputs(node, found)
+        inputs, foreign = self._inputs(node, found, outputs)
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
@@ -255,7 +257,7 @@ class Telling(native.base("Telling")):
                                  outputs=[values.shape_of(tensor) for tensor in outputs],
                                  attrs=[*attrs, *values.notes(outputs)])
 
-    def _inputs(self, node, tensors):
+    def _inputs(self, node, tensors, outputs):
         """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
         inputs, foreign = [], {}
         for position, tensor in enumerate(tensors):
@@ -263,7 +265,8 @@ class Telling(native.base("Telling")):
             if tensor.requires_grad and backward.is_unseen(tensor):
                 made, slot = self._unseen(tensor), 0
                 foreign[position] = made
-            elif origin is None:
+            elif origin is None or (origin[2] is None and not any(tensor is output for output in outputs)):
+                # nobody has filled it that was seen: its memory is a DataLoader worker's, or an array's
                 made, slot = self._foreign(tensor, node.foreign.get(position) if node.foreign else None), 0
             else:
                 made, slot = origin[2], origin[3]
@@ -365,7 +368,7 @@ class Telling(native.base("Telling")):
             found = []
             ops.tensors_in(args, found)
             ops.tensors_in(kwargs or {}, found)
-            inputs, _ = self._inputs(node, found)
+            inputs, _ = self._inputs(node, found, ())
             if node.id == 0:
                 self._settle(node, (), inputs, stack.frames(3))
             agent.live.ran_as(node.id, agent.steps.step, ())  # what it made before is not of this step
