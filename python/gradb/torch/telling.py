@@ -477,7 +477,10 @@ class Telling(native.base("Telling")):
             mark = own.mark
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
             attrs += values.notes(grad_inputs, self.agent.live.scale)
-            graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
+            inputs = own.inputs()
+            if self.agent.into_leaves and not own.incoming:  # autograd.grad() inside of a loss is another
+                attrs.append(("begins", "backward()"))
+            graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=inputs,
                          stack=_stack_of(own, self.agent.regions.watches()),
                          outputs=[tensor is not None and values.shape_of(tensor) for tensor in grad_inputs])
             node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
