@@ -533,6 +533,7 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK) {
         rc = why_ask_facts(call, q.node, &q.facts, err);
     }
+    q.facts.told = q.scalar && !isfinite(q.scalar->value);
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {
         rc = why_ask_ranks(call, &q.facts, err);
     }

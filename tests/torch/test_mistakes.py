@@ -88,6 +88,76 @@ for step in range(4):
 """
 
 
+PENALTY = """
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    x = torch.ones(5, 3, requires_grad=True)
+    optimizer.zero_grad()
+    slope, = torch.autograd.grad(net(x).sigmoid().sum(), x, create_graph=True)
+    loss = torch.nn.functional.mse_loss(net(x), x.sum(1, True)) + slope.norm()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+NORMS = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.norm = torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)
+    def forward(self, x):
+        return self.norm(self.inner(x)).relu()
+def loss_of(step):
+    x = data[5 * step - 5:5 * step]
+    return net(x + 0).pow(2).mean()
+data = torch.arange(120.0).reshape(40, 3).cos()
+data[17, 1] = float("inf")
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    loss_of(step).backward()
+    optimizer.step()
+"""
+
+
+@torches.both
+class Loss(torches.Folder):
+    """`why loss` where the loss is not the first result that is differentiated, or is gone."""
+
+    def test_of_what_has_a_gradient_inside(self):
+        done = self.gradb([self.python, self.write("penalty.py", PENALTY)], "step 2", "why loss", "kill")
+        self.assertRegex(done.stdout, r"\n(BAD|\?|ok) +add \(add\) +")
+
+    def test_a_normalisation_takes_an_infinity_in(self):
+        """Its running mean is bad as well, by what it read; the batch is to blame."""
+        done = self.gradb([self.python, self.write("norms.py", NORMS)], "catch overflow", "continue", "why", "kill")
+        self.assertRegex(done.stdout, r"BAD .*net/norm/running_mean \(Buffer\) [^<\n]*\n")
+        self.assertRegex(done.stdout, r"BAD .*input/data \(Input\)  1 \+Inf of 120.*<- origin")
+
+    def test_that_is_not_finite_and_gone(self):
+        made, later = NORMS.split("data = "), "for step in"
+        data = made[1][:made[1].index("net = Net()")]
+        text = NORMS.replace("data = " + data, "").replace(later, "data = " + data + later)  # gradb sees it made
+        done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
+        self.assertRegex(done.stdout, r"BAD .*setitem \(setitem\)  1 \+Inf of 120; .*, of step 1  <- origin")
+        done = self.gradb([self.python, self.write("norms.py", NORMS)], "catch nan-loss", "continue", "why loss", "why",
+                          "kill")
+        self.assertIn("nan-loss, step 4: loss", done.stdout)
+        self.assertRegex(done.stdout, r"\nBAD [^\n]*mean \(mean\) +no value\n")
+        self.assertEqual(" ".join(done.stdout.split()).count("input/data comes into the graph from outside, and is NaN "
+                                                             "or Inf: 1 +Inf of 120; min -1, max 1. Whether that is "
+                                                             "what came to mean is not known: what lies between is "
+                                                             "gone."), 2, done.stdout)
+        text = NORMS.replace(".mean()", ".mean() / (step != 3)").replace('data[17, 1] = float("inf")', "")
+        done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
+        self.assertRegex(" ".join(done.stdout.split()), r"It is not finite, and nothing that is left of what made it "
+                         r"is NaN or Inf: \d+ of \d+ values are gone with the step\. `catch overflow`")
+
+
 @torches.both
 class Vanishing(torches.Folder):
     """A gradient that is too small is followed back to where it fell."""

@@ -11,7 +11,18 @@
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-void why_note(struct why_tensor *tensor)
+/* Whose step a value is, where that is not what the others are of. */
+static void note_step(const struct why_walk *walk, const struct why_tensor *tensor,
+                      struct gd_buf *text)
+{
+    int64_t usual = tensor == walk->tensors ? walk->step : walk->tensors[0].step;
+
+    if (!tensor->is_leaf && tensor->value_step >= 0 && tensor->value_step != usual) {
+        gd_buf_printf(text, ", of step %lld", (long long)tensor->value_step);
+    }
+}
+
+void why_note(const struct why_walk *walk, struct why_tensor *tensor)
 {
     const struct gd_stats *s = &tensor->stats;
     struct gd_buf text = GD_BUF_INIT(512);
@@ -56,6 +67,7 @@ void why_note(struct why_tensor *tensor)
     if (tensor->too_new) {
         gd_buf_puts(&text, ", after the update");
     }
+    note_step(walk, tensor, &text);
     snprintf(tensor->note, sizeof(tensor->note), "%s", gd_buf_text(&text));
     gd_buf_deinit(&text);
 }
@@ -79,6 +91,18 @@ static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *
         }
     }
     return false;
+}
+
+/* A buffer that its normalisation has just written: bad by what that read, if that is bad. */
+static bool is_running_mean(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_node_info info, reader;
+
+    return tensor->is_leaf && tensor->parent != WHY_NONE &&
+           gd_graph_node(graph, tensor->node, &info) && why_type_in(info.type, "Buffer") &&
+           gd_graph_node(graph, walk->tensors[tensor->parent].node, &reader) &&
+           why_type_in(reader.type, "batch_norm* instance_norm*");
 }
 
 /* Sums of a mask with something finite are masks as well. In execution order, so that what an
@@ -138,17 +162,18 @@ static void settle_masks(struct why_walk *walk)
 /* The first in execution order of what is bad while nothing that it reads is. */
 const struct why_tensor *why_first_bad(const struct why_walk *walk)
 {
-    const struct why_tensor *best = NULL;
+    const struct why_tensor *best = NULL, *written = NULL;
 
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
+        const struct why_tensor **first = is_running_mean(walk, tensor) ? &written : &best;
 
-        if (tensor->verdict == GD_WHY_BAD && (!best || by_order(&tensor, &best) < 0) &&
+        if (tensor->verdict == GD_WHY_BAD && (!*first || by_order(&tensor, first) < 0) &&
             !has_bad_input(walk, tensor)) {
-            best = tensor;
+            *first = tensor;
         }
     }
-    return best;
+    return best ? best : written;
 }
 
 /* A weight that the origin reads, not known as it was then, and bad now. */
@@ -401,6 +426,21 @@ static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
     }
 }
 
+/* A number of the training is not finite, and of what made it nothing is left that is bad. */
+static void say_gone(const struct why_walk *walk, struct why_finding *ret)
+{
+    size_t gone = 0;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        gone += walk->tensors[i].verdict == GD_WHY_UNKNOWN && !walk->tensors[i].is_leaf;
+    }
+    gd_buf_printf(&ret->text,
+                  "It is not finite, and nothing that is left of what made it is NaN or Inf: %zu "
+                  "of %zu values are gone with the step. `catch overflow`, given before that step, "
+                  "stops at the operator that makes the first one.",
+                  gone + 1, walk->count);
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
@@ -432,10 +472,23 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         return NULL;
     }
     *since = why_since(walk, origin);
-    if (!origin->is_leaf) {
-        return conclude_operator(walk, origin, ret, since);
+    if (origin == root && walk->facts.told && !root->has_stats) {
+        say_gone(walk, ret);
+        return NULL;
     }
-    why_say_leaf(walk, origin, *since, ret);
+    bool suspect =
+        origin->parent != WHY_NONE && walk->tensors[origin->parent].verdict == GD_WHY_UNKNOWN;
+    if (!origin->is_leaf) {
+        origin = conclude_operator(walk, origin, ret, since);
+    } else {
+        why_say_leaf(walk, origin, *since, ret);
+    }
+    if (suspect) {
+        gd_buf_printf(&ret->text,
+                      " Whether that is what came to %s is not known: what lies "
+                      "between is gone.",
+                      why_name(walk, root));
+    }
     return origin;
 }
 
