@@ -124,9 +124,28 @@ for step in range(1, 9):
 """
 
 
+SLOPE = """
+import torch
+net = torch.nn.Linear(3, 1, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    square = net(torch.ones(5, 3) * (step - 4)).pow(2)
+    optimizer.zero_grad()
+    torch.where(square > 0, square.sqrt(), square).mean().backward()
+    optimizer.step()
+"""
+
+
 @torches.both
 class Loss(torches.Folder):
     """`why loss` where the loss is not the first result that is differentiated, or is gone."""
+
+    def test_a_slope_that_is_infinite(self):
+        """Forward all is finite: where() hides nothing from the gradient."""
+        done = self.gradb([self.python, self.write("slope.py", SLOPE)], "catch overflow", "continue", "why", "kill")
+        self.assertIn("An overflow, step 4, backward/sqrt (SqrtBackward0)", done.stdout)
+        self.assertIn("(SqrtBackward0): the slope of a square root is infinite at 0. pow is 0 there, or next to it",
+                      " ".join(done.stdout.split()))
 
     def test_of_what_has_a_gradient_inside(self):
         done = self.gradb([self.python, self.write("penalty.py", PENALTY)], "step 2", "why loss", "kill")
