@@ -124,6 +124,19 @@ for step in range(1, 9):
 """
 
 
+BEGINS = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 4))
+torch.nn.init.zeros_(net[3].weight)
+token = torch.nn.Parameter(torch.zeros(1, 1, 3))
+optimizer = torch.optim.Adam([*net.parameters(), token], lr=1e-3)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    (net(torch.ones(2, 5, 3) + token) - 1).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
 SLOPE = """
 import torch
 net = torch.nn.Linear(3, 1, bias=False)
@@ -136,9 +149,62 @@ for step in range(1, 9):
 """
 
 
+DEAD = """
+import copy
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+torch.nn.init.constant_(net[0].bias, -20.0)
+average = copy.deepcopy(net)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        for old, new in zip(average.parameters(), net.parameters()):
+            old.lerp_(new, 0.1)
+"""
+
+
+@torches.both
+class Still(torches.Folder):
+    """Weights that do not move."""
+
+    def test_a_gradient_that_is_zero(self):
+        done = self.gradb([self.python, self.write("dead.py", DEAD)], "step 1", "watch WNC on net/0/weight", "step",
+                          "why", "delete", "watch TZ on gradients", "continue", "why net/0/weight.grad", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertRegex(out, r"BAD net/0/weight\.grad \(Gradient\) all 12 zero <- origin")
+        self.assertRegex(out, r"`watch TZ on gradients`, `continue` and then `why` on it show where it becomes 0\.")
+        self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
+                              r"above 0 where one comes back")
+
+    def test_averaged_weights_have_none(self):
+        text = DEAD.replace("net(torch", "net[2](torch").replace("ones(5, 3)", "ones(5, 4)")
+        done = self.gradb([self.python, self.write("average.py", text)], "step 1", "watch GM on gradients", "step",
+                          "kill")
+        self.assertRegex(done.stdout, r"net/0/weight\.grad:0 age_ge=1")
+        self.assertNotIn("average", done.stdout.replace("average.py", ""))
+
+    def test_an_update_that_is_rounded_away(self):
+        text = DEAD.replace("-20.0", "20.0").replace("lr=1e-3", "lr=1e-12")
+        done = self.gradb([self.python, self.write("small.py", text)], "step 1", "watch WNC on net/0/weight", "step",
+                          "why", "kill")
+        self.assertIn("Adam holds net/0/weight, at a learning rate of 1e-12, and its gradient is not all 0.",
+                      " ".join(done.stdout.split()))
+
+
 @torches.both
 class Loss(torches.Folder):
     """`why loss` where the loss is not the first result that is differentiated, or is gone."""
+
+    def test_what_begins_at_zero_is_no_mistake(self):
+        """One matrix of many, and a vector with axes of length 1, whose updates are as large as they are."""
+        done = self.gradb([self.python, self.write("begins.py", BEGINS)], "step 5", "why loss", "kill")
+        self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
+        done = self.gradb([self.python, self.write("begins.py", BEGINS.replace("lr=1e-3", "lr=2"))], "step 5",
+                          "why loss", "kill")
+        self.assertIn("The learning rate is 2.", done.stdout)
 
     def test_a_slope_that_is_infinite(self):
         """Forward all is finite: where() hides nothing from the gradient."""

@@ -544,11 +544,16 @@ class Telling(native.base("Telling")):
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
 
     def backward_ended(self):
-        """Parameters that the pass did not reach have a gradient's node, too: one without a value."""
+        """Parameters that the pass did not reach have a gradient's node, too: one without a value. Not those that no
+        optimizer holds: averaged weights and target networks look as if they were trained."""
         if self.agent.looking:
-            for reference, name in self._parameters:
-                parameter = reference()
-                if parameter is not None and parameter.requires_grad and name + ".grad" not in self.graph.nodes:
+            missed = [(reference(), name) for reference, name in self._parameters
+                      if name + ".grad" not in self.graph.nodes]
+            missed = [(parameter, name) for parameter, name in missed
+                      if parameter is not None and parameter.requires_grad]
+            held = self.agent.optimizers.owners() if missed else {}
+            for parameter, name in missed:
+                if not held or id(parameter) in held:
                     self._add_gradient(parameter, name)
         self.flush()
 

@@ -345,19 +345,30 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 
 enum smallness { NOT_SMALL, SMALL, SMALL_ALONE };
 
+/* More than one axis is longer than 1: (1, 1, 32) is a vector. */
+static bool is_matrix(const struct why_tensor *weight)
+{
+    int axes = 0;
+
+    for (int i = 0; i < weight->shape.rank; i++) {
+        axes += weight->shape.dim[i] > 1;
+    }
+    return axes > 1;
+}
+
 /* A vector near 0 while no matrix is updated by much; SMALL_ALONE: no matrix was looked at. */
 static enum smallness is_small(const struct why_walk *walk, const struct why_tensor *weight)
 {
     double ratio;
     bool any = false;
 
-    if (weight->shape.rank > 1 || weight->stats.abs_mean > 0.01) {
+    if (is_matrix(weight) || weight->stats.abs_mean > 0.01) {
         return NOT_SMALL;
     }
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
 
-        if (tensor->shape.rank > 1 && tensor->has_stats && is_trained(walk, tensor)) {
+        if (is_matrix(tensor) && tensor->has_stats && is_trained(walk, tensor)) {
             any = true;
             if (why_odd_weight(walk, tensor, &ratio)) {
                 return NOT_SMALL;
@@ -386,27 +397,33 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
 }
 
 /* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
- * size in any training; they count where there is no matrix. */
+ * size in any training; they count where there is no matrix. By the learning rate alone most of the
+ * matrices must: a single one may have begun at 0, as the second of a low-rank pair does. */
 static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
     const struct why_tensor *found[2] = {NULL, NULL}; /* vectors, matrices */
     double most[2] = {0, 0}, ratio;
-    bool any_matrix = false;
+    size_t matrices = 0, odd = 0;
 
     if (why_odd_weight(walk, &walk->tensors[0], &ratio)) {
         return &walk->tensors[0];
     }
     for (size_t i = 1; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
-        int rank = tensor->shape.rank > 1;
+        int matrix = is_matrix(tensor);
+        bool is_odd = why_odd_weight(walk, tensor, &ratio);
 
-        any_matrix = any_matrix || (rank && tensor->has_stats && is_trained(walk, tensor));
-        if (why_odd_weight(walk, tensor, &ratio) && ratio > most[rank]) {
-            found[rank] = tensor;
-            most[rank] = ratio;
+        matrices += matrix && tensor->has_stats && is_trained(walk, tensor);
+        odd += matrix && is_odd;
+        if (is_odd && ratio > most[matrix]) {
+            found[matrix] = tensor;
+            most[matrix] = ratio;
         }
     }
-    return found[any_matrix];
+    if (found[1] && !found[1]->stats.has_prev && 2 * odd <= matrices) {
+        return NULL;
+    }
+    return found[matrices > 0];
 }
 
 /* When the first of the nodes that read it runs. */

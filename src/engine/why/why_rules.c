@@ -396,6 +396,11 @@ static bool activation_dead(struct why_case *c)
     return false;
 }
 
+static bool receives(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->zero < in(c, 0)->count;
+}
+
 static bool saturated(struct why_case *c)
 {
     for (uint32_t i = 1; i < c->count; i++) {
@@ -516,6 +521,8 @@ static const struct why_rule rules[] = {
      "squares or sums leave the range of {out.dtype}."},
     {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
      "{name} lets no gradient through: no element of {in} is above 0 (the highest is {in.max})."},
+    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives, "dead-relu",
+     "{name} lets no gradient through: no element of {argument} is above 0 where one comes back."},
     {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
      "{name} lets nothing through: no element of {in} is above 0 (the highest is {in.max})."},
     {GD_BAD_ZERO, "TanhGrad SigmoidGrad", saturated, "saturated",

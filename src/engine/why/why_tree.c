@@ -217,29 +217,43 @@ static const char *bad_word(enum gd_bad bad)
                                    : "large";
 }
 
-static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
-                               struct gd_buf *text)
+static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
+                               const struct why_tensor **one)
 {
     struct gd_node_info info;
     uint32_t unknown = 0;
-    const struct why_tensor *one = NULL;
 
+    *one = NULL;
     if (origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
-        return;
+        return 0;
     }
     for (uint32_t i = 0; i < info.input_count; i++) {
         const struct why_tensor *input = why_input(walk, origin, i);
         if (input && input->verdict == GD_WHY_UNKNOWN) {
-            one = one ? one : input;
+            *one = *one ? *one : input;
             unknown++;
         }
     }
+    return unknown;
+}
+
+static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
+                               struct gd_buf *text)
+{
+    const struct why_tensor *one;
+    uint32_t unknown = unknown_inputs(walk, origin, &one);
+
     if (unknown == 1) {
         gd_buf_printf(text, " What it read from %s is not known (%s).", why_name(walk, one),
                       one->note);
     } else if (unknown > 1) {
         gd_buf_printf(text, " %u of its inputs are not known, %s among them (%s).", unknown,
                       why_name(walk, one), one->note);
+    }
+    if (unknown > 0 && walk->bad == GD_BAD_ZERO &&
+        why_is_gradient(walk->session->graph, origin->node)) {
+        gd_buf_puts(text, " `watch TZ on gradients`, `continue` and then `why` on it show where it "
+                          "becomes 0.");
     }
 }
 
@@ -390,6 +404,24 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     return true;
 }
 
+/* A weight that is trained, with a gradient, and hardly changes. */
+static bool say_still(const struct why_walk *walk, const struct why_tensor *root,
+                      struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+
+    if (walk->bad != GD_BAD_ZERO || !root->is_leaf || !facts->of_parameter ||
+        !facts->optimizer[0] || !facts->has_gradient || !facts->has_rate) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "small-update");
+    gd_buf_printf(&ret->text,
+                  "%s holds %s, at a learning rate of %.4g, and its gradient is not all 0. An "
+                  "update of less than half a step of %s at the weight's size is rounded away.",
+                  facts->optimizer, why_name(walk, root), facts->rate, gd_dtype_name(root->dtype));
+    return true;
+}
+
 /* -Inf that an operator was told to write. */
 static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
                      struct why_finding *ret)
@@ -456,8 +488,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     settle_masks(walk);
     root = &walk->tensors[0];
-    if (root->verdict != GD_WHY_BAD &&
-        (say_untrained(walk, root, ret) || say_mask(walk, root, ret))) {
+    if (root->verdict != GD_WHY_BAD && (say_untrained(walk, root, ret) ||
+                                        say_still(walk, root, ret) || say_mask(walk, root, ret))) {
         return root;
     }
     if (root->verdict != GD_WHY_BAD) {
