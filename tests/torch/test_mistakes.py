@@ -9,6 +9,7 @@ import os
 import harness
 import test_scripts
 import torches
+from terminal import Terminal
 
 HERE = harness.SOURCE / "tests" / "torch" / "mistakes"
 WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
@@ -197,6 +198,13 @@ class Still(torches.Folder):
 @torches.both
 class Loss(torches.Folder):
     """`why loss` where the loss is not the first result that is differentiated, or is gone."""
+
+    def test_the_status_line_has_no_sign_of_nan(self):
+        text = NORMS.replace("loss_of(step).backward()", "(loss_of(step) * (torch.ones(1) * float('inf') * 0)).backward()")
+        with Terminal(run=[self.python, self.write("negative.py", text)]) as t:
+            t.expect_ready()
+            t.command("step", r"^Stopped at the end of step 1")
+            self.assertRegex(t.screen.display[-1], r" loss nan *$")
 
     def test_what_begins_at_zero_is_no_mistake(self):
         """One matrix of many, and a vector with axes of length 1, whose updates are as large as they are."""
