@@ -180,6 +180,15 @@ class Still(torches.Folder):
         self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
                               r"above 0 where one comes back")
 
+    def test_norms_of_gradients_are_no_activations(self):
+        text = DEAD.replace("    optimizer.step()", "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n"
+                            "    optimizer.step()")
+        done = self.gradb([self.python, self.write("clipped.py", text)], "step 1", "info nodes clip_grad_norm_/*",
+                          "watch DU steps=1 on activations", "step", "kill")
+        self.assertRegex(done.stdout, r"norm +other +float32 \(\)")
+        self.assertNotRegex(done.stdout, r"activation +\S+ \(.* clip_grad_norm_/")
+        self.assertRegex(done.stdout, r"dead_units \(DU\), step 2\n  net/1/relu:0 [^\n]*\nWatchpoint 1,")
+
     def test_averaged_weights_have_none(self):
         text = DEAD.replace("net(torch", "net[2](torch").replace("ones(5, 3)", "ones(5, 4)")
         done = self.gradb([self.python, self.write("average.py", text)], "step 1", "watch GM on gradients", "step",

@@ -253,7 +253,8 @@ class Telling(native.base("Telling")):
 
     def _settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
-        return self.graph.settle(node, _kind(outputs), phase=self.agent.steps.phase, inputs=inputs, stack=frames,
+        kind = _lib.OTHER if node.scope in _HELPERS else _kind(outputs)  # norms of gradients, averages of weights
+        return self.graph.settle(node, kind, phase=self.agent.steps.phase, inputs=inputs, stack=frames,
                                  outputs=[values.shape_of(tensor) for tensor in outputs],
                                  attrs=[*attrs, *values.notes(outputs)])
 
