@@ -240,6 +240,18 @@ class Loss(torches.Folder):
         self.assertRegex(done.stdout, r"BAD .*net/norm/running_mean \(Buffer\) [^<\n]*\n")
         self.assertRegex(done.stdout, r"BAD .*input/data \(Input\)  1 \+Inf of 120.*<- origin")
 
+    def test_a_normalisation_that_has_seen_no_batch(self):
+        """Other buffers may be all 0, and masks all True."""
+        text = NORMS.replace('float("inf")', "0.5")
+        done = self.gradb([self.python, self.write("eval.py", text.replace("net = Net()", "net = Net().eval()"))],
+                          "step 3", "why loss", "kill")
+        self.assertIn("net/norm/running_mean is all 0, as it was made: its normalisation has taken no batch in",
+                      " ".join(done.stdout.split()))
+        text = text.replace("(x + 0)", "((x + net.shift) * mask)").replace(
+            "net = Net()", "net = Net()\nmask = torch.ones(5, 3).bool()\nnet.register_buffer('shift', torch.zeros(5, 3))")
+        done = self.gradb([self.python, self.write("plain.py", text)], "step 3", "why loss", "kill")
+        self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
+
     def test_that_is_not_finite_and_gone(self):
         made, later = NORMS.split("data = "), "for step in"
         data = made[1][:made[1].index("net = Net()")]

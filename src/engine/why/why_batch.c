@@ -67,6 +67,35 @@ static bool is_clamped(const struct gd_stats *s, int64_t rows)
            s->negative == 0 && fabs(s->mean * (double)s->count - s->max * (double)others) <= 0.5;
 }
 
+static bool is_buffer(const struct why_walk *walk, const struct why_tensor *leaf)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(walk->session->graph, leaf->node, &info) &&
+           why_type_in(info.type, "Buffer");
+}
+
+/* A buffer holds what its module keeps: all the same is nothing special there, but for the mean of
+ * a normalisation that has seen no batch. */
+static bool odd_buffer(const struct why_walk *walk, const struct why_tensor *buffer,
+                       struct gd_buf *say)
+{
+    const struct gd_stats *s = &buffer->stats;
+    const char *name = why_name(walk, buffer);
+    size_t len = strlen(name), end = strlen("running_mean");
+
+    if (walk->step <= 1 || s->zero < s->count || len < end ||
+        strcmp(name + len - end, "running_mean") != 0) {
+        return false;
+    }
+    gd_buf_printf(
+        say,
+        "%s is all 0, as it was made: its normalisation has taken no batch in, and divides "
+        "by what it began with. That is what eval() has it do: train() switches it back.",
+        name);
+    return true;
+}
+
 static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *input,
                           struct gd_buf *say)
 {
@@ -79,8 +108,12 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
         return false;
     }
     if (s->nan + s->pos_inf + s->neg_inf > 0) {
-        gd_buf_printf(say, "The batch %s is not finite: %s.", name, input->note);
+        gd_buf_printf(say, "%s%s is not finite: %s.", is_buffer(walk, input) ? "" : "The batch ",
+                      name, input->note);
         return true;
+    }
+    if (is_buffer(walk, input)) {
+        return odd_buffer(walk, input, say);
     }
     if (rows > 0 && (s->max >= (double)rows || s->min < 0)) {
         gd_buf_printf(say, "The batch %s has indices from %.6g to %.6g into a table of %lld rows.",
@@ -96,7 +129,7 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
                       (long long)rows, s->zero > 0 ? ", and the others are 0" : "");
         return true;
     }
-    if (s->count >= 8 && s->min == s->max) {
+    if (s->count >= 8 && s->min == s->max && input->dtype != GD_BOOL) { /* a mask of nothing */
         gd_buf_printf(say, "The batch %s is no ordinary one: all of its %llu elements are %.6g.",
                       name, (unsigned long long)s->count, s->max);
         return true;
@@ -118,7 +151,7 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
         }
         return true;
     }
-    if (gd_dtype_is_float(input->dtype) && input->before > 0 &&
+    if (gd_dtype_is_float(input->dtype) && input->before > 0 && !is_buffer(walk, input) &&
         (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
         gd_buf_printf(say,
                       "The batch %s is no ordinary one: its mean magnitude is %.4g, in the steps "
