@@ -223,6 +223,10 @@ class Loss(torches.Folder):
                           "why loss", "kill")
         self.assertIn("The learning rate is 2.", done.stdout)
 
+    def test_before_there_is_any(self):
+        done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")
+        self.assertIn("error: the loss is not known before the first step is over", done.stderr)
+
     def test_a_slope_that_is_infinite(self):
         """Forward all is finite: where() hides nothing from the gradient."""
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "catch overflow", "continue", "why", "kill")
