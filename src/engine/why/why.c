@@ -12,9 +12,10 @@
 #include "engine/watch/watch_impl.h"
 #include "engine/why/why_impl.h"
 
-#define WINDOW     64   /* requests that wait for the target at a time */
-#define MAX_OTHERS 2000 /* when everything is looked at: values beside inputs and weights */
-#define STEPS_BACK 1    /* targets hold values of this step and of the one before */
+#define WINDOW 64 /* requests that wait for the target at a time */
+#define MAX_OTHERS                                                                                 \
+    2000             /* when everything is looked at: values beside inputs and weights; or gone */
+#define STEPS_BACK 1 /* targets hold values of this step and of the one before */
 
 /* ---- what is bad ---------------------------------------------------------------------------- */
 
@@ -473,7 +474,7 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
         not_known(tensor, "updated since; its value of then was not kept");
     } else {
         not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "cannot be looked at" : "no value");
-        if (walk->behind && !tensor->is_leaf) {
+        if (walk->behind && !tensor->is_leaf && walk->others++ < MAX_OTHERS) {
             expand(walk, number);
         }
     }
