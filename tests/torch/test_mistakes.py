@@ -255,6 +255,7 @@ class Loss(torches.Folder):
             "net = Net()", "net = Net()\nmask = torch.ones(5, 3).bool()\nnet.register_buffer('shift', torch.zeros(5, 3))")
         done = self.gradb([self.python, self.write("plain.py", text)], "step 3", "why loss", "kill")
         self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
+        self.assertIn("Whether a learning rate of 0.1 is too high, `watch WCL on weights`", " ".join(done.stdout.split()))
 
     def test_that_is_not_finite_and_gone(self):
         made, later = NORMS.split("data = "), "for step in"

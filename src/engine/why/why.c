@@ -12,10 +12,9 @@
 #include "engine/watch/watch_impl.h"
 #include "engine/why/why_impl.h"
 
-#define WINDOW 64 /* requests that wait for the target at a time */
-#define MAX_OTHERS                                                                                 \
-    2000             /* when everything is looked at: values beside inputs and weights; or gone */
-#define STEPS_BACK 1 /* targets hold values of this step and of the one before */
+#define WINDOW     64   /* requests that wait for the target at a time */
+#define MAX_OTHERS 2000 /* values of everything but inputs and weights, or behind gone ones */
+#define STEPS_BACK 1    /* targets hold values of this step and of the one before */
 
 /* ---- what is bad ---------------------------------------------------------------------------- */
 

@@ -553,6 +553,22 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
 }
 
 /* What can be said where no value stands out. */
+/* Whether it is known how much an update changes the weights. */
+static bool knows_updates(const struct why_walk *walk)
+{
+    const char *type;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor->has_stats && is_trained(walk, tensor) &&
+            (tensor->stats.has_prev || is_adaptive(walk, tensor->node, &type))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t untrained = why_untrained(walk, ret);
@@ -565,8 +581,18 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     }
     walk->tensors[0].verdict =
         walk->tensors[0].has_stats && walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
-    gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
-                            "the batch, the weights, the learning rate.");
+    const struct gd_scalar *rate = learning_rate(walk);
+    bool judged = !rate || knows_updates(walk);
+    gd_buf_printf(&ret->text,
+                  "Nothing that feeds it is out of the ordinary, as far as it is known: the "
+                  "batch, the weights%s.",
+                  judged ? ", the learning rate" : "");
+    if (!judged) {
+        gd_buf_printf(&ret->text,
+                      " Whether a learning rate of %.4g is too high, `watch WCL on weights`, "
+                      "`step` and `why` tell.",
+                      rate->value);
+    }
     say_how_to_know_more(walk, &ret->text);
     why_add_unreached(walk, &ret->text);
     why_add_recurrence(walk, &ret->text);
