@@ -450,7 +450,8 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
         return GD_OK;
     }
     rc = arg_tensor(call, text, &arg, err);
-    if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0) {
+    if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0 && !ret->scalar &&
+        call->session->stop.step <= 1) {
         return gd_fail(err, rc,
                        "the loss is not known before the first step is over: `step`, or "
                        "name the node");

@@ -217,6 +217,7 @@ static const char *bad_word(enum gd_bad bad)
                                    : "large";
 }
 
+/* How many of its inputs are not known, and the first of them; NULL. */
 static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
                                const struct why_tensor **one)
 {
