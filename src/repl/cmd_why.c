@@ -450,6 +450,12 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
         return GD_OK;
     }
     rc = arg_tensor(call, text, &arg, err);
+    if (rc == GD_ENOTFOUND && strcmp(text, "loss") == 0 && !ret->scalar &&
+        call->session->stop.step <= 1) {
+        return gd_fail(err, rc,
+                       "the loss is not known before the first step is over: `step`, or "
+                       "name the node");
+    }
     if (rc != GD_OK) {
         return rc;
     }
@@ -524,6 +530,32 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
     return rc == GD_OK || choose_without_value(q) ? GD_OK : rc;
 }
 
+/* A weight that somebody trains, and that stands still: its gradient is asked about, if that is 0.
+ */
+static int take_gradient(struct command_call *call, struct question *q, struct gd_err *err)
+{
+    const struct gd_why_facts *facts = &q->facts;
+    const char *name = inspect_printf(call, "%s.grad", facts->parameter);
+    struct gd_tensor_ref ref = {GD_NO_NODE, 0, GD_CURRENT};
+    enum gd_dtype dtype;
+    struct gd_shape shape;
+    struct gd_stats stats;
+    if (q->bad != GD_BAD_ZERO || !facts->of_parameter || facts->frozen || !facts->has_gradient ||
+        (!facts->optimizer[0] && facts->optimizers > 0) || (facts->has_rate && facts->rate == 0)) {
+        return GD_OK;
+    }
+    ref.node = gd_graph_lookup(call->session->graph, name, strlen(name));
+    if (ref.node == GD_NO_NODE || ref.node == q->node) {
+        return GD_OK;
+    }
+    int rc = repl_stats(call, &ref, &dtype, &shape, &stats, NULL, err);
+    if (rc == GD_OK && stats.count > 0 && stats.zero == stats.count) {
+        q->node = ref.node;
+        q->slot = 0;
+    }
+    return rc == GD_EINTR ? rc : GD_OK;
+}
+
 static int run_why(struct command_call *call, struct gd_err *err)
 {
     struct question q = {.node = GD_NO_NODE};
@@ -533,11 +565,15 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK) {
         rc = why_ask_facts(call, q.node, &q.facts, err);
     }
+    q.facts.told = q.scalar && !isfinite(q.scalar->value);
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {
         rc = why_ask_ranks(call, &q.facts, err);
     }
     if (rc == GD_OK) {
         rc = choose_bad(call, &q, err);
+    }
+    if (rc == GD_OK) {
+        rc = take_gradient(call, &q, err);
     }
     if (rc == GD_OK) {
         rc = ask(call, q.node, q.slot, q.bad, &q.facts, &answer, err);

@@ -2,6 +2,7 @@
 /* The status line: what does not fit is left out, the least important first. */
 #include "tui/tui_impl.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,8 +142,9 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
     add(status, 10, "%s", gd_state_name(session->state));
     add_rate(tui, session, status);
     for (int i = 0; i < session->scalar_count; i++) {
+        double value = session->scalar[i].value;
         if (strcmp(session->scalar[i].name, "loss") == 0) {
-            add(status, 6, "loss %.4g", session->scalar[i].value);
+            add(status, 6, "loss %.4g", isnan(value) ? (double)NAN : value); /* never "-nan" */
         }
     }
     if (over && session->end_text[0] != '\0') {

@@ -9,6 +9,7 @@ import os
 import harness
 import test_scripts
 import torches
+from terminal import Terminal
 
 HERE = harness.SOURCE / "tests" / "torch" / "mistakes"
 WRITE = bool(os.environ.get("GRADB_WRITE_EXPECTED"))
@@ -86,6 +87,194 @@ for step in range(4):
     torch.nn.functional.cross_entropy(net(torch.randn(8, 16)), torch.arange(8) % 4).backward()
     optimizer.step()
 """
+
+
+PENALTY = """
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    x = torch.ones(5, 3, requires_grad=True)
+    optimizer.zero_grad()
+    slope, = torch.autograd.grad(net(x).sigmoid().sum(), x, create_graph=True)
+    loss = torch.nn.functional.mse_loss(net(x), x.sum(1, True)) + slope.norm()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+NORMS = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.norm = torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)
+    def forward(self, x):
+        return self.norm(self.inner(x)).relu()
+def loss_of(step):
+    x = data[5 * step - 5:5 * step]
+    return net(x + 0).pow(2).mean()
+data = torch.arange(120.0).reshape(40, 3).cos()
+data[17, 1] = float("inf")
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    loss_of(step).backward()
+    optimizer.step()
+"""
+
+
+BEGINS = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 4))
+torch.nn.init.zeros_(net[3].weight)
+token = torch.nn.Parameter(torch.zeros(1, 1, 3))
+optimizer = torch.optim.Adam([*net.parameters(), token], lr=1e-3)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    (net(torch.ones(2, 5, 3) + token) - 1).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+SLOPE = """
+import torch
+net = torch.nn.Linear(3, 1, bias=False)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 9):
+    square = net(torch.ones(5, 3) * (step - 4)).pow(2)
+    optimizer.zero_grad()
+    torch.where(square > 0, square.sqrt(), square).mean().backward()
+    optimizer.step()
+"""
+
+
+DEAD = """
+import copy
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+torch.nn.init.constant_(net[0].bias, -20.0)
+average = copy.deepcopy(net)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        for old, new in zip(average.parameters(), net.parameters()):
+            old.lerp_(new, 0.1)
+"""
+
+
+@torches.both
+class Still(torches.Folder):
+    """Weights that do not move."""
+
+    def test_a_gradient_that_is_zero(self):
+        done = self.gradb([self.python, self.write("dead.py", DEAD)], "step 1", "watch WNC on net/0/weight", "step",
+                          "why", "delete", "watch TZ on gradients", "continue", "why net/0/weight.grad", "kill")
+        out = " ".join(done.stdout.split())
+        self.assertRegex(out, r"BAD net/0/weight\.grad \(Gradient\) all 12 zero <- origin")
+        self.assertRegex(out, r"`watch TZ on gradients`, `continue` and then `why` on it show where it becomes 0\.")
+        self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
+                              r"above 0 where one comes back")
+
+    def test_norms_of_gradients_are_no_activations(self):
+        text = DEAD.replace("    optimizer.step()", "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n"
+                            "    optimizer.step()")
+        done = self.gradb([self.python, self.write("clipped.py", text)], "step 1", "info nodes clip_grad_norm_/*",
+                          "watch DU steps=1 on activations", "step", "kill")
+        self.assertRegex(done.stdout, r"norm +other +float32 \(\)")
+        self.assertNotRegex(done.stdout, r"activation +\S+ \(.* clip_grad_norm_/")
+        self.assertRegex(done.stdout, r"dead_units \(DU\), step 2\n  net/1/relu:0 [^\n]*\nWatchpoint 1,")
+
+    def test_averaged_weights_have_none(self):
+        text = DEAD.replace("net(torch", "net[2](torch").replace("ones(5, 3)", "ones(5, 4)")
+        done = self.gradb([self.python, self.write("average.py", text)], "step 1", "watch GM on gradients", "step",
+                          "kill")
+        self.assertRegex(done.stdout, r"net/0/weight\.grad:0 age_ge=1")
+        self.assertNotIn("average", done.stdout.replace("average.py", ""))
+
+    def test_an_update_that_is_rounded_away(self):
+        text = DEAD.replace("-20.0", "20.0").replace("lr=1e-3", "lr=1e-12")
+        done = self.gradb([self.python, self.write("small.py", text)], "step 1", "watch WNC on net/0/weight", "step",
+                          "why", "kill")
+        self.assertIn("Adam holds net/0/weight, at a learning rate of 1e-12, and its gradient is not all 0.",
+                      " ".join(done.stdout.split()))
+
+
+@torches.both
+class Loss(torches.Folder):
+    """`why loss` where the loss is not the first result that is differentiated, or is gone."""
+
+    def test_the_status_line_has_no_sign_of_nan(self):
+        text = NORMS.replace("loss_of(step).backward()", "(loss_of(step) * (torch.ones(1) * float('inf') * 0)).backward()")
+        with Terminal(run=[self.python, self.write("negative.py", text)]) as t:
+            t.expect_ready()
+            t.command("step", r"^Stopped at the end of step 1")
+            self.assertRegex(t.screen.display[-1], r" loss nan *$")
+
+    def test_what_begins_at_zero_is_no_mistake(self):
+        """One matrix of many, and a vector with axes of length 1, whose updates are as large as they are."""
+        done = self.gradb([self.python, self.write("begins.py", BEGINS)], "step 5", "why loss", "kill")
+        self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
+        done = self.gradb([self.python, self.write("begins.py", BEGINS.replace("lr=1e-3", "lr=2"))], "step 5",
+                          "why loss", "kill")
+        self.assertIn("The learning rate is 2.", done.stdout)
+
+    def test_before_there_is_any(self):
+        done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")
+        self.assertIn("error: the loss is not known before the first step is over", done.stderr)
+
+    def test_a_slope_that_is_infinite(self):
+        """Forward all is finite: where() hides nothing from the gradient."""
+        done = self.gradb([self.python, self.write("slope.py", SLOPE)], "catch overflow", "continue", "why", "kill")
+        self.assertIn("An overflow, step 4, backward/sqrt (SqrtBackward0)", done.stdout)
+        self.assertIn("(SqrtBackward0): the slope of a square root is infinite at 0. pow is 0 there, or next to it",
+                      " ".join(done.stdout.split()))
+
+    def test_of_what_has_a_gradient_inside(self):
+        done = self.gradb([self.python, self.write("penalty.py", PENALTY)], "step 2", "why loss", "kill")
+        self.assertRegex(done.stdout, r"\n(BAD|\?|ok) +add \(add\) +")
+
+    def test_a_normalisation_takes_an_infinity_in(self):
+        """Its running mean is bad as well, by what it read; the batch is to blame."""
+        done = self.gradb([self.python, self.write("norms.py", NORMS)], "catch overflow", "continue", "why", "kill")
+        self.assertRegex(done.stdout, r"BAD .*net/norm/running_mean \(Buffer\) [^<\n]*\n")
+        self.assertRegex(done.stdout, r"BAD .*input/data \(Input\)  1 \+Inf of 120.*<- origin")
+
+    def test_a_normalisation_that_has_seen_no_batch(self):
+        """Other buffers may be all 0, and masks all True."""
+        text = NORMS.replace('float("inf")', "0.5")
+        done = self.gradb([self.python, self.write("eval.py", text.replace("net = Net()", "net = Net().eval()"))],
+                          "step 3", "why loss", "kill")
+        self.assertIn("net/norm/running_mean is all 0, as it was made: its normalisation has taken no batch in",
+                      " ".join(done.stdout.split()))
+        text = text.replace("(x + 0)", "((x + net.shift) * mask)").replace(
+            "net = Net()", "net = Net()\nmask = torch.ones(5, 3).bool()\nnet.register_buffer('shift', torch.zeros(5, 3))")
+        done = self.gradb([self.python, self.write("plain.py", text)], "step 3", "why loss", "kill")
+        self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
+        self.assertIn("Whether a learning rate of 0.1 is too high, `watch WCL on weights`", " ".join(done.stdout.split()))
+
+    def test_that_is_not_finite_and_gone(self):
+        made, later = NORMS.split("data = "), "for step in"
+        data = made[1][:made[1].index("net = Net()")]
+        text = NORMS.replace("data = " + data, "").replace(later, "data = " + data + later)  # gradb sees it made
+        done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
+        self.assertRegex(done.stdout, r"BAD .*setitem \(setitem\)  1 \+Inf of 120; .*, of step 1  <- origin")
+        done = self.gradb([self.python, self.write("norms.py", NORMS)], "catch nan-loss", "continue", "why loss", "why",
+                          "kill")
+        self.assertIn("nan-loss, step 4: loss", done.stdout)
+        self.assertRegex(done.stdout, r"\nBAD [^\n]*mean \(mean\) +no value\n")
+        self.assertEqual(" ".join(done.stdout.split()).count("input/data comes into the graph from outside, and is NaN "
+                                                             "or Inf: 1 +Inf of 120; min -1, max 1. Whether that is "
+                                                             "what came to mean is not known: what lies between is "
+                                                             "gone."), 2, done.stdout)
+        text = NORMS.replace(".mean()", ".mean() / (step != 3)").replace('data[17, 1] = float("inf")', "")
+        done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
+        self.assertRegex(" ".join(done.stdout.split()), r"It is not finite, and nothing that is left of what made it "
+                         r"is NaN or Inf: \d+ of \d+ values are gone with the step\. `catch overflow`")
 
 
 @torches.both

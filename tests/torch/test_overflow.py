@@ -23,6 +23,25 @@ def line_of(text):
     return f"overflow.py:{numbers[0]}"
 
 
+CUSTOM = """
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, by):
+        ctx.by = by
+        return x.clone()
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient / torch.tensor([ctx.by]), None
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(1, 4):
+    optimizer.zero_grad()
+    Scale.apply(net(torch.ones(5, 3)), 2.0 - step).sum().backward()
+    optimizer.step()
+"""
+
+
 @torches.both
 class Overflow(torches.Folder):
     def expect(self, output, *parts):
@@ -82,6 +101,13 @@ class Overflow(torches.Folder):
         self.assertIn("Overflows are not looked for.", out)
         self.assertRegex(out, r"error: \S*/kept is there already: name a folder that is not")
         self.assertEqual(self.digest("seen"), self.digest("bare"))
+
+    def test_an_operator_of_a_custom_backward(self):
+        """It is a call like any other, of a custom function that itself cannot be made again."""
+        done = self.gradb([self.python, self.write("custom.py", CUSTOM)], "catch overflow", "continue", "rerun", "kill")
+        self.expect(" ".join(done.stdout.split()), "step 2, backward/Scale/div (div)", "float64 5 inf of 5",
+                    "Inherent: not finite in float64 either: it lies in the values (a division by 0)",
+                    "output 0 at [0, 0]: inf, in float64 inf; input.0 is 1, input.1 is 0")
 
     def test_three_are_written_and_the_training_goes_on(self):
         truth = self.folder / "truth"

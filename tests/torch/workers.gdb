@@ -2,6 +2,7 @@
 watch TO on all
 step 1
 info nodes model/*
+info nodes input/*
 break model/1/relu
 continue
 backtrace

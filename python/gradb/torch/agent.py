@@ -42,6 +42,7 @@ class Agent(native.base("Agent")):
         self.wanted = False
         self.native = None      # the context of gradb._native, where that is there
         self.in_backward = False
+        self.into_leaves = False  # whether the innermost pass adds to gradients: backward(), not autograd.grad()
         self.shards = False     # there may be operators that shard models
         self.detail = None      # aten.Detail while the inside of operators is asked for
         self.overflow = None    # overflow.Checker while outputs that are not finite are looked for

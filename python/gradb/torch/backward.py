@@ -273,10 +273,12 @@ class Backward(native.base("Backward")):
             raise
         self.depth += 1
         agent.in_backward = True
+        outer, agent.into_leaves = agent.into_leaves, accumulates
         began = agent.timing.now()
 
         def finish():
             self.took = agent.timing.now() - began
+            agent.into_leaves = outer
             self.ended(accumulates, handles, steps, undo)
         return finish
 

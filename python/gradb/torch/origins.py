@@ -237,7 +237,7 @@ def _encoded(agent, told, origin):
         kwargs = {key: value for key, value in given.kwargs.items() if key != "out"}
         arguments = {"args": [encoder.add(value, "input.%d" % i) for i, value in enumerate(given.args)],
                      "kwargs": {key: encoder.add(value, "input." + key) for key, value in kwargs.items()}}
-    if origin.phase != "forward":
+    if origin.phase != "forward" and (given is None or origin.grad_fn):  # no operator inside of a custom backward()
         gradients = origin.gradients if origin.gradients is not None else [value for _, value in origin.inputs]
         gradients = [encoder.add(value, "gradient.%d" % i) for i, value in enumerate(gradients)]
     refused = "; ".join(encoder.refused)

@@ -20,7 +20,9 @@ _BATCH = 64
 _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
-_PROFILER = os.path.join("autograd", "profiler.py")  # before 2.0 it makes a tensor for each section it names
+# Functions that make a tensor without a value where they run in that file of torch, before 2.0: the one is made for
+# each section that the profiler names, the other is given the memory that a DataLoader's worker has filled.
+_SHELLS = {"zeros": os.path.join("autograd", "profiler.py"), "tensor": "_utils.py"}
 _SETUP = frozenset(("zero_grad", "reset_parameters", "_reset_parameters", "reset_running_stats"))
 _OWN_WORD = "__gradb_told__"
 _GATHERED = "Gathered"
@@ -161,7 +163,7 @@ class Telling(native.base("Telling")):
         agent = self.agent
         if not agent.steps.operator_begins(outputs):
             return
-        if operator.empty or (operator.name == "zeros" and stack.runs_in(_PROFILER, 2)):
+        if operator.empty or (operator.name in _SHELLS and stack.runs_in(_SHELLS[operator.name], 2)):
             for tensor in outputs:
                 self.graph.produced(tensor, None, 0)
             return
@@ -241,7 +243,7 @@ class Telling(native.base("Telling")):
             if not node.stack:
                 node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
             return
-        inputs, foreign = self._inputs(node, found)
+        inputs, foreign = self._inputs(node, found, outputs)
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
@@ -251,11 +253,12 @@ class Telling(native.base("Telling")):
 
     def _settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
-        return self.graph.settle(node, _kind(outputs), phase=self.agent.steps.phase, inputs=inputs, stack=frames,
+        kind = _lib.OTHER if node.scope in _HELPERS else _kind(outputs)  # norms of gradients, averages of weights
+        return self.graph.settle(node, kind, phase=self.agent.steps.phase, inputs=inputs, stack=frames,
                                  outputs=[values.shape_of(tensor) for tensor in outputs],
                                  attrs=[*attrs, *values.notes(outputs)])
 
-    def _inputs(self, node, tensors):
+    def _inputs(self, node, tensors, outputs):
         """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
         inputs, foreign = [], {}
         for position, tensor in enumerate(tensors):
@@ -263,7 +266,8 @@ class Telling(native.base("Telling")):
             if tensor.requires_grad and backward.is_unseen(tensor):
                 made, slot = self._unseen(tensor), 0
                 foreign[position] = made
-            elif origin is None:
+            elif origin is None or (origin[2] is None and not any(tensor is output for output in outputs)):
+                # nobody has filled it that was seen: its memory is a DataLoader worker's, or an array's
                 made, slot = self._foreign(tensor, node.foreign.get(position) if node.foreign else None), 0
             else:
                 made, slot = origin[2], origin[3]
@@ -365,7 +369,7 @@ class Telling(native.base("Telling")):
             found = []
             ops.tensors_in(args, found)
             ops.tensors_in(kwargs or {}, found)
-            inputs, _ = self._inputs(node, found)
+            inputs, _ = self._inputs(node, found, ())
             if node.id == 0:
                 self._settle(node, (), inputs, stack.frames(3))
             agent.live.ran_as(node.id, agent.steps.step, ())  # what it made before is not of this step
@@ -474,7 +478,10 @@ class Telling(native.base("Telling")):
             mark = own.mark
             attrs = [("forward", mark.node.name)] if mark is not None and mark.node is not None else []
             attrs += values.notes(grad_inputs, self.agent.live.scale)
-            graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=own.inputs(),
+            inputs = own.inputs()
+            if self.agent.into_leaves and not own.incoming:  # autograd.grad() inside of a loss is another
+                attrs.append(("begins", "backward()"))
+            graph.settle(node, _lib.GRADIENT, type=own.type, phase=_lib.BACKWARD, attrs=attrs, inputs=inputs,
                          stack=_stack_of(own, self.agent.regions.watches()),
                          outputs=[tensor is not None and values.shape_of(tensor) for tensor in grad_inputs])
             node.mark = backward.Mark(own.scope, own.operator, node, node.stack)
@@ -538,11 +545,16 @@ class Telling(native.base("Telling")):
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
 
     def backward_ended(self):
-        """Parameters that the pass did not reach have a gradient's node, too: one without a value."""
+        """Parameters that the pass did not reach have a gradient's node, too: one without a value. Not those that no
+        optimizer holds: averaged weights and target networks look as if they were trained."""
         if self.agent.looking:
-            for reference, name in self._parameters:
-                parameter = reference()
-                if parameter is not None and parameter.requires_grad and name + ".grad" not in self.graph.nodes:
+            missed = [(reference(), name) for reference, name in self._parameters
+                      if name + ".grad" not in self.graph.nodes]
+            missed = [(parameter, name) for parameter, name in missed
+                      if parameter is not None and parameter.requires_grad]
+            held = self.agent.optimizers.owners() if missed else {}
+            for parameter, name in missed:
+                if not held or id(parameter) in held:
                     self._add_gradient(parameter, name)
         self.flush()
 

@@ -13,7 +13,7 @@
 #include "engine/why/why_impl.h"
 
 #define WINDOW     64   /* requests that wait for the target at a time */
-#define MAX_OTHERS 2000 /* when everything is looked at: values beside inputs and weights */
+#define MAX_OTHERS 2000 /* values of everything but inputs and weights, or behind gone ones */
 #define STEPS_BACK 1    /* targets hold values of this step and of the one before */
 
 /* ---- what is bad ---------------------------------------------------------------------------- */
@@ -304,6 +304,12 @@ static bool is_excluded(const struct why_walk *walk, gd_node_id node)
            (walk->excluded[node / 8] & (1U << node % 8));
 }
 
+/* Nobody knows whether it made anything bad: -Inf alone is no sign of it. */
+static bool is_beside(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
+}
+
 /* A mask is made of -Inf on purpose: a fill, a choice, a constant. */
 static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor)
 {
@@ -318,7 +324,7 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
         return true;
     }
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
-           (info.kind == GD_NODE_CONSTANT ||
+           (info.kind == GD_NODE_CONSTANT || is_beside(walk, tensor) ||
             why_type_in(
                 info.type,
                 "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
@@ -355,7 +361,7 @@ static void judge(struct why_walk *walk, uint32_t number)
             tensor->verdict = GD_WHY_UNKNOWN; /* nothing to compare with; see why_batch.c */
         }
     }
-    why_note(tensor);
+    why_note(walk, tensor);
     if (bad && !walk->everything && !tensor->is_mask) {
         expand(walk, number);
     }
@@ -407,6 +413,9 @@ static bool wrong_step(struct why_walk *walk, uint32_t number)
         return false;
     }
     if (has < tensor->step) {
+        if (has < walk->step - 1 && why_is_bad(walk->bad, &tensor->stats)) {
+            return false; /* made once for all steps, and bad since */
+        }
         tensor->has_stats = false;
         snprintf(text, sizeof(text),
                  has == walk->step - 1 ? "not computed yet in this step"
@@ -457,10 +466,16 @@ static void no_answer(struct why_walk *walk, uint32_t number, const struct gd_er
         tensor->implied = true;
         tensor->verdict = GD_WHY_BAD;
         judge(walk, number);
+    } else if (number == 0 && walk->facts.told && walk->bad == GD_BAD_NONFINITE) {
+        tensor->verdict = GD_WHY_BAD;
+        judge(walk, number);
     } else if (tensor->asked_previous) {
         not_known(tensor, "updated since; its value of then was not kept");
     } else {
         not_known(tensor, err && err->code == GD_EUNSUPPORTED ? "cannot be looked at" : "no value");
+        if (walk->behind && !tensor->is_leaf && walk->others++ < MAX_OTHERS) {
+            expand(walk, number);
+        }
     }
 }
 
@@ -558,6 +573,33 @@ static uint32_t next_to_ask(struct why_walk *walk)
     }
 }
 
+/* The origin reads what is gone: what that was made from is looked at, in the same walk. True:
+ * there is more to ask for. */
+static bool look_behind(struct why_walk *walk)
+{
+    const struct why_tensor *origin;
+    struct gd_node_info info;
+    size_t count = walk->count;
+
+    if (walk->behind || walk->stopped || walk->bad != GD_BAD_NONFINITE) {
+        return false;
+    }
+    walk->behind = true;
+    origin = why_first_bad(walk);
+    if (!origin || origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
+        return false;
+    }
+    size_t at = (size_t)(origin - walk->tensors);
+    for (uint32_t i = 0; i < info.input_count; i++) {
+        const struct why_tensor *input = why_input(walk, &walk->tensors[at], i);
+
+        if (input && !input->is_leaf && input->value_step < 0 && input->verdict == GD_WHY_UNKNOWN) {
+            expand(walk, (uint32_t)(input - walk->tensors));
+        }
+    }
+    return walk->count > count;
+}
+
 static void finish(struct why_walk *walk)
 {
     if (walk->stopped) {
@@ -584,9 +626,12 @@ static void pump(struct why_walk *walk)
         walk->stopped = true;
         gd_fail(&walk->err, GD_ESTATE, "the training went on while its values were looked at");
     }
-    while (!walk->stopped && walk->waiting < WINDOW && (number = next_to_ask(walk)) != WHY_NONE) {
-        ask(walk, number);
-    }
+    do {
+        while (!walk->stopped && walk->waiting < WINDOW &&
+               (number = next_to_ask(walk)) != WHY_NONE) {
+            ask(walk, number);
+        }
+    } while (walk->waiting == 0 && look_behind(walk));
     walk->pumping = false;
     if (walk->waiting == 0) {
         finish(walk);

@@ -22,6 +22,7 @@ enum gd_bad { /* what is looked for */
 
 /* What the training program itself told of the value that is asked about; all 0: nothing. */
 struct gd_why_facts {
+    bool told;         /* a number of the program says that it is not finite */
     bool of_parameter; /* it is a parameter, its gradient or its update, and the next are known: */
     char parameter[256];
     bool frozen;        /* no gradient is wanted of it */

@@ -67,6 +67,35 @@ static bool is_clamped(const struct gd_stats *s, int64_t rows)
            s->negative == 0 && fabs(s->mean * (double)s->count - s->max * (double)others) <= 0.5;
 }
 
+static bool is_buffer(const struct why_walk *walk, const struct why_tensor *leaf)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(walk->session->graph, leaf->node, &info) &&
+           why_type_in(info.type, "Buffer");
+}
+
+/* A buffer holds what its module keeps: all the same is nothing special there, but for the mean of
+ * a normalisation that has seen no batch. */
+static bool odd_buffer(const struct why_walk *walk, const struct why_tensor *buffer,
+                       struct gd_buf *say)
+{
+    const struct gd_stats *s = &buffer->stats;
+    const char *name = why_name(walk, buffer);
+    size_t len = strlen(name), end = strlen("running_mean");
+
+    if (walk->step <= 1 || s->zero < s->count || len < end ||
+        strcmp(name + len - end, "running_mean") != 0) {
+        return false;
+    }
+    gd_buf_printf(
+        say,
+        "%s is all 0, as it was made: its normalisation has taken no batch in, and divides "
+        "by what it began with. That is what eval() has it do: train() switches it back.",
+        name);
+    return true;
+}
+
 static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *input,
                           struct gd_buf *say)
 {
@@ -79,8 +108,12 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
         return false;
     }
     if (s->nan + s->pos_inf + s->neg_inf > 0) {
-        gd_buf_printf(say, "The batch %s is not finite: %s.", name, input->note);
+        gd_buf_printf(say, "%s%s is not finite: %s.", is_buffer(walk, input) ? "" : "The batch ",
+                      name, input->note);
         return true;
+    }
+    if (is_buffer(walk, input)) {
+        return odd_buffer(walk, input, say);
     }
     if (rows > 0 && (s->max >= (double)rows || s->min < 0)) {
         gd_buf_printf(say, "The batch %s has indices from %.6g to %.6g into a table of %lld rows.",
@@ -96,7 +129,7 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
                       (long long)rows, s->zero > 0 ? ", and the others are 0" : "");
         return true;
     }
-    if (s->count >= 8 && s->min == s->max) {
+    if (s->count >= 8 && s->min == s->max && input->dtype != GD_BOOL) { /* a mask of nothing */
         gd_buf_printf(say, "The batch %s is no ordinary one: all of its %llu elements are %.6g.",
                       name, (unsigned long long)s->count, s->max);
         return true;
@@ -118,7 +151,7 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
         }
         return true;
     }
-    if (gd_dtype_is_float(input->dtype) && input->before > 0 &&
+    if (gd_dtype_is_float(input->dtype) && input->before > 0 && !is_buffer(walk, input) &&
         (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
         gd_buf_printf(say,
                       "The batch %s is no ordinary one: its mean magnitude is %.4g, in the steps "
@@ -345,19 +378,30 @@ int64_t why_since(const struct why_walk *walk, const struct why_tensor *tensor)
 
 enum smallness { NOT_SMALL, SMALL, SMALL_ALONE };
 
+/* More than one axis is longer than 1: (1, 1, 32) is a vector. */
+static bool is_matrix(const struct why_tensor *weight)
+{
+    int axes = 0;
+
+    for (int i = 0; i < weight->shape.rank; i++) {
+        axes += weight->shape.dim[i] > 1;
+    }
+    return axes > 1;
+}
+
 /* A vector near 0 while no matrix is updated by much; SMALL_ALONE: no matrix was looked at. */
 static enum smallness is_small(const struct why_walk *walk, const struct why_tensor *weight)
 {
     double ratio;
     bool any = false;
 
-    if (weight->shape.rank > 1 || weight->stats.abs_mean > 0.01) {
+    if (is_matrix(weight) || weight->stats.abs_mean > 0.01) {
         return NOT_SMALL;
     }
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
 
-        if (tensor->shape.rank > 1 && tensor->has_stats && is_trained(walk, tensor)) {
+        if (is_matrix(tensor) && tensor->has_stats && is_trained(walk, tensor)) {
             any = true;
             if (why_odd_weight(walk, tensor, &ratio)) {
                 return NOT_SMALL;
@@ -386,27 +430,33 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
 }
 
 /* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
- * size in any training; they count where there is no matrix. */
+ * size in any training; they count where there is no matrix. By the learning rate alone most of the
+ * matrices must: a single one may have begun at 0, as the second of a low-rank pair does. */
 static const struct why_tensor *most_changed(const struct why_walk *walk)
 {
     const struct why_tensor *found[2] = {NULL, NULL}; /* vectors, matrices */
     double most[2] = {0, 0}, ratio;
-    bool any_matrix = false;
+    size_t matrices = 0, odd = 0;
 
     if (why_odd_weight(walk, &walk->tensors[0], &ratio)) {
         return &walk->tensors[0];
     }
     for (size_t i = 1; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
-        int rank = tensor->shape.rank > 1;
+        int matrix = is_matrix(tensor);
+        bool is_odd = why_odd_weight(walk, tensor, &ratio);
 
-        any_matrix = any_matrix || (rank && tensor->has_stats && is_trained(walk, tensor));
-        if (why_odd_weight(walk, tensor, &ratio) && ratio > most[rank]) {
-            found[rank] = tensor;
-            most[rank] = ratio;
+        matrices += matrix && tensor->has_stats && is_trained(walk, tensor);
+        odd += matrix && is_odd;
+        if (is_odd && ratio > most[matrix]) {
+            found[matrix] = tensor;
+            most[matrix] = ratio;
         }
     }
-    return found[any_matrix];
+    if (found[1] && !found[1]->stats.has_prev && 2 * odd <= matrices) {
+        return NULL;
+    }
+    return found[matrices > 0];
 }
 
 /* When the first of the nodes that read it runs. */
@@ -503,6 +553,22 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
 }
 
 /* What can be said where no value stands out. */
+/* Whether it is known how much an update changes the weights. */
+static bool knows_updates(const struct why_walk *walk)
+{
+    const char *type;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor->has_stats && is_trained(walk, tensor) &&
+            (tensor->stats.has_prev || is_adaptive(walk, tensor->node, &type))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t untrained = why_untrained(walk, ret);
@@ -515,8 +581,18 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     }
     walk->tensors[0].verdict =
         walk->tensors[0].has_stats && walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
-    gd_buf_puts(&ret->text, "Nothing that feeds it is out of the ordinary, as far as it is known: "
-                            "the batch, the weights, the learning rate.");
+    const struct gd_scalar *rate = learning_rate(walk);
+    bool judged = !rate || knows_updates(walk);
+    gd_buf_printf(&ret->text,
+                  "Nothing that feeds it is out of the ordinary, as far as it is known: the "
+                  "batch, the weights%s.",
+                  judged ? ", the learning rate" : "");
+    if (!judged) {
+        gd_buf_printf(&ret->text,
+                      " Whether a learning rate of %.4g is too high, `watch WCL on weights`, "
+                      "`step` and `why` tell.",
+                      rate->value);
+    }
     say_how_to_know_more(walk, &ret->text);
     why_add_unreached(walk, &ret->text);
     why_add_recurrence(walk, &ret->text);

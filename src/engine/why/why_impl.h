@@ -49,6 +49,7 @@ struct why_walk {
     enum gd_bad bad;
     struct gd_why_facts facts;
     bool everything; /* expand all, not only what is bad (GD_BAD_LARGE) */
+    bool behind;     /* expand what is gone, too: the origin reads such values */
     uint64_t stop;   /* sequence: the walk ends when the training goes on */
     int64_t step;    /* of the stop */
     uint32_t stop_order;
@@ -170,6 +171,6 @@ const struct why_tensor *why_first_bad(const struct why_walk *walk);
 void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
                   struct why_finding *ret);
 /* "12 NaN, 3 Inf", "min -3, max 12", ... */
-void why_note(struct why_tensor *tensor);
+void why_note(const struct why_walk *walk, struct why_tensor *tensor);
 
 #endif

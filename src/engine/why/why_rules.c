@@ -207,6 +207,13 @@ static bool divides_by_zero(struct why_case *c)
     return known(c, 1) && in(c, 1)->zero > 0;
 }
 
+/* The other operand is a number: that it is the dividend shows where the result is infinite. */
+static bool divides_number_by_zero(struct why_case *c)
+{
+    return c->count == 1 && known(c, 0) && in(c, 0)->zero > 0 &&
+           inf_of(&c->out->stats) == in(c, 0)->zero;
+}
+
 static bool divides_inf_by_inf(struct why_case *c)
 {
     c->at = 1;
@@ -224,6 +231,14 @@ static bool exponent_too_large(struct why_case *c)
 static bool softmax_too_large(struct why_case *c)
 {
     return c->out->stats.nan > 0 && exponent_too_large(c);
+}
+
+/* Of finite scores: no label counts. */
+static bool labels_ignored(struct why_case *c)
+{
+    c->at = 1;
+    return known(c, 0) && known(c, 1) && in(c, 0)->nan + inf_of(in(c, 0)) == 0 &&
+           in(c, 1)->count > 0 && in(c, 1)->min >= in(c, 1)->max && c->out->stats.nan > 0;
 }
 
 static bool rows_masked(struct why_case *c)
@@ -283,6 +298,17 @@ static bool reads_infinity(struct why_case *c)
     return false;
 }
 
+static bool makes_infinity(const struct why_case *c)
+{
+    return inf_of(&c->out->stats) + c->out->stats.nan > 0 && c->count > 0;
+}
+
+/* Of a finite gradient: the slope itself is infinite. */
+static bool steep(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->nan + inf_of(in(c, 0)) == 0 && makes_infinity(c);
+}
+
 static bool negative_power(struct why_case *c)
 {
     c->at = 0;
@@ -302,11 +328,6 @@ static void find_largest(struct why_case *c)
             c->at = i;
         }
     }
-}
-
-static bool makes_infinity(const struct why_case *c)
-{
-    return inf_of(&c->out->stats) + c->out->stats.nan > 0 && c->count > 0;
 }
 
 static bool half_range(struct why_case *c)
@@ -375,6 +396,11 @@ static bool activation_dead(struct why_case *c)
     return false;
 }
 
+static bool receives(struct why_case *c)
+{
+    return known(c, 0) && in(c, 0)->zero < in(c, 0)->count;
+}
+
 static bool saturated(struct why_case *c)
 {
     for (uint32_t i = 1; i < c->count; i++) {
@@ -419,6 +445,8 @@ static const struct why_rule rules[] = {
      "{other.zeros} of {other}."},
     {NF, DIVISIONS " Mod FloorMod Xdivy", divides_by_zero, "division-by-zero",
      "{name} divides by 0: {in.zeros} elements of the divisor {in} are 0."},
+    {NF, DIVISIONS, divides_number_by_zero, "division-by-zero",
+     "{name} divides by 0: {in.zeros} elements of the divisor {in} are 0."},
     {NF, "Reciprocal Inv Rsqrt", has_zero, "division-by-zero",
      "{name} divides by 0: {in.zeros} elements of {in} are 0."},
     {NF, "Sqrt Rsqrt SqrtGrad", has_negative, "sqrt-of-negative",
@@ -427,6 +455,19 @@ static const struct why_rule rules[] = {
      "(the lowest is {in.min})."},
     {NF, "SqrtGrad RsqrtGrad ReciprocalGrad", has_zero, "division-by-zero",
      "{name} divides by 0: the slope there is infinite where {in} is 0, in {in.zeros} elements."},
+    {NF, "SqrtBackward* RsqrtBackward*", steep, "slope-at-zero",
+     "{name}: the slope of a square root is infinite at 0. {argument} is 0 there, or next to it: "
+     "the root itself is finite, its gradient is not, also where another choice (where, a mask) "
+     "hides it. Keep the argument above 0."},
+    {NF, "LogBackward* Log2Backward* Log10Backward* ReciprocalBackward* DivBackward*", steep,
+     "slope-at-zero",
+     "{name} divides by {argument}, which is 0 there, or next to it: the slope is infinite, also "
+     "where another choice (where, a mask) hides the result."},
+    {NF, "AcosBackward* AsinBackward*", steep, "slope-at-one",
+     "{name}: the slope is infinite at 1 and -1. {argument} is that there, or next to it."},
+    {NF, "PowBackward*", steep, "slope-at-zero",
+     "{name}: the slope of a power below 1 is infinite at 0, and {argument} is 0 there or next to "
+     "it; or base and exponent are too large for {out.dtype}."},
     {NF, "Pow Power", zero_power, "division-by-zero",
      "{name} raises 0 to a negative power: {in.zeros} elements of {in} are 0."},
     {NF, "Pow Power", negative_power, "power-of-negative",
@@ -435,6 +476,10 @@ static const struct why_rule rules[] = {
     {NF, "Exp Expm1 Sinh Cosh", exponent_too_large, "exp-overflow",
      "{name} overflows: {in} goes up to {in.max}, and e^x is infinite in {out.dtype} from {limit} "
      "on."},
+    {NF, "cross_entropy nll_loss", labels_ignored, "no-labels",
+     "{name} has no label that counts: all of {in} are {in.max}, which ignore_index leaves out, "
+     "and "
+     "the mean over none is NaN."},
     {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
      "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
     {NF, SOFTMAXES, rows_masked, "masked-row",
@@ -476,6 +521,8 @@ static const struct why_rule rules[] = {
      "squares or sums leave the range of {out.dtype}."},
     {GD_BAD_ZERO, "ReluGrad* ReLUGrad*", activation_dead, "dead-relu",
      "{name} lets no gradient through: no element of {in} is above 0 (the highest is {in.max})."},
+    {GD_BAD_ZERO, "ReluBackward* ThresholdBackward*", receives, "dead-relu",
+     "{name} lets no gradient through: no element of {argument} is above 0 where one comes back."},
     {GD_BAD_ZERO, "ReLU*", none_positive, "dead-relu",
      "{name} lets nothing through: no element of {in} is above 0 (the highest is {in.max})."},
     {GD_BAD_ZERO, "TanhGrad SigmoidGrad", saturated, "saturated",
@@ -546,6 +593,22 @@ static void put_forward(const struct why_case *c, struct gd_buf *text)
     gd_buf_puts(text, "the forward pass");
 }
 
+/* What the operator read whose gradient it is: the divisor where there is one. */
+static void put_argument(const struct why_case *c, struct gd_buf *text)
+{
+    const struct gd_graph *graph = c->walk->session->graph;
+    const char *name = why_attr(&c->info, "forward");
+    struct gd_node_info forward;
+    uint32_t at = why_type_in(c->info.type, "DivBackward*") ? 1 : 0;
+
+    if (name && gd_graph_node(graph, gd_graph_lookup(graph, name, strlen(name)), &forward) &&
+        at < forward.input_count) {
+        gd_buf_printf(text, "%.120s", gd_graph_name(graph, forward.inputs[at].node));
+    } else {
+        gd_buf_puts(text, "what the forward operator read");
+    }
+}
+
 static void put_word(const struct why_case *c, const char *word, size_t len, struct gd_buf *text)
 {
     if (len == 4 && strncmp(word, "name", 4) == 0) {
@@ -556,6 +619,8 @@ static void put_word(const struct why_case *c, const char *word, size_t len, str
         gd_buf_printf(text, "%.4g", c->limit);
     } else if (len == 7 && strncmp(word, "forward", 7) == 0 && known(c, c->at)) {
         put_forward(c, text);
+    } else if (len == 8 && strncmp(word, "argument", 8) == 0) {
+        put_argument(c, text);
     } else if (strncmp(word, "out", 3) == 0) {
         put_figure(c->out, word + 3, len - 3, c->walk, text);
     } else if (strncmp(word, "other", 5) == 0 && known(c, c->other)) {

@@ -39,24 +39,37 @@ static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_
     return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
 }
 
-gd_node_id gd_why_loss(const struct gd_graph *graph)
+/* The first backward node, told: that of a pass into the weights, not of one whose result is a part
+ * of the loss. */
+static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
 {
     uint32_t count = 0;
     const gd_node_id *order = gd_graph_execution(graph, &count);
 
     for (uint32_t i = 0; i < count; i++) {
         struct gd_node_info info;
-        struct gd_output output;
-        gd_node_id forward;
 
-        if (gd_graph_node(graph, order[i], &info) && in_phase(&info, "backward")) {
-            forward = forward_of(graph, &info);
-            return gd_graph_output(graph, forward, 0, &output) && gd_shape_count(&output.shape) == 1
-                       ? forward
-                       : GD_NO_NODE;
+        if (gd_graph_node(graph, order[i], &info) && in_phase(&info, "backward") &&
+            (!told || why_attr(&info, "begins"))) {
+            return order[i];
         }
     }
     return GD_NO_NODE;
+}
+
+gd_node_id gd_why_loss(const struct gd_graph *graph)
+{
+    gd_node_id first = first_of_backward(graph, true);
+    struct gd_node_info info;
+    struct gd_output output;
+
+    if (first == GD_NO_NODE) {
+        first = first_of_backward(graph, false); /* told by nobody */
+    }
+    gd_node_id forward = gd_graph_node(graph, first, &info) ? forward_of(graph, &info) : GD_NO_NODE;
+    return gd_graph_output(graph, forward, 0, &output) && gd_shape_count(&output.shape) == 1
+               ? forward
+               : GD_NO_NODE;
 }
 
 /* ---- the way from a weight to the loss ------------------------------------------------------- */

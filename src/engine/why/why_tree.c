@@ -11,7 +11,18 @@
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-void why_note(struct why_tensor *tensor)
+/* Whose step a value is, where that is not what the others are of. */
+static void note_step(const struct why_walk *walk, const struct why_tensor *tensor,
+                      struct gd_buf *text)
+{
+    int64_t usual = tensor == walk->tensors ? walk->step : walk->tensors[0].step;
+
+    if (!tensor->is_leaf && tensor->value_step >= 0 && tensor->value_step != usual) {
+        gd_buf_printf(text, ", of step %lld", (long long)tensor->value_step);
+    }
+}
+
+void why_note(const struct why_walk *walk, struct why_tensor *tensor)
 {
     const struct gd_stats *s = &tensor->stats;
     struct gd_buf text = GD_BUF_INIT(512);
@@ -56,6 +67,7 @@ void why_note(struct why_tensor *tensor)
     if (tensor->too_new) {
         gd_buf_puts(&text, ", after the update");
     }
+    note_step(walk, tensor, &text);
     snprintf(tensor->note, sizeof(tensor->note), "%s", gd_buf_text(&text));
     gd_buf_deinit(&text);
 }
@@ -79,6 +91,18 @@ static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *
         }
     }
     return false;
+}
+
+/* A buffer that its normalisation has just written: bad by what that read, if that is bad. */
+static bool is_running_mean(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_node_info info, reader;
+
+    return tensor->is_leaf && tensor->parent != WHY_NONE &&
+           gd_graph_node(graph, tensor->node, &info) && why_type_in(info.type, "Buffer") &&
+           gd_graph_node(graph, walk->tensors[tensor->parent].node, &reader) &&
+           why_type_in(reader.type, "batch_norm* instance_norm*");
 }
 
 /* Sums of a mask with something finite are masks as well. In execution order, so that what an
@@ -138,17 +162,18 @@ static void settle_masks(struct why_walk *walk)
 /* The first in execution order of what is bad while nothing that it reads is. */
 const struct why_tensor *why_first_bad(const struct why_walk *walk)
 {
-    const struct why_tensor *best = NULL;
+    const struct why_tensor *best = NULL, *written = NULL;
 
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
+        const struct why_tensor **first = is_running_mean(walk, tensor) ? &written : &best;
 
-        if (tensor->verdict == GD_WHY_BAD && (!best || by_order(&tensor, &best) < 0) &&
+        if (tensor->verdict == GD_WHY_BAD && (!*first || by_order(&tensor, first) < 0) &&
             !has_bad_input(walk, tensor)) {
-            best = tensor;
+            *first = tensor;
         }
     }
-    return best;
+    return best ? best : written;
 }
 
 /* A weight that the origin reads, not known as it was then, and bad now. */
@@ -192,29 +217,44 @@ static const char *bad_word(enum gd_bad bad)
                                    : "large";
 }
 
-static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
-                               struct gd_buf *text)
+/* How many of its inputs are not known, and the first of them; NULL. */
+static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
+                               const struct why_tensor **one)
 {
     struct gd_node_info info;
     uint32_t unknown = 0;
-    const struct why_tensor *one = NULL;
 
+    *one = NULL;
     if (origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
-        return;
+        return 0;
     }
     for (uint32_t i = 0; i < info.input_count; i++) {
         const struct why_tensor *input = why_input(walk, origin, i);
         if (input && input->verdict == GD_WHY_UNKNOWN) {
-            one = one ? one : input;
+            *one = *one ? *one : input;
             unknown++;
         }
     }
+    return unknown;
+}
+
+static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
+                               struct gd_buf *text)
+{
+    const struct why_tensor *one;
+    uint32_t unknown = unknown_inputs(walk, origin, &one);
+
     if (unknown == 1) {
         gd_buf_printf(text, " What it read from %s is not known (%s).", why_name(walk, one),
                       one->note);
     } else if (unknown > 1) {
         gd_buf_printf(text, " %u of its inputs are not known, %s among them (%s).", unknown,
                       why_name(walk, one), one->note);
+    }
+    if (unknown > 0 && walk->bad == GD_BAD_ZERO &&
+        why_is_gradient(walk->session->graph, origin->node)) {
+        gd_buf_puts(text, " `watch TZ on gradients`, `continue` and then `why` on it show where it "
+                          "becomes 0.");
     }
 }
 
@@ -365,6 +405,24 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     return true;
 }
 
+/* A weight that is trained, with a gradient, and hardly changes. */
+static bool say_still(const struct why_walk *walk, const struct why_tensor *root,
+                      struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+
+    if (walk->bad != GD_BAD_ZERO || !root->is_leaf || !facts->of_parameter ||
+        !facts->optimizer[0] || !facts->has_gradient || !facts->has_rate) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "small-update");
+    gd_buf_printf(&ret->text,
+                  "%s holds %s, at a learning rate of %.4g, and its gradient is not all 0. An "
+                  "update of less than half a step of %s at the weight's size is rounded away.",
+                  facts->optimizer, why_name(walk, root), facts->rate, gd_dtype_name(root->dtype));
+    return true;
+}
+
 /* -Inf that an operator was told to write. */
 static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
                      struct why_finding *ret)
@@ -401,6 +459,21 @@ static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
     }
 }
 
+/* A number of the training is not finite, and of what made it nothing is left that is bad. */
+static void say_gone(const struct why_walk *walk, struct why_finding *ret)
+{
+    size_t gone = 0;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        gone += walk->tensors[i].verdict == GD_WHY_UNKNOWN && !walk->tensors[i].is_leaf;
+    }
+    gd_buf_printf(&ret->text,
+                  "It is not finite, and nothing that is left of what made it is NaN or Inf: %zu "
+                  "of %zu values are gone with the step. `catch overflow`, given before that step, "
+                  "stops at the operator that makes the first one.",
+                  gone + 1, walk->count);
+}
+
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
                                          int64_t *since)
 {
@@ -416,8 +489,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     }
     settle_masks(walk);
     root = &walk->tensors[0];
-    if (root->verdict != GD_WHY_BAD &&
-        (say_untrained(walk, root, ret) || say_mask(walk, root, ret))) {
+    if (root->verdict != GD_WHY_BAD && (say_untrained(walk, root, ret) ||
+                                        say_still(walk, root, ret) || say_mask(walk, root, ret))) {
         return root;
     }
     if (root->verdict != GD_WHY_BAD) {
@@ -432,10 +505,23 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         return NULL;
     }
     *since = why_since(walk, origin);
-    if (!origin->is_leaf) {
-        return conclude_operator(walk, origin, ret, since);
+    if (origin == root && walk->facts.told && !root->has_stats) {
+        say_gone(walk, ret);
+        return NULL;
     }
-    why_say_leaf(walk, origin, *since, ret);
+    bool suspect =
+        origin->parent != WHY_NONE && walk->tensors[origin->parent].verdict == GD_WHY_UNKNOWN;
+    if (!origin->is_leaf) {
+        origin = conclude_operator(walk, origin, ret, since);
+    } else {
+        why_say_leaf(walk, origin, *since, ret);
+    }
+    if (suspect) {
+        gd_buf_printf(&ret->text,
+                      " Whether that is what came to %s is not known: what lies "
+                      "between is gone.",
+                      why_name(walk, root));
+    }
     return origin;
 }
 
