@@ -105,6 +105,28 @@ PyObject *native_after_step(PyObject *self, PyObject *const *args, Py_ssize_t co
     return hooked(context, done, native_names.after, args);
 }
 
+/* ---- torch.compile's setter of frames -------------------------------------------------------- */
+
+/* `parts`: the Regions, torch's setter, and what Python has put in its place. Outside of compiled
+ * code torch itself calls it in each step, with None. */
+static PyObject *set_frame(PyObject *parts, PyObject *callback)
+{
+    bool plain =
+        callback == Py_None && !native_is_true(PyTuple_GetItem(parts, 0), REGIONS_COMPILED);
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(parts, plain ? 1 : 2), callback, NULL);
+}
+
+PyObject *native_frame_setter(PyObject *module, PyObject *args)
+{
+    static PyMethodDef definition = {"set_frame", set_frame, METH_O, "see regions.py"};
+    (void)module;
+    if (PyTuple_Size(args) != 3 || !native_is_a(PyTuple_GetItem(args, 0), NATIVE_REGIONS)) {
+        PyErr_SetString(PyExc_TypeError, "frame_setter() takes a Regions and two functions");
+        return NULL;
+    }
+    return PyCFunction_NewEx(&definition, args, NULL);
+}
+
 /* ---- modules --------------------------------------------------------------------------------- */
 
 /* What stands as __call__ in the classes of modules that forward passes begin with. */

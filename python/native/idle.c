@@ -419,7 +419,10 @@ static int has_closure(PyObject *args, PyObject *keywords)
     if (!PyTuple_Check(args) || PyTuple_Size(args) != 1) {
         return 1;
     }
-    return PyDict_Check(keywords) ? PyDict_Contains(keywords, native_names.closure) : 1;
+    if (!PyDict_Check(keywords)) {
+        return 1;
+    }
+    return PyDict_Size(keywords) > 0 ? PyDict_Contains(keywords, native_names.closure) : 0;
 }
 
 static int begin_step(struct native_context *context, PyObject *optimizer)

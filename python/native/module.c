@@ -6,6 +6,8 @@ PyTypeObject *native_clearing_type, *native_context_type, *native_step_type;
 static PyMethodDef functions[] = {
     {"hook_all", native_hook_all, METH_VARARGS,
      "hook_all(context, roots, steps, handles, names): hooks the nodes of a backward pass"},
+    {"frame_setter", native_frame_setter, METH_VARARGS,
+     "frame_setter(regions, original, wrapper): calls the wrapper where it has something to do"},
     {"registrar", native_registrar, METH_VARARGS,
      "registrar(others, type of dict): puts hooks on nodes, Steps without a handle of their own"},
     {"ran", native_tell_ran, METH_VARARGS,

@@ -25,7 +25,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 5
+#define NATIVE_INTERFACE 6
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
@@ -61,6 +61,7 @@ enum native_kind {
     NATIVE_PLACES,
     NATIVE_OPERATOR,
     NATIVE_MARK,
+    NATIVE_REGIONS,
     NATIVE_KINDS
 };
 enum native_agent_field {
@@ -144,6 +145,7 @@ enum native_node_field {
 enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
 enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL, OPERATOR_IN_PLACE, OPERATOR_COUNTS };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
+enum native_regions_field { REGIONS_COMPILED };
 
 #define NATIVE_FIELDS 11 /* of most; of those of which there is one, up to */
 #define NATIVE_MOST   16
@@ -426,6 +428,8 @@ extern PyType_Spec native_entrance_spec;
 PyObject *native_hand_over(PyObject *context, PyObject *on);
 PyObject *native_before_step(PyObject *context, PyObject *const *args, Py_ssize_t count);
 PyObject *native_after_step(PyObject *context, PyObject *const *args, Py_ssize_t count);
+/* frame_setter(regions, original, wrapper): in place of the wrapper; see regions.Regions. */
+PyObject *native_frame_setter(PyObject *module, PyObject *args);
 /* Python's wrappers stand aside. */
 bool native_is_handed_over(const struct native_context *context);
 /* The context is about to go. */

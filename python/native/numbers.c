@@ -64,9 +64,10 @@ int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *
                    struct native_number *ret)
 {
     double loss, gradient = 1.0;
-    int told = PySet_Contains(native_get(context->events, EVENTS_TOLD), native_names.loss);
+    PyObject *names = native_get(context->events, EVENTS_TOLD);
+    int told = PySet_Size(names) > 0 ? PySet_Contains(names, native_names.loss) : 0;
     *ret = (struct native_number){.is_there = false};
-    if (told != 0 || !context->is_connected(context->handle)) {
+    if (told != 0 || !context->idle_connected) {
         return told < 0 ? -1 : 1;
     }
     if (PyList_Size(native_get(context->scaler, SCALER_KEPT)) != 0) {
@@ -179,7 +180,7 @@ static int give_rates(struct native_context *context)
 
 int native_note_rates(struct native_context *context, PyObject *optimizer)
 {
-    if (!context->is_connected(context->handle)) {
+    if (!context->idle_connected) {
         return 0;
     }
     PyObject *groups = PyObject_GetAttr(optimizer, native_names.param_groups);

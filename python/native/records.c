@@ -121,6 +121,7 @@ static const struct {
                              [OPERATOR_COUNTS] = "counts",
                          }},
     [NATIVE_MARK] = {"Mark", {[MARK_NODE] = "node", [MARK_OPERATOR] = "operator"}},
+    [NATIVE_REGIONS] = {"Regions", {[REGIONS_COMPILED] = "compiled"}},
 };
 static char full_names[NATIVE_KINDS][32]; /* as long as the types */
 static PyMemberDef members[NATIVE_KINDS][NATIVE_MOST + 1];

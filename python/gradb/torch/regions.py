@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-from .. import _lib
+from .. import _lib, native
 from .guard import contained
 
 # Folded to True where a function is compiled: what stands behind it is no part of the compiled code. From 2.0 to
@@ -23,16 +23,16 @@ _RULES = ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles")  # `add` of on
 _TRACED = frozenset(("modules", "optim"))  # what of ours a compiled function runs through
 
 
-class Regions:
-    """closed: nothing may be looked at now; compiles: something was compiled, or will be; stepped: an optimizer whose
-    step was part of compiled code."""
+class Regions(native.base("Regions")):
+    """closed: nothing may be looked at now; compiled: because this is compiled code; compiles: something was compiled,
+    or will be; stepped: an optimizer whose step was part of compiled code."""
 
     def __init__(self, agent):
         self.agent = agent
         self.closed = False
         self.compiles = False
         self.stepped = None
-        self._compiled = self._recording = False
+        self.compiled = self._recording = False
         self._watches = False
         self._wrapped = []       # (where, name, original, wrapper)
         self._caller = None      # the frame that entered compiled code
@@ -72,7 +72,7 @@ class Regions:
         self.agent.optimizers.hook_again()
 
     def _change(self, compiled, recording):
-        self._compiled, self._recording = compiled, recording
+        self.compiled, self._recording = compiled, recording
         self.closed = compiled or recording
         self.agent.stir()
         self.agent.region_changed()
@@ -86,12 +86,12 @@ class Regions:
             if on and ours:
                 self.tell("a CUDA graph is recorded: what it runs is not seen, now and when it is replayed; where "
                           "whole steps are in it, gradb.torch.step() says where they end")
-                self._change(self._compiled, True)
+                self._change(self.compiled, True)
             try:
                 return original(graph, *args, **kwargs)
             finally:
                 if self._recording and not on and self.agent.is_training_thread():
-                    self._change(self._compiled, False)
+                    self._change(self.compiled, False)
         return record
 
     def recording(self):
@@ -120,11 +120,13 @@ class Regions:
             would be compiled."""
             if callback is None:
                 result = original(callback)
-                if self._compiled:
+                if self.compiled:
                     self._ended(sys._getframe(1))
                 return result
             self._begins(sys._getframe(1))
             return original(callback)
+        if native.module is not None:
+            set_frame = native.module.frame_setter(self, original, set_frame)
         self._wrap(module, name, set_frame)
         self._watches = True
         self.agent.stir()
@@ -144,7 +146,7 @@ class Regions:
     @contained
     def _begins(self, caller):
         self._expect()
-        if not self._compiled and self.agent.is_training_thread():
+        if not self.compiled and self.agent.is_training_thread():
             self._caller = caller
             if self.agent.looking:
                 self.tell("a function is compiled: of its inside only inputs, outputs and gradients can be seen; "
