@@ -552,7 +552,6 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
     }
 }
 
-/* What can be said where no value stands out. */
 /* Whether it is known how much an update changes the weights. */
 static bool knows_updates(const struct why_walk *walk)
 {
@@ -569,6 +568,7 @@ static bool knows_updates(const struct why_walk *walk)
     return false;
 }
 
+/* What can be said where no value stands out. */
 static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t untrained = why_untrained(walk, ret);

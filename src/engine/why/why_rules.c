@@ -478,8 +478,7 @@ static const struct why_rule rules[] = {
      "on."},
     {NF, "cross_entropy nll_loss", labels_ignored, "no-labels",
      "{name} has no label that counts: all of {in} are {in.max}, which ignore_index leaves out, "
-     "and "
-     "the mean over none is NaN."},
+     "and the mean over none is NaN."},
     {NF, SOFTMAXES, reads_pos_inf, "softmax-of-inf",
      "{name} was given Inf: {in} has infinite elements, and Inf / Inf is NaN."},
     {NF, SOFTMAXES, rows_masked, "masked-row",
