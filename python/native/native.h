@@ -355,7 +355,7 @@ gradb_tensor *native_structs(PyObject *places);
 int native_same(struct native_context *context, PyObject *places, const gradb_tensor *structs,
                 Py_ssize_t count, PyObject *before, gradb_same ret[NATIVE_MAX_SAME]);
 
-/* ---- numbers.c: what events.Events does for an idle step * ----------------------------------- */
+/* ---- numbers.c: what events.Events does for an idle step ------------------------------------- */
 
 /* The loss of a backward pass. 1: it is in `ret`, where there is one to be told; 0: only Python can
  * tell; -1. */
@@ -372,7 +372,7 @@ PyObject *native_give_numbers(PyObject *context, PyObject *none);
 /* The step is over: its numbers go to the debugger when `told`. */
 int native_tell_numbers(struct native_context *context, bool told);
 
-/* ---- clearing.c: what training.Clearings does for an idle step * ----------------------------- */
+/* ---- clearing.c: what training.Clearings does for an idle step ------------------------------- */
 
 /* The base of training.Clearing: see there. A context has the first. */
 struct native_clearing {
@@ -393,7 +393,7 @@ int native_clearing_begins(struct native_context *context);
 int native_clearing_ends(struct native_context *context);
 int native_clearing_stepped(struct native_context *context, PyObject *optimizer);
 
-/* ---- idle.c: methods of a context, and what they do * ---------------------------------------- */
+/* ---- idle.c: methods of a context, and what they do ------------------------------------------ */
 
 /* 1: done; 0: only Python can; -1: an interrupt. A forward pass begins with that module; the
  * program's optimizer is about to step, with those arguments of the hook; it has stepped. */
@@ -421,7 +421,7 @@ int native_pass_begins(struct native_context *context, PyObject *tensors, PyObje
                        PyObject *keywords);
 int native_pass_ends(struct native_context *context);
 
-/* ---- hand_over.c * --------------------------------------------------------------------------- */
+/* ---- hand_over.c ----------------------------------------------------------------------------- */
 
 extern PyType_Spec native_entrance_spec;
 /* Methods of a context: see there. */
@@ -435,7 +435,7 @@ bool native_is_handed_over(const struct native_context *context);
 /* The context is about to go. */
 void native_forget_handed(const struct native_context *context);
 
-/* ---- engine.c: the base of backward._Engine * ------------------------------------------------ */
+/* ---- engine.c: the base of backward._Engine -------------------------------------------------- */
 
 extern PyType_Spec native_engine_spec;
 

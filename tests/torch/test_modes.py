@@ -284,26 +284,6 @@ finish(before=before, heard=len(heard), same=torch.equal(short, long),
        next=agent._backward.took < 60)
 """
 
-# What the compiler does to torch's optimizers up to 2.2.
-UNHOOKED = """
-def take_hooks(model):
-    torch.optim.SGD.step = torch.optim.SGD.step.__wrapped__
-    torch.optim.SGD.step.hooked = True
-    return model
-torch.compile = take_hooks
-agent.regions.remove()
-agent.regions.install()
-net = nn.Linear(2, 1)
-def loss_of(step):
-    return net(torch.ones(3, 2)).sum()
-train(net, loss_of)
-bare = torch.optim.SGD.step.__wrapped__
-torch.compile(net)
-train(net, loss_of, 3)
-agent.optimizers.remove()
-finish(steps=told.steps, left=torch.optim.SGD.step is bare)
-"""
-
 # Nobody looks, and in the middle of a forward pass, some modules deep, the debugger wants to hear of nodes.
 DEEP = """
 asks = False

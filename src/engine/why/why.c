@@ -304,12 +304,6 @@ static bool is_excluded(const struct why_walk *walk, gd_node_id node)
            (walk->excluded[node / 8] & (1U << node % 8));
 }
 
-/* Nobody knows whether it made anything bad: -Inf alone is no sign of it. */
-static bool is_beside(const struct why_walk *walk, const struct why_tensor *tensor)
-{
-    return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
-}
-
 /* A mask is made of -Inf on purpose: a fill, a choice, a constant. */
 static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor)
 {
@@ -324,7 +318,8 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
         return true;
     }
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
-           (info.kind == GD_NODE_CONSTANT || is_beside(walk, tensor) ||
+           (info.kind == GD_NODE_CONSTANT ||
+            why_is_behind(walk, tensor) || /* -Inf alone is no sign */
             why_type_in(
                 info.type,
                 "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "

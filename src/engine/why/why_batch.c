@@ -67,14 +67,6 @@ static bool is_clamped(const struct gd_stats *s, int64_t rows)
            s->negative == 0 && fabs(s->mean * (double)s->count - s->max * (double)others) <= 0.5;
 }
 
-static bool is_buffer(const struct why_walk *walk, const struct why_tensor *leaf)
-{
-    struct gd_node_info info;
-
-    return gd_graph_node(walk->session->graph, leaf->node, &info) &&
-           why_type_in(info.type, "Buffer");
-}
-
 /* A buffer holds what its module keeps: all the same is nothing special there, but for the mean of
  * a normalisation that has seen no batch. */
 static bool odd_buffer(const struct why_walk *walk, const struct why_tensor *buffer,
@@ -108,11 +100,11 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
         return false;
     }
     if (s->nan + s->pos_inf + s->neg_inf > 0) {
-        gd_buf_printf(say, "%s%s is not finite: %s.", is_buffer(walk, input) ? "" : "The batch ",
-                      name, input->note);
+        gd_buf_printf(say, "%s%s is not finite: %s.",
+                      why_is_buffer(walk, input) ? "" : "The batch ", name, input->note);
         return true;
     }
-    if (is_buffer(walk, input)) {
+    if (why_is_buffer(walk, input)) {
         return odd_buffer(walk, input, say);
     }
     if (rows > 0 && (s->max >= (double)rows || s->min < 0)) {
@@ -151,7 +143,7 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
         }
         return true;
     }
-    if (gd_dtype_is_float(input->dtype) && input->before > 0 && !is_buffer(walk, input) &&
+    if (gd_dtype_is_float(input->dtype) && input->before > 0 && !why_is_buffer(walk, input) &&
         (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
         gd_buf_printf(say,
                       "The batch %s is no ordinary one: its mean magnitude is %.4g, in the steps "

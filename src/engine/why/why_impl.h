@@ -166,6 +166,10 @@ uint32_t why_fading(struct why_walk *walk, struct why_finding *ret);
 void why_answer(struct why_walk *walk);
 /* A node's name, or the end of it when it is long. */
 const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor);
+/* It holds what a module keeps from step to step without training it. */
+bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor);
+/* What reads it is gone: nobody knows whether it made anything bad. */
+bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor);
 /* The first in execution order that is bad while nothing that it reads is; NULL. */
 const struct why_tensor *why_first_bad(const struct why_walk *walk);
 void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,

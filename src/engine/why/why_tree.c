@@ -93,15 +93,26 @@ static bool has_bad_input(const struct why_walk *walk, const struct why_tensor *
     return false;
 }
 
+bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    struct gd_node_info info;
+
+    return gd_graph_node(walk->session->graph, tensor->node, &info) &&
+           why_type_in(info.type, "Buffer");
+}
+
+bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
+}
+
 /* A buffer that its normalisation has just written: bad by what that read, if that is bad. */
 static bool is_running_mean(const struct why_walk *walk, const struct why_tensor *tensor)
 {
-    const struct gd_graph *graph = walk->session->graph;
-    struct gd_node_info info, reader;
+    struct gd_node_info reader;
 
-    return tensor->is_leaf && tensor->parent != WHY_NONE &&
-           gd_graph_node(graph, tensor->node, &info) && why_type_in(info.type, "Buffer") &&
-           gd_graph_node(graph, walk->tensors[tensor->parent].node, &reader) &&
+    return tensor->is_leaf && tensor->parent != WHY_NONE && why_is_buffer(walk, tensor) &&
+           gd_graph_node(walk->session->graph, walk->tensors[tensor->parent].node, &reader) &&
            why_type_in(reader.type, "batch_norm* instance_norm*");
 }
 
@@ -509,8 +520,7 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         say_gone(walk, ret);
         return NULL;
     }
-    bool suspect =
-        origin->parent != WHY_NONE && walk->tensors[origin->parent].verdict == GD_WHY_UNKNOWN;
+    bool suspect = why_is_behind(walk, origin);
     if (!origin->is_leaf) {
         origin = conclude_operator(walk, origin, ret, since);
     } else {
