@@ -40,10 +40,14 @@ static PyObject *referred(PyObject *reference)
 /* The gradient and its state; None: the parameter has none, or is gone. */
 static PyObject *gradient_of(const struct native_clearing *clearing, struct state *ret)
 {
-    PyObject *parameter = Py_XNewRef(referred(clearing->parameter));
-    PyObject *gradient =
-        parameter ? PyObject_GetAttr(parameter, native_names.grad) : Py_NewRef(Py_None);
-    Py_XDECREF(parameter);
+    PyObject *parameter = referred(clearing->parameter);
+    *ret = (struct state){0, 0};
+    if (!parameter || native_has_no_gradient(parameter)) {
+        return Py_NewRef(Py_None);
+    }
+    Py_INCREF(parameter);
+    PyObject *gradient = PyObject_GetAttr(parameter, native_names.grad);
+    Py_DECREF(parameter);
     if (gradient && state_of(gradient, ret) < 0) {
         Py_CLEAR(gradient);
     }

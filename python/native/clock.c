@@ -16,14 +16,15 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double native_now(const struct native_clock *clock)
+/* It stands while the training does. */
+static double now_on(const struct native_clock *clock)
 {
     return seconds() - clock->away;
 }
 
 void native_turn(struct native_clock *clock, enum native_section section)
 {
-    double now = native_now(clock);
+    double now = now_on(clock);
     clock->spent[clock->section] += now - clock->since;
     clock->since = now;
     clock->section = section;
@@ -76,7 +77,7 @@ void native_return(struct native_clock *clock, struct native_absence absence)
 static PyObject *now(PyObject *self, PyObject *none)
 {
     (void)none;
-    return PyFloat_FromDouble(native_now((struct native_clock *)self));
+    return PyFloat_FromDouble(now_on((struct native_clock *)self));
 }
 
 static PyObject *turn(PyObject *self, PyObject *section)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FUNCTIONS 13 /* of libgradb */
+#define FUNCTIONS 14 /* of libgradb */
 
 void native_swap(PyObject **place, PyObject *value)
 {
@@ -130,7 +130,7 @@ static void take_functions(struct native_context *self, const unsigned long long
                                &self->step_begin, &self->step_end,         &self->enter,
                                &self->scalar,     &self->timing,           &self->is_connected,
                                &self->wants_stop, &self->wants_checkpoint, &self->on_armed,
-                               &self->try_enter};
+                               &self->try_enter,  &self->try_step};
     for (size_t i = 0; i < FUNCTIONS; i++) {
         void *function = (void *)(uintptr_t)address[i];
         memcpy(places[i], &function, sizeof(function));

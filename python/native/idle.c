@@ -296,7 +296,7 @@ int native_pass_begins(struct native_context *context, PyObject *tensors, PyObje
     }
     if (status > 0) {
         native_turn(context->clock, SECTION_BACKWARD);
-        context->clock->left = native_now(context->clock);
+        context->clock->left = context->clock->since;
         enter(context, GRADB_BACKWARD);
         status = is_wanted(context) ? 0 : 1; /* it may have stood there */
     }
@@ -326,7 +326,8 @@ int native_pass_ends(struct native_context *context)
     if (!plain) {
         return 0;
     }
-    double took = native_now(context->clock) - context->clock->left;
+    native_turn(context->clock, SECTION_GAP);
+    double took = context->clock->since - context->clock->left;
     native_put(context->backward, BACKWARD_TOOK, PyFloat_FromDouble(took));
     native_set(context->backward, BACKWARD_DEPTH, native_zero);
     native_set(context->agent, AGENT_IN_BACKWARD, Py_False);
@@ -334,7 +335,6 @@ int native_pass_ends(struct native_context *context)
     enter(context, GRADB_NO_PHASE); /* another pass may follow at once */
     int status = native_clearing_ends(context);
     native_set(context->steps, STEPS_FORWARD, Py_False);
-    native_turn(context->clock, SECTION_GAP);
     return status < 0 ? -1 : 1;
 }
 
@@ -368,20 +368,16 @@ static int tell_step(struct native_context *context)
     return native_tell_numbers(context, told);
 }
 
-/* As Steps.begin. */
-static int begin(struct native_context *context)
+/* The step has begun, as Steps.begin has it. */
+static int note_begun(struct native_context *context, long long step)
 {
     PyObject *steps = context->steps;
-    long long step = PyLong_AsLongLong(native_get(steps, STEPS_STEP)) + 1;
-    if (PyErr_Occurred() || native_put(steps, STEPS_STEP, PyLong_FromLongLong(step)) < 0) {
+    if (native_put(steps, STEPS_STEP, PyLong_FromLongLong(step)) < 0) {
         return -1;
     }
     native_set(steps, STEPS_DUE, Py_False);
     native_set(steps, STEPS_FORWARD, Py_False);
     native_put_int(steps, STEPS_PHASE, GRADB_NO_PHASE);
-    struct native_absence absence = native_leave();
-    context->step_begin(context->handle, step);
-    native_return(context->clock, absence);
     context->idle_steps--;
     if (!goes_on(context)) {
         return native_call(context->agent, native_names.step_began, NULL, NULL, NULL);
@@ -390,20 +386,34 @@ static int begin(struct native_context *context)
     return 0;
 }
 
-/* As Steps.end. What follows the moment in which the debugger may have had its way is Python's when
- * it did. */
-static int end(struct native_context *context)
+/* One step ends and the next begins, and the debugger may have its way in between: what follows is
+ * Python's when it did. */
+static int stand(struct native_context *context, long long next)
 {
-    if (tell_step(context) < 0 || save_if_asked(context) < 0) {
-        return -1;
-    }
     struct native_absence absence = native_leave();
     context->step_end(context->handle);
     native_return(context->clock, absence);
     if (!goes_on(context)) {
         return native_call(context->steps, native_names.ended, NULL, NULL, NULL);
     }
-    if (save_if_asked(context) < 0 || begin(context) < 0) {
+    if (save_if_asked(context) < 0) {
+        return -1;
+    }
+    absence = native_leave();
+    context->step_begin(context->handle, next);
+    native_return(context->clock, absence);
+    return note_begun(context, next);
+}
+
+/* As Steps.end. */
+static int end(struct native_context *context)
+{
+    long long next = PyLong_AsLongLong(native_get(context->steps, STEPS_STEP)) + 1;
+    if (PyErr_Occurred() || tell_step(context) < 0 || save_if_asked(context) < 0) {
+        return -1;
+    }
+    bool at_once = context->try_step && context->try_step(context->handle, next);
+    if ((at_once ? note_begun(context, next) : stand(context, next)) < 0) {
         return -1;
     }
     return context->handle && context->wants_stop(context->handle)

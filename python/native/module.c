@@ -16,6 +16,11 @@ static PyMethodDef functions[] = {
      "read_by(addresses, strided, cpu, dtypes): libtorch's functions; () for none"},
     {"reads", native_reads, METH_VARARGS,
      "reads(tensor, struct, reach, size): its address when it is as the struct says, or None"},
+    {"look_into", native_look_into, METH_VARARGS,
+     "look_into(Tensor, Parameter, place, function, none): where a tensor's address and gradient "
+     "are"},
+    {"looks", native_looks, METH_O,
+     "looks(tensor): what its _cdata is, and whether it is known to have no gradient"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -25,7 +25,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 6
+#define NATIVE_INTERFACE 7
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
@@ -211,8 +211,7 @@ struct native_clock {
 extern PyType_Spec native_clock_spec;
 extern PyTypeObject *native_clock_type;
 
-/* On the clock that stands while the training does. */
-double native_now(const struct native_clock *clock);
+/* From now on, `since` then, it is that section. */
 void native_turn(struct native_clock *clock, enum native_section section);
 /* The times of the step that is over; and the next one's begin. */
 gradb_times native_times(const struct native_clock *clock);
@@ -268,6 +267,7 @@ struct native_context {
     /* NULL: an older libgradb */
     void (*on_armed)(struct gradb *, void (*)(void *), void *);
     bool (*try_enter)(struct gradb *, gradb_phase);
+    bool (*try_step)(struct gradb *, int64_t);
     unsigned long thread; /* that trains */
     int idle_steps;       /* that may go by without Python: see idle.c */
     bool idle_connected;  /* there is a debugger in them */
@@ -453,10 +453,14 @@ int native_read(PyObject *tensor, const gradb_tensor *known, long long reach, lo
 int native_read_number(PyObject *tensor, double *ret);
 /* 1, 0, or -1: what is computed now has gradients. */
 int native_has_gradients(const struct native_context *context);
-/* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size): see
- * reading.py. */
+/* The parameter is known to have no gradient. */
+bool native_has_no_gradient(PyObject *parameter);
+/* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size),
+ * look_into(torch.Tensor, Parameter, place, function, address), looks(tensor): see reading.py. */
 PyObject *native_read_by(PyObject *module, PyObject *args);
 PyObject *native_reads(PyObject *module, PyObject *args);
+PyObject *native_look_into(PyObject *module, PyObject *args);
+PyObject *native_looks(PyObject *module, PyObject *tensor);
 
 /* ---- operators.c, passes.c, source.c --------------------------------------------------------- */
 

@@ -12,6 +12,7 @@ typedef int (*get_count)(void *tensor, int64_t *ret);
 typedef int (*get_counts)(void *tensor, int64_t **ret);
 typedef int (*get_pointer)(void *tensor, void **ret);
 typedef bool (*get_mode)(void);
+typedef void **(*get_tensor)(void *tensor); /* where the address of another one stands */
 
 #define DTYPES 32 /* more than enum gradb_dtype has */
 
@@ -26,12 +27,30 @@ static struct {
     int32_t dtypes[DTYPES]; /* gradb's -> libtorch's; -1: none */
 } torch;
 
+/* What there is no such function for, where reading.py has found it. */
+static struct {
+    PyTypeObject *tensor, *parameter;
+    size_t place;    /* in an object of these types, of its Tensor; 0: not known */
+    get_tensor grad; /* NULL: not known */
+    void *none;      /* the Tensor of what has no gradient */
+} inside;
+
 /* ---- one tensor ------------------------------------------------------------------------------ */
+
+static bool is_plain(PyObject *tensor)
+{
+    const PyTypeObject *type = Py_TYPE(tensor);
+    return inside.place && (type == inside.tensor || type == inside.parameter);
+}
 
 /* What libtorch calls an AtenTensorHandle is the address of its Tensor, which is one pointer: this
  * one. */
 static int handle_of(PyObject *tensor, void **ret)
 {
+    if (is_plain(tensor)) {
+        memcpy(ret, (const char *)tensor + inside.place, sizeof(*ret));
+        return 0;
+    }
     PyObject *number = PyObject_GetAttr(tensor, native_names.cdata);
     *ret = number ? PyLong_AsVoidPtr(number) : NULL;
     Py_XDECREF(number);
@@ -146,6 +165,13 @@ int native_has_gradients(const struct native_context *context)
     return status;
 }
 
+bool native_has_no_gradient(PyObject *parameter)
+{
+    void *handle;
+    return inside.grad && is_plain(parameter) && handle_of(parameter, &handle) == 0 &&
+           *inside.grad(handle) == inside.none;
+}
+
 /* ---- what Python says ------------------------------------------------------------------------ */
 
 /* The functions as PyArg_ParseTuple has them: addresses. */
@@ -201,6 +227,36 @@ PyObject *native_read_by(PyObject *module, PyObject *args)
         torch.on = take_functions(functions) && take_dtypes(dtypes);
     }
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *native_look_into(PyObject *module, PyObject *args)
+{
+    PyObject *tensor, *parameter;
+    unsigned long long grad, none;
+    Py_ssize_t place;
+    (void)module;
+    inside.place = 0;
+    if (!PyArg_ParseTuple(args, "O!O!nKK:look_into", &PyType_Type, &tensor, &PyType_Type,
+                          &parameter, &place, &grad, &none)) {
+        return NULL;
+    }
+    native_swap((PyObject **)&inside.tensor, Py_NewRef(tensor));
+    native_swap((PyObject **)&inside.parameter, Py_NewRef(parameter));
+    inside.grad = (get_tensor)(uintptr_t)grad;
+    inside.none = (void *)(uintptr_t)none;
+    inside.place = place > 0 ? (size_t)place : 0;
+    return Py_NewRef(Py_None);
+}
+
+PyObject *native_looks(PyObject *module, PyObject *tensor)
+{
+    void *handle;
+    (void)module;
+    if (handle_of(tensor, &handle) < 0) {
+        return NULL;
+    }
+    return Py_BuildValue("NN", PyLong_FromVoidPtr(handle),
+                         PyBool_FromLong(native_has_no_gradient(tensor)));
 }
 
 PyObject *native_reads(PyObject *module, PyObject *args)

@@ -44,10 +44,9 @@ void agent_arm(struct agent *a)
                       a->run.kind == RUN_FINISH);
     bool nodes = any || (up && (a->break_count || a->expected_count || a->expected_not_finite ||
                                 a->exact_items || a->seen_items || a->capturing.active));
-    bool steps =
-        nodes || a->hold_pending || a->keep_new || a->capturing.held ||
-        (up && (a->run.kind == RUN_STEP || a->stop_pending || a->end_items || a->keep_count ||
-                a->asked_keep_count || a->interrupt_at || a->capturing.last > 0));
+    bool steps = nodes || a->hold_pending || a->keep_new || a->capturing.held ||
+                 (up && (a->stop_pending || a->end_items || a->keep_count || a->asked_keep_count ||
+                         a->interrupt_at || a->capturing.last > 0));
     bool changed = any != a->hears_all || nodes != a->sees_nodes;
     a->hears_all = any;
     if (nodes != a->sees_nodes) {
@@ -57,6 +56,7 @@ void agent_arm(struct agent *a)
     }
     POKE(a->quick, !any && !a->calling);
     POKE(a->attention, steps);
+    POKE(a->due, up && a->run.kind == RUN_STEP ? a->run.due : UINT64_MAX);
     bool wakes = nodes && !GRADB_IS_ARMED(&a->pub);
     __atomic_store_n(&a->pub.armed, nodes, __ATOMIC_RELAXED);
     if (wakes && a->on_armed) {
@@ -176,6 +176,15 @@ void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx)
     pthread_mutex_unlock(&a->lock);
 }
 
+static void step_begins(struct agent *a, int64_t step)
+{
+    POKE(a->step, step);
+    POKE(a->begun, PEEK(a->begun) + 1);
+    POKE(a->in_step, 1);
+    POKE(a->phase, 0U);
+    POKE(a->last_node, 0);
+}
+
 void gradb_step_begin(gradb *g, int64_t step)
 {
     struct agent *a = agent_of(g);
@@ -185,11 +194,7 @@ void gradb_step_begin(gradb *g, int64_t step)
     if (PEEK(a->attention) && agent_usable(a)) {
         step_begin_slow(a, step);
     }
-    POKE(a->step, step);
-    POKE(a->begun, PEEK(a->begun) + 1);
-    POKE(a->in_step, 1);
-    POKE(a->phase, 0U);
-    POKE(a->last_node, 0);
+    step_begins(a, step);
 }
 
 struct keeping {
@@ -226,6 +231,12 @@ static void keep_previous(struct agent *a)
     }
 }
 
+/* Something is asked of us where the running step ends. */
+static bool is_asked_at_end(const struct agent *a)
+{
+    return PEEK(a->attention) || PEEK(a->begun) >= PEEK(a->due);
+}
+
 static void step_end_slow(struct agent *a)
 {
     if (!agent_turn_take(a)) {
@@ -233,7 +244,7 @@ static void step_end_slow(struct agent *a)
     }
     if (a->end_items && agent_watch_step_end(a)) {
         /* That was the stop of this place. */
-    } else if (a->link == LINK_UP && a->run.kind == RUN_STEP && --a->run.left <= 0) {
+    } else if (a->link == LINK_UP && a->run.kind == RUN_STEP && PEEK(a->begun) >= a->run.due) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_STEP, 0, true, "", 0);
     } else if (a->link == LINK_UP && a->run.kind == RUN_FINISH && a->run.phase != 0) {
         agent_stand(a, GRADB__V1__STOP_REASON__STOP_PHASE, 0, true, "", 0);
@@ -253,9 +264,21 @@ void gradb_step_end(gradb *g)
     }
     POKE(a->in_step, 0);
     POKE(a->phase, 0U);
-    if (PEEK(a->attention) && agent_usable(a)) {
+    if (is_asked_at_end(a) && agent_usable(a)) {
         step_end_slow(a);
     }
+}
+
+bool gradb_try_step(gradb *g, int64_t step)
+{
+    struct agent *a = agent_of(g);
+    if (a && is_asked_at_end(a)) {
+        return false;
+    }
+    if (a) {
+        step_begins(a, step);
+    }
+    return true;
 }
 
 /* A phase begins. FINISH from between two steps takes the first phase that comes. */

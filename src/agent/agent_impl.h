@@ -144,7 +144,8 @@ struct agent_times { /* of a step, without those of its nodes */
 
 struct agent_run { /* what the debugger let us do */
     enum { RUN_FREE, RUN_STEP, RUN_NEXT, RUN_TO, RUN_FINISH } kind;
-    int64_t left;    /* STEP, NEXT */
+    int64_t left;    /* NEXT */
+    uint64_t due;    /* STEP: agent.begun at the last of them */
     gradb_node node; /* TO */
     uint32_t phase;  /* FINISH: the phase to leave; 0 takes the next one */
 };
@@ -178,6 +179,7 @@ struct agent {
     /* Read by the hooks without the lock. */
     atomic_int quick;       /* of all nodes only those marked are of interest */
     atomic_int attention;   /* something at a step boundary or a phase change is asked of us */
+    _Atomic uint64_t due;   /* besides: at the end of the step with that `begun`; UINT64_MAX none */
     atomic_int connected;   /* the link is up */
     _Atomic int64_t step;   /* last step begun */
     _Atomic uint64_t begun; /* how many were: a program may count some steps twice */
@@ -319,7 +321,7 @@ static inline struct agent *agent_of(gradb *g)
 
 /* A handle that may be used here: not NULL and not in a forked child. */
 bool agent_usable(const struct agent *a);
-/* With the lock: works out `armed` and `attention` from what is asked. */
+/* With the lock: works out `armed`, `attention` and `due` from what is asked. */
 void agent_arm(struct agent *a);
 /* With the lock: works out `marked` of a node, of the nodes from `first` on. */
 void agent_mark_node(struct agent *a, uint32_t id);

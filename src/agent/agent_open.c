@@ -212,6 +212,7 @@ gradb *gradb_open(const gradb_options *options)
     a->times = calloc(AGENT_MAX_TIMES, sizeof(*a->times));
     POKE(a->pid, getpid());
     POKE(a->socket, -1);
+    POKE(a->due, UINT64_MAX);
     if (!start_locks(a) || !a->log || !a->scalars || !a->times ||
         !copy_options(a, options ? options : &none) || agent_io_create(a) < 0 || !start_thread(a)) {
         agent_free(a);

@@ -457,7 +457,10 @@ static void on_run(struct agent_io *io, const Gradb__V1__Run *m)
     pthread_mutex_lock(&a->lock);
     a->run = (struct agent_run){.left = m->count > 0 ? m->count : 1, .node = m->node};
     switch (m->kind) {
-    case GRADB__V1__RUN__KIND__STEP: a->run.kind = RUN_STEP; break;
+    case GRADB__V1__RUN__KIND__STEP:
+        a->run.kind = RUN_STEP;
+        a->run.due = PEEK(a->begun) - (PEEK(a->in_step) ? 1 : 0) + (uint64_t)a->run.left;
+        break;
     case GRADB__V1__RUN__KIND__NEXT: a->run.kind = RUN_NEXT; break;
     case GRADB__V1__RUN__KIND__TO_NODE: a->run.kind = RUN_TO; break;
     case GRADB__V1__RUN__KIND__FINISH:

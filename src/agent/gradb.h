@@ -54,9 +54,10 @@ extern "C" {
  *   1.3  gradb_did_with_same
  *   1.4  gradb_on_armed
  *   1.5  gradb_try_enter
+ *   1.6  gradb_try_step
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 5
+#define GRADB_VERSION_MINOR 6
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -294,6 +295,8 @@ GRADB_API void gradb_enter(gradb *g, gradb_phase phase);
 /* As gradb_enter where the run cannot stand there now: true. Else false, and nothing is done. For
  * who would have to let go of something before, such as an interpreter's lock. */
 GRADB_API bool gradb_try_enter(gradb *g, gradb_phase phase);
+/* The same of gradb_step_end and, for the step that follows at once, gradb_step_begin. */
+GRADB_API bool gradb_try_step(gradb *g, int64_t step);
 GRADB_API void gradb_did_slow(gradb *g, gradb_node node);
 /* `node` has just written its outputs. */
 static inline void gradb_did(gradb *g, gradb_node node)

@@ -231,6 +231,44 @@ static void phase_is_entered_at_once_unless_it_may_stand(void **state)
     assert_int_equal(atomic_load(&b->toy.entered[false]), 2); /* forward, and behind it */
 }
 
+static int start_trying(void **state)
+{
+    struct both *b = calloc(1, sizeof(*b));
+    assert_non_null(b);
+    world_open(&b->w, 0);
+    b->toy.wait = 60;
+    b->toy.tries_steps = true;
+    toy_start(&b->toy, &b->w);
+    world_until_stops(&b->w, 1);
+    *state = b;
+    return 0;
+}
+
+static void expect_ended(struct both *b, int at_once, int standing)
+{
+    assert_int_equal(atomic_load(&b->toy.ended[true]), at_once);
+    assert_int_equal(atomic_load(&b->toy.ended[false]), standing);
+}
+
+static void steps_follow_at_once_until_the_last(void **state)
+{
+    struct both *b = *state;
+    assert_true(gradb_try_step(NULL, 1));
+    world_run(&b->w, GD_RUN_STEP, 5, NULL);
+    expect_stop(b, GD_STOP_STEP, 5, true, "");
+    expect_ended(b, 4, 0);
+    world_run(&b->w, GD_RUN_STEP, 1, NULL);
+    expect_stop(b, GD_STOP_STEP, 6, true, "");
+    expect_ended(b, 4, 1);
+    world_run(&b->w, GD_RUN_TO_NODE, 0, "net/ReLU-op2");
+    world_run(&b->w, GD_RUN_STEP, 1, NULL); /* the rest of that one */
+    expect_stop(b, GD_STOP_STEP, 7, true, "");
+    world_run(&b->w, GD_RUN_TO_NODE, 0, "net/ReLU-op2");
+    world_run(&b->w, GD_RUN_STEP, 3, NULL);
+    expect_stop(b, GD_STOP_STEP, 10, true, "");
+    expect_ended(b, 6, 3);
+}
+
 static void values_are_refused_while_it_runs(void **state)
 {
     struct both *b = *state;
@@ -304,6 +342,7 @@ int main(void)
         RUN(interrupts),
         RUN(program_hears_that_nodes_are_wanted),
         RUN(phase_is_entered_at_once_unless_it_may_stand),
+        cmocka_unit_test_setup_teardown(steps_follow_at_once_until_the_last, start_trying, finish),
         RUN(values_are_refused_while_it_runs),
         RUN(checkpoint_reaches_the_program),
         RUN(program_ends_when_asked),

@@ -323,9 +323,21 @@ static void backward(struct toy *toy, int64_t step)
     gradb_did(toy->agent, TOY_BIG_NODE);
 }
 
+/* The next one has begun. */
+static bool end_step(struct toy *toy, int64_t step)
+{
+    bool begun = toy->tries_steps && gradb_try_step(toy->agent, step + 1);
+    if (!begun) {
+        gradb_step_end(toy->agent);
+    }
+    atomic_fetch_add(&toy->ended[begun], 1);
+    return begun;
+}
+
 static void *train(void *arg)
 {
     struct toy *toy = arg;
+    bool begun = false;
     gradb_options options = {.framework = "toy",
                              .framework_version = "1.5",
                              .device = "cpu:0",
@@ -342,14 +354,16 @@ static void *train(void *arg)
     for (int64_t step = 1; !atomic_load(&toy->end) && (toy->steps == 0 || step <= toy->steps) &&
                            !gradb_wants_stop(toy->agent);
          step++) {
-        gradb_step_begin(toy->agent, step);
+        if (!begun) {
+            gradb_step_begin(toy->agent, step);
+        }
         forward(toy, step);
         if (toy->program_stop && step == 2) {
             gradb_stop(toy->agent, "the toy has seen enough");
         }
         backward(toy, step);
         gradb_scalar(toy->agent, "loss", 10.0 / (double)step);
-        gradb_step_end(toy->agent);
+        begun = end_step(toy, step);
         atomic_store(&toy->step, step);
         atomic_fetch_add(&toy->checkpoints, gradb_wants_checkpoint(toy->agent));
     }

@@ -77,6 +77,8 @@ struct toy {
     atomic_int waited;    /* what gradb_wait said, plus 1 */
     atomic_int checkpoints;
     atomic_int done;
+    bool tries_steps;      /* gradb_try_step comes first */
+    atomic_int ended[2];   /* steps: [true] by gradb_try_step */
     atomic_int entered[2]; /* phases: [true] at once, [false] where the run might have stood */
     gradb *agent;
     double w[TOY_ROWS * TOY_COLS], x[8], matmul[TOY_ROWS * TOY_COLS], relu[TOY_ROWS * TOY_COLS];

@@ -437,6 +437,29 @@ FOUND = {
     "rare, not set back": [["Adam", 7]], "set back by nobody": [["Adam", 3]],
     "many, not set back": [["SGD_%d" % number, 3] for number in range(1, 16)]}
 
+# What the module finds of tensors: whether it is right, and which of those it knows to have no gradient.
+INSIDE = """
+import json
+import torch
+import gradb.native, gradb.torch
+
+class Tensor(torch.Tensor):
+    pass
+
+parameter = torch.nn.Parameter
+kinds = {"parameter": parameter(torch.zeros(2)), "set": parameter(torch.zeros(3)), "unset": parameter(torch.zeros(3)),
+         "tensor": torch.zeros(()), "leaf": torch.zeros(2, requires_grad=True),
+         "subclass": torch.zeros(2).as_subclass(Tensor), "of modules": torch.nn.Linear(2, 3).weight}
+torch.optim.SGD([kinds["parameter"]], lr=0.1)  # which attaches
+for name in ("set", "unset", "leaf"):
+    kinds[name].sum().backward()
+kinds["unset"].grad = None
+looks = gradb.native.module.looks
+right = {name: looks(tensor)[0] == tensor._cdata for name, tensor in kinds.items()}
+known = {name: looks(tensor)[1] for name, tensor in kinds.items()}
+pathlib.Path(sys.argv[1], "found").write_text(json.dumps([right, known]))
+"""
+
 # A value that is looked at in several ways, and others that are written to in between, by ways that PyTorch counts and
 # by others: large numbers in step BAD.
 VIEWS = """
@@ -595,6 +618,21 @@ class Optimizers(Native):
                 found = json.loads((self.folder / "found").read_text())
                 self.assertEqual({name: what for name, what in found.items() if what}, FOUND)
                 self.assertLess(25, len(found))
+
+
+@torches.both
+class Inside(Native):
+    """Where libtorch has no function for it the module takes an address from where it found that it lies."""
+
+    def test_tensors_of_all_kinds_are_found(self):
+        path = self.write("script.py", WITH + INSIDE)
+        done = self.gradb([self.python, path, self.folder], "continue")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        right, known = json.loads((self.folder / "found").read_text())
+        self.assertEqual({name: is_right for name, is_right in right.items() if not is_right}, {})
+        if self.python != torches.DEBIAN:  # that one has no such functions: nothing is looked into
+            self.assertEqual(known, {"parameter": True, "set": False, "unset": True, "tensor": True, "leaf": False,
+                                     "subclass": False, "of modules": True})
 
 
 @torches.both

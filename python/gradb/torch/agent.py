@@ -343,7 +343,7 @@ class Agent(native.base("Agent")):
 # Functions of libgradb that gradb._native calls, in the order that it has them in.
 ADDRESSES = ("gradb_did_slow", "gradb_did_with_slow", "gradb_did_with_same_slow", "gradb_step_begin", "gradb_step_end",
              "gradb_enter", "gradb_scalar", "gradb_timing", "gradb_is_connected", "gradb_wants_stop",
-             "gradb_wants_checkpoint", "gradb_on_armed", "gradb_try_enter")
+             "gradb_wants_checkpoint", "gradb_on_armed", "gradb_try_enter", "gradb_try_step")
 
 
 def _forked_of(agent):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Has gradb._native ask libtorch itself what a tensor is, where it lies, and whether gradients are on, by the C
-functions whose ABI it keeps, where they are there and say what Python says."""
+functions whose ABI it keeps, where they are there and say what Python says. What there is none for it takes from where
+it lies, where that is the same place in all tensors: the address of the tensor in Python's object, and the gradient."""
 import ctypes
 
 import torch
@@ -26,6 +27,9 @@ def begin():
     native.module.read_by(functions, strided, cpu, _dtypes(library))
     if not _is_right(library):
         native.module.read_by((), 0, 0, {})
+        return
+    with values.aside():
+        _look_into(library)
 
 
 def _address(library, name):
@@ -78,3 +82,44 @@ def _agrees(tensor):
             and reads(tensor, reach + tensor.untyped_storage().nbytes()) is None
             and reads(torch.zeros((3, 2, 5), dtype=tensor.dtype, device="cpu"), reach) is None
             and reads(tensor.to(torch.int8), reach) is None)
+
+
+# ---- what there is no function for ----
+
+_GRADIENT = "_ZNK3c1010TensorImpl4gradEv"  # c10::TensorImpl::grad() const: the address of a Tensor
+
+
+def _word(address):
+    return ctypes.c_void_p.from_address(address).value
+
+
+def _look_into(library):
+    """Tells the module where a tensor's address and its gradient are, if that is the same in all of them."""
+    plain, bare, other, full = _parameters()
+    tensors = (plain, bare, other, full, full.grad)
+    places = [place for place in range(object.__basicsize__, torch.Tensor.__base__.__basicsize__,
+                                       ctypes.sizeof(ctypes.c_void_p))
+              if all(_word(id(tensor) + place) == tensor._cdata for tensor in tensors)]
+    if len(places) != 1:
+        return
+    try:
+        function = getattr(library, _GRADIENT)
+    except AttributeError:
+        address = none = 0
+    else:
+        function.restype, function.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        none = _word(function(bare._cdata))
+    kinds = torch.Tensor, torch.nn.Parameter
+    native.module.look_into(*kinds, places[0], address, none)
+    if [native.module.looks(tensor) for tensor in tensors] != [
+            (tensor._cdata, bool(address) and tensor.grad is None) for tensor in tensors]:
+        native.module.look_into(*kinds, 0, 0, 0)
+
+
+def _parameters():
+    """A tensor, two parameters without a gradient, and one with."""
+    plain = torch.zeros(3, device="cpu")
+    bare, other, full = (torch.nn.Parameter(torch.zeros(size, device="cpu")) for size in (2, 3, 5))
+    full.grad = torch.zeros(5, device="cpu")
+    return plain, bare, other, full
