@@ -3,6 +3,7 @@
 #include "repl/commands.h"
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
+#include "repl/watch_args.h"
 
 #include "engine/graph/selector.h"
 #include "engine/watch/watchpoint.h"
@@ -175,21 +176,27 @@ static void breakpoint_record(struct command_call *call, cJSON *object,
 
 static int set_breakpoint(struct command_call *call, bool temporary, struct gd_err *err)
 {
-    const char *where = call->line;
+    const char *where = watch_args_unquote(call->arena, call->line);
     struct gd_breakpoint *at = NULL;
     struct gd_buf place = GD_BUF_INIT(1 << 20);
+    bool has_condition;
+    int rc = watch_break_if(call, temporary, &has_condition, err);
 
-    if (call->argc == 0) {
+    if (rc != GD_OK || has_condition) {
+        return rc;
+    }
+    if (where == NULL) {
+        return gd_fail(err, GD_ENOMEM, "out of memory");
+    }
+    if (where[0] == '\0') {
         struct gd_session *session = call->debugger->current;
         if (session == NULL || session->current == GD_NO_NODE) {
             return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
                            call->command->name);
         }
         where = gd_graph_name(session->graph, session->current);
-    } else if (call->argc == 1) {
-        where = call->argv[0]; /* without its quotes */
     }
-    int rc = gd_debugger_break(call->debugger, where, temporary, &at, err);
+    rc = gd_debugger_break(call->debugger, where, temporary, &at, err);
     if (rc != GD_OK) {
         return rc;
     }
@@ -446,26 +453,31 @@ const struct command cmd_break_table[] = {
     {.name = "break",
      .aliases = "b br bre brea",
      .group = "breakpoints",
-     .usage = "break [NODE | SELECTOR]",
+     .usage = "break [NODE | SELECTOR] [if EXPR]",
      .summary = "Stop the training when a node has executed",
      .help =
          "A selector stops at each node that it covers; without an argument the current node is\n"
          "meant. A name that no node has yet is kept until the graph has it.\n"
+         "With \"if\" it stops where the expression is true of what the node has written; it is a\n"
+         "watchpoint then: \"help watch\" says what stands in one.\n"
          "Examples:\n"
          "  break Default/network/block0/attn/MatMul-op4\n"
          "  break type:Softmax\n"
-         "  break /LayerNorm.*/",
+         "  break /LayerNorm.*/\n"
+         "  break type:Softmax if max > 0.99 && step > 100",
      .args = {ARG_SELECTOR},
+     .flags = CMD_RAW,
      .run = run_break},
     {.name = "tbreak",
      .aliases = "tb tbr",
      .group = "breakpoints",
-     .usage = "tbreak [NODE | SELECTOR]",
+     .usage = "tbreak [NODE | SELECTOR] [if EXPR]",
      .summary = "Stop once when a node has executed",
      .help = "As break; the breakpoint is deleted when it has stopped the training.\n"
              "Example:\n"
              "  tbreak type:GeLU",
      .args = {ARG_SELECTOR},
+     .flags = CMD_RAW,
      .run = run_tbreak},
     {.name = "delete",
      .aliases = "d del",

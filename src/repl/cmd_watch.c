@@ -90,7 +90,8 @@ static int run_condition(struct command_call *call, struct gd_err *err)
     int rc = watch_number(call, word, &number, err);
     if (rc == GD_OK && gd_debugger_breakpoint(call->debugger, number)) {
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "%d is a breakpoint: only watchpoints stop on a condition", number);
+                       "%d is a breakpoint: \"break NODE if EXPR\" makes one with a condition",
+                       number);
     }
     if (rc == GD_OK) {
         rc = watch_find(call, word, &watch, err);

@@ -32,6 +32,11 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
 /* "Watchpoint 2: TO on all: 212 nodes", and the record "watchpoint". */
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch);
 
+/* Where the line of `break` or `tbreak` has an `if`: makes the watchpoint that it stands for, which
+ * looks at the node right when it has executed. *ret: whether it has one; else nothing is done.
+ * GD_EUSAGE, and what gd_watchpoint_add says. */
+int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err);
+
 /* Asks for the costs and waits: the watchpoints' cost_ns and cost_bytes are up to date then.
  * GD_EINTR, GD_ETIMEOUT, or why the targets cannot tell. */
 int watch_ask_costs(struct command_call *call, struct gd_watch_total *ret, struct gd_err *err);

@@ -97,8 +97,27 @@ static void guards(void **state)
                   "error: there is no watchpoint 2: \"info watchpoints\" lists them\n");
     net_expect_part(n, "break type:MatMul", "Breakpoint 2");
     net_expect_rc(n, "condition 2 max > 1", GD_EUNSUPPORTED,
-                  "error: 2 is a breakpoint: only watchpoints stop on a condition\n");
+                  "error: 2 is a breakpoint: \"break NODE if EXPR\" makes one with a condition\n");
     net_expect_rc(n, "condition x", GD_EINVAL, "error: \"x\" is no number of a watchpoint\n");
+}
+
+static void breakpoints_with_a_condition(void **state)
+{
+    struct net *n = *state;
+    net_expect(n, "break net/fc1 if max > 5", "Watchpoint 1: 'max > 5' on net/fc1: 1 node\n");
+    net_expect(n, "tbreak type:Add if 'max > 5 && step > 3'",
+               "Temporary watchpoint 2: 'max > 5 && step > 3' on type:Add: 2 nodes\n");
+    net_expect(n, "break net/fc1 if step > 3",
+               "Watchpoint 3: 'count >= 0' on net/fc1 if step > 3: 1 node\n");
+    net_expect(n, "break if max > 5",
+               "Watchpoint 4: 'max > 5' on net/fc1/MatMul-op1: 1 node\n"); /* the current one */
+    net_expect_part(n, "break net/fc1 if", "an expression is missing behind \"if\"");
+    net_expect_part(n, "break net/fc1 if max >", "missing at the end");
+    net_expect_part(n, "break net/fc1 if norm(cur-prev) > 1", "only at the end of a step");
+    net_expect_part(n, "break nothing/here if max > 5", "no node is named 'nothing/here'");
+    net_expect_part(n, "break 'nothing if here'", "nothing if here");
+    net_expect_part(n, "info breakpoints",
+                    "3    watchpoint  keep  y    'count >= 0' on net/fc1 if");
 }
 
 static void edits(void **state)
@@ -523,6 +542,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TYPED(watch_trace_twatch),
         TYPED(guards),
+        TYPED(breakpoints_with_a_condition),
         TYPED(edits),
         TYPED(excluded_places),
         TYPED(a_hit_is_told_and_can_be_gone_to),

@@ -334,6 +334,14 @@ class Stops(Control):
             said = self.said(["-c", FIRST_NAN], "set watch-when exact", "watch " + watch, "continue", "next")
             self.assertEqual(re.findall(r"^(?:.*, )?step 1, (\S+) ", said, re.M), expected, said)
 
+    def test_a_breakpoint_with_a_condition(self):
+        said = self.said([self.script("mlp.py"), "--steps", "5"], "break net/relu_1 if max > -1 && step > 2",
+                         "tbreak net/fc2/linear if step > 3", "break net/relu if max > 1e9", "continue", "continue",
+                         "continue", "info breakpoints")
+        self.assertEqual(re.findall(r"^(?:.*, )?step (\d), (\S+) ", said, re.M),
+                         [("3", "net/relu_1"), ("4", "net/fc2/linear"), ("4", "net/relu_1")])
+        self.assertNotIn("fc2", said[said.index("\nNum "):])
+
     def test_each_node_of_the_first_step(self):
         said = self.said([self.script("mlp.py"), "--steps", "2"], *len(FIRST) * ["next"])
         self.assertEqual(re.findall(r"^step 1, (\S+) ", said, re.M), FIRST)
