@@ -67,6 +67,6 @@ def slots(name, names):
 
 
 def address(library, name):
-    """Where a function of libgradb lies; 0 when it has none of that name."""
+    """Where a function of a library lies; 0 when it has none of that name."""
     function = getattr(library, name, None)
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0

@@ -40,14 +40,11 @@ static PyObject *referred(PyObject *reference)
 /* The gradient and its state; None: the parameter has none, or is gone. */
 static PyObject *gradient_of(const struct native_clearing *clearing, struct state *ret)
 {
-    PyObject *parameter = referred(clearing->parameter);
-    *ret = (struct state){0, 0};
-    if (!parameter || native_has_no_gradient(parameter)) {
-        return Py_NewRef(Py_None);
-    }
-    Py_INCREF(parameter);
-    PyObject *gradient = PyObject_GetAttr(parameter, native_names.grad);
-    Py_DECREF(parameter);
+    PyObject *parameter = Py_XNewRef(referred(clearing->parameter));
+    bool has_none = !parameter || native_has_no_gradient(parameter);
+    PyObject *gradient =
+        has_none ? Py_NewRef(Py_None) : PyObject_GetAttr(parameter, native_names.grad);
+    Py_XDECREF(parameter);
     if (gradient && state_of(gradient, ret) < 0) {
         Py_CLEAR(gradient);
     }

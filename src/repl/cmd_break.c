@@ -189,14 +189,9 @@ static int set_breakpoint(struct command_call *call, bool temporary, struct gd_e
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     if (where[0] == '\0') {
-        struct gd_session *session = call->debugger->current;
-        if (session == NULL || session->current == GD_NO_NODE) {
-            return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
-                           call->command->name);
-        }
-        where = gd_graph_name(session->graph, session->current);
+        rc = watch_current_node(call, &where, err);
     }
-    rc = gd_debugger_break(call->debugger, where, temporary, &at, err);
+    rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, &at, err);
     if (rc != GD_OK) {
         return rc;
     }

@@ -54,27 +54,33 @@ static int split_condition(const char *text, struct gd_watch_spec *ret, struct g
     return GD_OK;
 }
 
+int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err)
+{
+    const struct gd_session *session = call->debugger->current;
+    if (!session || session->current == GD_NO_NODE) {
+        return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
+                       call->command->name);
+    }
+    *ret = gd_graph_name(session->graph, session->current);
+    return GD_OK;
+}
+
 int watch_break_if(struct command_call *call, bool temporary, bool *ret, struct gd_err *err)
 {
     struct watch_args args;
     struct gd_watchpoint *watch = NULL;
-    const struct gd_session *session = call->debugger->current;
     *ret = has_if(call->line);
     int rc = *ret ? parse_condition(call, &args, err) : GD_OK;
     *ret = *ret && (rc != GD_OK || args.guard); /* it may stand in quotes */
     if (rc != GD_OK || !*ret) {
         return rc;
     }
-    if (!args.where && (!session || session->current == GD_NO_NODE)) {
-        return gd_fail(err, GD_EUSAGE, "%s: name a node: there is no current one",
-                       call->command->name);
-    }
-    struct gd_watch_spec spec = {
-        .where = args.where ? args.where : gd_graph_name(session->graph, session->current),
-        .when = GD_WHEN_EXACT,
-        .action = GD_WATCH_STOP,
-        .temporary = temporary};
-    rc = split_condition(args.guard, &spec, err);
+    struct gd_watch_spec spec = {.where = args.where,
+                                 .when = GD_WHEN_EXACT,
+                                 .action = GD_WATCH_STOP,
+                                 .temporary = temporary};
+    rc = args.where ? GD_OK : watch_current_node(call, &spec.where, err);
+    rc = rc == GD_OK ? split_condition(args.guard, &spec, err) : rc;
     rc = rc == GD_OK ? gd_watchpoint_add(call->debugger, &spec, &watch, err) : rc;
     if (rc == GD_OK) {
         watch_show(call, watch);

@@ -32,6 +32,8 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
 /* "Watchpoint 2: TO on all: 212 nodes", and the record "watchpoint". */
 void watch_show(struct command_call *call, const struct gd_watchpoint *watch);
 
+/* The name of the current node, of the graph. GD_EUSAGE: there is none. */
+int watch_current_node(struct command_call *call, const char **ret, struct gd_err *err);
 /* Where the line of `break` or `tbreak` has an `if`: makes the watchpoint that it stands for, which
  * looks at the node right when it has executed. *ret: whether it has one; else nothing is done.
  * GD_EUSAGE, and what gd_watchpoint_add says. */

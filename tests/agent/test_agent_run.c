@@ -25,16 +25,26 @@ static void expect_stop(const struct both *b, enum gd_stop_reason reason, int64_
     assert_string_equal(stop->node_name, node);
 }
 
-static int start(void **state)
+static struct both *make(void)
 {
     struct both *b = calloc(1, sizeof(*b));
     assert_non_null(b);
     world_open(&b->w, 0);
     b->toy.wait = 60;
+    return b;
+}
+
+static int begin(struct both *b, void **state)
+{
     toy_start(&b->toy, &b->w);
     world_until_stops(&b->w, 1);
     *state = b;
     return 0;
+}
+
+static int start(void **state)
+{
+    return begin(make(), state);
 }
 
 static int finish(void **state)
@@ -233,15 +243,9 @@ static void phase_is_entered_at_once_unless_it_may_stand(void **state)
 
 static int start_trying(void **state)
 {
-    struct both *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    world_open(&b->w, 0);
-    b->toy.wait = 60;
+    struct both *b = make();
     b->toy.tries_steps = true;
-    toy_start(&b->toy, &b->w);
-    world_until_stops(&b->w, 1);
-    *state = b;
-    return 0;
+    return begin(b, state);
 }
 
 static void expect_ended(struct both *b, int at_once, int standing)
@@ -303,16 +307,10 @@ static void program_ends_when_asked(void **state)
 
 static int start_with_stop(void **state)
 {
-    struct both *b = calloc(1, sizeof(*b));
-    assert_non_null(b);
-    world_open(&b->w, 0);
-    b->toy.wait = 60;
+    struct both *b = make();
     b->toy.steps = 3;
     b->toy.program_stop = true;
-    toy_start(&b->toy, &b->w);
-    world_until_stops(&b->w, 1);
-    *state = b;
-    return 0;
+    return begin(b, state);
 }
 
 static void program_may_stop_itself(void **state)

@@ -102,14 +102,8 @@ def _look_into(library):
               if all(_word(id(tensor) + place) == tensor._cdata for tensor in tensors)]
     if len(places) != 1:
         return
-    try:
-        function = getattr(library, _GRADIENT)
-    except AttributeError:
-        address = none = 0
-    else:
-        function.restype, function.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        none = _word(function(bare._cdata))
+    address = native.address(library, _GRADIENT)
+    none = _word(ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address)(bare._cdata)) if address else 0
     kinds = torch.Tensor, torch.nn.Parameter
     native.module.look_into(*kinds, places[0], address, none)
     if [native.module.looks(tensor) for tensor in tensors] != [
