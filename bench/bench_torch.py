@@ -5,15 +5,17 @@ The training (torch_train.py) runs twice, bare and under `gradb run` with a comm
 of steps. Each block of the one under gradb, or of the bare one with something else on, is compared with a block of
 the bare one, which comes right before it and right behind it in turn; in a block the first steps, which turn something
 on, and the last, in which gradb takes over, do not count. Two processes of the same program differ by some percent for
-as long as they live, by where their memory lies: so there are several pairs of them, one after the other. A figure is
-the median of the ratios of all rounds of all pairs.
+as long as they live, by where their memory lies: so there are several pairs of them, one after the other, and more of
+them where a step is so short that this is more than what is looked for. A figure is the median of the ratios of all
+rounds of all pairs; the comment before it gives its standard error, by how far pairs differ.
 
     bench_torch.py GRADB SCRIPTS [PYTHON]
 
-PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes (7);
+PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes (as SIZES has it);
 BENCH_ROUNDS: of each (1); BENCH_THREADS: of PyTorch (as many as there are processors, at most 4); BENCH_MODELS: names
 of sizes, BENCH_FIGURES: of figures, with commas between.
 """
+import math
 import os
 import pathlib
 import socket
@@ -40,12 +42,12 @@ GRADB_BLOCKS = (
 BARE_BLOCKS = ("hooks", "anomaly")
 HIT = ": last_of_block > 0, step "  # in gradb's words: how a block of `next` ends
 
-# name, arguments of torch_train.py, steps that count in a block, targets of GRADB_BLOCKS; None: no target
+# name, arguments of torch_train.py, pairs, steps that count in a block, targets of GRADB_BLOCKS; None: no target
 SIZES = (
-    ("cnn_small", ("cnn", "8", "1", "16", "16"), 20, (1.01, None, None, None, None)),
-    ("cnn_large", ("cnn", "32", "2", "32", "32"), 3, (1.01, 1.05, 1.25, None, 1.15)),
-    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 20, (1.01, None, None, None, None)),
-    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 3, (1.01, 1.05, 1.25, None, 1.15)),
+    ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 20, (1.01, None, None, None, None)),
+    ("cnn_large", ("cnn", "32", "2", "32", "32"), 7, 3, (1.01, 1.05, 1.25, None, 1.15)),
+    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 30, 20, (1.01, None, None, None, None)),
+    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 7, 3, (1.01, 1.05, 1.25, None, 1.15)),
 )
 
 
@@ -157,8 +159,8 @@ def compare(bare, training, mode, steps, bare_first):
 
 
 def run_pair(arguments, steps, gradb, folder, ratios, plain):
-    """One pair of processes: adds the ratios of its blocks, and the seconds of the bare one's steps. What the bare one
-    has said of itself."""
+    """One pair of processes: adds a list of ratios to that of each block, and the seconds of the bare one's steps. What
+    the bare one has said of itself."""
     rounds = setting("BENCH_ROUNDS", 1)
     processes, bare, under = start(arguments, folder, gradb, rounds, steps)
     try:
@@ -166,11 +168,13 @@ def run_pair(arguments, steps, gradb, folder, ratios, plain):
         under.run("plain", FIRST)
         blocks = [(block, under, mode) for block, mode, _, _ in chosen(GRADB_BLOCKS)]
         blocks += [(block, bare, block) for block in chosen(BARE_BLOCKS)]
-        for _ in range(rounds):
+        for block, _, _ in blocks:
+            ratios.setdefault(block, []).append([])
+        for number in range(rounds):
             for block, training, mode in blocks:
-                known = ratios.setdefault(block, [])
-                seconds, ratio = compare(bare, training, mode, steps, len(known) % 2 == 0)
-                known.append(ratio)
+                pairs = ratios[block]
+                seconds, ratio = compare(bare, training, mode, steps, (len(pairs) + number) % 2 == 0)
+                pairs[-1].append(ratio)
                 plain.append(seconds)
         under.end()
         processes[1].wait(DEADLINE)
@@ -182,23 +186,33 @@ def run_pair(arguments, steps, gradb, folder, ratios, plain):
     return bare.version, bare.parameters
 
 
-def measure(name, arguments, counts, targets, gradb):
+def measure(name, arguments, pairs, counts, targets, gradb):
     """Prints the figures of one size."""
     threads = setting("BENCH_THREADS", min(os.cpu_count() or 1, 4))
     arguments = (arguments[0], str(threads)) + arguments[1:]
     ratios, plain = {}, []
-    for _ in range(setting("BENCH_REPEAT", 7)):
+    for _ in range(setting("BENCH_REPEAT", pairs)):
         with tempfile.TemporaryDirectory(prefix="gradb-bench-") as folder:
             version, parameters = run_pair(arguments, counts + WARM + 1, gradb, folder, ratios, plain)
     print("# torch %s, %s: %.1f M parameters, %d threads, a bare step takes %.2f ms" % (
         version, name, parameters / 1e6, threads, 1e3 * statistics.median(plain)))
     aims = dict(zip((block[0] for block in GRADB_BLOCKS), targets))
     for block, found in ratios.items():
-        report("torch.%s_%s" % (block, name), statistics.median(found), aims.get(block))
+        report("torch.%s_%s" % (block, name), found, aims.get(block))
 
 
-def report(name, ratio, target):
+def standard_error(pairs):
+    """Of the median of all ratios, as for the median of normally distributed ones: pairs differ by more than the
+    rounds of one do."""
+    medians = [statistics.median(ratios) for ratios in pairs]
+    return math.sqrt(math.pi / 2 / len(medians)) * statistics.stdev(medians)
+
+
+def report(name, pairs, target):
     """One line a figure; those without a target are there to compare with."""
+    ratio = statistics.median(ratio for ratios in pairs for ratio in ratios)
+    if len(pairs) > 1:
+        print("# %s: %d pairs, +- %.3f" % (name, len(pairs), standard_error(pairs)))
     if target is None:
         print("%s %.3f target - reported" % (name, ratio), flush=True)
     else:
@@ -209,9 +223,9 @@ def main():
     if subprocess.run([interpreter(), "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
         print("# torch: %s has no PyTorch" % interpreter())
         return
-    for name, arguments, counts, targets in SIZES:
+    for name, *rest in SIZES:
         if asked("BENCH_MODELS", name):
-            measure(name, arguments, counts, targets, sys.argv[1])
+            measure(name, *rest, sys.argv[1])
 
 
 if __name__ == "__main__":
