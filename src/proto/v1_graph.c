@@ -143,6 +143,7 @@ static int convert_notes(const Gradb__V1__Node *m, struct gd_arena *arena,
         frames[i].function = from->function;
         frames[i].code = from->code;
         frames[i].library = from->library;
+        frames[i].told = true;
     }
     desc->frames = frames;
     desc->frame_count = (uint32_t)m->n_frames;

@@ -479,7 +479,7 @@ const struct command cmd_stack_table[] = {
         .group = "graph",
         .usage = "backtrace [NODE] [COUNT] [all]",
         .summary = "Show the stack of source places that made a node",
-        .help = "The innermost place is #0. Frames of installed packages are left out\n"
+        .help = "The innermost place is #0. Frames of frameworks and their helpers are left out\n"
                 "unless `all` is given or there are no others. A gradient is shown by what\n"
                 "makes it, a weight by what uses it.\n"
                 "\n"

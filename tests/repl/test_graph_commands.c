@@ -389,6 +389,30 @@ static void stack_and_frames(void **state)
     net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
 }
 
+/* What the trainer says of a frame counts more than the name of its file. */
+static void a_trainer_tells_what_is_shown(void **state)
+{
+    struct net *net = *state;
+    static const struct gd_frame frames[] = {
+        {.file = "/x/site-packages/torch.py", .line = 1, .library = true, .told = true},
+        {.file = "/x/site-packages/bert.py", .line = 20, .function = "forward", .told = true},
+        {.file = "/nowhere/train.py", .line = 30, .function = "main", .told = true},
+    };
+    struct gd_node_desc desc = {.name = "net/told",
+                                .type = "MatMul",
+                                .frames = frames,
+                                .frame_count = 3,
+                                .order = GD_NO_ORDER};
+    gd_node_id told;
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &told, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+    net_expect(net, "bt net/told",
+               "net/told (MatMul)\n"
+               "#1  /x/site-packages/bert.py:20 in forward\n"
+               "#2  /nowhere/train.py:30 in main\n"
+               "(1 frame not shown: backtrace all)\n");
+}
+
 /* Four places, one of them in a package, and a title between them. */
 static void frames_are_walked(void **state)
 {
@@ -497,6 +521,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(list_warns_of_changed_files, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_of_a_value, setup_text, teardown),
         cmocka_unit_test_setup_teardown(stack_and_frames, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(a_trainer_tells_what_is_shown, setup_text, teardown),
         cmocka_unit_test_setup_teardown(frames_are_walked, setup_text, teardown),
         cmocka_unit_test(narrow_terminals_get_short_names),
         cmocka_unit_test_setup_teardown(long_lists_are_limited, setup_text, teardown),

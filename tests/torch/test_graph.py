@@ -191,6 +191,37 @@ finish()
         self.assertIn("eval/mse_loss", told.ran(2))
         self.assertEqual([event for event in told.answer["events"] if event[0] == "graph-changed"], [])
 
+    def test_what_a_data_loader_runs(self):
+        told = self.told("""
+from torch.utils.data import DataLoader, Dataset
+class Data(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        return torch.ones(3) * index
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 1)
+    def forward(self, x):
+        return self.fc(x)
+net = Net()
+loader = DataLoader(Data(), batch_size=2)
+batches = []
+def loss(step):
+    batches[:] = batches or list(loader)
+    with torch.no_grad():
+        for held_out in DataLoader(Data(), batch_size=4):
+            net(held_out + 1)
+    return net(batches.pop() + 1).sum()
+train(net, loss, 4)
+finish()
+""")
+        made = {name for name in told.nodes if name.split("/")[-1].split("_")[0] in ("ones", "mul", "stack")}
+        self.assertLessEqual({"data/mul", "data/mul_3", "data/stack", "data/stack_1", "eval/data/mul_3"}, made)
+        self.assertEqual([name for name in made if not name.startswith(("data/", "eval/data/"))], [])
+        self.assertLessEqual({"add", "eval/add", "net/fc/linear", "sum"}, set(told.nodes))
+
     def test_helpers_and_counters(self):
         told = self.told("""
 net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
@@ -209,6 +240,73 @@ finish()
         self.assertNotIn("net/1/add_", told.nodes)
         self.assertIn("net/0/weight.grad", [source for node in told.nodes.values() for source in node["inputs"]
                                             if node["name"].startswith("clip_grad_norm_/")])
+
+
+@torches.both
+class Frames(programs.Programs):
+    """Which frames of a stack are shown without being asked for."""
+
+    PACKAGE = """
+import types
+SOURCE = (
+"import torch\\n"
+"def scaled(x):\\n"
+"    return x.mul(2)\\n"
+"class Net(torch.nn.Module):\\n"
+"    def __init__(self):\\n"
+"        super().__init__()\\n"
+"        self.fc = torch.nn.Linear(2, 1)\\n"
+"    def forward(self, x):\\n"
+"        return scaled(self.fc(x))\\n"
+"def fit(steps, step):\\n"
+"    for _ in range(steps):\\n"
+"        step()\\n")
+net = types.ModuleType("net")
+net.__file__ = "/opt/site-packages/some/net.py"
+exec(compile(SOURCE, net.__file__, "exec"), vars(net))
+exec("def made_at_run_time(x):\\n    return x.neg()\\n", vars(net))
+"""
+
+    def _shown(self, told, name):
+        return [function for _, function, library in told.nodes[name]["frames"] if not library]
+
+    def test_a_model_of_a_package(self):
+        told = self.told(self.PACKAGE + """
+model = net.Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+def main():
+    net.fit(2, step)
+main()
+finish()
+""")
+        self.assertEqual(self._shown(told, "model/mul"), ["scaled", "forward", "step", "main", "<module>"])
+        self.assertEqual(self._shown(told, "model/fc/linear"), ["forward", "step", "main", "<module>"])
+        self.assertEqual(self._shown(told, "backward/model/mul"), ["scaled", "forward", "step", "main", "<module>"])
+        self.assertEqual(self._shown(told, "sum"), ["step", "main", "<module>"])
+
+    def test_helpers_and_loops_of_a_package(self):
+        told = self.told(self.PACKAGE + """
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 1)
+    def forward(self, x):
+        return net.made_at_run_time(net.scaled(self.fc(x)))
+model = Own()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+net.fit(2, step)
+finish()
+""")
+        self.assertEqual(self._shown(told, "model/mul"), ["forward", "step", "<module>"])
+        self.assertEqual(self._shown(told, "model/neg"), ["forward", "step", "<module>"])
 
 
 @torches.both

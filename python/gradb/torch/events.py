@@ -119,10 +119,12 @@ class Events(native.base("Events")):
 
 
 class Loader(native.base("Loader")):
-    """Which epoch and batch of which DataLoader it is, and the time spent waiting for batches."""
+    """Which epoch and batch of which DataLoader it is, and the time spent waiting for batches. loads: the
+    training's thread is in one."""
 
     def __init__(self, agent):
         self.agent = agent
+        self.loads = False
         self._wrapped = []   # (class, name, original, wrapper)
         self._loaders = weakref.WeakKeyDictionary()    # iterator -> [epoch, batch] of its loader
         self._counts = weakref.WeakKeyDictionary()     # loader -> [epoch, batch]
@@ -135,7 +137,12 @@ class Loader(native.base("Loader")):
         loader = self
 
         def __iter__(data_loader):
-            iterator = iterate(data_loader)
+            before = loader.loads
+            loader.loads = before or loader.agent.is_training_thread()
+            try:
+                iterator = iterate(data_loader)  # which draws a seed
+            finally:
+                loader.loads = before
             loader._began(data_loader, iterator)
             return iterator
 
@@ -172,11 +179,13 @@ class Loader(native.base("Loader")):
     @guarded
     def _fetch(self):
         self.agent.look_if_asked()
+        self.loads = True
         return self.agent.timing.data_begins()
 
     @guarded
     def _fetched(self, section):
         """A forward that was interrupted by this begins anew: what ran before it was an evaluation."""
+        self.loads = section == timing.DATA  # one that another one asks
         self.agent.timing.turn(section if section != timing.FORWARD else timing.GAP)
         if section == timing.FORWARD:
             self.agent.steps.forward = False

@@ -60,10 +60,10 @@ class Exceptions:
     def _stop(self, error, traceback):
         agent = self._agent
         if agent.connected() and agent.steps.begun() and not agent.telling.knows(error):
-            place, called, module = _place(traceback)
-            node, frame = self._node_at(place, called, module, error)
+            place, called = stack.raised_at(traceback)
+            node, frame = self._node_at(place, called, _module_of(traceback), error)
             with agent.unseen():
-                agent.telling.died(error, node, _words(place), frame.f_locals if frame is not None else {})
+                agent.telling.died(error, node, stack.words(place), frame.f_locals if frame is not None else {})
 
     def _node_at(self, place, called, module, error):
         """(the node of the operator that raised, the frame of torch's function that it is), as far as its line, the
@@ -71,7 +71,7 @@ class Exceptions:
         if place is None or not isinstance(error, _OF_OPERATORS):
             return None, None
         there = [node for node in self._agent.telling.graph.by_id.values()
-                 if node.stack and not node.aside and _is_at(node.stack, place)]
+                 if node.stack and not node.aside and stack.shown(node.stack) == place]
         path = self._agent.modules.name_of(module) if module is not None else ""
         inside = [node for node in there if node.scope == path]
         for frame in called:
@@ -81,33 +81,14 @@ class Exceptions:
         return (there[0], called[0] if called else None) if len(there) == 1 else (None, None)
 
 
-def _place(traceback):
-    """((code, line) of the innermost frame of the user's own code, the frames of torch's functions that it called,
-    the innermost module that ran); None for what there is not."""
-    place, called, module = None, [], None
+def _module_of(traceback):
+    """The innermost module that ran, or None."""
+    module = None
     while traceback is not None:
-        frame = traceback.tb_frame
-        code = frame.f_code
-        holder = frame.f_locals.get("self")
+        holder = traceback.tb_frame.f_locals.get("self")
         module = holder if isinstance(holder, torch.nn.Module) else module
-        if stack.is_user(code):
-            place, called = (code, traceback.tb_lineno), []
-        elif stack.is_torch(code) and not code.co_name.startswith("_"):
-            called.append(frame)
         traceback = traceback.tb_next
-    return place, called, module
-
-
-def _is_at(frames, place):
-    for code, line, is_library in frames:
-        if not is_library:
-            return (code, line) == place
-    return False
-
-
-def _words(place):
-    return "" if place is None else " (%s:%d in %s)" % (os.path.basename(place[0].co_filename), place[1],
-                                                       place[0].co_name)
+    return module
 
 
 def _exceptions(agent, args, _node):

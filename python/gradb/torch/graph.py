@@ -19,6 +19,7 @@ MAX_INPUTS = 4096
 _MAX_SIGNATURES = 64
 _NAMES_TOLD = 3
 EVALUATION = "eval"  # scope of what a module does in evaluation
+DATA = "data"        # of what a DataLoader runs
 
 
 class Node(native.base("Node")):
@@ -26,9 +27,9 @@ class Node(native.base("Node")):
 
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
-    aside: it belongs to an evaluation; asked, wants: what the debugger wanted of it when `changes` was that;
-    places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt: its
-    inputs need not be looked at any more; gradient: of a parameter, the node of its gradient."""
+    aside: it belongs to an evaluation, or to a DataLoader; asked, wants: what the debugger wanted of it when `changes`
+    was that; places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt:
+    its inputs need not be looked at any more; gradient: of a parameter, the node of its gradient."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
         "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient"))
@@ -322,7 +323,7 @@ def _unknown(name, scope, operator):
     """A node that the debugger does not know yet."""
     node = Node(0, name, _lib.NO_PHASE, _lib.OTHER, 0)
     node.scope, node.operator = scope, operator
-    node.aside = scope.split("/", 1)[0] == EVALUATION
+    node.aside = scope.split("/", 1)[0] in (EVALUATION, DATA)
     return node
 
 

@@ -15,7 +15,7 @@ import time
 import torch
 
 from .. import _lib
-from . import calls, commands, overflow, rerun, values
+from . import calls, commands, overflow, rerun, stack, values
 
 _MAX_ENTRIES = 1000
 _MAX_TOLD = 16             # tensors of an entry, of which there may be a list
@@ -112,10 +112,10 @@ class Overflows:
         self._number += 1
         given, node = origin.given, origin.node
         path = calls.path_of(given.function) if given is not None else None
-        user = next(((code.co_filename, line) for code, line, library in origin.frames if not library), None)
+        place = stack.shown(origin.frames)
         told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
                 "operator": path or node.operator,
-                "line": "%s:%d" % (os.path.basename(user[0]), user[1]) if user else "", "times": 1,
+                "line": "%s:%d" % (os.path.basename(place[0].co_filename), place[1]) if place else "", "times": 1,
                 "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs[:_MAX_TOLD]],
                 "outputs": [_range("output.%d" % slot, value, found) for slot, value, found in origin.bad[:_MAX_TOLD]],
                 "folder": "", "verdict": ""}

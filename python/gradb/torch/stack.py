@@ -2,6 +2,10 @@
 """Where the user's code stands: frames by sys._getframe, without reading any source.
 
 A frame is kept as (code object, line); whether a code object belongs to a library is worked out once.
+
+What is shown without being asked for are the frames of the user's own code, and those of a module of another package
+than PyTorch that it calls: the lines of a model that comes with a package say more than the one that trains it. What
+a package does around that (its training loop, its helpers) is left out, as are PyTorch and the standard library.
 """
 import os
 import re
@@ -14,11 +18,14 @@ MAX_FRAMES = 64
 
 _own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _torch = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_library_roots = tuple({_torch, sysconfig.get_paths()["stdlib"] + os.sep, sysconfig.get_paths()["platstdlib"] + os.sep,
-                        os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
+_torch_roots = tuple(os.path.join(os.path.dirname(os.path.dirname(_torch)), name) + os.sep
+                     for name in ("torch", "functorch", "torchgen"))
+_standard_roots = tuple({sysconfig.get_paths()["stdlib"] + os.sep, sysconfig.get_paths()["platstdlib"] + os.sep,
+                         os.path.dirname(os.path.abspath(os.__file__)) + os.sep})
 _installed = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _dispatch = os.path.join(_torch, "overrides.py")  # stands between the user and us, and says nothing
-_USER, _LIBRARY, _OURS = range(3)
+_calls_modules = torch.nn.Module.register_forward_hook.__code__.co_filename
+_USER, _PACKAGE, _LIBRARY, _OURS = range(4)  # a package: installed, and not PyTorch
 _MAX_CODES = 65536
 _MAX_PLACES = 64
 _codes = {}    # id of a code object -> (the code object, which is held so that the id lasts, its kind, its number)
@@ -26,11 +33,12 @@ _numbers = {}  # (file, code object) of the user's code -> its number: code that
 _sites = {}    # (number of code, place in it, ...), innermost first -> number of the site
 
 
-def _known(code):
-    """(code, kind, number) of a code object. The number is 0 where it is not the user's."""
+def _known(frame):
+    """(code, kind, number) of the code object of a frame. The number is 0 where it is not the user's."""
+    code = frame.f_code
     found = _codes.get(id(code))
     if found is None:
-        kind = _kind_of(code.co_filename)
+        kind = _kind_of(_file_of(frame))
         number = 0
         if kind == _USER and len(_numbers) < _MAX_CODES:
             number = _numbers.setdefault((code.co_filename, code), len(_numbers) + 1)
@@ -40,16 +48,26 @@ def _known(code):
     return found
 
 
+def _file_of(frame):
+    """The file of a frame; of code that was made at run time (`<string>`) that of the module that it was made for."""
+    name = frame.f_code.co_filename
+    if name.startswith("<") and not name.startswith("<frozen"):
+        name = frame.f_globals.get("__file__") or name
+    return name if isinstance(name, str) else ""
+
+
 def _kind_of(name):
     if name.startswith(_own) or name == _dispatch:
         return _OURS
-    if name.startswith(_library_roots) or name.startswith("<frozen") or _installed.search(name):
+    if name.startswith(_torch_roots):
         return _LIBRARY
-    return _USER
+    if _installed.search(name):  # which may lie below the standard library
+        return _PACKAGE
+    return _LIBRARY if name.startswith(_standard_roots) or name.startswith("<frozen") else _USER
 
 
-def _kind(code):
-    return _known(code)[1]
+def _kind(frame):
+    return _known(frame)[1]
 
 
 def site(depth=1, outermost=None):
@@ -60,7 +78,7 @@ def site(depth=1, outermost=None):
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        known = _codes.get(id(code)) or _known(code)
+        known = _codes.get(id(code)) or _known(frame)
         if code is outermost:
             places.clear()
         elif known[2] and len(places) < _MAX_PLACES:
@@ -79,21 +97,58 @@ def site(depth=1, outermost=None):
 def frames(depth=1):
     """The stack above the caller, innermost first: a tuple of (code, line, is_library). Our own frames
     are left out."""
-    found = []
+    found, packages = [], []  # packages: places in `found` of frames that are shown if they are a module's
+    kind, inner = None, True  # inner: no frame of the user's was met yet
     frame = sys._getframe(depth)
     while frame is not None and len(found) < MAX_FRAMES:
         code = frame.f_code
-        kind = _kind(code)
-        if kind != _OURS:
-            found.append((code, frame.f_lineno, kind == _LIBRARY))
+        called, kind = kind, _kind(frame)
+        if kind == _OURS:
+            kind = called
+        else:
+            inner = inner and kind != _USER
+            if inner and kind == _PACKAGE:
+                packages.append(len(found))
+            elif inner and called == _PACKAGE and code.co_filename == _calls_modules:
+                for place in packages:
+                    found[place] = found[place][:2] + (False,)
+                packages = []
+            found.append((code, frame.f_lineno, kind != _USER))
         frame = frame.f_back
     return tuple(found)
+
+
+def shown(stack):
+    """(code, line) of the innermost frame that is shown of what frames() gave, or None."""
+    return next(((code, line) for code, line, is_library in stack if not is_library), None)
+
+
+def words(place):
+    """What is said of a (code, line), behind a blank; "" of None."""
+    return "" if place is None else " (%s:%d in %s)" % (os.path.basename(place[0].co_filename), place[1],
+                                                       place[0].co_name)
+
+
+def raised_at(traceback):
+    """((code, line) of the innermost frame that is shown, or None; the frames of PyTorch's functions inside of it)."""
+    place, called, caller, is_model = None, [], None, False
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        kind = _kind(traceback.tb_frame)
+        is_model = kind != _USER and (is_model or kind == _PACKAGE and caller == _calls_modules)
+        if kind == _USER or kind == _PACKAGE and is_model:
+            place, called = (code, traceback.tb_lineno), []
+        elif is_torch(code) and not code.co_name.startswith("_"):
+            called.append(traceback.tb_frame)
+        caller = code.co_filename if kind != _OURS else caller
+        traceback = traceback.tb_next
+    return place, called
 
 
 def user_frame(depth=1):
     """The innermost frame of the user's own code, or None."""
     frame = sys._getframe(depth)
-    while frame is not None and _kind(frame.f_code) != _USER:
+    while frame is not None and _kind(frame) != _USER:
         frame = frame.f_back
     return frame
 
@@ -102,14 +157,9 @@ def user_frames(depth=1):
     """The frames of the user's own code, innermost first."""
     frame = sys._getframe(depth)
     while frame is not None:
-        if _kind(frame.f_code) == _USER:
+        if _kind(frame) == _USER:
             yield frame
         frame = frame.f_back
-
-
-def is_user(code):
-    """Whether a code object is of the user's own code."""
-    return _kind(code) == _USER
 
 
 def is_torch(code):
@@ -123,7 +173,7 @@ def library_function(names, depth=1):
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        if _kind(code) == _USER:
+        if _kind(frame) == _USER:
             return None
         if code.co_name in names and code.co_filename.startswith(_torch):
             return code.co_name

@@ -13,7 +13,7 @@ import torch
 
 from .. import _lib, native
 from . import backward, modules, ops, reading, stack, training, values
-from .graph import EVALUATION, Graph
+from .graph import DATA, EVALUATION, Graph
 from .guard import guarded
 
 _BATCH = 64
@@ -190,10 +190,12 @@ class Telling(native.base("Telling")):
 
     def _outer_scope(self):
         """The scope of what runs outside all modules."""
-        helper = stack.library_function(_HELPERS, 3)
+        loads = self.agent.events.loader.loads
+        helper = None if loads else stack.library_function(_HELPERS, 3)
         if helper is not None:
             return helper
-        return "" if torch.is_grad_enabled() else EVALUATION
+        scope = DATA if loads else ""
+        return scope if torch.is_grad_enabled() else (EVALUATION + "/" + scope).rstrip("/")
 
     def _ran_as(self, node, args, kwargs, outputs, writes):
         if node.runs < _LEARNS or node.foreign:
@@ -376,7 +378,7 @@ class Telling(native.base("Telling")):
             self.raised = training.Raised(node, agent.steps.step, _told(error), operator.name, args, kwargs or {},
                                           self.graph.producer)
             self.flush()
-            self._stop(error, "%s raised %s%s" % (node.name, _told(error), _elsewhere(node, stack.user_frame(3))), node)
+            self._stop(error, "%s raised %s%s" % (node.name, _told(error), _elsewhere(node, stack.frames(3))), node)
 
     def knows(self, error):
         """Whether the run has stopped at this exception."""
@@ -539,7 +541,7 @@ class Telling(native.base("Telling")):
                    and (node.id in makers or any(origin in makers for origin, _ in node.edges or ()))]
         if len(writers) != 1:
             return None
-        frame = next(((code, line) for code, line, is_library in writers[0].stack if not is_library), None)
+        frame = stack.shown(writers[0].stack)
         where = " (%s:%d)" % (os.path.basename(frame[0].co_filename), frame[1]) if frame is not None else ""
         return "%s: %s%s wrote in place to what the gradient needs: %s of %s" % (
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
@@ -662,12 +664,10 @@ def _is_counter(tensor):
         and not tensor.is_complex()
 
 
-def _elsewhere(node, frame):
+def _elsewhere(node, frames):
     """Where a node runs now, when that is another line than the one it is known by; "" when it is not."""
-    known = next(((code, line) for code, line, is_library in node.stack if not is_library), None)
-    if frame is None or known is None or (frame.f_code, frame.f_lineno) == known:
-        return ""
-    return " (%s:%d in %s)" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+    known, now = stack.shown(node.stack), stack.shown(frames)
+    return stack.words(now) if known is not None and now != known else ""
 
 
 def _stack_of(own, compiles):

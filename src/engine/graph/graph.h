@@ -55,6 +55,7 @@ struct gd_frame {         /* one line of a stack, innermost first */
     const char *function; /* "" when unknown */
     const char *code;     /* the source line as sent; "" when unknown */
     bool library;         /* of a framework: shown on request only */
+    bool told;     /* library is what the trainer says; else what `file` looks like counts, too */
     bool is_title; /* a section title ("Corresponding forward node candidate:"): text in code */
 };
 
@@ -198,7 +199,7 @@ gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, 
 
 /* Frames of a node's stack, innermost first; parsed on first use. *count may be 0. */
 const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, uint32_t *count);
-/* Of a framework or an installed package, as the trainer says or the file's name does. */
+/* Of a framework or an installed package, as the trainer says; else as the file's name does. */
 bool gd_frame_is_library(const struct gd_frame *frame);
 /* The innermost frame of the user's own code, else of any; NULL: no frame has a file. */
 const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);

@@ -71,7 +71,7 @@ static bool same_frames(const struct graph_stack *have, const struct gd_frame *f
         const struct gd_frame *b = &frames[i];
 
         if (a->line != b->line || a->is_title != b->is_title || a->library != b->library ||
-            strcmp(a->file, text_of(b->file)) != 0 ||
+            a->told != b->told || strcmp(a->file, text_of(b->file)) != 0 ||
             strcmp(a->function, text_of(b->function)) != 0 ||
             strcmp(a->code, text_of(b->code)) != 0) {
             return false;
@@ -94,6 +94,7 @@ static int copy_frame(struct gd_graph *graph, struct gd_frame *out, const struct
     out->line = in->line;
     out->is_title = in->is_title;
     out->library = in->library;
+    out->told = in->told;
     return rc;
 }
 
@@ -183,8 +184,8 @@ const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, u
 
 bool gd_frame_is_library(const struct gd_frame *frame)
 {
-    return frame->library || strstr(frame->file, "site-packages") ||
-           strstr(frame->file, "dist-packages");
+    return frame->library || (!frame->told && (strstr(frame->file, "site-packages") ||
+                                               strstr(frame->file, "dist-packages")));
 }
 
 const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node)
