@@ -497,6 +497,8 @@ static const struct gd_condition *kind_of(const struct gd_session *session,
 /* What a hit's place is in this session. */
 static void complete_hit(struct gd_session *session, struct gd_hit *hit)
 {
+    struct gd_node_info info;
+
     hit->node_name[sizeof(hit->node_name) - 1] = '\0';
     hit->kind = kind_of(session, hit);
     if (hit->param_count < 0 || hit->param_count > GD_MAX_HIT_PARAMS) {
@@ -510,6 +512,7 @@ static void complete_hit(struct gd_session *session, struct gd_hit *hit)
         copy_text(hit->node_name, sizeof(hit->node_name), gd_graph_name(session->graph, hit->node));
     }
     gd_graph_slot_name(session->graph, hit->node, hit->slot, hit->slot_name);
+    hit->frozen = gd_graph_node(session->graph, hit->node, &info) && gd_node_attr(&info, "frozen");
     if (hit->stop_sequence == 0) { /* hits are reported before the stop that they cause */
         hit->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
     }

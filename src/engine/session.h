@@ -138,6 +138,7 @@ struct gd_hit {
     char node_name[512];
     char slot_name[16]; /* "0", "in0"; filled by the engine */
     uint32_t slot;
+    bool frozen;    /* of a weight that was not to be trained when it was first seen; likewise */
     unsigned error; /* enum gd_hit_error; not 0: could not be checked */
     struct gd_hit_param param[GD_MAX_HIT_PARAMS];
     int param_count;

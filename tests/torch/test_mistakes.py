@@ -180,6 +180,15 @@ class Still(torches.Folder):
         self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
                               r"above 0 where one comes back")
 
+    def test_one_that_is_frozen_on_purpose_says_so(self):
+        text = DEAD.replace("optimizer =", "net[2].requires_grad_(False)\noptimizer =", 1)
+        done = self.gradb([self.python, self.write("frozen.py", text)], "step 1", "watch WNC on weights", "step",
+                          "info hits", "delete", "watch WNC on weights except net/2/", "step", "kill")
+        self.assertIn("step 2\n  net/0/weight:0\n  net/0/bias:0\n  net/2/weight:0 (frozen when first seen)\n"
+                      "  net/2/bias:0 (frozen when first seen)\nWatchpoint 1,", done.stdout)
+        self.assertRegex(done.stdout, r"net/2/bias:0\n +frozen when first seen\n +rtol: set 1e-05")
+        self.assertRegex(done.stdout, r"step 3\n  net/0/weight:0\n  net/0/bias:0\nWatchpoint 2,")
+
     def test_norms_of_gradients_are_no_activations(self):
         text = DEAD.replace("    optimizer.step()", "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n"
                             "    optimizer.step()")

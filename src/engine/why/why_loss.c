@@ -101,7 +101,7 @@ static uint32_t over_the_batch(struct why_walk *walk, const struct gd_node_info 
         return WHY_NONE;
     }
     node = maker(graph, loss, "log add", "softmax log_softmax", &made);
-    if (node == GD_NO_NODE || !(axis = why_attr(&made, "dim")) ||
+    if (node == GD_NO_NODE || !(axis = gd_node_attr(&made, "dim")) ||
         !gd_graph_output(graph, node, 0, &scores) || !is_batch_axis(graph, loss, &scores) ||
         (strcmp(axis, "0") != 0 && strcmp(axis, "-2") != 0)) {
         return WHY_NONE;

@@ -14,19 +14,9 @@
 #define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
 #define MAX_MODELS    64     /* that are told apart */
 
-const char *why_attr(const struct gd_node_info *info, const char *name)
-{
-    for (uint32_t i = 0; i < info->attr_count; i++) {
-        if (strcmp(info->attrs[i].name, name) == 0) {
-            return info->attrs[i].value;
-        }
-    }
-    return NULL;
-}
-
 static bool in_phase(const struct gd_node_info *info, const char *phase)
 {
-    const char *own = why_attr(info, "phase");
+    const char *own = gd_node_attr(info, "phase");
 
     return own && strcmp(own, phase) == 0;
 }
@@ -34,7 +24,7 @@ static bool in_phase(const struct gd_node_info *info, const char *phase)
 /* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
 static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
 {
-    const char *name = in_phase(info, "backward") ? why_attr(info, "forward") : NULL;
+    const char *name = in_phase(info, "backward") ? gd_node_attr(info, "forward") : NULL;
 
     return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
 }
@@ -50,7 +40,7 @@ static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
         struct gd_node_info info;
 
         if (gd_graph_node(graph, order[i], &info) && in_phase(&info, "backward") &&
-            (!told || why_attr(&info, "begins"))) {
+            (!told || gd_node_attr(&info, "begins"))) {
             return order[i];
         }
     }
@@ -127,7 +117,7 @@ static bool is_detach(const struct way *way, gd_node_id node)
 /* Whether the program had switched gradients off, which the operator was given something for. */
 static bool is_off(const struct gd_node_info *info)
 {
-    const char *grad = why_attr(info, "grad");
+    const char *grad = gd_node_attr(info, "grad");
 
     return grad && strcmp(grad, "off") == 0;
 }
@@ -338,7 +328,7 @@ static int count_unreached(const struct gd_graph *graph, struct way *way, gd_nod
     find_models(graph, &trained);
     for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
         if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
-            why_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
+            gd_node_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
             continue;
         }
         looked++;
@@ -550,7 +540,7 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
         given.shape.rank == 0 || given.shape.dim[0] < 2) {
         return false;
     }
-    reduction = why_attr(&info, "reduction");
+    reduction = gd_node_attr(&info, "reduction");
     if (strcmp(info.type, "sum") != 0 && !(reduction && strcmp(reduction, "sum") == 0)) {
         return false;
     }
