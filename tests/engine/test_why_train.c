@@ -138,7 +138,7 @@ static void where_the_way_to_the_loss_ends(void **state)
     bench_ask(b, n.gradient, GD_BAD_ZERO);
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
     assert_non_null(strstr(b->why.text, "ends at out (linear), which reads it"));
-    assert_int_equal(gd_why_loss(b->session->graph), n.loss);
+    assert_int_equal(gd_why_loss(b->session->graph, NULL), n.loss);
     bench_ask(b, n.w, GD_BAD_LARGE); /* whatever is asked of it, the operator is the origin */
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
 }
@@ -280,7 +280,7 @@ static void ask_loss(void **state, const char *loss, const char *type, const cha
     end.input[1] = op(b, &(struct about){.name = "labels", .type = "Input", .shape = labels});
     backward(b, "backward/loss", "loss", op(b, &end));
     bench_stop(b, 3, NONE);
-    bench_ask(b, gd_why_loss(b->session->graph), GD_BAD_LARGE);
+    bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
 }
 
 static void expect_loss(void **state, const char *rule, const char *text)

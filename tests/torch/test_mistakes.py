@@ -5,6 +5,7 @@ mistakes/NAME.gdb holds the commands and NAME.expected what gradb prints, as in 
 two are compared. GRADB_WRITE_EXPECTED=1 writes the expected files anew.
 """
 import os
+import re
 
 import harness
 import test_scripts
@@ -150,6 +151,19 @@ for step in range(1, 9):
 """
 
 
+TWO = """
+import torch
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(1, 9):
+    output = net(torch.ones(5, 3))
+    loss = output.sigmoid().mean() if step == 3 else (output - 1).pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
 DEAD = """
 import copy
 import torch
@@ -231,6 +245,11 @@ class Loss(torches.Folder):
         done = self.gradb([self.python, self.write("begins.py", BEGINS.replace("lr=1e-3", "lr=2"))], "step 5",
                           "why loss", "kill")
         self.assertIn("The learning rate is 2.", done.stdout)
+
+    def test_that_is_made_in_another_way_in_one_step(self):
+        done = self.gradb([self.python, self.write("two.py", TWO)], "watch TO on all", "step 2", "why loss", "step",
+                          "why loss", "step", "why loss", "kill")
+        self.assertEqual(re.findall(r"\n\S+ +(\w+) \(\w+\)  \d", done.stdout), ["sum", "mean", "sum"])
 
     def test_before_there_is_any(self):
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")

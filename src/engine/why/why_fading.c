@@ -162,7 +162,10 @@ static double beginning(const struct way *way, uint32_t number)
 {
     gd_node_id forward = forward_of(way, way->walk->tensors[number].node);
 
-    return forward != GD_NO_NODE && forward == gd_why_loss(way->walk->session->graph) ? 1 : -1;
+    return forward != GD_NO_NODE &&
+                   forward == gd_why_loss(way->walk->session->graph, &way->walk->facts)
+               ? 1
+               : -1;
 }
 
 /* How large the gradients are on the way, and where they fall. */

@@ -147,7 +147,7 @@ uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
     gd_node_id node = walk->count > 0 ? walk->tensors[0].node : GD_NO_NODE;
     struct gd_node_info loss;
 
-    if (node == GD_NO_NODE || node != gd_why_loss(graph)) {
+    if (node == GD_NO_NODE || node != gd_why_loss(graph, &walk->facts)) {
         return WHY_NONE;
     }
     for (int i = 0; i < MAX_BACK && gd_graph_node(graph, node, &loss); i++) {

@@ -47,19 +47,27 @@ static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
     return GD_NO_NODE;
 }
 
-gd_node_id gd_why_loss(const struct gd_graph *graph)
+static bool is_scalar(const struct gd_graph *graph, gd_node_id node)
 {
-    gd_node_id first = first_of_backward(graph, true);
-    struct gd_node_info info;
     struct gd_output output;
 
+    return gd_graph_output(graph, node, 0, &output) && gd_shape_count(&output.shape) == 1;
+}
+
+gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *facts)
+{
+    gd_node_id told = facts ? gd_graph_lookup(graph, facts->loss, strlen(facts->loss)) : GD_NO_NODE;
+    gd_node_id first = first_of_backward(graph, true);
+    struct gd_node_info info;
+
+    if (is_scalar(graph, told)) {
+        return told;
+    }
     if (first == GD_NO_NODE) {
         first = first_of_backward(graph, false); /* told by nobody */
     }
     gd_node_id forward = gd_graph_node(graph, first, &info) ? forward_of(graph, &info) : GD_NO_NODE;
-    return gd_graph_output(graph, forward, 0, &output) && gd_shape_count(&output.shape) == 1
-               ? forward
-               : GD_NO_NODE;
+    return is_scalar(graph, forward) ? forward : GD_NO_NODE;
 }
 
 /* ---- the way from a weight to the loss ------------------------------------------------------- */
@@ -346,7 +354,7 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
     struct way way;
     int count;
 
-    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
+    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph, &walk->facts)) {
         return;
     }
     count = way_begin(&way, graph) ? count_unreached(graph, &way, &first) : 0;
@@ -530,7 +538,7 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
 bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct gd_graph *graph = walk->session->graph;
-    gd_node_id loss = gd_why_loss(graph);
+    gd_node_id loss = gd_why_loss(graph, &walk->facts);
     struct gd_node_info info;
     struct gd_output given;
     const char *reduction;
