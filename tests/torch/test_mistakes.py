@@ -164,6 +164,28 @@ for step in range(1, 9):
 """
 
 
+ATTENTION = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.qkv, self.out = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+    def forward(self, x):
+        q, k, v = self.qkv(self.embed(x)).chunk(3, -1)
+        weights = nn.functional.dropout((q @ k.transpose(-2, -1)).softmax(-1))
+        return torch.log_softmax(self.out(weights @ v), -1)
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+data = torch.randint(0, 11, (4, 6))
+for step in range(1, 9):
+    loss = nn.functional.nll_loss(net(data[:, :-1]).reshape(-1, 11), data[:, 1:].reshape(-1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
 DEAD = """
 import copy
 import torch
@@ -250,6 +272,19 @@ class Loss(torches.Folder):
         done = self.gradb([self.python, self.write("two.py", TWO)], "watch TO on all", "step 2", "why loss", "step",
                           "why loss", "step", "why loss", "kill")
         self.assertEqual(re.findall(r"\n\S+ +(\w+) \(\w+\)  \d", done.stdout), ["sum", "mean", "sum"])
+
+    def test_a_softmax_over_a_wrong_axis(self):
+        for text, told in (
+                (ATTENTION, "Nothing that feeds it is out of the ordinary"),
+                (ATTENTION.replace("softmax(-1)", "softmax(-2)"),
+                 "net/softmax (softmax) goes over axis -2 of (4, 5, 5), but net/matmul_1 (matmul), which takes its "
+                 "rows as weights, sums over the last one"),
+                (ATTENTION.replace("@ v), -1)", "@ v), dim=1)"),
+                 "net/log_softmax (log_softmax) goes over axis 1 of (4, 5, 11): the probabilities that one label "
+                 "picks from do not make 1. The 11 classes of nll_loss (nll_loss) lie along axis 2.")):
+            with self.subTest(told):
+                done = self.gradb([self.python, self.write("attention.py", text)], "step 2", "why loss", "kill")
+                self.assertIn(told, " ".join(done.stdout.split()))
 
     def test_before_there_is_any(self):
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")
