@@ -4,6 +4,7 @@
 mistakes/NAME.gdb holds the commands and NAME.expected what gradb prints, as in test_scripts.py, which says how the
 two are compared. GRADB_WRITE_EXPECTED=1 writes the expected files anew.
 """
+import json
 import os
 import re
 
@@ -224,6 +225,12 @@ class Still(torches.Folder):
                       "  net/2/bias:0 (frozen when first seen)\nWatchpoint 1,", done.stdout)
         self.assertRegex(done.stdout, r"net/2/bias:0\n +frozen when first seen\n +rtol: set 1e-05")
         self.assertRegex(done.stdout, r"step 3\n  net/0/weight:0\n  net/0/bias:0\nWatchpoint 2,")
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", "-ex", "step", "-ex",
+                                 "watch WNC on net/2/weight,net/0/weight", "-ex", "step", "run", "--", self.python,
+                                 "frozen.py", env=torches.environment(), cwd=self.folder)
+        hits = [record for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "hit"]
+        self.assertEqual({hit["node"]: hit.get("frozen") for hit in hits},
+                         {"net/0/weight": None, "net/2/weight": True})
 
     def test_norms_of_gradients_are_no_activations(self):
         text = DEAD.replace("    optimizer.step()", "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n"
