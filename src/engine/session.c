@@ -497,6 +497,8 @@ static const struct gd_condition *kind_of(const struct gd_session *session,
 /* What a hit's place is in this session. */
 static void complete_hit(struct gd_session *session, struct gd_hit *hit)
 {
+    struct gd_node_info info;
+
     hit->node_name[sizeof(hit->node_name) - 1] = '\0';
     hit->kind = kind_of(session, hit);
     if (hit->param_count < 0 || hit->param_count > GD_MAX_HIT_PARAMS) {
@@ -510,6 +512,7 @@ static void complete_hit(struct gd_session *session, struct gd_hit *hit)
         copy_text(hit->node_name, sizeof(hit->node_name), gd_graph_name(session->graph, hit->node));
     }
     gd_graph_slot_name(session->graph, hit->node, hit->slot, hit->slot_name);
+    hit->frozen = gd_graph_node(session->graph, hit->node, &info) && gd_node_attr(&info, "frozen");
     if (hit->stop_sequence == 0) { /* hits are reported before the stop that they cause */
         hit->stop_sequence = session->stop.sequence + (session->state != GD_STOPPED);
     }
@@ -590,41 +593,25 @@ static double known_time(double seconds)
     return isfinite(seconds) && seconds >= 0 ? seconds : -1;
 }
 
-/* A part that is not known in one step is not known in the sum. */
-static double add_time(double sum, double seconds)
-{
-    return sum < 0 || seconds < 0 ? -1 : sum + seconds;
-}
-
 void gd_session_on_step_times(struct gd_session *session, const struct gd_step_times *times)
 {
-    struct gd_step_times *last = &session->step_times, *sum = &session->step_times_sum;
+    struct gd_step_times *last = &session->step_times;
     int count = times->op_count < GD_MAX_OP_TIMES ? times->op_count : GD_MAX_OP_TIMES;
 
     if (has_ended(session)) {
         return;
     }
-    *last = *times;
     last->step = times->step > 0 ? times->step : 1; /* 0 means that none came */
-    last->total = known_time(times->total);
-    last->data = known_time(times->data);
-    last->forward = known_time(times->forward);
-    last->backward = known_time(times->backward);
-    last->optimizer = known_time(times->optimizer);
-    last->gap = known_time(times->gap);
+    for (int i = 0; i < GD_TIMES; i++) {
+        last->part[i] = known_time(times->part[i]);
+    }
     last->op_count = 0;
     for (int i = 0; i < count; i++) {
         if (known_time(times->op[i].seconds) >= 0) {
             last->op[last->op_count++] = times->op[i];
         }
     }
-    sum->step++;
-    sum->total = add_time(sum->total, last->total);
-    sum->data = add_time(sum->data, last->data);
-    sum->forward = add_time(sum->forward, last->forward);
-    sum->backward = add_time(sum->backward, last->backward);
-    sum->optimizer = add_time(sum->optimizer, last->optimizer);
-    sum->gap = add_time(sum->gap, last->gap);
+    gd_past_times_add(&session->past_times, last);
 }
 
 void gd_session_on_log(struct gd_session *session, const char *text)

@@ -10,6 +10,7 @@
 #ifndef GD_ENGINE_SESSION_H
 #define GD_ENGINE_SESSION_H
 
+#include "engine/step_times.h"
 #include "engine/target.h"
 
 struct gd_debugger;
@@ -85,20 +86,6 @@ struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
 };
 #define GD_MAX_SCALARS 64
 
-/* Where the time of a step went, by the trainer's clock: seconds, negative when not known. */
-struct gd_op_time {
-    gd_node_id node;
-    uint32_t calls;
-    double seconds;
-};
-#define GD_MAX_OP_TIMES 64
-struct gd_step_times {
-    int64_t step; /* 0: none came yet */
-    double total, data, forward, backward, optimizer, gap;
-    struct gd_op_time op[GD_MAX_OP_TIMES]; /* the slowest first */
-    int op_count;
-};
-
 struct gd_timing {       /* seconds; of this session, by the debugger's clock */
     double connected_at; /* seconds since the epoch */
     double running;      /* total time spent running */
@@ -151,6 +138,7 @@ struct gd_hit {
     char node_name[512];
     char slot_name[16]; /* "0", "in0"; filled by the engine */
     uint32_t slot;
+    bool frozen;    /* of a weight that was not to be trained when it was first seen; likewise */
     unsigned error; /* enum gd_hit_error; not 0: could not be checked */
     struct gd_hit_param param[GD_MAX_HIT_PARAMS];
     int param_count;
@@ -168,8 +156,8 @@ struct gd_session {
     struct gd_scalar scalar[GD_MAX_SCALARS];
     int scalar_count;
     struct gd_timing timing;
-    struct gd_step_times step_times;     /* of the last step that told */
-    struct gd_step_times step_times_sum; /* of all that told: op stays empty, step counts them */
+    struct gd_step_times step_times; /* of the last step that told */
+    struct gd_past_times past_times; /* of all that told */
     struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
     size_t hit_count;
     size_t hits_dropped;

@@ -76,12 +76,12 @@ static void add_op(struct gd_step_times *times, const struct gd_op_time *op)
 static void on_timing(struct v1_target *t, const Gradb__V1__Timing *m)
 {
     struct gd_step_times times = {.step = m->step,
-                                  .total = m->total,
-                                  .data = m->data,
-                                  .forward = m->forward,
-                                  .backward = m->backward,
-                                  .optimizer = m->optimizer,
-                                  .gap = m->gap};
+                                  .part = {[GD_TIME_DATA] = m->data,
+                                           [GD_TIME_FORWARD] = m->forward,
+                                           [GD_TIME_BACKWARD] = m->backward,
+                                           [GD_TIME_OPTIMIZER] = m->optimizer,
+                                           [GD_TIME_REST] = m->gap,
+                                           [GD_TIME_TOTAL] = m->total}};
     if (m->step < 1) {
         return;
     }

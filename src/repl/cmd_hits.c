@@ -50,6 +50,9 @@ static void print_params(struct command_call *call, const struct gd_hit *hit, in
         out_printf(call->out, "%*scould not be checked: %s\n", indent, "", why);
         return;
     }
+    if (hit->frozen) {
+        out_printf(call->out, "%*sfrozen when first seen\n", indent, "");
+    }
     for (int i = 0; i < hit->param_count; i++) {
         print_param(call, hit, &hit->param[i], indent);
     }

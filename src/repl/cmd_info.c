@@ -582,8 +582,10 @@ static const struct command info_subs[] = {
         .summary = "Time spent running and stopped, and where the time of a step goes",
         .help =
             "The parts of a step are by the training's own clock, without the time that it\n"
-            "stood. The slowest operators are measured after \"agent timing on\", from the next\n"
-            "step on.\n"
+            "stood: of the last step, the median of the last 256, and the mean of all. A first "
+            "step\n"
+            "that is slow is in the mean and does not move the median. The slowest operators are\n"
+            "measured after \"agent timing on\", from the next step on.\n"
             "\n"
             "  info timing\n",
         .flags = CMD_NEEDS_SESSION,

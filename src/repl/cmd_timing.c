@@ -78,21 +78,14 @@ static void timing_text(struct command_call *call, const struct times *times)
 
 /* ---- by the training's --------------------------------------------------------------------- */
 
-struct part {
-    const char *name;
-    double last, sum;
-};
-#define PARTS 6
+/* What is told of each part of a step; seconds, negative when not known. */
+enum column { LAST, MEDIAN, MEAN, COLUMNS };
 
-static void parts_of(const struct gd_session *session, struct part part[PARTS])
+static double seconds_of(const struct gd_session *session, enum column column, enum gd_time part)
 {
-    const struct gd_step_times *last = &session->step_times, *sum = &session->step_times_sum;
-    part[0] = (struct part){"data", last->data, sum->data};
-    part[1] = (struct part){"forward", last->forward, sum->forward};
-    part[2] = (struct part){"backward", last->backward, sum->backward};
-    part[3] = (struct part){"optimizer", last->optimizer, sum->optimizer};
-    part[4] = (struct part){"rest", last->gap, sum->gap};
-    part[5] = (struct part){"total", last->total, sum->total};
+    return column == LAST     ? session->step_times.part[part]
+           : column == MEDIAN ? gd_past_times_median(&session->past_times, part)
+                              : gd_past_times_mean(&session->past_times, part);
 }
 
 static const char *share_text(struct command_call *call, double seconds, double total)
@@ -105,23 +98,31 @@ static const char *time_text(struct command_call *call, double seconds)
     return seconds < 0 ? "?" : seconds == 0 ? "0" : inspect_duration(call, seconds);
 }
 
+/* A share is one of its column's total. Those of the medians need not make 100 % together. */
+static void part_text(struct command_call *call, enum gd_time part)
+{
+    const struct gd_session *session = call->session;
+    out_printf(call->out, "  %-9s", gd_time_name(part));
+    for (enum column column = 0; column < COLUMNS; column++) {
+        double seconds = seconds_of(session, column, part);
+        out_printf(call->out, " %10s %6s%s", time_text(call, seconds),
+                   share_text(call, seconds, seconds_of(session, column, GD_TIME_TOTAL)),
+                   column == MEAN ? "\n" : " ");
+    }
+}
+
 static void steps_text(struct command_call *call)
 {
     const struct gd_session *session = call->session;
-    int64_t count = session->step_times_sum.step;
-    struct part part[PARTS];
-    parts_of(session, part);
-    out_printf(call->out, "\n%-11s %10s %6s   mean of %s\n", "Of a step",
-               inspect_printf(call, "step %lld", (long long)session->step_times.step), "",
-               inspect_plural(call, (uint64_t)count, "step"));
-    for (int i = 0; i < PARTS; i++) {
-        double mean = part[i].sum < 0 ? -1 : part[i].sum / (double)count;
-        double total = part[PARTS - 1].sum / (double)count;
-        if (part[i].last >= 0 || part[i].sum >= 0) {
-            out_printf(call->out, "  %-9s %10s %6s %10s %6s\n", part[i].name,
-                       time_text(call, part[i].last),
-                       share_text(call, part[i].last, session->step_times.total),
-                       time_text(call, mean), share_text(call, mean, total));
+    int64_t count = session->past_times.count;
+    const char *median =
+        count > GD_RECENT_STEPS ? inspect_printf(call, "median of %d", GD_RECENT_STEPS) : "median";
+    out_printf(call->out, "\n%-11s %17s  %17s  %17s\n", "Of a step",
+               inspect_printf(call, "step %lld", (long long)session->step_times.step), median,
+               inspect_printf(call, "mean of %s", inspect_plural(call, (uint64_t)count, "step")));
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        if (seconds_of(session, LAST, part) >= 0 || seconds_of(session, MEDIAN, part) >= 0) {
+            part_text(call, part);
         }
     }
 }
@@ -143,7 +144,7 @@ static void ops_text(struct command_call *call)
             continue;
         }
         const char *cells[] = {time_text(call, op->seconds),
-                               share_text(call, op->seconds, times->total),
+                               share_text(call, op->seconds, times->part[GD_TIME_TOTAL]),
                                inspect_number(call, op->calls), out_safe(call, info.type),
                                inspect_fit(call, info.name, 44)};
         out_table_row(table, cells);
@@ -151,13 +152,13 @@ static void ops_text(struct command_call *call)
     out_table_end(table);
 }
 
-static cJSON *step_record(const struct part part[PARTS], bool mean, int64_t count)
+static cJSON *step_record(const struct gd_session *session, enum column column)
 {
     cJSON *object = cJSON_CreateObject();
-    for (int i = 0; i < PARTS; i++) {
-        double seconds = !mean ? part[i].last : part[i].sum < 0 ? -1 : part[i].sum / (double)count;
+    for (enum gd_time part = 0; part < GD_TIMES; part++) {
+        double seconds = seconds_of(session, column, part);
         if (seconds >= 0) {
-            inspect_add_double(object, part[i].name, seconds);
+            inspect_add_double(object, gd_time_name(part), seconds);
         }
     }
     return object;
@@ -165,14 +166,13 @@ static cJSON *step_record(const struct part part[PARTS], bool mean, int64_t coun
 
 static void steps_record(struct command_call *call, cJSON *record)
 {
-    const struct gd_step_times *times = &call->session->step_times;
-    struct part part[PARTS];
-    parts_of(call->session, part);
+    const struct gd_session *session = call->session;
+    const struct gd_step_times *times = &session->step_times;
     cJSON_AddNumberToObject(record, "step", (double)times->step);
-    cJSON_AddNumberToObject(record, "steps_timed", (double)call->session->step_times_sum.step);
-    cJSON_AddItemToObject(record, "last", step_record(part, false, 1));
-    cJSON_AddItemToObject(record, "mean",
-                          step_record(part, true, call->session->step_times_sum.step));
+    cJSON_AddNumberToObject(record, "steps_timed", (double)session->past_times.count);
+    cJSON_AddItemToObject(record, "last", step_record(session, LAST));
+    cJSON_AddItemToObject(record, "median", step_record(session, MEDIAN));
+    cJSON_AddItemToObject(record, "mean", step_record(session, MEAN));
     cJSON *list = cJSON_AddArrayToObject(record, "operators");
     for (int i = 0; i < times->op_count; i++) {
         cJSON *object = cJSON_CreateObject();

@@ -353,7 +353,7 @@ static bool scalar_node(struct command_call *call, const char *name, struct ques
     if (!ret->scalar || !strcasestr(name, "loss")) {
         return false;
     }
-    ret->node = gd_why_loss(session->graph);
+    ret->node = gd_why_loss(session->graph, NULL);
     if (ret->node != GD_NO_NODE) {
         return true;
     }
@@ -564,6 +564,10 @@ static int run_why(struct command_call *call, struct gd_err *err)
     int rc = parse(call, &q, err);
     if (rc == GD_OK) {
         rc = why_ask_facts(call, q.node, &q.facts, err);
+    }
+    if (rc == GD_OK && q.scalar) { /* as it was made last */
+        gd_node_id made = gd_why_loss(call->session->graph, &q.facts);
+        q.node = made != GD_NO_NODE ? made : q.node;
     }
     q.facts.told = q.scalar && !isfinite(q.scalar->value);
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {

@@ -249,6 +249,9 @@ void repl_hit_text(const struct gd_hit *hit, struct gd_buf *out)
         gd_buf_printf(out, " could not be checked: %s", why);
         return;
     }
+    if (hit->frozen) {
+        gd_buf_puts(out, " (frozen when first seen)");
+    }
     for (int i = 0; i < hit->param_count; i++) {
         const struct gd_hit_param *param = &hit->param[i];
         if (!has_set_value(hit)) {
@@ -319,6 +322,9 @@ cJSON *repl_hit_json(const struct gd_session *session, const struct gd_hit *hit,
     cJSON_AddStringToObject(object, hit->is_scalar ? "scalar" : "node", hit->node_name);
     if (!hit->is_scalar) {
         cJSON_AddNumberToObject(object, "slot", hit->slot);
+    }
+    if (hit->frozen) {
+        cJSON_AddBoolToObject(object, "frozen", true);
     }
     cJSON_AddBoolToObject(object, "trace", hit->traced);
     cJSON_AddNumberToObject(object, "error", hit->error);

@@ -71,6 +71,7 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
     take_trained(cJSON_GetObjectItem(reply, "trained"), ret);
     take_raised(cJSON_GetObjectItem(reply, "raised"), ret);
     ret->piled_up_since = take_count(piled, "since");
+    take_text(reply, "loss", ret->loss, sizeof(ret->loss));
     take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));
     take_text(piled, "optimizer", ret->piled_up_by, sizeof(ret->piled_up_by));
     cJSON_Delete(reply);

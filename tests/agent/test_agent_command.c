@@ -426,17 +426,19 @@ static void times_of_a_step(void **state)
     const struct gd_session *session = world_session(&b->w);
     assert_int_equal(session->step_times.step, 0);
     world_run(&b->w, GD_RUN_STEP, 3, NULL);
-    const struct gd_step_times *t = &session->step_times, *sum = &session->step_times_sum;
+    const struct gd_step_times *t = &session->step_times;
+    const struct gd_past_times *past = &session->past_times;
     assert_int_equal(t->step, 3);
-    assert_true(t->total == 2.0 && t->forward == 1.0 && t->gap == 0.25);
-    assert_true(t->data == -1.0 && t->backward == -1.0);
+    assert_true(t->part[GD_TIME_TOTAL] == 2.0 && t->part[GD_TIME_FORWARD] == 1.0);
+    assert_true(t->part[GD_TIME_REST] == 0.25 && t->part[GD_TIME_DATA] == -1.0);
+    assert_true(t->part[GD_TIME_BACKWARD] == -1.0);
     assert_int_equal(t->op_count, 2); /* one was no number */
     assert_int_equal(t->op[0].node, world_node(&b->w, "net/op0"));
     assert_true(t->op[0].seconds == 0.5);
     assert_int_equal(t->op[1].calls, 2);
-    assert_int_equal(sum->step, 3);
-    assert_true(sum->total == 6.0 && sum->optimizer == 1.5 && sum->data == -1.0);
-    assert_int_equal(sum->op_count, 0);
+    assert_int_equal(past->count, 3);
+    assert_true(past->sum[GD_TIME_TOTAL] == 6.0 && past->sum[GD_TIME_OPTIMIZER] == 1.5);
+    assert_true(past->sum[GD_TIME_DATA] == -1.0);
 }
 
 static void events_reach_observers(void **state)

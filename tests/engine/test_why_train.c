@@ -138,7 +138,7 @@ static void where_the_way_to_the_loss_ends(void **state)
     bench_ask(b, n.gradient, GD_BAD_ZERO);
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
     assert_non_null(strstr(b->why.text, "ends at out (linear), which reads it"));
-    assert_int_equal(gd_why_loss(b->session->graph), n.loss);
+    assert_int_equal(gd_why_loss(b->session->graph, NULL), n.loss);
     bench_ask(b, n.w, GD_BAD_LARGE); /* whatever is asked of it, the operator is the origin */
     bench_expect(b, n.cut, "detached", "No gradient reaches w: cut (detach) cuts it off");
 }
@@ -280,7 +280,7 @@ static void ask_loss(void **state, const char *loss, const char *type, const cha
     end.input[1] = op(b, &(struct about){.name = "labels", .type = "Input", .shape = labels});
     backward(b, "backward/loss", "loss", op(b, &end));
     bench_stop(b, 3, NONE);
-    bench_ask(b, gd_why_loss(b->session->graph), GD_BAD_LARGE);
+    bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
 }
 
 static void expect_loss(void **state, const char *rule, const char *text)
@@ -295,6 +295,114 @@ static void softmax_over_the_batch(void **state)
     ask_loss(state, "nll_loss", "softmax", "0");
     expect_loss(state, "softmax-axis",
                 "made (softmax) goes over axis 0, which is the batch: the 16");
+}
+
+/* One of that shape and axis, which `in_between` hands to a loss of two axes. */
+static void ask_long_loss(void **state, const char *axis, const char *in_between)
+{
+    struct bench *b = *state;
+    struct about end = {.name = "loss",
+                        .type = "nll_loss",
+                        .phase = "forward",
+                        .kind = GD_NODE_ACTIVATION,
+                        .shape = {.rank = 1, .dim = {1}}};
+    struct about made = {.name = "made",
+                         .type = "log_softmax",
+                         .phase = "forward",
+                         .key = "dim",
+                         .value = axis,
+                         .kind = GD_NODE_ACTIVATION,
+                         .shape = {.rank = 3, .dim = {8, 2, 4}}};
+    struct about flat = {.name = "flat",
+                         .type = in_between,
+                         .phase = "forward",
+                         .kind = GD_NODE_ACTIVATION,
+                         .shape = {.rank = 2, .dim = {16, 4}}};
+
+    bench_leaf(b, "first", "Const");
+    made.input[0] = weight(b, "x");
+    flat.input[0] = op(b, &made);
+    end.input[0] = op(b, &flat);
+    end.input[1] = bench_leaf(b, "labels", "Input");
+    backward(b, "backward/loss", "loss", op(b, &end));
+    bench_stop(b, 3, NONE);
+    bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
+}
+
+static void softmax_over_positions(void **state)
+{
+    ask_long_loss(state, "1", "view");
+    expect_loss(
+        state, "softmax-axis",
+        "made (log_softmax) goes over axis 1 of (8, 2, 4): the probabilities that one label "
+        "picks from do not make 1. The 4 classes of loss (nll_loss) lie along axis 2.");
+}
+
+static void softmax_over_the_last_axis(void **state)
+{
+    ask_long_loss(state, "-1", "view");
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+static void softmax_that_is_turned(void **state) /* which axis is which is not known */
+{
+    ask_long_loss(state, "1", "permute");
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+/* Weights of attention over that axis, `length` of them for each of 5 sums. They are the left or
+ * the right factor. */
+static void ask_attention(void **state, const char *axis, int64_t length, bool left)
+{
+    struct bench *b = *state;
+    struct about made = {.name = "made",
+                         .type = "softmax",
+                         .phase = "forward",
+                         .key = "dim",
+                         .value = axis,
+                         .kind = GD_NODE_ACTIVATION,
+                         .shape = {.rank = 3, .dim = {2, 5, length}}};
+    gd_node_id x, dropped;
+
+    bench_leaf(b, "first", "Const");
+    x = made.input[0] = weight(b, "x");
+    dropped = forward(b, "dropout", "dropout", op(b, &made), 0);
+    struct about end = {
+        .name = "loss",
+        .type = "sum",
+        .phase = "forward",
+        .kind = GD_NODE_ACTIVATION,
+        .input = {forward(b, "product", "matmul", left ? dropped : x, left ? x : dropped)},
+        .shape = {.rank = 1, .dim = {1}}};
+    backward(b, "backward/loss", "loss", op(b, &end));
+    bench_stop(b, 3, NONE);
+    bench_ask(b, gd_why_loss(b->session->graph, NULL), GD_BAD_LARGE);
+}
+
+static void attention_over_columns(void **state)
+{
+    ask_attention(state, "-2", 5, true);
+    expect_loss(state, "softmax-axis",
+                "made (softmax) goes over axis -2 of (2, 5, 5), but product (matmul), which takes "
+                "its rows as weights, sums over the last one");
+}
+
+static void attention_over_rows(void **state)
+{
+    ask_attention(state, "-1", 5, true);
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+static void columns_of_no_square(void **state) /* elements that are shared out */
+{
+    ask_attention(state, "1", 7, true);
+    expect_loss(state, "", "Nothing that feeds it");
+}
+
+static void columns_that_are_summed(void **state)
+{
+    ask_attention(state, "1", 5, false);
+    expect_loss(state, "", "Nothing that feeds it");
 }
 
 static void softmax_over_the_classes(void **state)
@@ -604,6 +712,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(weights_that_nothing_reaches, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(softmax_over_the_batch, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(softmax_over_the_classes, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_over_positions, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_over_the_last_axis, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(softmax_that_is_turned, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(attention_over_columns, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(attention_over_rows, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(columns_of_no_square, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(columns_that_are_summed, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(softmax_before_cross_entropy, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(log_softmax_before_cross_entropy, bench_setup,
                                         bench_teardown),

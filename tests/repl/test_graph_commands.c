@@ -213,6 +213,33 @@ static void info_of_the_session(void **state)
     net_expect_part(net, "info timing", "Last run: 500 ms, 2 steps\n");
 }
 
+static void a_slow_first_step_is_in_the_mean_alone(void **state)
+{
+    struct net *net = *state;
+    static const double forward[] = {8, 1, 1, 2};
+    for (int i = 0; i < 4; i++) {
+        struct gd_step_times times = {.step = i + 1};
+        for (int part = 0; part < GD_TIMES; part++) {
+            times.part[part] = -1;
+        }
+        times.part[GD_TIME_FORWARD] = forward[i];
+        times.part[GD_TIME_REST] = 1;
+        times.part[GD_TIME_TOTAL] = forward[i] + 1;
+        gd_session_on_step_times(net->fake.session, &times);
+    }
+    net_expect_part(net, "info timing",
+                    "Of a step              step 4             median    mean of 4 steps\n"
+                    "  forward          2 s  66.7%       1.5 s  60.0%         3 s  75.0%\n"
+                    "  rest             1 s  33.3%         1 s  40.0%         1 s  25.0%\n"
+                    "  total            3 s 100.0%       2.5 s 100.0%         4 s 100.0%\n");
+    struct gd_step_times slow = {.step = 5, .part = {[GD_TIME_TOTAL] = 1}};
+    for (int i = 0; i < GD_RECENT_STEPS; i++) {
+        gd_session_on_step_times(net->fake.session, &slow);
+    }
+    net_expect_part(net, "info timing", "median of 256  mean of 260 steps\n");
+    net_expect_part(net, "info timing", "  total            1 s 100.0%         1 s 100.0%  ");
+}
+
 static void info_json(void **state)
 {
     cJSON *record = net_record(*state, "info target");
@@ -514,6 +541,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(info_graph_counts, setup_text, teardown),
         cmocka_unit_test(info_needs_a_session_or_says_so),
         cmocka_unit_test_setup_teardown(info_of_the_session, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(a_slow_first_step_is_in_the_mean_alone, setup_text,
+                                        teardown),
         cmocka_unit_test_setup_teardown(info_json, setup_json, teardown),
         cmocka_unit_test_setup_teardown(every_command_gives_one_record, setup_json, teardown),
         cmocka_unit_test_setup_teardown(list_marks_the_line, setup_text, teardown),

@@ -183,8 +183,9 @@ class Timing(Events):
         records = [json.loads(line) for line in done.stdout.splitlines()]
         record = next(record for record in records if record["type"] == "timing")
         self.assertEqual((record["step"], record["steps_timed"]), (3, 3))
-        for times in (record["last"], record["mean"]):
+        for times in (record["last"], record["median"], record["mean"]):
             self.assertEqual(list(times), ["data", "forward", "backward", "optimizer", "rest", "total"])
+        for times in (record["last"], record["mean"]):
             parts = sum(value for name, value in times.items() if name != "total")
             self.assertAlmostEqual(parts, times["total"], places=6)
         names = {operator["node"] for operator in record["operators"]}

@@ -4,7 +4,9 @@
 mistakes/NAME.gdb holds the commands and NAME.expected what gradb prints, as in test_scripts.py, which says how the
 two are compared. GRADB_WRITE_EXPECTED=1 writes the expected files anew.
 """
+import json
 import os
+import re
 
 import harness
 import test_scripts
@@ -150,6 +152,41 @@ for step in range(1, 9):
 """
 
 
+TWO = """
+import torch
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(1, 9):
+    output = net(torch.ones(5, 3))
+    loss = output.sigmoid().mean() if step == 3 else (output - 1).pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+ATTENTION = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.qkv, self.out = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+    def forward(self, x):
+        q, k, v = self.qkv(self.embed(x)).chunk(3, -1)
+        weights = nn.functional.dropout((q @ k.transpose(-2, -1)).softmax(-1))
+        return torch.log_softmax(self.out(weights @ v), -1)
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+data = torch.randint(0, 11, (4, 6))
+for step in range(1, 9):
+    loss = nn.functional.nll_loss(net(data[:, :-1]).reshape(-1, 11), data[:, 1:].reshape(-1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
 DEAD = """
 import copy
 import torch
@@ -179,6 +216,21 @@ class Still(torches.Folder):
         self.assertRegex(out, r"`watch TZ on gradients`, `continue` and then `why` on it show where it becomes 0\.")
         self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
                               r"above 0 where one comes back")
+
+    def test_one_that_is_frozen_on_purpose_says_so(self):
+        text = DEAD.replace("optimizer =", "net[2].requires_grad_(False)\noptimizer =", 1)
+        done = self.gradb([self.python, self.write("frozen.py", text)], "step 1", "watch WNC on weights", "step",
+                          "info hits", "delete", "watch WNC on weights except net/2/", "step", "kill")
+        self.assertIn("step 2\n  net/0/weight:0\n  net/0/bias:0\n  net/2/weight:0 (frozen when first seen)\n"
+                      "  net/2/bias:0 (frozen when first seen)\nWatchpoint 1,", done.stdout)
+        self.assertRegex(done.stdout, r"net/2/bias:0\n +frozen when first seen\n +rtol: set 1e-05")
+        self.assertRegex(done.stdout, r"step 3\n  net/0/weight:0\n  net/0/bias:0\nWatchpoint 2,")
+        done = harness.run_gradb("-nx", "--batch", "--json", "--listen", "127.0.0.1:0", "-ex", "step", "-ex",
+                                 "watch WNC on net/2/weight,net/0/weight", "-ex", "step", "run", "--", self.python,
+                                 "frozen.py", env=torches.environment(), cwd=self.folder)
+        hits = [record for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "hit"]
+        self.assertEqual({hit["node"]: hit.get("frozen") for hit in hits},
+                         {"net/0/weight": None, "net/2/weight": True})
 
     def test_norms_of_gradients_are_no_activations(self):
         text = DEAD.replace("    optimizer.step()", "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n"
@@ -222,6 +274,24 @@ class Loss(torches.Folder):
         done = self.gradb([self.python, self.write("begins.py", BEGINS.replace("lr=1e-3", "lr=2"))], "step 5",
                           "why loss", "kill")
         self.assertIn("The learning rate is 2.", done.stdout)
+
+    def test_that_is_made_in_another_way_in_one_step(self):
+        done = self.gradb([self.python, self.write("two.py", TWO)], "watch TO on all", "step 2", "why loss", "step",
+                          "why loss", "step", "why loss", "kill")
+        self.assertEqual(re.findall(r"\n\S+ +(\w+) \(\w+\)  \d", done.stdout), ["sum", "mean", "sum"])
+
+    def test_a_softmax_over_a_wrong_axis(self):
+        for text, told in (
+                (ATTENTION, "Nothing that feeds it is out of the ordinary"),
+                (ATTENTION.replace("softmax(-1)", "softmax(-2)"),
+                 "net/softmax (softmax) goes over axis -2 of (4, 5, 5), but net/matmul_1 (matmul), which takes its "
+                 "rows as weights, sums over the last one"),
+                (ATTENTION.replace("@ v), -1)", "@ v), dim=1)"),
+                 "net/log_softmax (log_softmax) goes over axis 1 of (4, 5, 11): the probabilities that one label "
+                 "picks from do not make 1. The 11 classes of nll_loss (nll_loss) lie along axis 2.")):
+            with self.subTest(told):
+                done = self.gradb([self.python, self.write("attention.py", text)], "step 2", "why loss", "kill")
+                self.assertIn(told, " ".join(done.stdout.split()))
 
     def test_before_there_is_any(self):
         done = self.gradb([self.python, self.write("slope.py", SLOPE)], "why loss")

@@ -265,7 +265,7 @@ class Backward(native.base("Backward")):
         looks = agent.steps.backward_begins(tensors, args[0] if args else None, accumulates)
         try:
             if looks:
-                undo = self._look(tensors, handles, steps)
+                undo = self._look(tensors, handles, steps, accumulates and not self.depth)
             elif self.took > _LONG and agent.connected():
                 self._heed_in(tensors, handles)
         except BaseException:  # an interrupt: the pass does not begin
@@ -286,12 +286,15 @@ class Backward(native.base("Backward")):
         """The pass has not begun."""
         self._agent.steps.passes_are(self.depth)
 
-    def _look(self, tensors, handles, steps):
+    def _look(self, tensors, handles, steps, is_of_loss):
         """Hooks the nodes of the pass. What undoes it besides their removal."""
         agent = self._agent
         try:
             with agent.unseen():
                 self._hook_all(tensors, handles, steps)
+            roots = _roots(tensors)
+            if is_of_loss and roots:
+                agent.telling.backward_begins(steps[roots[0]])
             return agent.modes_for_backward()
         except Exception as error:
             agent.fault(error)

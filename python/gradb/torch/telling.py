@@ -41,6 +41,8 @@ class Telling(native.base("Telling")):
         self._inputs_of = {}   # variable -> nodes of tensors from outside
         self._told_opaque = False
         self.raised = None     # training.Raised: the last operator that raised
+        self.loss = None       # name of the operator that the last step's first pass began at
+        self._loss_step = 0    # the step of that pass
         reading.begin()
 
     # ---- steps ----
@@ -545,6 +547,13 @@ class Telling(native.base("Telling")):
         where = " (%s:%d)" % (os.path.basename(frame[0].co_filename), frame[1]) if frame is not None else ""
         return "%s: %s%s wrote in place to what the gradient needs: %s of %s" % (
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
+
+    def backward_begins(self, own):
+        """A pass into the parameters is looked at; own: the backward.Step of what it begins at."""
+        step = self.agent.steps.step
+        if self._loss_step != step:
+            self._loss_step = step
+            self.loss = own.mark.node.name if own.mark is not None and own.mark.node is not None else None
 
     def backward_ended(self):
         """Parameters that the pass did not reach have a gradient's node, too: one without a value. Not those that no

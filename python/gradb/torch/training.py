@@ -347,7 +347,7 @@ def _parameter_record(agent, parameter):
 def _training(agent, args, node):
     if node is None and args.strip():
         node, _ = commands.node_of(agent, args)
-    reply = {}
+    reply = {"loss": agent.telling.loss} if agent.telling.loss is not None else {}
     raised = agent.telling.raised
     if raised is not None and raised.step == agent.steps.step:
         reply["raised"] = raised.record()

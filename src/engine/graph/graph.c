@@ -281,6 +281,16 @@ bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node
     return true;
 }
 
+const char *gd_node_attr(const struct gd_node_info *info, const char *name)
+{
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        if (strcmp(info->attrs[i].name, name) == 0) {
+            return info->attrs[i].value;
+        }
+    }
+    return NULL;
+}
+
 void gd_graph_slot_name(const struct gd_graph *graph, gd_node_id node, uint32_t slot, char ret[16])
 {
     const struct graph_node *rec = live_node(graph, node);

@@ -156,7 +156,8 @@ uint32_t gd_graph_node_limit(const struct gd_graph *graph); /* ids are < this; s
  * of them, or a place in the execution order that it had not. New nodes leave it as it is. */
 uint64_t gd_graph_changes(const struct gd_graph *graph);
 bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
-const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node); /* "" when gone */
+const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node);    /* "" when gone */
+const char *gd_node_attr(const struct gd_node_info *info, const char *name); /* NULL: has none */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
 /* A slot as people write it: "0", "in0"; false: the node has no slot of that name. */

@@ -676,7 +676,7 @@ static void expand_gradients(struct why_walk *walk)
             continue;
         }
         expand(walk, (uint32_t)i);
-        if (!gd_graph_node(graph, node, &info) || !(forward = why_attr(&info, "forward")) ||
+        if (!gd_graph_node(graph, node, &info) || !(forward = gd_node_attr(&info, "forward")) ||
             !gd_graph_node(graph, gd_graph_lookup(graph, forward, strlen(forward)), &info)) {
             continue;
         }

@@ -37,6 +37,7 @@ struct gd_why_facts {
     char raised[160];       /* what the operator that failed said; "" none did */
     char numbers[256];      /* of one that picks by numbers: the node of those; "" */
     char place[64];         /* of the first that is out of range: "[3, 0]" */
+    char loss[256]; /* the operator that the last backward pass began at that was looked at; "" */
     int64_t number, choices; /* that number, and how many there are to pick from */
     bool apart;              /* it is not the same on all ranks: */
     int apart_rank;          /* the first that has another */
@@ -79,8 +80,10 @@ struct gd_why {
 typedef void (*gd_why_fn)(void *ctx, const struct gd_why *why, const struct gd_err *err);
 int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum gd_bad bad,
                const struct gd_why_facts *facts, gd_why_fn fn, void *ctx, struct gd_err *err);
-/* The operator whose scalar result the backward pass began at; GD_NO_NODE: it is not known. */
-gd_node_id gd_why_loss(const struct gd_graph *graph);
+/* The operator whose scalar result the backward pass began at; GD_NO_NODE: it is not known. What
+ * the program told (facts, or NULL) goes before the first such operator of the graph: a loss need
+ * not be made in the same way in each step. */
+gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *facts);
 /* What a hit of that condition makes one look for. */
 enum gd_bad gd_why_of_hit(const struct gd_hit *hit);
 

@@ -600,7 +600,7 @@ static const struct why_tensor *blame_rate(struct why_walk *walk, const struct w
     }
     if (why_add_sum(walk, &ret->text)) {
         snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
-        return &walk->tensors[why_also(walk, gd_why_loss(walk->session->graph), 0)];
+        return &walk->tensors[why_also(walk, gd_why_loss(walk->session->graph, &walk->facts), 0)];
     }
     snprintf(ret->rule, sizeof(ret->rule), "learning-rate");
     walk->tensors[weight - walk->tensors].verdict = GD_WHY_BAD;

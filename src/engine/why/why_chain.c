@@ -82,14 +82,14 @@ static bool runs_find(const struct why_walk *walk, bool backward, struct runs *r
         struct run run = {.node = order[i], .forward = order[i], .at = i};
         const char *phase, *forward;
 
-        if (!gd_graph_node(graph, order[i], &info) || !(phase = why_attr(&info, "phase")) ||
+        if (!gd_graph_node(graph, order[i], &info) || !(phase = gd_node_attr(&info, "phase")) ||
             strcmp(phase, backward ? "backward" : "forward") != 0) {
             continue;
         }
         run.name = info.name;
         run.type = info.type;
         if (backward) {
-            forward = why_attr(&info, "forward");
+            forward = gd_node_attr(&info, "forward");
             run.forward = forward ? gd_graph_lookup(graph, forward, strlen(forward)) : GD_NO_NODE;
             if (!gd_graph_node(graph, run.forward, &of)) {
                 continue;

@@ -54,7 +54,7 @@ static gd_node_id forward_of(const struct way *way, gd_node_id node)
 {
     const struct gd_graph *graph = way->walk->session->graph;
     struct gd_node_info info;
-    const char *name = gd_graph_node(graph, node, &info) ? why_attr(&info, "forward") : NULL;
+    const char *name = gd_graph_node(graph, node, &info) ? gd_node_attr(&info, "forward") : NULL;
 
     return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
 }
@@ -162,7 +162,10 @@ static double beginning(const struct way *way, uint32_t number)
 {
     gd_node_id forward = forward_of(way, way->walk->tensors[number].node);
 
-    return forward != GD_NO_NODE && forward == gd_why_loss(way->walk->session->graph) ? 1 : -1;
+    return forward != GD_NO_NODE &&
+                   forward == gd_why_loss(way->walk->session->graph, &way->walk->facts)
+               ? 1
+               : -1;
 }
 
 /* How large the gradients are on the way, and where they fall. */

@@ -129,8 +129,6 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a la
 void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);
 /* That the loss is a sum over examples, as one more sentence. */
 bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
-/* The value of an attribute; NULL. */
-const char *why_attr(const struct gd_node_info *info, const char *name);
 
 /* ---- why_loss.c ----------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * How the loss is made: probabilities given to what takes scores, a softmax over the batch. The
+ * How the loss is made: probabilities given to what takes scores, a softmax over a wrong axis. The
  * graph shows it; no value is looked at.
  */
 #include <stdio.h>
@@ -87,33 +87,162 @@ static bool is_batch_axis(const struct gd_graph *graph, const struct gd_node_inf
            labels.shape.rank == 1 && labels.shape.dim[0] == scores->shape.dim[0];
 }
 
-/* A softmax over the first axis: the examples of the batch share one sum. */
-static uint32_t over_the_batch(struct why_walk *walk, const struct gd_node_info *loss,
-                               struct why_finding *ret)
+/* The axis that an operator was told to go over; -1: not known. */
+static int axis_of(const struct gd_node_info *info, int rank)
+{
+    const char *text = gd_node_attr(info, "dim");
+    char *end = NULL;
+    long axis = text ? strtol(text, &end, 10) : 0;
+
+    if (!text || end == text || *end != '\0') {
+        return -1;
+    }
+    axis += axis < 0 ? rank : 0;
+    return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+/* Along which axis of what `node` made the classes of that loss lie; -1: not known. */
+static int class_axis(const struct gd_graph *graph, const struct gd_node_info *loss,
+                      gd_node_id node, const struct gd_shape *scores)
+{
+    struct gd_node_info info = *loss;
+    struct gd_output given;
+
+    for (gd_node_id at = first_input(loss); at != node; at = first_input(&info)) {
+        if (!gd_graph_node(graph, at, &info) || why_type_in(info.type, "transpose permute")) {
+            return -1;
+        }
+    }
+    if (!gd_graph_output(graph, loss->inputs[0].node, loss->inputs[0].slot, &given) ||
+        given.shape.rank < 2) {
+        return -1;
+    }
+    if (gd_shape_equal(&given.shape, scores)) {
+        return 1;
+    }
+    bool flat = given.shape.rank == 2 && scores->rank > 2; /* (N, L, C) as (N * L, C) */
+    return flat && given.shape.dim[1] == scores->dim[scores->rank - 1] ? scores->rank - 1 : -1;
+}
+
+/* A softmax over an axis that is not that of the classes; over the first one the examples of the
+ * batch share one sum. */
+static uint32_t over_another_axis(struct why_walk *walk, const struct gd_node_info *loss,
+                                  struct why_finding *ret)
 {
     const struct gd_graph *graph = walk->session->graph;
     struct gd_node_info made;
     struct gd_output scores;
-    const char *axis;
-    gd_node_id node;
+    char shape[128];
 
     if (!why_type_in(loss->type, "cross_entropy nll_loss")) {
         return WHY_NONE;
     }
-    node = maker(graph, loss, "log add", "softmax log_softmax", &made);
-    if (node == GD_NO_NODE || !(axis = why_attr(&made, "dim")) ||
-        !gd_graph_output(graph, node, 0, &scores) || !is_batch_axis(graph, loss, &scores) ||
-        (strcmp(axis, "0") != 0 && strcmp(axis, "-2") != 0)) {
+    gd_node_id node = maker(graph, loss, "log add", "softmax log_softmax", &made);
+    if (node == GD_NO_NODE || !gd_graph_output(graph, node, 0, &scores)) {
+        return WHY_NONE;
+    }
+    int axis = axis_of(&made, scores.shape.rank);
+    bool batch = axis == 0 && is_batch_axis(graph, loss, &scores);
+    int classes = batch ? 1 : class_axis(graph, loss, node, &scores.shape);
+    if (axis < 0 || classes < 0 || axis == classes || scores.shape.dim[classes] < 2) {
         return WHY_NONE;
     }
     gd_buf_clear(&ret->text);
-    gd_buf_printf(&ret->text,
-                  "%.160s (%s) goes over axis %s, which is the batch: the %lld examples share one "
-                  "sum, and what each is given depends on the others. The %lld classes of %.160s "
-                  "(%s) lie along axis 1.",
-                  made.name, made.type, axis, (long long)scores.shape.dim[0],
-                  (long long)scores.shape.dim[1], loss->name, loss->type);
+    gd_buf_printf(&ret->text, "%.160s (%s) goes over axis %s", made.name, made.type,
+                  gd_node_attr(&made, "dim"));
+    if (batch) {
+        gd_buf_printf(&ret->text,
+                      ", which is the batch: the %lld examples share one sum, and what each is "
+                      "given depends on the others.",
+                      (long long)scores.shape.dim[0]);
+    } else {
+        gd_buf_printf(&ret->text,
+                      " of %s: the probabilities that one label picks from do not make 1.",
+                      gd_shape_text(&scores.shape, shape, sizeof(shape)));
+    }
+    gd_buf_printf(&ret->text, " The %lld classes of %.160s (%s) lie along axis %d.",
+                  (long long)scores.shape.dim[classes], loss->name, loss->type, classes);
     return say(walk, ret, "softmax-axis", node);
+}
+
+/* Whether a product of matrices alone reads what a node made, as the left one: it sums over the
+ * last axis. */
+static bool sums_rows(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *product)
+{
+    for (int i = 0; i < MAX_BACK; i++) {
+        const struct gd_edge *edges;
+        gd_node_id reader = GD_NO_NODE;
+        uint32_t count = gd_graph_consumers(graph, node, &edges);
+
+        for (uint32_t k = 0; k < count; k++) {
+            if (!gd_graph_node(graph, edges[k].node, product) ||
+                product->kind == GD_NODE_GRADIENT) {
+                continue;
+            }
+            if (reader != GD_NO_NODE) {
+                return false;
+            }
+            reader = edges[k].node;
+        }
+        if (!gd_graph_node(graph, reader, product) || first_input(product) != node) {
+            return false;
+        }
+        if (why_type_in(product->type, "matmul bmm")) {
+            return product->input_count == 2;
+        }
+        if (!why_type_in(product->type, "dropout contiguous clone to float half bfloat16")) {
+            return false;
+        }
+        node = reader;
+    }
+    return false;
+}
+
+/* Whether it is a square that is made to be 1 along its columns: of attention of a sequence to
+ * itself. In one that is none the columns may be meant, as where elements are shared out. */
+static bool is_by_columns(const struct gd_graph *graph, gd_node_id node,
+                          const struct gd_node_info *info, struct gd_shape *shape)
+{
+    struct gd_output output;
+
+    if (!why_type_in(info->type, "softmax") || !gd_graph_output(graph, node, 0, &output) ||
+        output.shape.rank < 2) {
+        return false;
+    }
+    *shape = output.shape;
+    int rank = shape->rank;
+    return axis_of(info, rank) == rank - 2 && shape->dim[rank - 1] > 1 &&
+           shape->dim[rank - 1] == shape->dim[rank - 2];
+}
+
+/* Weights of a sum that are made to be 1 together along another axis than the one that is summed
+ * over. */
+static uint32_t weighs_another_axis(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(graph, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info made, product;
+        struct gd_shape weights;
+        char shape[128];
+
+        if (!gd_graph_node(graph, order[i], &made) ||
+            !is_by_columns(graph, order[i], &made, &weights) ||
+            !sums_rows(graph, order[i], &product)) {
+            continue;
+        }
+        gd_buf_clear(&ret->text);
+        gd_buf_printf(&ret->text,
+                      "%.160s (%s) goes over axis %s of %s, but %.160s (%s), which takes its rows "
+                      "as weights, sums over the last one: the weights of a sum do not make 1. Is "
+                      "the last axis meant?",
+                      made.name, made.type, gd_node_attr(&made, "dim"),
+                      gd_shape_text(&weights, shape, sizeof(shape)), product.name, product.type);
+        return say(walk, ret, "softmax-axis", order[i]);
+    }
+    return WHY_NONE;
 }
 
 /* A negative log likelihood without the logarithm. */
@@ -141,13 +270,13 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
 uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t (*const tests[])(struct why_walk *, const struct gd_node_info *,
-                              struct why_finding *) = {over_the_batch, normalised_twice,
+                              struct why_finding *) = {over_another_axis, normalised_twice,
                                                        no_logarithm};
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id node = walk->count > 0 ? walk->tensors[0].node : GD_NO_NODE;
     struct gd_node_info loss;
 
-    if (node == GD_NO_NODE || node != gd_why_loss(graph)) {
+    if (node == GD_NO_NODE || node != gd_why_loss(graph, &walk->facts)) {
         return WHY_NONE;
     }
     for (int i = 0; i < MAX_BACK && gd_graph_node(graph, node, &loss); i++) {
@@ -160,5 +289,5 @@ uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
         }
         node = first_input(&loss); /* what was scaled, averaged, added to */
     }
-    return WHY_NONE;
+    return weighs_another_axis(walk, ret);
 }

@@ -596,7 +596,7 @@ static void put_forward(const struct why_case *c, struct gd_buf *text)
 static void put_argument(const struct why_case *c, struct gd_buf *text)
 {
     const struct gd_graph *graph = c->walk->session->graph;
-    const char *name = why_attr(&c->info, "forward");
+    const char *name = gd_node_attr(&c->info, "forward");
     struct gd_node_info forward;
     uint32_t at = why_type_in(c->info.type, "DivBackward*") ? 1 : 0;
 

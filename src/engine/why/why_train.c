@@ -14,19 +14,9 @@
 #define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
 #define MAX_MODELS    64     /* that are told apart */
 
-const char *why_attr(const struct gd_node_info *info, const char *name)
-{
-    for (uint32_t i = 0; i < info->attr_count; i++) {
-        if (strcmp(info->attrs[i].name, name) == 0) {
-            return info->attrs[i].value;
-        }
-    }
-    return NULL;
-}
-
 static bool in_phase(const struct gd_node_info *info, const char *phase)
 {
-    const char *own = why_attr(info, "phase");
+    const char *own = gd_node_attr(info, "phase");
 
     return own && strcmp(own, phase) == 0;
 }
@@ -34,7 +24,7 @@ static bool in_phase(const struct gd_node_info *info, const char *phase)
 /* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
 static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
 {
-    const char *name = in_phase(info, "backward") ? why_attr(info, "forward") : NULL;
+    const char *name = in_phase(info, "backward") ? gd_node_attr(info, "forward") : NULL;
 
     return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
 }
@@ -50,26 +40,34 @@ static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
         struct gd_node_info info;
 
         if (gd_graph_node(graph, order[i], &info) && in_phase(&info, "backward") &&
-            (!told || why_attr(&info, "begins"))) {
+            (!told || gd_node_attr(&info, "begins"))) {
             return order[i];
         }
     }
     return GD_NO_NODE;
 }
 
-gd_node_id gd_why_loss(const struct gd_graph *graph)
+static bool is_scalar(const struct gd_graph *graph, gd_node_id node)
 {
-    gd_node_id first = first_of_backward(graph, true);
-    struct gd_node_info info;
     struct gd_output output;
 
+    return gd_graph_output(graph, node, 0, &output) && gd_shape_count(&output.shape) == 1;
+}
+
+gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *facts)
+{
+    gd_node_id told = facts ? gd_graph_lookup(graph, facts->loss, strlen(facts->loss)) : GD_NO_NODE;
+    gd_node_id first = first_of_backward(graph, true);
+    struct gd_node_info info;
+
+    if (is_scalar(graph, told)) {
+        return told;
+    }
     if (first == GD_NO_NODE) {
         first = first_of_backward(graph, false); /* told by nobody */
     }
     gd_node_id forward = gd_graph_node(graph, first, &info) ? forward_of(graph, &info) : GD_NO_NODE;
-    return gd_graph_output(graph, forward, 0, &output) && gd_shape_count(&output.shape) == 1
-               ? forward
-               : GD_NO_NODE;
+    return is_scalar(graph, forward) ? forward : GD_NO_NODE;
 }
 
 /* ---- the way from a weight to the loss ------------------------------------------------------- */
@@ -127,7 +125,7 @@ static bool is_detach(const struct way *way, gd_node_id node)
 /* Whether the program had switched gradients off, which the operator was given something for. */
 static bool is_off(const struct gd_node_info *info)
 {
-    const char *grad = why_attr(info, "grad");
+    const char *grad = gd_node_attr(info, "grad");
 
     return grad && strcmp(grad, "off") == 0;
 }
@@ -338,7 +336,7 @@ static int count_unreached(const struct gd_graph *graph, struct way *way, gd_nod
     find_models(graph, &trained);
     for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
         if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
-            why_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
+            gd_node_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
             continue;
         }
         looked++;
@@ -356,7 +354,7 @@ void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
     struct way way;
     int count;
 
-    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph)) {
+    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph, &walk->facts)) {
         return;
     }
     count = way_begin(&way, graph) ? count_unreached(graph, &way, &first) : 0;
@@ -540,7 +538,7 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
 bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct gd_graph *graph = walk->session->graph;
-    gd_node_id loss = gd_why_loss(graph);
+    gd_node_id loss = gd_why_loss(graph, &walk->facts);
     struct gd_node_info info;
     struct gd_output given;
     const char *reduction;
@@ -550,7 +548,7 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
         given.shape.rank == 0 || given.shape.dim[0] < 2) {
         return false;
     }
-    reduction = why_attr(&info, "reduction");
+    reduction = gd_node_attr(&info, "reduction");
     if (strcmp(info.type, "sum") != 0 && !(reduction && strcmp(reduction, "sum") == 0)) {
         return false;
     }

@@ -441,7 +441,7 @@ static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
     struct gd_node_info info;
 
     if (!root->is_mask || !gd_graph_node(walk->session->graph, root->node, &info) ||
-        !why_attr(&info, "fill")) {
+        !gd_node_attr(&info, "fill")) {
         return false;
     }
     snprintf(ret->rule, sizeof(ret->rule), "mask");
