@@ -222,6 +222,26 @@ finish()
         self.assertEqual([name for name in made if not name.startswith(("data/", "eval/data/"))], [])
         self.assertLessEqual({"add", "eval/add", "net/fc/linear", "sum"}, set(told.nodes))
 
+    def test_a_parameter_that_stays_as_it_is_comes_from_nowhere(self):
+        told = self.told("""
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+    def forward(self, x):
+        return self.weight.to(torch.float32) * x.to(torch.float64).to(torch.float32)
+net = Scale()
+def loss(step):
+    if step == 0:
+        net.to("cpu")
+    return net(torch.ones(3)).sum()
+train(net, loss, 3)
+finish()
+""")
+        self.assertEqual(sorted(name for name in told.nodes if told.nodes[name]["type"] == "to"),
+                         ["net/to", "net/to_1"])
+        self.assertEqual(told.nodes["net/mul"]["inputs"], ["net/weight", "net/to_1"])
+
     def test_helpers_and_counters(self):
         told = self.told("""
 net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))

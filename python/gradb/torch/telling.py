@@ -156,6 +156,8 @@ class Telling(native.base("Telling")):
 
     def _operator_ran(self, operator, args, kwargs, result, writes):
         if isinstance(result, torch.Tensor):
+            if not writes and isinstance(result, torch.nn.Parameter) and args and result is args[0]:
+                return  # to() and such where there is nothing to do, as all of a model in model.to(device)
             outputs = (result,)
         else:
             outputs = []
