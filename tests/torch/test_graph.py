@@ -277,7 +277,11 @@ SOURCE = (
 "        super().__init__()\\n"
 "        self.fc = torch.nn.Linear(2, 1)\\n"
 "    def forward(self, x):\\n"
+"        check(x)\\n"
 "        return scaled(self.fc(x))\\n"
+"def check(x):\\n"
+"    if x.shape[-1] != 2:\\n"
+"        raise ValueError(x.shape)\\n"
 "def fit(steps, step):\\n"
 "    for _ in range(steps):\\n"
 "        step()\\n")
@@ -301,8 +305,16 @@ def step():
 def main():
     net.fit(2, step)
 main()
-finish()
+from gradb.torch import stack
+places = []
+for function in model, net.check:
+    try:
+        function(torch.ones(1, 3))
+    except ValueError as error:
+        places.append(stack.raised_at(error.__traceback__)[0][0].co_name)
+finish(places=places)
 """)
+        self.assertEqual(told.answer["places"], ["check", "<module>"])
         self.assertEqual(self._shown(told, "model/mul"), ["scaled", "forward", "step", "main", "<module>"])
         self.assertEqual(self._shown(told, "model/fc/linear"), ["forward", "step", "main", "<module>"])
         self.assertEqual(self._shown(told, "backward/model/mul"), ["scaled", "forward", "step", "main", "<module>"])
