@@ -97,25 +97,27 @@ def site(depth=1, outermost=None):
 def frames(depth=1):
     """The stack above the caller, innermost first: a tuple of (code, line, is_library). Our own frames
     are left out."""
-    found, packages = [], []  # packages: places in `found` of frames that are shown if they are a module's
-    kind, inner = None, True  # inner: no frame of the user's was met yet
+    found = []
     frame = sys._getframe(depth)
     while frame is not None and len(found) < MAX_FRAMES:
-        code = frame.f_code
-        called, kind = kind, _kind(frame)
-        if kind == _OURS:
-            kind = called
-        else:
-            inner = inner and kind != _USER
-            if inner and kind == _PACKAGE:
-                packages.append(len(found))
-            elif inner and called == _PACKAGE and code.co_filename == _calls_modules:
-                for place in packages:
-                    found[place] = found[place][:2] + (False,)
-                packages = []
-            found.append((code, frame.f_lineno, kind != _USER))
+        kind = _kind(frame)
+        if kind != _OURS:
+            found.append((frame.f_code, frame.f_lineno, kind))
         frame = frame.f_back
-    return tuple(found)
+    return tuple((code, line, kind != _USER) for code, line, kind in _with_models(found))
+
+
+def _with_models(stack):
+    """(code, line, kind) of a stack, innermost first, where frames inside a package's module that is called from
+    outside are the user's."""
+    inside = 0  # so many
+    for place, (code, _, kind) in enumerate(stack):
+        if kind == _USER:
+            break
+        if place > 0 and stack[place - 1][2] == _PACKAGE and code.co_filename == _calls_modules:
+            inside = place
+    return [(code, line, _USER if kind == _PACKAGE and place < inside else kind)
+            for place, (code, line, kind) in enumerate(stack)]
 
 
 def shown(stack):
@@ -131,18 +133,17 @@ def words(place):
 
 def raised_at(traceback):
     """((code, line) of the innermost frame that is shown, or None; the frames of PyTorch's functions inside of it)."""
-    place, called, caller, is_model = None, [], None, False
+    raised = []
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        kind = _kind(traceback.tb_frame)
-        is_model = kind != _USER and (is_model or kind == _PACKAGE and caller == _calls_modules)
-        if kind == _USER or kind == _PACKAGE and is_model:
-            place, called = (code, traceback.tb_lineno), []
-        elif is_torch(code) and not code.co_name.startswith("_"):
-            called.append(traceback.tb_frame)
-        caller = code.co_filename if kind != _OURS else caller
+        if _kind(traceback.tb_frame) != _OURS:
+            raised.insert(0, (traceback.tb_frame, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return place, called
+    stack = _with_models([(frame.f_code, line, _kind(frame)) for frame, line in raised])
+    kinds = [kind for _, _, kind in stack]
+    place = kinds.index(_USER) if _USER in kinds else len(stack)
+    called = [frame for frame, _ in raised[:place]
+              if is_torch(frame.f_code) and not frame.f_code.co_name.startswith("_")]
+    return stack[place][:2] if place < len(stack) else None, called[::-1]
 
 
 def user_frame(depth=1):
