@@ -182,6 +182,23 @@ def candidates():
     return [path for path in found if os.path.exists(path)] + [_NAME]
 
 
+class _Found(ctypes.Structure):
+    """Dl_info of dladdr."""
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("address", ctypes.c_void_p)]
+
+
+def where(name):
+    """The path of what the loader finds by that name, where the system can tell; "": nothing."""
+    found = _Found()
+    try:
+        function = ctypes.CDLL(name).gradb_open
+        told = ctypes.CDLL(None).dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(found))
+    except (OSError, AttributeError):  # there is no such library; or no dladdr
+        return ""
+    return os.fsdecode(found.file) if told else ""
+
+
 def load():
     """The library with its functions typed. OSError: why it could not be loaded, with what was tried."""
     reasons = []

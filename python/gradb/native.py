@@ -3,7 +3,7 @@
 
 `module` is it, or None where there is none: it was not built, it belongs to another version, the interpreter is
 older than 3.10 or has no global lock, or GRADB_NATIVE is 0. It lies next to this package, or where the build or the
-installation of libgradb has put it.
+installation of libgradb has put it, also where only the loader knows where that is.
 """
 import ctypes
 import importlib.machinery
@@ -23,9 +23,9 @@ def _candidates():
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(here, _NAME)
     for library in _lib.candidates():
-        if os.sep in library:
-            for path in _BESIDE:
-                yield os.path.join(os.path.dirname(library), path)
+        library = library if os.sep in library else _lib.where(library)
+        for path in _BESIDE if library else ():
+            yield os.path.join(os.path.dirname(library), path)
 
 
 def _load(path):

@@ -66,15 +66,29 @@ static bool add_site(struct gd_session_impl *impl, gd_node_id node, int number)
     return true;
 }
 
+static void warn_ambiguous(struct gd_session *session, struct gd_breakpoint *breakpoint,
+                           const struct gd_err *why)
+{
+    struct gd_err err;
+
+    gd_fail(&err, why->code, "breakpoint %d is not set in this process: %s", breakpoint->number,
+            why->text);
+    warn(session, &breakpoint->warned, &err);
+}
+
 /* One breakpoint's nodes behind the sites that are there. */
-static int add_sites(struct gd_session *session, const struct gd_breakpoint *breakpoint)
+static int add_sites(struct gd_session *session, struct gd_breakpoint *breakpoint)
 {
     gd_node_id *nodes = NULL;
     size_t count = 0;
     bool ok = true;
+    struct gd_err why;
+    int rc = gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, &why);
 
-    if (gd_selector_resolve(breakpoint->selector, session->graph, &nodes, &count, NULL) ||
-        count == 0) {
+    if (rc == GD_EAMBIGUOUS) {
+        warn_ambiguous(session, breakpoint, &why);
+    }
+    if (rc || count == 0) {
         return GD_OK; /* pending: its node may come with the next part of the graph */
     }
     for (size_t i = 0; ok && i < count; i++) {
@@ -90,7 +104,7 @@ static int resolve_sites(struct gd_session *session)
     int rc = GD_OK;
 
     impl->site_count = 0;
-    for (const struct gd_breakpoint *b = session->debugger->breakpoints; !rc && b; b = b->next) {
+    for (struct gd_breakpoint *b = session->debugger->breakpoints; !rc && b; b = b->next) {
         if (b->enabled) {
             rc = add_sites(session, b);
         }
@@ -306,6 +320,21 @@ struct gd_breakpoint *gd_debugger_breakpoint(struct gd_debugger *debugger, int n
     return breakpoint;
 }
 
+/* GD_EAMBIGUOUS: in the current session. */
+static int check_names(struct gd_debugger *debugger, const struct gd_selector *selector,
+                       struct gd_err *err)
+{
+    struct gd_err ignored;
+    gd_node_id *nodes = NULL;
+    size_t count;
+    int rc = debugger->current
+                 ? gd_selector_resolve(selector, debugger->current->graph, &nodes, &count, &ignored)
+                 : GD_OK;
+
+    free(nodes);
+    return rc == GD_EAMBIGUOUS ? gd_fail(err, rc, "%s", ignored.text) : GD_OK;
+}
+
 int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
                       struct gd_breakpoint **ret, struct gd_err *err)
 {
@@ -318,6 +347,7 @@ int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temp
         return gd_fail(err, GD_ENOMEM, "out of memory for a breakpoint");
     }
     rc = gd_selector_parse(where, &breakpoint->selector, err);
+    rc = rc ? rc : check_names(debugger, breakpoint->selector, err);
     if (rc) {
         free_breakpoint(breakpoint);
         return rc;

@@ -81,6 +81,7 @@ struct gd_breakpoint {
     uint64_t hits;
     uint64_t ignore; /* passes left to ignore */
     bool caused;     /* it is why the current session stands where it stands */
+    bool warned;     /* of a name in it that has come to mean several nodes */
     struct gd_breakpoint *next;
 };
 
@@ -133,7 +134,9 @@ int gd_debugger_need_session(struct gd_debugger *debugger, struct gd_session **r
                              struct gd_err *err);
 
 /* Breakpoints are re-resolved and sent whenever a graph changes or the list does. A `where` that
- * matches nothing yet is kept pending. GD_EINVAL: it does not parse. */
+ * matches nothing yet is kept pending. GD_EINVAL: it does not parse. GD_EAMBIGUOUS: a name in it
+ * means one node or another of the current session; where that comes to be later, the session
+ * warns. */
 int gd_debugger_break(struct gd_debugger *debugger, const char *where, bool temporary,
                       struct gd_breakpoint **ret, struct gd_err *err);
 int gd_debugger_delete_breakpoint(struct gd_debugger *debugger, int number, struct gd_err *err);

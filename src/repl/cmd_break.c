@@ -452,7 +452,8 @@ const struct command cmd_break_table[] = {
      .summary = "Stop the training when a node has executed",
      .help =
          "A selector stops at each node that it covers; without an argument the current node is\n"
-         "meant. A name that no node has yet is kept until the graph has it.\n"
+         "meant. A name that no node has yet is kept until the graph has it; the end of several\n"
+         "names is an error that says two of them.\n"
          "With \"if\" it stops where the expression is true of what the node has written; it is a\n"
          "watchpoint then: \"help watch\" says what stands in one.\n"
          "Examples:\n"

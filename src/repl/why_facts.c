@@ -46,6 +46,9 @@ static void take_raised(const cJSON *raised, struct gd_why_facts *ret)
     take_text(raised, "numbers", ret->numbers, sizeof(ret->numbers));
     ret->number = take_count(raised, "number");
     ret->choices = take_count(raised, "count");
+    ret->axis = take_count(raised, "axis");
+    ret->from_end = cJSON_IsTrue(cJSON_GetObjectItem(raised, "from_end"));
+    ret->listed = cJSON_IsTrue(cJSON_GetObjectItem(raised, "listed"));
     char *text = place ? cJSON_PrintUnformatted(place) : NULL;
     snprintf(ret->place, sizeof(ret->place), "%s", text ? text : "");
     cJSON_free(text);

@@ -98,6 +98,34 @@ static void test_growth(void **state)
     finish(bench);
 }
 
+/* A name that means several nodes is no breakpoint; one that comes to mean them warns, once. */
+static void test_ambiguous_names(void **state)
+{
+    static const char *const names[] = {"net/late", "other/late", "third/late"};
+    static const char *const said[] = {"G", "WG", "G"};
+    struct bench *bench = make(true);
+    struct gd_debugger *debugger = bench->debugger;
+    struct gd_breakpoint *at;
+    struct gd_err err;
+    (void)state;
+
+    assert_int_equal(gd_debugger_break(debugger, "late", false, &at, &err), GD_OK);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct gd_node_desc desc = {.name = names[i], .type = "X", .order = GD_NO_ORDER};
+        bench->log[0] = '\0';
+        assert_int_equal(gd_graph_add(bench->session->graph, &desc, NULL, NULL), GD_OK);
+        assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+        gd_session_on_graph(bench->session);
+        assert_int_equal(bench->fake->breakpoint_count, i == 0);
+        expect_log(bench, said[i]);
+    }
+    assert_int_equal(gd_debugger_break(debugger, "late", false, NULL, &err), GD_EAMBIGUOUS);
+    assert_non_null(strstr(err.text, "'late' could be 'net/late' or 'other/late'"));
+    assert_ptr_equal(debugger->breakpoints, at);
+    assert_null(at->next);
+    finish(bench);
+}
+
 static int resolved; /* how often a selector was looked up in the whole graph */
 
 int __wrap_gd_selector_resolve(const struct gd_selector *selector, struct gd_graph *graph,
@@ -316,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_breakpoints),
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_ambiguous_names),
         cmocka_unit_test(test_growth_by_new_nodes_alone),
         cmocka_unit_test(test_ignore),
         cmocka_unit_test(test_lost_while_passing),

@@ -698,6 +698,35 @@ static void label_out_of_range(void **state)
     assert_int_equal(bench_verdict(b, loss), GD_WHY_BAD);
 }
 
+static void numbers_that_count_from_the_end(void **state)
+{
+    struct bench *b = *state;
+    gd_node_id table = bench_leaf(b, "net/table", "Buffer");
+    gd_node_id ids = bench_leaf(b, "input/ids", "Input");
+    gd_node_id picked = forward(b, "getitem", "getitem", table, ids);
+    gd_node_id taken = forward(b, "take", "take", table, ids);
+
+    snprintf(b->facts.raised, sizeof(b->facts.raised), "IndexError: out of bounds");
+    snprintf(b->facts.numbers, sizeof(b->facts.numbers), "input/ids");
+    snprintf(b->facts.place, sizeof(b->facts.place), "[]");
+    b->facts.number = -5;
+    b->facts.choices = 4;
+    b->facts.from_end = true;
+    bench_stop(b, 3, picked);
+    bench_ask(b, picked, GD_BAD_RAISED);
+    bench_expect(b, picked, "index-range",
+                 "There are 4 rows, -4 to 3 with those counted from the end, but input/ids is -5.");
+    bench_ask(b, taken, GD_BAD_RAISED);
+    bench_expect(b, taken, "index-range", "There are 4 elements, -4 to 3 with");
+    b->facts.numbers[0] = '\0';
+    b->facts.listed = true;
+    b->facts.from_end = false;
+    b->facts.axis = 2;
+    bench_ask(b, picked, GD_BAD_RAISED);
+    bench_expect(b, picked, "index-range",
+                 "There are 4 places along axis 2, 0 to 3, but the list is -5.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -738,6 +767,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(runs_before_what_cannot_be_taken, bench_setup,
                                         bench_teardown),
         cmocka_unit_test_setup_teardown(label_out_of_range, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(numbers_that_count_from_the_end, bench_setup,
+                                        bench_teardown),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

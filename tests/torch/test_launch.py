@@ -258,7 +258,8 @@ class Installed(torches.Folder):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             shown = subprocess.run([python, "-I", "-c", "import gradb.native; print(gradb.__version__, gradb.__file__, "
                                     "gradb.native.module and gradb.native.module.__file__)"],
-                                   capture_output=True, text=True, check=True).stdout
+                                   capture_output=True, text=True, check=True,
+                                   env=dict(os.environ, LD_LIBRARY_PATH="")).stdout  # else it is found by that
             self.assertIn(str(packages / "gradb" / "__init__.py"), shown)
             self.assertEqual(shown.split()[-1], str(native if can_build else None), done.stdout + done.stderr)
         version = re.search(r"version: '([\d.]+)'", (harness.SOURCE / "meson.build").read_text()).group(1)

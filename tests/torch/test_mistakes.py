@@ -78,6 +78,71 @@ for step in range(1, 9):
 """
 
 
+PICKS = """
+import torch
+import torch.nn.functional as F
+x = torch.zeros(4, 3)
+whole = torch.arange(12).view(4, 3)
+src = torch.tensor([[-4, 3], [2, 9]])
+low = torch.tensor([0, -5])
+last = torch.tensor([[0, -1, 0]])
+net = torch.nn.Linear(3, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+ways = [%s]
+for step in range(1, len(ways) + 1):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).sum().backward()
+    optimizer.step()
+    try:
+        ways[step - 1]()
+    except (IndexError, RuntimeError):
+        pass
+"""
+
+PICKS_LAST = """
+import torch
+net = torch.nn.Linear(3, 4)
+net.register_buffer("table", torch.zeros(4, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(9):
+    batch = {"src": torch.tensor([0, step])}
+    rows = torch.tensor([[step, 0]])
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).sum().backward()
+    %s
+    optimizer.step()
+"""
+
+# What is picked, and what is said of it.
+FROM_END = "-%d to %d with those counted from the end, but "
+ROWS = "There are 4 rows, " + FROM_END % (4, 3)
+COLUMNS = "There are 3 places along axis 1, " + FROM_END % (3, 2)
+NO_FROM_END = "There are 4 rows, 0 to 3, but "
+PICKED = [
+    ("x[src]", ROWS + "element [1,1] of input/src is 9."),
+    ("x[:, src]", COLUMNS + "element [0,0] of input/src is -4."),
+    ("x[..., low]", COLUMNS + "element [1] of input/low is -5."),
+    ("x[None, low]", ROWS + "element [1] of input/low is -5."),
+    ("x[x[:, 0] == 0, src]", COLUMNS + "element [0,0] of input/src is -4."),
+    ("x[last, src[0, 0]]", COLUMNS + "getitem"),
+    ("x[[0, 1], low]", COLUMNS + "element [1] of input/low is -5."),
+    ("whole[[0, 9]]", ROWS + "element [1] of the list is 9."),
+    ("x.__setitem__(src, 1.0)", ROWS + "element [1,1] of input/src is 9."),
+    ("x.__setitem__((slice(None), low), x[:, :2])", COLUMNS + "element [1] of input/low is -5."),
+    ("x.index_put((low,), x[:2])", ROWS + "element [1] of input/low is -5."),
+    ("x.scatter(0, last, x)", NO_FROM_END + "element [0,1] of input/last is -1."),
+    ("x.scatter_(dim=0, index=last, value=1.0)", NO_FROM_END + "element [0,1] of input/last is -1."),
+    ("x.scatter_add(-2, last, x)", NO_FROM_END + "element [0,1] of input/last is -1."),
+    ("x.gather(1, last)", "There are 3 places along axis 1, 0 to 2, but element [0,1] of input/last is -1."),
+    ("x.index_add(0, last[0], x[:3])", NO_FROM_END + "element [1] of getitem"),
+    ("x.index_copy(0, last[0], x[:3])", NO_FROM_END + "element [1] of getitem"),
+    ("x.index_fill(0, low, 1.0)", ROWS + "element [1] of input/low is -5."),
+    ("x.take(src + 9)", "There are 12 elements, " + FROM_END % (12, 11) + "element [0,1] of add"),
+    ("F.one_hot(src[1], 9)", "There are 9 classes, 0 to 8, but element [1] of getitem"),
+    ("F.embedding_bag(last, x)", NO_FROM_END + "element [0,1] of input/last is -1."),
+]
+
+
 SIGMOIDS = """
 import torch
 torch.manual_seed(1)
@@ -393,6 +458,29 @@ class Raised(torches.Folder):
         out = " ".join(done.stdout.split())
         self.assertIn("An exception, step 6, net/layers/1/table/embedding (embedding)", out)
         self.assertIn("index out of range in self. There are 5 rows, 0 to 4, but element [5] of arange is 5.", out)
+
+    def test_which_number_of_what_picks(self):
+        text = PICKS % ",\n".join("lambda: " + way for way, _ in PICKED)
+        asked = [command for way in PICKED for command in ("continue", "why")]
+        done = self.gradb([self.python, self.write("picks.py", text)], "step 1", "catch exception", *asked, "kill")
+        answers = " ".join(done.stdout.split()).split("An exception, step ")[1:]
+        self.assertEqual(len(answers), len(PICKED), done.stdout + done.stderr)
+        for (way, said), answer in zip(PICKED, answers):
+            with self.subTest(way):
+                self.assertIn(said, answer)
+
+    def test_which_number_where_nobody_looked(self):
+        """Up to the exception that ends the program: what it picked by is in its variables."""
+        for way, said in (("torch.relu(net.table[:, batch['src']])", COLUMNS + "element [1] of tensor is 3."),
+                          ("net.table[-1, batch['src']].add_(1)", COLUMNS + "element [1] of tensor is 3."),
+                          ("net.table.index_select(dim=1, index=batch['src']) * 2",
+                           "There are 3 places along axis 1, 0 to 2, but element [1] of tensor is 3."),
+                          ("torch.gather(net.table, -1, rows)",
+                           "There are 3 places along axis 1, 0 to 2, but element [0,0] of tensor_1 is 3.")):
+            with self.subTest(way):
+                done = self.gradb([self.python, self.write("last.py", PICKS_LAST % way)], "continue", "why")
+                self.assertIn("An exception, step 4", done.stdout)
+                self.assertIn(said, " ".join(done.stdout.split()))
 
     def test_all_lines_of_what_it_says(self):
         said = "no file \\\n  of the \u00e9poch:\n" + 60 * "step-000 "

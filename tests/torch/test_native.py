@@ -2,7 +2,9 @@
 """The native module (python/native) and the Python that does its work where it is not there tell the same; and what
 is another look at a value is not taken for it when it was written to in between."""
 import json
+import pathlib
 import re
+import subprocess
 
 import harness
 import torches
@@ -618,6 +620,28 @@ class Optimizers(Native):
                 found = json.loads((self.folder / "found").read_text())
                 self.assertEqual({name: what for name, what in found.items() if what}, FOUND)
                 self.assertLess(25, len(found))
+
+
+@torches.both
+class Beside(Native):
+    """The module is found beside libgradb."""
+
+    def module(self, **env):
+        """The module's path, of the package in the source."""
+        look = "from gradb import native; print(native.module and native.module.__file__)"
+        done = subprocess.run([self.python, "-c", look], env=torches.environment(PYTHONPATH=str(torches.PACKAGE), **env),
+                              capture_output=True, text=True, timeout=harness.DEADLINE, check=True)
+        return done.stdout.strip()
+
+    def test_where_the_loader_alone_knows_the_library(self):
+        library, module = self.folder / "libgradb.so.1", self.folder / "gradb" / MODULE.name
+        built = pathlib.Path(torches.library())
+        library.symlink_to(built)
+        module.parent.mkdir()
+        module.symlink_to(built.parents[2] / "python" / "native" / MODULE.name)
+        self.assertEqual(self.module(LD_LIBRARY_PATH=str(self.folder), GRADB_LIBRARY=""), str(module))
+        self.assertEqual(self.module(LD_LIBRARY_PATH=str(self.folder / "none"), GRADB_LIBRARY=""), "None")
+        self.assertEqual(self.module(LD_LIBRARY_PATH="", GRADB_LIBRARY=str(library)), str(module))
 
 
 @torches.both

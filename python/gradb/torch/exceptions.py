@@ -5,13 +5,12 @@ no cost while nothing goes wrong.
 
     agent exceptions [all | uncaught | off]     all: operators are looked at for it
 """
-import os
 import sys
 import threading
 
 import torch
 
-from . import commands, stack
+from . import commands, expression, stack
 from .guard import guarded
 
 
@@ -61,24 +60,34 @@ class Exceptions:
         agent = self._agent
         if agent.connected() and agent.steps.begun() and not agent.telling.knows(error):
             place, called = stack.raised_at(traceback)
-            node, frame = self._node_at(place, called, _module_of(traceback), error)
             with agent.unseen():
-                agent.telling.died(error, node, stack.words(place), frame.f_locals if frame is not None else {})
+                node, args, kwargs = self._node_at(place, called, traceback, error)
+                agent.telling.died(error, node, stack.words(place), args, kwargs)
 
-    def _node_at(self, place, called, module, error):
-        """(the node of the operator that raised, the frame of torch's function that it is), as far as its line, the
-        module that ran and the functions of torch's tell; (None, None)."""
+    def _node_at(self, place, called, traceback, error):
+        """(the node of the operator that raised, its args and kwargs), as far as its line, the module that ran, the
+        functions of torch's and the expression tell. Else None; () and {}."""
         if place is None or not isinstance(error, _OF_OPERATORS):
-            return None, None
+            return None, (), {}
         there = [node for node in self._agent.telling.graph.by_id.values()
                  if node.stack and not node.aside and stack.shown(node.stack) == place]
+        module = _module_of(traceback)
         path = self._agent.modules.name_of(module) if module is not None else ""
         inside = [node for node in there if node.scope == path]
-        for frame in called:
-            same = [node for node in inside or there if node.operator == frame.f_code.co_name]
+        calls = [((frame.f_code.co_name,), (), frame.f_locals) for frame in called]
+        if not called:
+            calls = filter(None, [expression.raised(_innermost(traceback))])
+        for names, args, kwargs in calls:
+            same = [node for node in inside or there if node.operator in names]
             if len(same) == 1 or same and inside:  # one line of many layers does not say which
-                return same[0], frame
-        return (there[0], called[0] if called else None) if len(there) == 1 else (None, None)
+                return same[0], args, kwargs
+        return (there[0], (), called[0].f_locals if called else {}) if len(there) == 1 else (None, (), {})
+
+
+def _innermost(traceback):
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback
 
 
 def _module_of(traceback):

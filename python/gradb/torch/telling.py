@@ -388,12 +388,13 @@ class Telling(native.base("Telling")):
         """Whether the run has stopped at this exception."""
         return getattr(error, _OWN_WORD, False)
 
-    def died(self, error, node, where, given):
-        """The program is about to end by an exception; see exceptions.py. given: what the operator `node` had."""
+    def died(self, error, node, where, args, kwargs):
+        """The program is about to end by an exception; see exceptions.py. args, kwargs: what the operator `node`
+        had."""
         if node is not None:
             step = self.agent.steps.step
             self.agent.live.ran_as(node.id, step, ())
-            self.raised = training.Raised(node, step, _told(error), node.operator, (), given, self.graph.producer)
+            self.raised = training.Raised(node, step, _told(error), node.operator, args, kwargs, self.graph.producer)
         self.flush()
         self._stop(error, "the program ends by %s%s" % (_told(error), where), node)
 

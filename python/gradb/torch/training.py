@@ -231,55 +231,114 @@ def _state(gradient):
 # ---- what an operator that raised was given ----
 
 _INTEGERS = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))  # what picks
+_MASKS = frozenset((torch.bool, torch.uint8))  # what picks as an index where it is True
 _CLASSES = frozenset(("cross_entropy", "nll_loss", "nll_loss_nd", "cross_entropy_loss"))
+_ALONG = frozenset(("gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy"))
+_INDEXED = frozenset(("getitem", "setitem", "index_put"))
+_OF_ALL = frozenset(("take", "put"))  # from all elements, one after the other
+
+
+class Picking:
+    """Numbers that pick from something. count: how many there are to pick from, along `axis`; from_end: numbers
+    below 0 count from the end; left_out: a number that stands for none, or None. listed: they were given as a list,
+    not as a tensor."""
+    __slots__ = ("numbers", "count", "axis", "from_end", "left_out", "listed")
+
+    def __init__(self, numbers, count, axis=0, from_end=False, left_out=None):
+        self.listed = not isinstance(numbers, torch.Tensor)
+        self.numbers = torch.as_tensor(numbers, device="cpu") if self.listed else numbers
+        self.count = count
+        self.axis = axis
+        self.from_end = from_end
+        self.left_out = left_out
+
+    def first_bad(self):
+        """(place of the first number that is out of range, the number); None when all are in range."""
+        if not _is_plain(self.numbers) or self.numbers.dtype not in _INTEGERS:
+            return None
+        with torch.no_grad():
+            numbers = self.numbers.long()
+            bad = (numbers < (-self.count if self.from_end else 0)) | (numbers >= self.count)
+            if self.left_out is not None:
+                bad &= numbers != self.left_out
+            places = bad.nonzero()
+            if len(places) == 0:
+                return None
+            place = [int(axis) for axis in places[0]]
+            return place, int(numbers[tuple(place)])
 
 
 def bad_index(name, args, kwargs):
-    """Of an operator that picks by numbers: (tensor of the numbers, place of the first that is out of range, the
-    number, how many there are to pick from). None when all are in range, or when it is no such operator."""
-    found = _indices(name, args, kwargs)
-    if found is None:
-        return None
-    numbers, count, left_out = found
-    if not _is_plain(numbers) or numbers.dtype not in _INTEGERS:
-        return None
+    """Of an operator that picks by numbers: (Picking, place of the first that is out of range, the number). None when
+    all are in range, or when it is no such operator."""
     try:
-        return _first_bad(numbers, count, left_out)
-    except RuntimeError:  # inside torch.func nobody can look
-        return None
+        for picking in _pickings(name, args, kwargs):
+            found = picking.first_bad()
+            if found is not None:
+                return (picking, *found)
+    except (OverflowError, RuntimeError, TypeError, ValueError):
+        pass  # inside torch.func nobody can look; or it is no index at all
+    return None
 
 
-def _first_bad(numbers, count, left_out):
-    with torch.no_grad():
-        bad = (numbers < 0) | (numbers >= count)
-        if left_out is not None:
-            bad &= numbers != left_out
-        places = bad.nonzero()
-        if len(places) == 0:
-            return None
-        place = [int(axis) for axis in places[0]]
-        return numbers, place, int(numbers[tuple(place)]), count
-
-
-def _indices(name, args, kwargs):
-    """(the numbers, how many there are to pick from, a number that stands for none)."""
+def _pickings(name, args, kwargs):
+    """A Picking for each of the arguments that the operator picks by."""
     def given(position, key):
         return args[position] if len(args) > position else kwargs.get(key)
 
+    plain = name.rstrip("_")
+    source = given(0, "input")
     if name in _CLASSES:
-        scores, numbers = given(0, "input"), given(1, "target")
-        if _is_plain(scores) and scores.dim() > 0 and isinstance(numbers, torch.Tensor):
-            return numbers, scores.shape[1 if scores.dim() > 1 else 0], kwargs.get("ignore_index", -100)
-    elif name == "embedding":
-        numbers, table = given(0, "input"), given(1, "weight")
-        if _is_plain(table) and table.dim() > 0 and isinstance(numbers, torch.Tensor):
-            return numbers, table.shape[0], None
-    elif name in ("gather", "index_select"):
-        source, axis, numbers = given(0, "input"), given(1, "dim"), given(2, "index")
+        numbers = given(1, "target")
+        if _is_plain(source) and source.dim() > 0 and isinstance(numbers, torch.Tensor):
+            yield Picking(numbers, source.shape[1 if source.dim() > 1 else 0],
+                          left_out=kwargs.get("ignore_index", -100))
+    elif name == "embedding" or name == "embedding_bag" and args:  # its own variable `input` may be another shape
+        table = given(1, "weight")
+        if isinstance(source, torch.Tensor) and _is_plain(table) and table.dim() > 0:
+            yield Picking(source, table.shape[0])
+    elif plain in _ALONG or plain == "index_fill":
+        axis, numbers = given(1, "dim"), given(2, "index")
         if _is_plain(source) and isinstance(axis, int) and -source.dim() <= axis < source.dim() \
                 and isinstance(numbers, torch.Tensor):
-            return numbers, source.shape[axis], None
-    return None
+            yield Picking(numbers, source.shape[axis], axis % source.dim(), plain == "index_fill")
+    elif plain in _OF_ALL:
+        numbers = given(1, "index")
+        if _is_plain(source) and isinstance(numbers, torch.Tensor):
+            yield Picking(numbers, source.numel(), from_end=True)
+    elif name == "one_hot":
+        count = given(1, "num_classes")
+        if isinstance(source, torch.Tensor) and isinstance(count, int) and count > 0:
+            yield Picking(source, count)
+    elif plain in _INDEXED and _is_plain(source):
+        yield from _indices(source, given(1, "indices"))
+
+
+def _indices(source, index):
+    """The Pickings of source[index]. A plain number says in the error itself what there is to say."""
+    if isinstance(index, list) and not all(isinstance(number, int) for number in index):
+        return  # what it means is another thing in each version
+    parts = index if isinstance(index, tuple) else (index,)
+    axes = [_axes_of(part) for part in parts]
+    axis = 0
+    for part, count in zip(parts, axes):
+        if part is Ellipsis:
+            axis += source.dim() - sum(axes)
+        elif count == 1 and not isinstance(part, (int, slice)) and axis < source.dim():
+            picking = Picking(part, source.shape[axis], axis, from_end=True)
+            if picking.numbers.dtype not in _MASKS:
+                yield picking
+        axis += count
+
+
+def _axes_of(part):
+    """How many axes a part of an index stands for, Ellipsis aside."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    if isinstance(part, (int, slice)):
+        return 1
+    mask = part if isinstance(part, torch.Tensor) else torch.as_tensor(part, device="cpu")
+    return mask.dim() if mask.dtype in _MASKS else 1
 
 
 def _is_plain(tensor):
@@ -288,26 +347,25 @@ def _is_plain(tensor):
 
 class Raised:
     """What the last operator that raised was given. node: its graph.Node, step: when."""
-    __slots__ = ("node", "step", "error", "numbers", "place", "number", "count")
+    __slots__ = ("node", "step", "error", "picked")
 
     def __init__(self, node, step, error, name, args, kwargs, producer):
         self.node = node
         self.step = step
         self.error = error
-        self.numbers = self.number = self.count = None
-        self.place = []
+        self.picked = {}  # what is said of a number that is out of range; not the tensor, which would stay
         found = bad_index(name, args, kwargs)
         if found is not None:
-            tensor, self.place, self.number, self.count = found
-            origin = producer(tensor)
-            self.numbers = origin[2].name if origin is not None and origin[2] is not None else None
+            picking, place, number = found
+            origin = producer(picking.numbers)
+            self.picked = {
+                "numbers": origin[2].name if origin is not None and origin[2] is not None else None,
+                "listed": picking.listed, "place": place, "number": number, "count": picking.count,
+                "axis": picking.axis, "from_end": picking.from_end}
 
     def record(self):
         """For the debugger."""
-        found = {"node": self.node.name, "error": self.error}
-        if self.number is not None:
-            found.update(numbers=self.numbers, place=self.place, number=self.number, count=self.count)
-        return found
+        return dict(self.picked, node=self.node.name, error=self.error)
 
 
 # ---- the command ----

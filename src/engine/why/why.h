@@ -39,6 +39,9 @@ struct gd_why_facts {
     char place[64];         /* of the first that is out of range: "[3, 0]" */
     char loss[256]; /* the operator that the last backward pass began at that was looked at; "" */
     int64_t number, choices; /* that number, and how many there are to pick from */
+    int64_t axis;            /* along which they are picked */
+    bool from_end;           /* numbers below 0 count from the end */
+    bool listed;             /* the numbers were a list in the program's code, and are no node */
     bool apart;              /* it is not the same on all ranks: */
     int apart_rank;          /* the first that has another */
     enum gd_why_agreement { GD_WHY_NOT_KNOWN, GD_WHY_SAME, GD_WHY_DIFFERS } apart_gradient;

@@ -577,18 +577,52 @@ static gd_node_id made_of(const struct gd_graph *graph, gd_node_id node)
     return node;
 }
 
-/* The input that an operator picks by, where the program did not say: that of whole numbers. */
+#define PICKS_FROM_FIRST                                                                           \
+    "getitem setitem index_* gather scatter* take put_" /* by what comes behind */
+
+/* The input that an operator picks by, where the program did not say: that of whole numbers. None
+ * when it could be one or another. */
 static gd_node_id numbers_of(const struct gd_graph *graph, const struct gd_node_info *info)
 {
     struct gd_output output;
+    gd_node_id found = GD_NO_NODE;
 
-    for (uint32_t i = 0; i < info->input_count; i++) {
+    for (uint32_t i = why_type_in(info->type, PICKS_FROM_FIRST) ? 1 : 0; i < info->input_count;
+         i++) {
         if (gd_graph_output(graph, info->inputs[i].node, info->inputs[i].slot, &output) &&
             gd_dtype_is_int(output.dtype)) {
-            return info->inputs[i].node;
+            if (found != GD_NO_NODE) {
+                return GD_NO_NODE;
+            }
+            found = info->inputs[i].node;
         }
     }
-    return GD_NO_NODE;
+    return found;
+}
+
+/* "There are 4 rows, 0 to 3, but element [1] of src is 9." */
+static void say_range(const struct gd_why_facts *facts, const char *type, const char *name,
+                      struct gd_buf *say)
+{
+    gd_buf_printf(say, " There are %lld ", (long long)facts->choices);
+    if (facts->axis > 0) {
+        gd_buf_printf(say, "places along axis %lld", (long long)facts->axis);
+    } else {
+        gd_buf_puts(say, why_type_in(type, "cross_entropy* nll_loss* one_hot") ? "classes"
+                         : why_type_in(type, "take put_")                      ? "elements"
+                                                                               : "rows");
+    }
+    if (facts->from_end) {
+        gd_buf_printf(say, ", -%lld to %lld with those counted from the end",
+                      (long long)facts->choices, (long long)facts->choices - 1);
+    } else {
+        gd_buf_printf(say, ", 0 to %lld", (long long)facts->choices - 1);
+    }
+    gd_buf_puts(say, ", but ");
+    if (strcmp(facts->place, "[]") != 0) {
+        gd_buf_printf(say, "element %s of ", facts->place);
+    }
+    gd_buf_printf(say, "%s is %lld.", name, (long long)facts->number);
 }
 
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
@@ -598,23 +632,24 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     struct gd_node_info info;
     gd_node_id numbers = gd_graph_lookup(graph, facts->numbers, strlen(facts->numbers));
     gd_node_id source;
-    const char *noun;
 
     if (!facts->raised[0] || !gd_graph_node(graph, walk->tensors[0].node, &info)) {
         return WHY_NONE;
     }
-    numbers = numbers == GD_NO_NODE ? numbers_of(graph, &info) : numbers;
+    if (numbers == GD_NO_NODE && !facts->listed) {
+        numbers = numbers_of(graph, &info);
+    }
     source = made_of(graph, numbers);
-    noun = why_type_in(info.type, "cross_entropy* nll_loss*") ? "classes" : "rows";
     finding(ret, facts->choices > 0 ? "index-range" : "raised");
     put_node(graph, walk->tensors[0].node, &ret->text);
     gd_buf_printf(&ret->text, " failed: %s%s", facts->raised,
                   strchr(".!?", facts->raised[strlen(facts->raised) - 1]) ? "" : ".");
     if (facts->choices > 0) {
-        gd_buf_printf(&ret->text, " There are %lld %s, 0 to %lld, but element %s of %s is %lld.",
-                      (long long)facts->choices, noun, (long long)facts->choices - 1, facts->place,
-                      numbers != GD_NO_NODE ? gd_graph_name(graph, numbers) : "its numbers",
-                      (long long)facts->number);
+        say_range(facts, info.type,
+                  numbers != GD_NO_NODE ? gd_graph_name(graph, numbers)
+                  : facts->listed       ? "the list"
+                                        : "its numbers",
+                  &ret->text);
     }
     if (source != numbers && source != GD_NO_NODE) {
         gd_buf_puts(&ret->text, " It was taken from ");
