@@ -654,9 +654,8 @@ class Inside(Native):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         right, known = json.loads((self.folder / "found").read_text())
         self.assertEqual({name: is_right for name, is_right in right.items() if not is_right}, {})
-        if self.python != torches.DEBIAN:  # that one has no such functions: nothing is looked into
-            self.assertEqual(known, {"parameter": True, "set": False, "unset": True, "tensor": True, "leaf": False,
-                                     "subclass": False, "of modules": True})
+        self.assertEqual(known, {"parameter": True, "set": False, "unset": True, "tensor": True, "leaf": False,
+                                 "subclass": False, "of modules": True})
 
 
 @torches.both

@@ -20,16 +20,26 @@ def begin():
         return
     try:
         library = ctypes.CDLL(torch._C.__file__)  # and what it depends on
+    except OSError:
+        return
+    if _is_read_by(library):
+        with values.aside():
+            _look_into(library)
+
+
+def _is_read_by(library):
+    """Has the module ask the library's functions, if all are there. False if they do not say what Python says: then
+    the library is none that we know."""
+    try:
         functions = tuple(_address(library, name) for name in _FUNCTIONS)
         strided, cpu = library.aoti_torch_layout_strided(), library.aoti_torch_device_type_cpu()
-    except (OSError, AttributeError):  # an older one
-        return
+    except AttributeError:  # up to 2.7 at least
+        return True
     native.module.read_by(functions, strided, cpu, _dtypes(library))
     if not _is_right(library):
         native.module.read_by((), 0, 0, {})
-        return
-    with values.aside():
-        _look_into(library)
+        return False
+    return True
 
 
 def _address(library, name):
