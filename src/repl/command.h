@@ -179,6 +179,7 @@ enum repl_slot {
     REPL_SLOT_DISPLAY, /* the display expressions */
     REPL_SLOT_HITS,    /* the hit that was selected */
     REPL_SLOT_AGENT,   /* the commands of the training program */
+    REPL_SLOT_SOURCE,  /* source texts that the training process told */
     REPL_SLOT_DUMP,    /* what is dumped as the training runs */
     REPL_SLOT_COUNT
 };

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "repl/inspect.h"
+#include "repl/srctext.h"
 
 #define LINE_MAX_BYTES 1000 /* of a line shown; the rest is cut */
 #define TAB_WIDTH      8
@@ -100,13 +101,19 @@ int srcfile_read(struct command_call *call, const char *file, uint32_t first, ui
         return rc;
     }
     FILE *stream = open_source(file, &path);
+    int saved = errno;
+    bool told = stream == NULL;
+    if (told) {
+        stream = srctext_open(call, file);
+    }
     if (!stream) {
+        errno = saved;
         return gd_fail_errno(err, GD_EIO, "cannot read %.300s", out_safe(call, file));
     }
     count = count > SRCFILE_MAX_LINES ? SRCFILE_MAX_LINES : count;
     const char **line = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*line));
     struct srcfile_part part = {.path = path, .first = first > 0 ? first : 1, .line = line};
-    part.newer = call->debugger != NULL && is_newer(call->debugger->current, stream);
+    part.newer = !told && call->debugger != NULL && is_newer(call->debugger->current, stream);
     bool more = line != NULL;
     for (uint32_t i = 1; more && i < part.first; i++) {
         more = skip_line(stream);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "repl/srcfile.h"
+#include "repl/srctext.h"
 #include "tui/pane_stack.h"
 #include "tui/text.h"
 #include "tui/tui_impl.h"
@@ -22,10 +23,11 @@ struct source_pane {
     char *file;            /* that was read, or could not be */
     uint32_t line;         /* that is marked */
     struct srcfile_part part;
-    char why[200]; /* it could not be read; "" it could */
-    char *code;    /* the line as the trainer sent it */
-    int shift;     /* columns to the right */
-    bool here;     /* there is a place to show */
+    unsigned answers; /* srctext_answers when it was read */
+    char why[200];    /* it could not be read; "" it could */
+    char *code;       /* the line as the trainer sent it */
+    int shift;        /* columns to the right */
+    bool here;        /* there is a place to show */
 };
 
 static struct source_pane *state(struct tui *tui)
@@ -47,6 +49,7 @@ static void read_file(struct tui *tui, struct source_pane *pane)
     gd_arena_init(&pane->arena, MAX_BYTES);
     pane->part = (struct srcfile_part){.first = 1};
     pane->why[0] = '\0';
+    pane->answers = srctext_answers(tui->repl);
     if (srcfile_read(&call, pane->file, first, SRCFILE_MAX_LINES, &pane->part, &err) != GD_OK) {
         snprintf(pane->why, sizeof(pane->why), "%.199s", err.text);
         pane->part = (struct srcfile_part){.first = 1};
@@ -82,6 +85,10 @@ static void update(struct tui *tui)
     pane->list.count = pane->part.count;
     bool other = pane->file == NULL || strcmp(pane->file, place.file) != 0;
     if (!other && pane->line == place.line) {
+        if (pane->why[0] != '\0' && pane->answers != srctext_answers(tui->repl)) {
+            read_file(tui, pane);
+            go_to_line(pane);
+        }
         return;
     }
     char *file = strdup(place.file);

@@ -17,7 +17,7 @@ import weakref
 import torch
 
 from .. import _lib, native
-from . import aten, backward, exceptions, modules, ops, optim, origins, ranks, regions, training, values
+from . import aten, backward, exceptions, listing, modules, ops, optim, origins, ranks, regions, training, values
 from .events import Events
 from .guard import contained
 from .scaler import Scaler

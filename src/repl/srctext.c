@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "repl/srctext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMAND   "source"
+#define MAX_FILES 256
+#define MAX_BYTES ((size_t)16 << 20) /* of all texts; when there are more, all are forgotten */
+
+struct text {
+    struct text *next;
+    struct texts *owner; /* NULL: the repl is gone, the answer frees it */
+    int session;
+    char *file;
+    char *text; /* NULL none, or none yet */
+    bool asked; /* the answer is on its way */
+};
+struct texts {
+    struct text *first;
+    size_t count, bytes;
+    unsigned answers;
+};
+
+static void text_free(struct text *text)
+{
+    free(text->file);
+    free(text->text);
+    free(text);
+}
+
+/* What is on its way is freed by its answer. */
+static void forget(struct texts *texts)
+{
+    struct text *next;
+    for (struct text *text = texts->first; text; text = next) {
+        next = text->next;
+        text->owner = NULL;
+        if (!text->asked) {
+            text_free(text);
+        }
+    }
+    texts->first = NULL;
+    texts->count = texts->bytes = 0;
+}
+
+static void texts_free(void *data)
+{
+    forget(data);
+    free(data);
+}
+
+static struct texts *texts_of(struct repl *repl)
+{
+    struct texts *texts = repl_slot(repl, REPL_SLOT_SOURCE);
+    if (!texts) {
+        texts = calloc(1, sizeof(*texts));
+        if (texts) {
+            repl_set_slot(repl, REPL_SLOT_SOURCE, texts, texts_free);
+        }
+    }
+    return texts;
+}
+
+static struct text *find(const struct texts *texts, int session, const char *file)
+{
+    struct text *text = texts->first;
+    while (text && (text->session != session || strcmp(text->file, file) != 0)) {
+        text = text->next;
+    }
+    return text;
+}
+
+static struct text *add(struct texts *texts, int session, const char *file)
+{
+    if (texts->count >= MAX_FILES || texts->bytes >= MAX_BYTES) {
+        forget(texts);
+    }
+    struct text *text = calloc(1, sizeof(*text));
+    char *name = strdup(file);
+    if (!text || !name) {
+        free(text);
+        free(name);
+        return NULL;
+    }
+    *text = (struct text){.next = texts->first, .owner = texts, .session = session, .file = name};
+    texts->first = text;
+    texts->count++;
+    return text;
+}
+
+static void keep(struct text *text, const char *words)
+{
+    text->text = words && words[0] != '\0' ? strdup(words) : NULL;
+    text->owner->bytes += text->text ? strlen(text->text) : 0;
+}
+
+static void on_text(void *ctx, const char *words, const struct gd_err *err)
+{
+    struct text *text = ctx;
+    text->asked = false;
+    if (!text->owner) {
+        text_free(text);
+        return;
+    }
+    keep(text, err ? NULL : words);
+    text->owner->answers++;
+}
+
+static void ask(struct text *text, struct gd_session *session)
+{
+    text->asked = true;
+    if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
+        GD_OK) {
+        text->asked = false;
+    }
+}
+
+/* A command's own question; a wait that was given up is no answer. */
+static struct text *wait_for(struct command_call *call, struct texts *texts, const char *file)
+{
+    const char *words = NULL;
+    struct gd_err err = {.code = GD_OK};
+    int session = call->session->number;
+    int rc = repl_command(call, COMMAND, file, GD_NO_NODE, &words, &err);
+    if (rc == GD_EINTR) {
+        return NULL;
+    }
+    struct text *text = find(texts, session, file);
+    text = text ? text : add(texts, session, file);
+    if (text && !text->asked && !text->text) {
+        keep(text, rc == GD_OK ? words : NULL);
+    }
+    return text;
+}
+
+FILE *srctext_open(struct command_call *call, const char *file)
+{
+    struct gd_session *session = call->session;
+    if (!session && call->debugger) {
+        session = call->debugger->current;
+    }
+    struct texts *texts = session ? texts_of(call->repl) : NULL;
+    struct text *text = texts ? find(texts, session->number, file) : NULL;
+    bool can = texts && session->target && session->state == GD_STOPPED &&
+               (session->target->capabilities & GD_CAN_COMMAND);
+    if (can && call->session && call->out && (!text || text->asked)) {
+        text = wait_for(call, texts, file);
+    } else if (can && !text) {
+        text = add(texts, session->number, file);
+        if (text) {
+            ask(text, session);
+        }
+    }
+    return text && text->text ? fmemopen(text->text, strlen(text->text), "r") : NULL;
+}
+
+unsigned srctext_answers(struct repl *repl)
+{
+    const struct texts *texts = repl_slot(repl, REPL_SLOT_SOURCE);
+    return texts ? texts->answers : 0;
+}
