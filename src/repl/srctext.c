@@ -20,6 +20,8 @@ struct texts {
     struct text *first;
     size_t count, bytes;
     unsigned answers;
+    void (*fn)(void *ctx);
+    void *ctx;
 };
 
 static void text_free(struct text *text)
@@ -104,15 +106,23 @@ static void on_text(void *ctx, const char *words, const struct gd_err *err)
         return;
     }
     keep(text, err ? NULL : words);
-    text->owner->answers++;
+    struct texts *texts = text->owner;
+    texts->answers++;
+    if (texts->fn) {
+        texts->fn(texts->ctx);
+    }
 }
 
+/* Of the text that was just added. */
 static void ask(struct text *text, struct gd_session *session)
 {
     text->asked = true;
     if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
         GD_OK) {
         text->asked = false;
+        text->owner->first = text->next; /* it is the newest; a later one asks again */
+        text->owner->count--;
+        text_free(text);
     }
 }
 
@@ -150,6 +160,7 @@ FILE *srctext_open(struct command_call *call, const char *file)
         text = add(texts, session->number, file);
         if (text) {
             ask(text, session);
+            text = NULL;
         }
     }
     return text && text->text ? fmemopen(text->text, strlen(text->text), "r") : NULL;
@@ -159,4 +170,13 @@ unsigned srctext_answers(struct repl *repl)
 {
     const struct texts *texts = repl_slot(repl, REPL_SLOT_SOURCE);
     return texts ? texts->answers : 0;
+}
+
+void srctext_tell(struct repl *repl, void (*fn)(void *ctx), void *ctx)
+{
+    struct texts *texts = texts_of(repl);
+    if (texts) {
+        texts->fn = fn;
+        texts->ctx = ctx;
+    }
 }

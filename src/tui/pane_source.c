@@ -242,12 +242,17 @@ static bool key(struct tui *tui, int key)
     return tui_list_key(&state(tui)->list, &rows, tui, key);
 }
 
+static void on_answer(void *ctx)
+{
+    tui_changed(ctx);
+}
+
 static void *create(struct tui *tui)
 {
     struct source_pane *pane = calloc(1, sizeof(*pane));
 
-    (void)tui;
     if (pane != NULL) {
+        srctext_tell(tui->repl, on_answer, tui);
         gd_arena_init(&pane->arena, MAX_BYTES);
     }
     return pane;
@@ -257,7 +262,7 @@ static void destroy(struct tui *tui, void *of)
 {
     struct source_pane *pane = of;
 
-    (void)tui;
+    srctext_tell(tui->repl, NULL, NULL);
     gd_arena_deinit(&pane->arena);
     free(pane->file);
     free(pane->code);
