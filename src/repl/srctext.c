@@ -97,32 +97,42 @@ static void keep(struct text *text, const char *words)
     text->owner->bytes += text->text ? strlen(text->text) : 0;
 }
 
+static void drop(struct text *text)
+{
+    struct text **link = &text->owner->first;
+    while (*link != text) {
+        link = &(*link)->next;
+    }
+    *link = text->next;
+    text->owner->count--;
+    text_free(text);
+}
+
+/* An error is no answer for good: the training may have gone on before it heard the question. */
 static void on_text(void *ctx, const char *words, const struct gd_err *err)
 {
     struct text *text = ctx;
-    text->asked = false;
-    if (!text->owner) {
-        text_free(text);
-        return;
-    }
-    keep(text, err ? NULL : words);
     struct texts *texts = text->owner;
-    texts->answers++;
-    if (texts->fn) {
-        texts->fn(texts->ctx);
+    text->asked = false;
+    if (!texts) {
+        text_free(text);
+    } else if (err) {
+        drop(text);
+    } else {
+        keep(text, words);
+        texts->answers++;
+        if (texts->fn) {
+            texts->fn(texts->ctx);
+        }
     }
 }
 
-/* Of the text that was just added. */
 static void ask(struct text *text, struct gd_session *session)
 {
     text->asked = true;
     if (gd_target_command(session->target, COMMAND, text->file, GD_NO_NODE, on_text, text, NULL) !=
         GD_OK) {
-        text->asked = false;
-        text->owner->first = text->next; /* it is the newest; a later one asks again */
-        text->owner->count--;
-        text_free(text);
+        drop(text); /* a later one asks again */
     }
 }
 
