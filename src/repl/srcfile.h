@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Lines of source files, as stacks name them: of this machine, else as the training process tells. Reading is bounded: regular files
- * only, so many lines, so many bytes of each.
+ * Lines of source files, as stacks name them: of this machine, else as the training process tells.
+ * Reading is bounded: regular files only, so many lines, so many bytes of each.
  */
 #ifndef GD_REPL_SRCFILE_H
 #define GD_REPL_SRCFILE_H
@@ -20,8 +20,8 @@ struct srcfile_part {
 };
 
 /* Lines first ... first + count - 1. The file is looked for as it is named, then below the current
- * directory by ever shorter ends of its path, then asked of the training process (srctext.h). Everything lies in call->arena.
- * GD_EIO: it cannot be read, with the reason. */
+ * directory by ever shorter ends of its path, then asked of the training process (srctext.h).
+ * Everything lies in call->arena. GD_EIO: it cannot be read, with the reason. */
 int srcfile_read(struct command_call *call, const char *file, uint32_t first, uint32_t count,
                  struct srcfile_part *ret, struct gd_err *err);
 
