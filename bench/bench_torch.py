@@ -11,9 +11,9 @@ rounds of all pairs; the comment before it gives its standard error, by how far 
 
     bench_torch.py GRADB SCRIPTS [PYTHON]
 
-PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes (as SIZES has it);
-BENCH_ROUNDS: of each (1); BENCH_THREADS: of PyTorch (as many as there are processors, at most 4); BENCH_MODELS: names
-of sizes, BENCH_FIGURES: of figures, with commas between.
+PYTHON: the interpreter; else GRADB_TORCH_PYTHON, build/torch-venv, or python3. BENCH_REPEAT: pairs of processes,
+BENCH_ROUNDS: rounds of each (both as SIZES has it); BENCH_THREADS: of PyTorch (as many as there are processors, at
+most 4); BENCH_MODELS: names of sizes, BENCH_FIGURES: of figures, with commas between.
 """
 import math
 import os
@@ -42,12 +42,13 @@ GRADB_BLOCKS = (
 BARE_BLOCKS = ("hooks", "anomaly")
 HIT = ": last_of_block > 0, step "  # in gradb's words: how a block of `next` ends
 
-# name, arguments of torch_train.py, pairs, steps that count in a block, targets of GRADB_BLOCKS; None: no target
+# name, arguments of torch_train.py, pairs, rounds of each, steps that count in a block, targets of GRADB_BLOCKS (None:
+# no target)
 SIZES = (
-    ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 20, (1.01, None, None, None, None)),
-    ("cnn_large", ("cnn", "32", "2", "32", "32"), 7, 3, (1.01, 1.05, 1.25, None, 1.15)),
-    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 30, 20, (1.01, None, None, None, None)),
-    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 7, 3, (1.01, 1.05, 1.25, None, 1.15)),
+    ("cnn_small", ("cnn", "8", "1", "16", "16"), 30, 4, 20, (1.01, None, None, None, None)),
+    ("cnn_large", ("cnn", "32", "2", "32", "32"), 7, 1, 3, (1.01, 1.05, 1.25, None, 1.15)),
+    ("gpt_small", ("gpt", "64", "2", "2", "24", "8"), 30, 4, 20, (1.01, None, None, None, None)),
+    ("gpt_large", ("gpt", "320", "5", "8", "64", "4"), 7, 1, 3, (1.01, 1.05, 1.25, None, 1.15)),
 )
 
 
@@ -158,10 +159,9 @@ def compare(bare, training, mode, steps, bare_first):
     return before, found / before
 
 
-def run_pair(arguments, steps, gradb, folder, ratios, plain):
+def run_pair(arguments, rounds, steps, gradb, folder, ratios, plain):
     """One pair of processes: adds a list of ratios to that of each block, and the seconds of the bare one's steps. What
     the bare one has said of itself."""
-    rounds = setting("BENCH_ROUNDS", 1)
     processes, bare, under = start(arguments, folder, gradb, rounds, steps)
     try:
         bare.run("plain", FIRST)
@@ -186,14 +186,15 @@ def run_pair(arguments, steps, gradb, folder, ratios, plain):
     return bare.version, bare.parameters
 
 
-def measure(name, arguments, pairs, counts, targets, gradb):
+def measure(name, arguments, pairs, rounds, counts, targets, gradb):
     """Prints the figures of one size."""
     threads = setting("BENCH_THREADS", min(os.cpu_count() or 1, 4))
     arguments = (arguments[0], str(threads)) + arguments[1:]
+    rounds = setting("BENCH_ROUNDS", rounds)
     ratios, plain = {}, []
     for _ in range(setting("BENCH_REPEAT", pairs)):
         with tempfile.TemporaryDirectory(prefix="gradb-bench-") as folder:
-            version, parameters = run_pair(arguments, counts + WARM + 1, gradb, folder, ratios, plain)
+            version, parameters = run_pair(arguments, rounds, counts + WARM + 1, gradb, folder, ratios, plain)
     print("# torch %s, %s: %.1f M parameters, %d threads, a bare step takes %.2f ms" % (
         version, name, parameters / 1e6, threads, 1e3 * statistics.median(plain)))
     aims = dict(zip((block[0] for block in GRADB_BLOCKS), targets))
