@@ -34,14 +34,7 @@ static void names_free(void *data)
 
 static struct agent_names *names_of(struct repl *repl)
 {
-    struct agent_names *names = repl_slot(repl, REPL_SLOT_AGENT);
-    if (!names) {
-        names = calloc(1, sizeof(*names));
-        if (names) {
-            repl_set_slot(repl, REPL_SLOT_AGENT, names, names_free);
-        }
-    }
-    return names;
+    return repl_make_slot(repl, REPL_SLOT_AGENT, sizeof(struct agent_names), names_free);
 }
 
 static void names_take(struct agent_names *names, const cJSON *reply)

@@ -285,14 +285,7 @@ struct hit_state { /* which one `hit` selected */
 
 static struct hit_state *hit_state(struct repl *repl)
 {
-    struct hit_state *state = repl_slot(repl, REPL_SLOT_HITS);
-    if (!state) {
-        state = calloc(1, sizeof(*state));
-        if (state) {
-            repl_set_slot(repl, REPL_SLOT_HITS, state, free);
-        }
-    }
-    return state;
+    return repl_make_slot(repl, REPL_SLOT_HITS, sizeof(struct hit_state), free);
 }
 
 static bool is_selected(const struct hit_state *state, const struct gd_session *session)

@@ -184,6 +184,9 @@ enum repl_slot {
     REPL_SLOT_COUNT
 };
 void *repl_slot(struct repl *repl, enum repl_slot slot); /* NULL before it is set */
+/* The same, made of `size` bytes of 0 where it is not set; NULL without memory. */
+void *repl_make_slot(struct repl *repl, enum repl_slot slot, size_t size,
+                     void (*free_fn)(void *data));
 void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data));
 
 /* fn runs at every stop of the current session, after the stop was reported, with a call like a

@@ -295,6 +295,16 @@ void *repl_slot(struct repl *repl, enum repl_slot slot)
     return repl->slot[slot];
 }
 
+void *repl_make_slot(struct repl *repl, enum repl_slot slot, size_t size,
+                     void (*free_fn)(void *data))
+{
+    if (repl->slot[slot] == NULL) {
+        repl->slot[slot] = calloc(1, size);
+        repl->slot_free[slot] = free_fn;
+    }
+    return repl->slot[slot];
+}
+
 void repl_set_slot(struct repl *repl, enum repl_slot slot, void *data, void (*free_fn)(void *data))
 {
     if (repl->slot[slot] != NULL && repl->slot_free[slot] != NULL) {

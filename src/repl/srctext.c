@@ -19,7 +19,6 @@ struct text {
 struct texts {
     struct text *first;
     size_t count, bytes;
-    unsigned answers;
     void (*fn)(void *ctx);
     void *ctx;
 };
@@ -54,14 +53,7 @@ static void texts_free(void *data)
 
 static struct texts *texts_of(struct repl *repl)
 {
-    struct texts *texts = repl_slot(repl, REPL_SLOT_SOURCE);
-    if (!texts) {
-        texts = calloc(1, sizeof(*texts));
-        if (texts) {
-            repl_set_slot(repl, REPL_SLOT_SOURCE, texts, texts_free);
-        }
-    }
-    return texts;
+    return repl_make_slot(repl, REPL_SLOT_SOURCE, sizeof(struct texts), texts_free);
 }
 
 static struct text *find(const struct texts *texts, int session, const char *file)
@@ -120,7 +112,6 @@ static void on_text(void *ctx, const char *words, const struct gd_err *err)
         drop(text);
     } else {
         keep(text, words);
-        texts->answers++;
         if (texts->fn) {
             texts->fn(texts->ctx);
         }
@@ -174,12 +165,6 @@ FILE *srctext_open(struct command_call *call, const char *file)
         }
     }
     return text && text->text ? fmemopen(text->text, strlen(text->text), "r") : NULL;
-}
-
-unsigned srctext_answers(struct repl *repl)
-{
-    const struct texts *texts = repl_slot(repl, REPL_SLOT_SOURCE);
-    return texts ? texts->answers : 0;
 }
 
 void srctext_tell(struct repl *repl, void (*fn)(void *ctx), void *ctx)

@@ -15,9 +15,7 @@
  */
 FILE *srctext_open(struct command_call *call, const char *file);
 
-/* Grows with every answer that has come without anybody waiting for it. */
-unsigned srctext_answers(struct repl *repl);
-/* fn runs after each of them; NULL: nobody. */
+/* fn runs after each answer that has come without anybody waiting for it; NULL: nobody. */
 void srctext_tell(struct repl *repl, void (*fn)(void *ctx), void *ctx);
 
 #endif

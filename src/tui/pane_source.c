@@ -23,11 +23,11 @@ struct source_pane {
     char *file;            /* that was read, or could not be */
     uint32_t line;         /* that is marked */
     struct srcfile_part part;
-    unsigned answers; /* srctext_answers when it was read */
-    char why[200];    /* it could not be read; "" it could */
-    char *code;       /* the line as the trainer sent it */
-    int shift;        /* columns to the right */
-    bool here;        /* there is a place to show */
+    bool answered; /* a text has come since it was read */
+    char why[200]; /* it could not be read; "" it could */
+    char *code;    /* the line as the trainer sent it */
+    int shift;     /* columns to the right */
+    bool here;     /* there is a place to show */
 };
 
 static struct source_pane *state(struct tui *tui)
@@ -49,7 +49,7 @@ static void read_file(struct tui *tui, struct source_pane *pane)
     gd_arena_init(&pane->arena, MAX_BYTES);
     pane->part = (struct srcfile_part){.first = 1};
     pane->why[0] = '\0';
-    pane->answers = srctext_answers(tui->repl);
+    pane->answered = false;
     if (srcfile_read(&call, pane->file, first, SRCFILE_MAX_LINES, &pane->part, &err) != GD_OK) {
         snprintf(pane->why, sizeof(pane->why), "%.199s", err.text);
         pane->part = (struct srcfile_part){.first = 1};
@@ -85,7 +85,7 @@ static void update(struct tui *tui)
     pane->list.count = pane->part.count;
     bool other = pane->file == NULL || strcmp(pane->file, place.file) != 0;
     if (!other && pane->line == place.line) {
-        if (pane->why[0] != '\0' && pane->answers != srctext_answers(tui->repl)) {
+        if (pane->why[0] != '\0' && pane->answered) {
             read_file(tui, pane);
             go_to_line(pane);
         }
@@ -244,7 +244,10 @@ static bool key(struct tui *tui, int key)
 
 static void on_answer(void *ctx)
 {
-    tui_changed(ctx);
+    struct tui *tui = ctx;
+
+    state(tui)->answered = true;
+    tui_changed(tui);
 }
 
 static void *create(struct tui *tui)

@@ -416,6 +416,19 @@ static void stack_and_frames(void **state)
     net_expect_part(*state, "annotate other.py", "error: no node was made in other.py");
 }
 
+static void add_with_frames(struct net *net, const char *name, const struct gd_frame *frames,
+                            uint32_t count)
+{
+    struct gd_node_desc desc = {.name = name,
+                                .type = "MatMul",
+                                .frames = frames,
+                                .frame_count = count,
+                                .order = GD_NO_ORDER};
+    gd_node_id node;
+    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &node, NULL), GD_OK);
+    fake_graph_done(&net->fake);
+}
+
 /* What the trainer says of a frame counts more than the name of its file. */
 static void a_trainer_tells_what_is_shown(void **state)
 {
@@ -425,14 +438,7 @@ static void a_trainer_tells_what_is_shown(void **state)
         {.file = "/x/site-packages/bert.py", .line = 20, .function = "forward", .told = true},
         {.file = "/nowhere/train.py", .line = 30, .function = "main", .told = true},
     };
-    struct gd_node_desc desc = {.name = "net/told",
-                                .type = "MatMul",
-                                .frames = frames,
-                                .frame_count = 3,
-                                .order = GD_NO_ORDER};
-    gd_node_id told;
-    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &told, NULL), GD_OK);
-    fake_graph_done(&net->fake);
+    add_with_frames(net, "net/told", frames, 3);
     net_expect(net, "bt net/told",
                "net/told (MatMul)\n"
                "#1  /x/site-packages/bert.py:20 in forward\n"
@@ -450,14 +456,7 @@ static void frames_are_walked(void **state)
         {.file = "", .function = "", .code = "Corresponding forward node:", .is_title = true},
         {.file = "/nowhere/model.py", .line = 30, .function = "forward", .code = "fc(x)"},
     };
-    struct gd_node_desc desc = {.name = "net/deep",
-                                .type = "MatMul",
-                                .frames = frames,
-                                .frame_count = 4,
-                                .order = GD_NO_ORDER};
-    gd_node_id deep;
-    assert_int_equal(gd_graph_add(net->fake.graph, &desc, &deep, NULL), GD_OK);
-    fake_graph_done(&net->fake);
+    add_with_frames(net, "net/deep", frames, 4);
     net_expect(net, "bt net/deep",
                "net/deep (MatMul)\n"
                "#0  /nowhere/ops.py:10 in matmul\n"

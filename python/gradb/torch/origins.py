@@ -112,10 +112,9 @@ class Overflows:
         self._number += 1
         given, node = origin.given, origin.node
         path = calls.path_of(given.function) if given is not None else None
-        place = stack.shown(origin.frames)
         told = {"number": self._number, "step": self.agent.steps.step, "node": node.name, "phase": origin.phase,
                 "operator": path or node.operator,
-                "line": "%s:%d" % (os.path.basename(place[0].co_filename), place[1]) if place else "", "times": 1,
+                "line": stack.spot(stack.shown(origin.frames)), "times": 1,
                 "flags": origin.flags, "inputs": [_range(name, value) for name, value in origin.inputs[:_MAX_TOLD]],
                 "outputs": [_range("output.%d" % slot, value, found) for slot, value, found in origin.bad[:_MAX_TOLD]],
                 "folder": "", "verdict": ""}

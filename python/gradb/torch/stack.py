@@ -125,10 +125,14 @@ def shown(stack):
     return next(((code, line) for code, line, is_library in stack if not is_library), None)
 
 
+def spot(place):
+    """A (code, line) as FILE:LINE; "" of None."""
+    return "" if place is None else "%s:%d" % (os.path.basename(place[0].co_filename), place[1])
+
+
 def words(place):
     """What is said of a (code, line), behind a blank; "" of None."""
-    return "" if place is None else " (%s:%d in %s)" % (os.path.basename(place[0].co_filename), place[1],
-                                                       place[0].co_name)
+    return "" if place is None else " (%s in %s)" % (spot(place), place[0].co_name)
 
 
 def raised_at(traceback):

@@ -546,8 +546,8 @@ class Telling(native.base("Telling")):
                    and (node.id in makers or any(origin in makers for origin, _ in node.edges or ()))]
         if len(writers) != 1:
             return None
-        frame = stack.shown(writers[0].stack)
-        where = " (%s:%d)" % (os.path.basename(frame[0].co_filename), frame[1]) if frame is not None else ""
+        place = stack.shown(writers[0].stack)
+        where = " (%s)" % stack.spot(place) if place is not None else ""
         return "%s: %s%s wrote in place to what the gradient needs: %s of %s" % (
             type(error).__name__, writers[0].name, where, found.group(1), found.group(2))
 

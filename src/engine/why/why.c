@@ -670,14 +670,13 @@ static void expand_gradients(struct why_walk *walk)
     for (size_t i = 0; i < walk->count; i++) {
         gd_node_id node = walk->tensors[i].node;
         struct gd_node_info info, from;
-        const char *forward;
 
         if (!why_is_gradient(graph, node)) {
             continue;
         }
         expand(walk, (uint32_t)i);
-        if (!gd_graph_node(graph, node, &info) || !(forward = gd_node_attr(&info, "forward")) ||
-            !gd_graph_node(graph, gd_graph_lookup(graph, forward, strlen(forward)), &info)) {
+        if (!gd_graph_node(graph, node, &info) ||
+            !gd_graph_node(graph, why_forward(graph, &info), &info)) {
             continue;
         }
         for (uint32_t k = 0; k < info.input_count; k++) {

@@ -80,17 +80,15 @@ static bool runs_find(const struct why_walk *walk, bool backward, struct runs *r
     for (uint32_t i = 0; ret->run && i < count; i++) {
         struct gd_node_info info, of;
         struct run run = {.node = order[i], .forward = order[i], .at = i};
-        const char *phase, *forward;
 
-        if (!gd_graph_node(graph, order[i], &info) || !(phase = gd_node_attr(&info, "phase")) ||
-            strcmp(phase, backward ? "backward" : "forward") != 0) {
+        if (!gd_graph_node(graph, order[i], &info) ||
+            !why_in_phase(&info, backward ? "backward" : "forward")) {
             continue;
         }
         run.name = info.name;
         run.type = info.type;
         if (backward) {
-            forward = gd_node_attr(&info, "forward");
-            run.forward = forward ? gd_graph_lookup(graph, forward, strlen(forward)) : GD_NO_NODE;
+            run.forward = why_forward(graph, &info);
             if (!gd_graph_node(graph, run.forward, &of)) {
                 continue;
             }

@@ -54,9 +54,8 @@ static gd_node_id forward_of(const struct way *way, gd_node_id node)
 {
     const struct gd_graph *graph = way->walk->session->graph;
     struct gd_node_info info;
-    const char *name = gd_graph_node(graph, node, &info) ? gd_node_attr(&info, "forward") : NULL;
 
-    return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
+    return gd_graph_node(graph, node, &info) ? why_forward(graph, &info) : GD_NO_NODE;
 }
 
 /* ---- the way -------------------------------------------------------------------------------- */

@@ -125,6 +125,10 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret);   /* no z
 uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret);  /* (N, 1) against (N) */
 uint32_t why_apart(struct why_walk *walk, struct why_finding *ret);      /* ranks part */
 uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a label out of range */
+/* Whether a node runs in that pass: "forward", "backward", "optimizer". */
+bool why_in_phase(const struct gd_node_info *info, const char *phase);
+/* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
+gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info);
 /* A remark on the weights that no gradient reaches because one was detached or switched off. */
 void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);
 /* That the loss is a sum over examples, as one more sentence. */

@@ -596,12 +596,10 @@ static void put_forward(const struct why_case *c, struct gd_buf *text)
 static void put_argument(const struct why_case *c, struct gd_buf *text)
 {
     const struct gd_graph *graph = c->walk->session->graph;
-    const char *name = gd_node_attr(&c->info, "forward");
     struct gd_node_info forward;
     uint32_t at = why_type_in(c->info.type, "DivBackward*") ? 1 : 0;
 
-    if (name && gd_graph_node(graph, gd_graph_lookup(graph, name, strlen(name)), &forward) &&
-        at < forward.input_count) {
+    if (gd_graph_node(graph, why_forward(graph, &c->info), &forward) && at < forward.input_count) {
         gd_buf_printf(text, "%.120s", gd_graph_name(graph, forward.inputs[at].node));
     } else {
         gd_buf_puts(text, "what the forward operator read");

@@ -14,19 +14,24 @@
 #define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
 #define MAX_MODELS    64     /* that are told apart */
 
-static bool in_phase(const struct gd_node_info *info, const char *phase)
+bool why_in_phase(const struct gd_node_info *info, const char *phase)
 {
     const char *own = gd_node_attr(info, "phase");
 
     return own && strcmp(own, phase) == 0;
 }
 
-/* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
-static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
+gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info)
 {
-    const char *name = in_phase(info, "backward") ? gd_node_attr(info, "forward") : NULL;
+    const char *name = gd_node_attr(info, "forward");
 
     return name ? gd_graph_lookup(graph, name, strlen(name)) : GD_NO_NODE;
+}
+
+/* The same, of a node of the backward pass alone. */
+static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
+{
+    return why_in_phase(info, "backward") ? why_forward(graph, info) : GD_NO_NODE;
 }
 
 /* The first backward node, told: that of a pass into the weights, not of one whose result is a part
@@ -39,7 +44,7 @@ static gd_node_id first_of_backward(const struct gd_graph *graph, bool told)
     for (uint32_t i = 0; i < count; i++) {
         struct gd_node_info info;
 
-        if (gd_graph_node(graph, order[i], &info) && in_phase(&info, "backward") &&
+        if (gd_graph_node(graph, order[i], &info) && why_in_phase(&info, "backward") &&
             (!told || gd_node_attr(&info, "begins"))) {
             return order[i];
         }
@@ -141,7 +146,7 @@ static void follow(struct way *way, gd_node_id node, bool is_weight)
         struct gd_node_info info;
 
         if (edges[i].control || !gd_graph_node(way->graph, reader, &info) ||
-            !in_phase(&info, "forward")) {
+            !why_in_phase(&info, "forward")) {
             continue;
         }
         if (has_bit(way->reached, reader)) {
@@ -517,7 +522,7 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
     struct gd_node_info info;
 
     for (uint32_t i = 0; i < count && i < MAX_BROADCAST; i++) {
-        if (!gd_graph_node(graph, order[i], &info) || !in_phase(&info, "forward") ||
+        if (!gd_graph_node(graph, order[i], &info) || !why_in_phase(&info, "forward") ||
             !pairs_all(graph, order[i], &info, in) || !has_gradient(graph, order[i])) {
             continue;
         }
