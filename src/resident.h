@@ -29,8 +29,9 @@ bool resident_wait(struct resident *resident);
 /* The console's last lines again, as many as the new terminal shows; none after a mere Ctrl-Z. */
 void resident_replay(struct resident *resident, bool color);
 
-/* `gradb sessions`: one line each: name, pid, since when, program, state, step, terminal. Removes
- * the sockets of processes that are gone, a line for each on stderr. */
+/* `gradb sessions`: one line each: name, pid, since when, program, state, step, terminal; then the
+ * output of programs whose gradb is gone. Removes the sockets of processes that are gone, a line
+ * for each on stderr. */
 int resident_list(bool json, struct gd_err *err);
 /* `gradb attach [NAME] [--read-only]`: hands this terminal over and stays until the session lets go
  * of it or ends. take: without a question, also when it has a terminal. GD_ENOTFOUND,

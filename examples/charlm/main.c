@@ -21,6 +21,7 @@ struct program {
     struct train_options train;
     int64_t steps, log_every;
     const char *checkpoint_dir;
+    bool checkpoint_last;
 };
 
 enum option_number {
@@ -38,6 +39,7 @@ enum option_number {
     OPT_DATA,
     OPT_LOG_EVERY,
     OPT_CHECKPOINT_DIR,
+    OPT_CHECKPOINT_LAST,
     OPT_HELP,
 };
 
@@ -56,6 +58,7 @@ static const struct option options[] = {
     {"data", required_argument, NULL, OPT_DATA},
     {"log-every", required_argument, NULL, OPT_LOG_EVERY},
     {"checkpoint-dir", required_argument, NULL, OPT_CHECKPOINT_DIR},
+    {"checkpoint-last", no_argument, NULL, OPT_CHECKPOINT_LAST},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -79,6 +82,7 @@ static void help_print(void)
            "  --data PATH         a text file, or a directory whose .c and .h files are read\n"
            "  --log-every N       steps between two lines of output (10)\n"
            "  --checkpoint-dir D  where a checkpoint goes that the debugger asks for (.)\n"
+           "  --checkpoint-last   write one after the last step, too\n"
            "  --fault NAME        train with one mistake:\n");
     for (int i = FAULT_NONE + 1; i < FAULT_COUNT; i++) {
         printf("    %-16s  %s\n", fault_name((enum fault)i), fault_help((enum fault)i));
@@ -156,6 +160,7 @@ static void option_apply(struct program *p, int option, const char *text)
     case OPT_DATA: p->train.data = text; break;
     case OPT_LOG_EVERY: p->log_every = number("log-every", text, 1, INT64_MAX); break;
     case OPT_CHECKPOINT_DIR: p->checkpoint_dir = text; break;
+    case OPT_CHECKPOINT_LAST: p->checkpoint_last = true; break;
     default: break;
     }
 }
@@ -242,6 +247,9 @@ static void loop(const struct program *p, struct train *t, struct trace *trace)
         }
     }
     double took = seconds() - start;
+    if (p->checkpoint_last) {
+        checkpoint(t, p->checkpoint_dir);
+    }
     say("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s", stopped ? "stopped" : "finished",
         t->step, (double)t->loss, (double)t->step / took);
 }

@@ -351,6 +351,11 @@ static int run_detach(struct command_call *call, struct gd_err *err)
     if (rc == GD_OK) {
         repl_wait(call->repl, session_over, &ending, 2.0);
         launch_detach(call->repl);
+        const char *output = launch_output_path(call->repl);
+        if (output[0] != '\0') {
+            out_printf(call->out, "Output of %s: %s\n", out_safe(call, launch_program(call->repl)),
+                       out_safe(call, output));
+        }
         if (others > 0) {
             out_printf(call->out, "Detached: %d ranks run on.\n", others + 1);
         } else {

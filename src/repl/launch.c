@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/launch.h"
+#include "repl/launch_output.h"
 #include "repl/launch_python.h"
 #include "repl/repl_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +17,15 @@
 
 extern char **environ;
 
-struct output { /* one of the program's two streams */
-    struct repl *repl;
-    ev_io io;
-    int fd; /* -1 when closed */
-    struct gd_buf line;
-};
-
 struct repl_launch {
-    pid_t pid; /* 0 before the first start */
-    bool running;
+    pid_t pid;    /* 0 before the first start */
+    bool alive;   /* not reaped */
+    bool running; /* its end was not reported yet: its last output comes first */
     bool detached;
     ev_child child;
-    struct output out[2];
+    int status;   /* from waitpid */
+    off_t end_at; /* size of its output when it ended */
+    struct launch_output out;
     char **argv;
     char end_text[128];
     struct { /* ring of lines */
@@ -46,8 +42,7 @@ static struct repl_launch *get_launch(struct repl *repl)
     if (repl->launch == NULL) {
         repl->launch = calloc(1, sizeof(*repl->launch));
         if (repl->launch != NULL) {
-            repl->launch->out[0].fd = -1;
-            repl->launch->out[1].fd = -1;
+            repl->launch->out.fd = -1;
         }
     }
     return repl->launch;
@@ -121,81 +116,11 @@ uint64_t launch_log_dropped(const struct repl *repl)
 
 /* ---- output ---- */
 
-static void emit_line(struct output *output)
+static void on_line(void *ctx, const char *text)
 {
-    struct gd_event event = {.type = GD_EV_LOG,
-                             .session = output->repl->debugger->current,
-                             .text = gd_buf_text(&output->line)};
-    gd_debugger_emit(output->repl->debugger, &event);
-    gd_buf_clear(&output->line);
-}
-
-static void take_bytes(struct output *output, const char *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        char c = bytes[i];
-        if (c == '\n' || c == '\r') { /* a progress bar's rewritten lines are lines */
-            if (c == '\n' || output->line.len > 0) {
-                emit_line(output);
-            }
-            continue;
-        }
-        if (c == '\0' || gd_buf_putc(&output->line, c) != GD_OK) {
-            if (output->line.len >= MAX_LOG_LINE) {
-                emit_line(output);
-                gd_buf_putc(&output->line, c);
-            }
-        }
-    }
-}
-
-static void close_output(struct repl *repl, struct output *output)
-{
-    if (output->fd < 0) {
-        return;
-    }
-    ev_io_stop(repl->loop, &output->io);
-    close(output->fd);
-    output->fd = -1;
-    if (output->line.len > 0) {
-        emit_line(output);
-    }
-    gd_buf_deinit(&output->line);
-}
-
-/* Reads what is there. At most max bytes, so that a flood leaves the loop to others. */
-static void read_output(struct output *output, size_t max)
-{
-    char bytes[16384];
-
-    while (output->fd >= 0 && max > 0) {
-        ssize_t got = read(output->fd, bytes, sizeof(bytes));
-        if (got > 0) {
-            take_bytes(output, bytes, (size_t)got);
-            max -= (size_t)got < max ? (size_t)got : max;
-        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            close_output(output->repl, output);
-        } else if (errno == EAGAIN) {
-            return;
-        }
-    }
-}
-
-static void on_output(struct ev_loop *loop, ev_io *io, int events)
-{
-    (void)loop;
-    (void)events;
-    read_output(io->data, 65536);
-}
-
-static void watch_output(struct repl *repl, struct output *output, int fd)
-{
-    output->repl = repl;
-    output->fd = fd;
-    gd_buf_init(&output->line, MAX_LOG_LINE);
-    ev_io_init(&output->io, on_output, fd, EV_READ);
-    output->io.data = output;
-    ev_io_start(repl->loop, &output->io);
+    struct repl *repl = ctx;
+    struct gd_event event = {.type = GD_EV_LOG, .session = repl->debugger->current, .text = text};
+    gd_debugger_emit(repl->debugger, &event);
 }
 
 /* ---- the end ---- */
@@ -235,6 +160,26 @@ static void report_end(struct repl *repl, int status)
     gd_arena_deinit(&arena);
 }
 
+/* Its last lines come before its end. What it started itself may write on. */
+static void on_read(void *ctx)
+{
+    struct repl *repl = ctx;
+    struct repl_launch *launch = repl->launch;
+
+    if (launch->alive || launch->out.reading) {
+        return;
+    }
+    if (launch->running && (launch->out.at_end || launch->out.at >= launch->end_at)) {
+        launch_output_end_line(&launch->out);
+        launch->running = false;
+        report_end(repl, launch->status);
+    }
+    if (!launch->running && launch->out.at_end && !launch_output_is_written(&launch->out)) {
+        launch_output_end_line(&launch->out);
+        launch_output_close(&launch->out);
+    }
+}
+
 static void on_child(struct ev_loop *loop, ev_child *child, int events)
 {
     struct repl *repl = child->data;
@@ -242,13 +187,11 @@ static void on_child(struct ev_loop *loop, ev_child *child, int events)
 
     (void)events;
     ev_child_stop(loop, child);
-    launch->running = false;
-    for (int i = 0; i < 2; i++) {
-        /* What it wrote before it ended; a grandchild may hold the pipe open for ever. */
-        read_output(&launch->out[i], (size_t)4 << 20);
-        close_output(repl, &launch->out[i]);
-    }
-    report_end(repl, child->rstatus);
+    launch->alive = false;
+    launch->status = child->rstatus;
+    launch->end_at = launch_output_size(&launch->out);
+    launch_output_read(&launch->out, (size_t)4 << 20);
+    on_read(repl);
 }
 
 /* ---- the start ---- */
@@ -341,14 +284,14 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     return make_environment(arena, ours, sizeof(ours) / sizeof(ours[0]));
 }
 
-/* In the child: never returns. fds: output, errors, the pipe that carries errno of a failed exec.
- */
-static void exec_child(char *const argv[], char **env, const int fds[3])
+/* In the child: never returns. In a session of its own no terminal reaches it, whatever happens to
+ * gradb. `failed` carries errno of a failed exec. */
+static void exec_child(char *const argv[], char **env, int output, int failed)
 {
     sigset_t none;
     int null = open("/dev/null", O_RDONLY);
 
-    setpgid(0, 0);
+    setsid();
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
@@ -357,24 +300,12 @@ static void exec_child(char *const argv[], char **env, const int fds[3])
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     dup2(null, 0);
-    dup2(fds[0], 1);
-    dup2(fds[1], 2);
+    dup2(output, 1);
+    dup2(output, 2);
     execvpe(argv[0], argv, env);
     int code = errno;
-    ssize_t written = write(fds[2], &code, sizeof(code));
+    ssize_t written = write(failed, &code, sizeof(code));
     _exit(written == (ssize_t)sizeof(code) ? 127 : 126);
-}
-
-static void close_pipes(int pipes[3][2])
-{
-    for (int i = 0; i < 3; i++) {
-        for (int end = 0; end < 2; end++) {
-            if (pipes[i][end] >= 0) {
-                close(pipes[i][end]);
-                pipes[i][end] = -1;
-            }
-        }
-    }
 }
 
 /* Waits for exec to succeed (the pipe closes) or to say why not. */
@@ -388,23 +319,27 @@ static int exec_error(int fd)
     return got == (ssize_t)sizeof(code) ? code : 0;
 }
 
-static int fork_program(char *const argv[], char **env, int pipes[3][2], pid_t *ret,
-                        struct gd_err *err)
+static int fork_program(char *const argv[], char **env, int output, pid_t *ret, struct gd_err *err)
 {
+    int failed[2];
+
+    if (pipe2(failed, O_CLOEXEC) != 0) {
+        return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
+    }
     pid_t pid = fork();
     if (pid == 0) {
-        const int fds[3] = {pipes[0][1], pipes[1][1], pipes[2][1]};
-        exec_child(argv, env, fds);
+        exec_child(argv, env, output, failed[1]);
     }
+    int why = pid < 0 ? errno : 0;
+    close(failed[1]);
+    why = pid > 0 ? exec_error(failed[0]) : why;
+    close(failed[0]);
+    errno = why;
     if (pid < 0) {
         return gd_fail_errno(err, GD_EIO, "cannot start %s", argv[0]);
     }
-    setpgid(pid, pid); /* also here: whichever of us comes first */
-    close(pipes[2][1]);
-    pipes[2][1] = -1;
-    errno = exec_error(pipes[2][0]);
-    if (errno != 0) {
-        int code = errno == ENOENT ? GD_ENOTFOUND : GD_EIO;
+    if (why != 0) {
+        int code = why == ENOENT ? GD_ENOTFOUND : GD_EIO;
         gd_fail_errno(err, code, "cannot run %s", argv[0]);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
@@ -446,18 +381,6 @@ static int keep_argv(struct repl_launch *launch, char *const argv[])
     return GD_OK;
 }
 
-static int open_pipes(int pipes[3][2], struct gd_err *err)
-{
-    for (int i = 0; i < 3; i++) {
-        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
-            return gd_fail_errno(err, GD_EIO, "cannot make a pipe for the program's output");
-        }
-    }
-    fcntl(pipes[0][0], F_SETFL, O_NONBLOCK);
-    fcntl(pipes[1][0], F_SETFL, O_NONBLOCK);
-    return GD_OK;
-}
-
 static int may_start(struct repl *repl, const struct repl_launch *launch, struct gd_err *err)
 {
     int rc = repl_check_seal(repl, err);
@@ -475,11 +398,35 @@ static int may_start(struct repl *repl, const struct repl_launch *launch, struct
     return GD_OK;
 }
 
+/* Of a program before it, somebody may still write: that file stays where it is. */
+static int open_output(struct repl *repl, const char *program, int *fd, struct gd_err *err)
+{
+    struct repl_launch *launch = repl->launch;
+
+    launch_output_close(&launch->out);
+    launch->out = (struct launch_output){.on_line = on_line, .on_read = on_read, .ctx = repl};
+    return launch_output_open(&launch->out, program, fd, err);
+}
+
+static void begin(struct repl *repl, pid_t pid)
+{
+    struct repl_launch *launch = repl->launch;
+
+    launch->pid = pid;
+    launch->alive = launch->running = true;
+    launch->detached = false;
+    launch->end_text[0] = '\0';
+    launch_output_watch(&launch->out, repl->loop, pid);
+    ev_child_init(&launch->child, on_child, pid, 0);
+    launch->child.data = repl;
+    ev_child_start(repl->loop, &launch->child);
+}
+
 int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err)
 {
     struct repl_launch *launch = get_launch(repl);
     struct gd_arena arena;
-    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
+    int fd = -1;
     pid_t pid = 0;
 
     if (launch == NULL) {
@@ -491,31 +438,24 @@ int launch_start(struct repl *repl, char *const argv[], const char *address, str
     }
     gd_arena_init(&arena, (size_t)16 << 20);
     char **env = child_environment(repl, address, &arena);
-    rc = env != NULL ? open_pipes(pipes, err) : gd_fail(err, GD_ENOMEM, "out of memory");
+    rc = env != NULL ? open_output(repl, argv[0], &fd, err)
+                     : gd_fail(err, GD_ENOMEM, "out of memory");
     if (rc == GD_OK) {
-        rc = fork_program(argv, env, pipes, &pid, err);
-    }
-    if (rc == GD_OK && keep_argv(launch, argv) != GD_OK) {
-        rc = gd_fail(err, GD_ENOMEM, "out of memory");
+        rc = fork_program(argv, env, fd, &pid, err);
+        close(fd);
     }
     gd_arena_deinit(&arena);
-    if (rc != GD_OK) {
-        close_pipes(pipes);
-        return rc;
+    if (rc == GD_OK) {
+        begin(repl, pid);
+        return keep_argv(launch, argv) == GD_OK ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory");
     }
-    launch->pid = pid;
-    launch->running = true;
-    launch->detached = false;
-    launch->end_text[0] = '\0';
-    watch_output(repl, &launch->out[0], pipes[0][0]);
-    watch_output(repl, &launch->out[1], pipes[1][0]);
-    pipes[0][0] = -1;
-    pipes[1][0] = -1;
-    close_pipes(pipes);
-    ev_child_init(&launch->child, on_child, pid, 0);
-    launch->child.data = repl;
-    ev_child_start(repl->loop, &launch->child);
-    return GD_OK;
+    launch_output_close(&launch->out);
+    return rc;
+}
+
+const char *launch_output_path(const struct repl *repl)
+{
+    return repl->launch != NULL && repl->launch->out.fd >= 0 ? repl->launch->out.path : "";
 }
 
 bool launch_is_running(const struct repl *repl)
@@ -557,6 +497,13 @@ void launch_wait(struct repl *repl, double seconds)
     }
 }
 
+static void signal_group(const struct repl_launch *launch, int number)
+{
+    if (launch->alive) { /* else the number may be another's */
+        kill(-launch->pid, number);
+    }
+}
+
 void launch_kill(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;
@@ -568,10 +515,10 @@ void launch_kill(struct repl *repl)
     }
     repl->quit = false; /* the waits below go on while we quit */
     repl->muted = true;
-    kill(-launch->pid, SIGTERM);
-    kill(-launch->pid, SIGCONT);
+    signal_group(launch, SIGTERM);
+    signal_group(launch, SIGCONT);
     if (repl_wait(repl, has_ended, launch, KILL_PATIENCE) != GD_OK && launch->running) {
-        kill(-launch->pid, SIGKILL);
+        signal_group(launch, SIGKILL);
         repl_wait(repl, has_ended, launch, KILL_PATIENCE);
     }
     repl->quit = quit;
@@ -590,36 +537,6 @@ bool launch_is_detached(const struct repl *repl)
     return repl->launch != NULL && repl->launch->detached;
 }
 
-/* A process that only reads: without one the program would die of SIGPIPE at its next line. */
-static void leave_reader(struct repl_launch *launch)
-{
-    if (fork() != 0) {
-        return;
-    }
-    setsid();
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGINT, SIG_IGN);
-    for (int fd = 0; fd < 3; fd++) {
-        close(fd);
-    }
-    struct pollfd fds[2] = {{.fd = launch->out[0].fd, .events = POLLIN},
-                            {.fd = launch->out[1].fd, .events = POLLIN}};
-    while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-        char bytes[4096];
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
-            break;
-        }
-        for (int i = 0; i < 2; i++) {
-            bool ready = fds[i].fd >= 0 && fds[i].revents != 0;
-            ssize_t got = ready ? read(fds[i].fd, bytes, sizeof(bytes)) : 1;
-            if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-                fds[i].fd = -1;
-            }
-        }
-    }
-    _exit(0);
-}
-
 void repl_launch_free(struct repl *repl)
 {
     struct repl_launch *launch = repl->launch;
@@ -627,19 +544,10 @@ void repl_launch_free(struct repl *repl)
     if (launch == NULL) {
         return;
     }
-    if (launch->running) {
+    if (launch->alive) {
         ev_child_stop(repl->loop, &launch->child);
-        if (launch->detached) {
-            leave_reader(launch);
-        }
     }
-    for (int i = 0; i < 2; i++) {
-        if (launch->out[i].fd >= 0) {
-            ev_io_stop(repl->loop, &launch->out[i].io);
-            close(launch->out[i].fd);
-            gd_buf_deinit(&launch->out[i].line);
-        }
-    }
+    launch_output_close(&launch->out);
     while (launch->log.count > 0) {
         log_drop_oldest(launch);
     }

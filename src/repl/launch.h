@@ -25,10 +25,11 @@ const char *launch_end_text(const struct repl *repl);
 void launch_wait(struct repl *repl, double seconds);
 /* Asks its process group to end, then makes it; waits for the end. */
 void launch_kill(struct repl *repl);
-/* From now on it is none of ours: it is not killed at the end, and its output has a reader even
- * when gradb is gone. */
+/* From now on it is not ours: it is not killed at the end. */
 void launch_detach(struct repl *repl);
 bool launch_is_detached(const struct repl *repl);
+/* The file that it writes; "" when none was started, all have closed it, or it is in memory. */
+const char *launch_output_path(const struct repl *repl);
 
 /* The log: lines 0 (oldest kept) to count - 1. */
 size_t launch_log_count(const struct repl *repl);

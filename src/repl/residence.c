@@ -8,6 +8,7 @@
 #include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/launch.h"
+#include "repl/launch_output.h"
 #include "repl/repl_impl.h"
 
 #define HANGUP_CONTINUE 1 /* values of `on-hangup`; 0: hold */
@@ -169,6 +170,40 @@ static void record_residence(cJSON *record, const struct repl_residence *is)
     cJSON_AddNumberToObject(record, "viewers", is->viewers);
 }
 
+static void show_left(void *ctx, const struct launch_left *left)
+{
+    struct command_call *call = ctx;
+
+    if (out_is_json(call->out)) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "path", left->path);
+        cJSON_AddStringToObject(one, "program", left->program);
+        cJSON_AddNumberToObject(one, "pid", (double)left->pid);
+        cJSON_AddBoolToObject(one, "running", left->running);
+        cJSON *record = out_record(call->out, "residence");
+        cJSON *all = cJSON_GetObjectItem(record, "left_output");
+        cJSON_AddItemToArray(all != NULL ? all : cJSON_AddArrayToObject(record, "left_output"),
+                             one);
+        return;
+    }
+    out_printf(call->out, "Output of %s (process %ld, %s), whose gradb is gone: %s\n",
+               out_safe(call, left->program), left->pid, left->running ? "running" : "ended",
+               out_safe(call, left->path));
+}
+
+/* Where the output of the program that `run` started lies, and of those that others started. */
+static void show_outputs(struct command_call *call)
+{
+    const char *path = launch_output_path(call->repl);
+
+    if (out_is_json(call->out)) {
+        cJSON_AddStringToObject(out_record(call->out, "residence"), "output", path);
+    } else if (path[0] != '\0') {
+        out_printf(call->out, "  %-18s %s\n", "output", out_safe(call, path));
+    }
+    launch_output_left(show_left, call);
+}
+
 int cmd_info_session(struct command_call *call, struct gd_err *err)
 {
     struct repl *repl = call->repl;
@@ -199,5 +234,6 @@ int cmd_info_session(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "No terminal, so nothing outlives it: at a SIGHUP the training "
                               "processes are let go and gradb ends.\n");
     }
+    show_outputs(call);
     return GD_OK;
 }

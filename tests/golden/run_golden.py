@@ -51,6 +51,7 @@ def normalise(text):
         (r"(?m)^(\d+ +(?:watch|trace|twatch) +[yn] +\w+ +\S+ +\S+ +\S+) .*$", r"\1 COST"),
         (r"(?m)^((?:total|others) .*?\d) +[\d.]+ (?:us|ms|s) .*$", r"\1 COST"),
         (r"(?m)^Watching takes .*\n", ""),
+        (r"(?m)^(Output of \S+: ).*$", r"\1PATH"),
         # A dump's graph has stacks, and so the place of the sources.
         (r"(?m)^(Dumped .*?), [\d.]+ (?:bytes|[KM]iB)", r"\1, SIZE"),
         (r'("earlier":\d+,"bytes":)\d+', r"\g<1>0"),
