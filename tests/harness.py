@@ -4,11 +4,14 @@
 A test file defines unittest.TestCase classes and ends with `harness.main()`. No test sleeps: it waits
 for an event (a line, a condition, an exit) with a deadline.
 """
+import importlib
 import os
 import pathlib
 import queue
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -90,6 +93,36 @@ def main():
     suite.run(result)
     print(f"1..{result.number}", flush=True)  # a class that is skipped whole has one line
     os._exit(0 if result.wasSuccessful() else 1)
+
+
+def write_messages(folder, *names):
+    """Has protoc write the Python modules of src/proto/NAME.proto into a folder."""
+    subprocess.run(["protoc", f"--proto_path={SOURCE / 'src' / 'proto'}", f"--python_out={folder}",
+                    *(f"{name}.proto" for name in names)], check=True)
+
+
+def load_messages(*names):
+    """Those modules, imported."""
+    with tempfile.TemporaryDirectory(prefix="gradb-proto-") as folder:
+        write_messages(folder, *names)
+        sys.path.insert(0, folder)
+        try:
+            return [importlib.import_module(f"{name}_pb2") for name in names]
+        finally:
+            sys.path.remove(folder)
+
+
+def free_port():
+    """A port of this host that nobody listens at now. Not one of those that the system hands out by itself: a program
+    of another test could take it before it is used."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def wait_for(what, predicate, deadline=None):

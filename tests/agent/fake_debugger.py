@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A debugger for libgradb's tests, written with the stock gRPC library, and a test case that drives the small
 training run of agent_trainer.c with it."""
-import atexit
 import concurrent.futures
-import importlib
 import os
 import pathlib
 import queue
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import grpc
@@ -22,16 +18,7 @@ TRAINER = harness.BUILD / "tests" / "agent" / "agent_trainer"
 W, A, B, EAGER, RELU, RARE, EXTRA = 1, 2, 3, 4, 5, 6, 7
 
 
-def load_messages():
-    out = tempfile.mkdtemp(prefix="gradb-proto-")
-    atexit.register(shutil.rmtree, out, True)
-    subprocess.run(["protoc", f"--proto_path={harness.SOURCE / 'src' / 'proto'}", f"--python_out={out}",
-                    "gradb_v1.proto"], check=True)
-    sys.path.insert(0, out)
-    return importlib.import_module("gradb_v1_pb2")
-
-
-pb = load_messages()
+pb, = harness.load_messages("gradb_v1")
 AT_END, AT_ONCE = pb.WatchPlan.STEP_END, pb.WatchPlan.BEFORE_NEXT_NODE
 
 

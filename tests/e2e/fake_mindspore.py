@@ -9,39 +9,24 @@ What it does and sees is kept in `trainer.log`, so that a test can wait for it. 
 its address from MS_DEBUGGER_HOST and MS_DEBUGGER_PORT and its behaviour from the command line.
 """
 import argparse
-import atexit
 import dataclasses
-import importlib
 import math
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 
 import grpc
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+
 PIECE = 3145728
 SERVICE = "/debugger.EventListener/"
 SCOPE = "Default/network-WithLossCell/_backbone-Net"
 
-
-def load_messages():
-    """The modules that protoc makes of src/proto/debug_*.proto."""
-    source = pathlib.Path(os.environ.get("GRADB_SOURCE_ROOT",
-                                         pathlib.Path(__file__).resolve().parents[2])) / "src" / "proto"
-    out = tempfile.mkdtemp(prefix="gradb-proto-")
-    atexit.register(shutil.rmtree, out, True)
-    subprocess.run(["protoc", f"--proto_path={source}", f"--python_out={out}", "debug_graph.proto",
-                    "debug_grpc.proto"], check=True)
-    sys.path.insert(0, out)
-    return importlib.import_module("debug_graph_pb2"), importlib.import_module("debug_grpc_pb2")
-
-
-pbg, pb = load_messages()
+pbg, pb = harness.load_messages("debug_graph", "debug_grpc")
 
 DTYPES = {np.dtype("bool"): 1, np.dtype("int8"): 2, np.dtype("int16"): 3, np.dtype("int32"): 4,
           np.dtype("int64"): 5, np.dtype("uint8"): 6, np.dtype("uint16"): 7, np.dtype("uint32"): 8,

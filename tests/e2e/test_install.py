@@ -90,6 +90,23 @@ class Installed(unittest.TestCase):
         for gpl in ("readline", "ncurses", "cjson", "libev"):
             self.assertNotIn(gpl, needed)
 
+    def test_a_build_without_cmocka(self):
+        """Who only wants the program needs nothing of the tests."""
+        shims = self.work / "no-cmocka"
+        shims.mkdir()
+        pkg_config = shims / "pkg-config"
+        pkg_config.write_text(f'#!/bin/sh\ncase "$*" in *cmocka*) exit 1 ;; esac\nexec {shutil.which("pkg-config")} "$@"\n')
+        pkg_config.chmod(0o755)
+        setup = ["meson", "setup", str(self.work / "plain"), str(harness.SOURCE)]
+        env = dict(os.environ, PKG_CONFIG=str(pkg_config), CMAKE="false")
+        done = subprocess.run(setup, env=env, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^ *tests *: *(NO|False)")
+        refused = subprocess.run([*setup[:2], str(self.work / "tested"), setup[3], "-Dtests=enabled"], env=env,
+                                 capture_output=True, text=True, check=False)
+        self.assertIn("cmocka", refused.stdout)
+        self.assertNotEqual(refused.returncode, 0)
+
     def test_manual_page_is_clean(self):
         done = self.shell(f"man --warnings -l {self.prefix}/share/man/man1/gradb.1 2>&1 >/dev/null")
         self.assertEqual(done.stdout, "")
@@ -105,7 +122,7 @@ class Installed(unittest.TestCase):
 
     def test_c_trainer(self):
         self.build_trainer()
-        alone = self.shell("./trainer", env={"GRADB_ADDRESS": ""})
+        alone = self.shell("./trainer", env={"GRADB_ADDRESS": f"127.0.0.1:{harness.free_port()}"})
         self.assertEqual(alone.returncode, 0, alone.stderr)
         done = self.shell("gradb run -- ./trainer", input="step 3\nprint net/Square-op1\nkill\nquit\n")
         self.assertIn("Stopped at the end of step 3", done.stdout)
@@ -144,7 +161,9 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_mindspore_listen(self):
-        gradb = subprocess.Popen(["sh", "-c", "exec gradb listen"], cwd=self.work, env=self.env, stdin=subprocess.PIPE,
+        port = harness.free_port()  # the usual one may be taken on this machine
+        line = "exec gradb listen".replace("gradb", f"gradb --listen 127.0.0.1:{port}")
+        gradb = subprocess.Popen(["sh", "-c", line], cwd=self.work, env=self.env, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         deadline = threading.Timer(harness.DEADLINE, gradb.kill)  # ends the loops below
         deadline.start()
@@ -152,10 +171,11 @@ class Installed(unittest.TestCase):
             lines = []
             for line in gradb.stdout:
                 lines.append(line)
-                if ":50051" in line:
+                if f":{port}" in line:
                     break
-            self.assertTrue(lines and ":50051" in lines[-1], "".join(lines))
-            trainer = threading.Thread(target=self.shell, args=("ENABLE_MS_DEBUGGER=1 python3 train.py",))
+            self.assertTrue(lines and f":{port}" in lines[-1], "".join(lines))
+            trainer = threading.Thread(target=self.shell, args=("ENABLE_MS_DEBUGGER=1 python3 train.py",),
+                                       kwargs={"env": {"MS_DEBUGGER_PORT": str(port)}})
             trainer.start()
             for line in gradb.stdout:
                 lines.append(line)
@@ -214,12 +234,12 @@ class Installed(unittest.TestCase):
             self.skipTest("no PyTorch whose torchrun runs on this Python, or no libgradb that it can load")
         # the launcher's own port: a free one
         done = self.pytorch(python, "gradb run -- torchrun --nproc-per-node 2 train.py",
-                            PET_MASTER_PORT=str(torches.free_port()))
+                            PET_MASTER_PORT=str(harness.free_port()))
         self.assertIn("Connected: training process 2", done.stdout, done.stdout + done.stderr)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_listen_everywhere_wants_a_token(self):
-        done = self.shell("gradb --listen 0.0.0.0:50051 listen", input="quit\n")
+        done = self.shell("gradb --listen 0.0.0.0:50051 listen".replace("50051", str(harness.free_port())), input="quit\n")
         self.assertRegex(done.stdout, r"GRADB_TOKEN\S*[= ]\s*\w{16,}")
 
     # README's other lines: tested elsewhere, or by the one who runs the tests.

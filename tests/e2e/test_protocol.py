@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gradb.v1 as an outsider sees it: a trainer written from src/proto/gradb_v1.proto and docs/protocol.md with
 the stock gRPC library, against the real gradb. And trainers that break the rules."""
-import atexit
-import importlib
 import json
 import os
 import pathlib
 import queue
-import shutil
 import socket
 import struct
 import subprocess
@@ -24,17 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import harness  # noqa: E402
 
 
-def load_messages():
-    """The module that protoc makes of src/proto/gradb_v1.proto."""
-    out = tempfile.mkdtemp(prefix="gradb-proto-")
-    atexit.register(shutil.rmtree, out, True)
-    subprocess.run(["protoc", f"--proto_path={harness.SOURCE / 'src' / 'proto'}", f"--python_out={out}",
-                    "gradb_v1.proto"], check=True)
-    sys.path.insert(0, out)
-    return importlib.import_module("gradb_v1_pb2")
-
-
-pb = load_messages()
+pb, = harness.load_messages("gradb_v1")
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
@@ -526,7 +513,10 @@ class Page(Case):
         page = (harness.SOURCE / "docs" / "protocol.md").read_text()
         code = textwrap.dedent(page[page.index("    import queue, threading"):
                                     page.index("With `gradb listen` in one terminal")])
-        script = pathlib.Path(pb.__file__).parent / "example.py"
+        folder = tempfile.TemporaryDirectory(prefix="gradb-page-")
+        self.addCleanup(folder.cleanup)
+        harness.write_messages(folder.name, "gradb_v1")
+        script = pathlib.Path(folder.name) / "example.py"
         script.write_text(code.replace("127.0.0.1:50051", f"127.0.0.1:{self.port}"))
         with subprocess.Popen([sys.executable, str(script)], stderr=subprocess.PIPE, text=True) as example:
             self.addCleanup(example.kill)

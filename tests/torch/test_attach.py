@@ -4,7 +4,7 @@ import subprocess
 
 import harness
 import torches
-from torches import free_port
+from harness import free_port
 
 # Trains until it is ended.
 LONG = """

@@ -10,7 +10,8 @@ import subprocess
 
 import harness
 import torches
-from torches import TRAINER, free_port
+from harness import free_port
+from torches import TRAINER
 
 WORKERS = """
 import sys

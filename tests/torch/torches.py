@@ -16,7 +16,6 @@ process that has imported torch. Folder.gradb() does so by itself.
 import functools
 import os
 import pathlib
-import random
 import shutil
 import socket
 import subprocess
@@ -147,7 +146,7 @@ def warm(python):
 
 def ranks(python, count, limit=harness.DEADLINE):
     """As warm, of that many ranks of one job; limit: the seconds that each may take, or 0 (by_hand.py)."""
-    return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(free_port()), str(limit), *warm(python)]
+    return [DEBIAN, "-S", str(HERE / "by_hand.py"), str(count), str(harness.free_port()), str(limit), *warm(python)]
 
 
 class Case(unittest.TestCase):
@@ -204,19 +203,6 @@ def need_compile(case):
     """Skips a case of torch.compile where that is not to be had."""
     if release_of(case.python) < (2, 1):
         case.skipTest("torch.compile came with 2.0, and for this Python with 2.1")
-
-
-def free_port():
-    """A port of this host that nobody listens at now: none of those that the system hands out by itself, or a
-    program of another test may have it before it is used."""
-    while True:
-        port = random.randrange(15000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
 
 
 def both(case):

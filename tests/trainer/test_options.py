@@ -101,7 +101,8 @@ class Runs(unittest.TestCase):
     def test_debugger_that_is_not_there(self):
         """Nobody listens at the address: the numbers are those of a run without gradb."""
         alone = steps(self.run_small("--steps", 5, "--log-every", 1).stdout)
-        done = self.run_small("--steps", 5, "--log-every", 1, env={"GRADB_DISABLE": "0"})
+        done = self.run_small("--steps", 5, "--log-every", 1, env={
+            "GRADB_DISABLE": "0", "GRADB_ADDRESS": f"127.0.0.1:{harness.free_port()}"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(steps(done.stdout), alone)
 
