@@ -2,6 +2,7 @@
 #include "compare/divergence.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,6 +33,7 @@ bool gd_is_collective(const char *op)
 }
 
 struct search {
+    struct gd_divergence *ret;
     struct gd_table *a, *b;
     const struct gd_matching *matching;
     const struct gd_divergence_options *options;
@@ -90,6 +92,31 @@ static bool is_bad(enum gd_agreement verdict)
     return gd_verdict_is_bad(verdict) && verdict != GD_V_UNREADABLE;
 }
 
+static const char *why_not(const struct gd_item *a, const struct gd_item *b,
+                           const struct gd_difference *d)
+{
+    return !a                       ? "the other side has no such output"
+           : d->note[0]             ? d->note
+           : a->problem             ? a->problem
+           : b->problem             ? b->problem
+           : a->source || b->source ? "a side has no elements"
+                                    : "a side has no value";
+}
+
+/* An output that was to be compared: whether it could be. */
+static void count_output(struct search *s, const struct gd_item *a, const struct gd_item *b,
+                         const struct gd_difference *d, bool has)
+{
+    if (b->input) {
+        return;
+    }
+    if (has) {
+        s->ret->tensors++;
+    } else if (s->ret->not_compared++ == 0) {
+        snprintf(s->ret->why, sizeof(s->ret->why), "%.159s", why_not(a, b, d));
+    }
+}
+
 static int judge(struct search *s, const struct gd_match *match, uint32_t item_b,
                  struct gd_difference *difference, uint32_t *item_a, struct gd_err *err)
 {
@@ -102,6 +129,9 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
         *item_a = (uint32_t)(a - s->a->item);
     }
     if ((known->asked && !difference) || !a) {
+        if (!known->asked) {
+            count_output(s, a, b, &(struct gd_difference){.note = ""}, false);
+        }
         known->asked = true;
         return GD_OK;
     }
@@ -112,6 +142,9 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     rc = rc == GD_OK ? item_value(s, true, unit_b, b, err) : rc;
     rc = rc == GD_OK ? compare_values(s, a, b, to, err) : rc;
     if (rc == GD_OK) {
+        if (!known->asked) {
+            count_output(s, a, b, to, to->verdict != GD_V_UNREADABLE);
+        }
         known->asked = true;
         known->has = to->verdict != GD_V_UNREADABLE;
         known->verdict = to->verdict;
@@ -572,7 +605,7 @@ int gd_divergence_find(struct gd_table *a, struct gd_table *b, const struct gd_m
                        const struct gd_divergence_options *options, struct gd_divergence *ret,
                        struct gd_err *err)
 {
-    struct search s = {.a = a, .b = b, .matching = matching, .options = options};
+    struct search s = {.ret = ret, .a = a, .b = b, .matching = matching, .options = options};
     uint32_t bad = UINT32_MAX;
     size_t at = 0;
     int rc;

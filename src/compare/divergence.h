@@ -32,10 +32,12 @@ struct gd_divergence {
     uint32_t bad_input;          /* item of B; UINT32_MAX: none */
     size_t inputs, inputs_agree; /* that could be compared */
     uint32_t only_a; /* unit of A that makes an input of it and has no partner; UINT32_MAX none */
-    size_t checked, unchecked; /* matched nodes that were looked at before it; not (bisect) */
-    size_t layer;              /* collectives before it */
-    bool collective;           /* it is one */
-    const char **between;      /* names: nodes that could not be compared */
+    size_t checked, unchecked;      /* matched nodes that were looked at before it; not (bisect) */
+    uint64_t tensors, not_compared; /* outputs of these: compared; that could not be */
+    char why[160];                  /* the first that could not be: the reason; "" */
+    size_t layer;                   /* collectives before it */
+    bool collective;                /* it is one */
+    const char **between;           /* names: nodes that could not be compared */
     size_t between_count, between_more;
     struct gd_amplified amplified[8];
     size_t amplified_count;

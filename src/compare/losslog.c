@@ -174,6 +174,7 @@ static void compare_pair(const struct gd_loss_log *a, const struct gd_loss_log *
                                               : !(x == y || (isnan(x) && isnan(y)));
 
     ret->pairs++;
+    ret->nonfinite += !isfinite(x) && !differs;
     if (isfinite(apart)) {
         ret->max_abs = fmax(ret->max_abs, apart);
         ret->max_rel = x != 0 ? fmax(ret->max_rel, apart / fabs(x)) : ret->max_rel;

@@ -41,6 +41,7 @@ void gd_loss_figures(const struct gd_loss_log *log, struct gd_loss_figures *ret)
 
 struct gd_loss_difference {
     size_t pairs;
+    size_t nonfinite; /* of these: NaN or infinite on both sides, and the same */
     bool by_step;
     double max_abs, max_rel; /* |l - r|, |l - r| / |l| */
     bool differs;            /* |l - r| > tolerance max(|l|, |r|), or only one is finite */

@@ -13,6 +13,8 @@ struct finding {
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
     uint32_t *unit_of; /* by node; NULL: no graph */
+    uint32_t limit;    /* nodes that it had at first: that of a training may grow */
+    const struct gd_unit **order;
 };
 
 static bool has_any(const char *text, const char *const *words, size_t count)
@@ -42,102 +44,131 @@ static bool is_mask(const struct gd_unit *unit, const struct gd_stats *stats)
            (has_any(unit->op, words, 4) || has_any(unit->name, words, 4));
 }
 
+/* Counts may be "at least": see gd_stats.unknown. */
 static bool is_finite(const struct gd_stats *stats)
 {
-    return !stats->nan && !stats->pos_inf && !stats->neg_inf && !isnan(stats->mean) &&
-           !(stats->count && isinf(stats->max) && stats->max > 0) &&
-           !(stats->count && isinf(stats->min) && stats->min < 0);
+    return !stats->nan && !stats->pos_inf && !stats->neg_inf;
 }
 
-/* false: nothing is known of the item. */
-static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *item, bool *known,
-                struct gd_stats *ret, struct gd_err *err)
+static bool tells(const struct gd_stats *stats)
 {
-    struct gd_err why = {.text = ""};
-    int rc = f->fetch ? f->fetch(f->ctx, unit, item, err) : GD_OK;
+    return !is_finite(stats) || !(stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
+}
 
-    *known = false;
-    rc = rc == GD_OK ? gd_table_look(f->table, item, err) : rc;
-    if (rc != GD_OK || item->problem) {
+/* *why: NULL, or why nothing is known of the item. It lives as long as the table and `text`. */
+static int look(struct finding *f, const struct gd_unit *unit, struct gd_item *item,
+                struct gd_stats *ret, const char **why, struct gd_err *text)
+{
+    struct gd_err err = {.text = ""};
+    int rc = f->fetch ? f->fetch(f->ctx, unit, item, text) : GD_OK;
+
+    *why = item->digest ? "only a checksum of it was dumped" : "its value was not dumped";
+    rc = rc == GD_OK ? gd_table_look(f->table, item, text) : rc;
+    if (rc != GD_OK) {
         return rc;
     }
-    if (!item->source && item->stats) {
+    if (item->problem) {
+        *why = item->problem;
+    } else if (item->source) {
+        rc = gd_source_stats(item->source, NULL, NULL, ret, &err);
+        snprintf(text->text, sizeof(text->text), "%s", err.text);
+        *why = rc == GD_OK ? NULL : text->text;
+        return rc == GD_EINTR || rc == GD_ENOMEM ? gd_fail(text, rc, "%s", err.text) : GD_OK;
+    } else if (item->stats) {
         *ret = *item->stats;
-        *known =
-            (ret->unknown & (GD_UNKNOWN_MAX | GD_UNKNOWN_NAN)) != (GD_UNKNOWN_MAX | GD_UNKNOWN_NAN);
-        return GD_OK;
+        *why = tells(ret) ? NULL : "its statistics do not say whether it is finite";
     }
-    if (!item->source) {
-        return GD_OK;
-    }
-    rc = gd_source_stats(item->source, NULL, NULL, ret, &why);
-    *known = rc == GD_OK;
-    return rc == GD_EINTR || rc == GD_ENOMEM ? gd_fail(err, rc, "%s", why.text) : GD_OK;
+    return GD_OK;
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 struct inputs {
     size_t known;
-    uint32_t bad;
+    uint32_t bad;  /* item */
+    uint32_t from; /* the unit that it is of */
+    uint32_t late; /* item that is bad after the step */
 };
 
-static int look_input(struct finding *f, const struct gd_unit *unit, uint32_t item,
-                      struct inputs *inputs, struct gd_nonfinite *ret, struct gd_err *err)
+static void take_range(const struct gd_stats *stats, struct gd_nonfinite *ret)
 {
-    struct gd_stats stats;
-    bool known;
-    int rc = look(f, unit, &f->table->item[item], &known, &stats, err);
+    double smallest = stats->zero || (stats->min < 0 && stats->max > 0)
+                          ? stats->zero ? 0 : fmin(-stats->min, stats->max)
+                          : fmin(fabs(stats->min), fabs(stats->max));
 
-    if (rc != GD_OK || !known) {
-        return rc;
+    ret->least = ret->has_range ? fmin(ret->least, stats->min) : stats->min;
+    ret->most = ret->has_range ? fmax(ret->most, stats->max) : stats->max;
+    ret->smallest = ret->has_range ? fmin(ret->smallest, smallest) : smallest;
+    ret->has_range = true;
+}
+
+static int look_input(struct finding *f, uint32_t number, uint32_t item, struct inputs *inputs,
+                      struct gd_nonfinite *ret, struct gd_err *err)
+{
+    const struct gd_unit *unit = &f->table->unit[number];
+    struct gd_err text = {.text = ""};
+    struct gd_stats stats;
+    const char *why;
+    int rc = look(f, unit, &f->table->item[item], &stats, &why, &text);
+
+    if (rc != GD_OK || why) {
+        return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", text.text);
+    }
+    if (unit->left) { /* the operator did not read this value, but the one before it */
+        inputs->late = is_finite(&stats) || inputs->late != UINT32_MAX ? inputs->late : item;
+        return GD_OK;
     }
     inputs->known++;
-    if (!is_finite(&stats)) {
-        inputs->bad = inputs->bad == UINT32_MAX ? item : inputs->bad;
+    if (!is_finite(&stats) && inputs->bad == UINT32_MAX) {
+        inputs->bad = item;
+        inputs->from = number;
     }
     if (stats.min <= stats.max) {
-        double smallest = stats.zero || (stats.min < 0 && stats.max > 0)
-                              ? stats.zero ? 0 : fmin(-stats.min, stats.max)
-                              : fmin(fabs(stats.min), fabs(stats.max));
-
-        ret->least = ret->has_range ? fmin(ret->least, stats.min) : stats.min;
-        ret->most = ret->has_range ? fmax(ret->most, stats.max) : stats.max;
-        ret->smallest = ret->has_range ? fmin(ret->smallest, smallest) : smallest;
-        ret->has_range = true;
+        take_range(&stats, ret);
     }
     return GD_OK;
 }
 
-static int look_inputs(struct finding *f, const struct gd_unit *unit, struct inputs *inputs,
-                       struct gd_nonfinite *ret, struct gd_err *err)
+static int look_producers(struct finding *f, const struct gd_node_info *info, struct inputs *inputs,
+                          struct gd_nonfinite *ret, struct gd_err *err)
 {
-    struct gd_node_info info;
     int rc = GD_OK;
 
-    *inputs = (struct inputs){.bad = UINT32_MAX};
-    for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
-        if (f->table->item[i].input) {
-            rc = look_input(f, unit, i, inputs, ret, err);
-        }
-    }
-    if (!f->unit_of || unit->node == GD_NO_NODE || inputs->known > 0 ||
-        !gd_graph_node(f->table->graph, unit->node, &info)) {
-        return rc;
-    }
-    for (uint32_t i = 0; rc == GD_OK && i < info.input_count; i++) {
-        uint32_t from = info.inputs[i].control ? UINT32_MAX : f->unit_of[info.inputs[i].node];
+    for (uint32_t i = 0; rc == GD_OK && i < info->input_count; i++) {
+        const struct gd_edge *edge = &info->inputs[i];
+        uint32_t from =
+            edge->control || edge->node >= f->limit ? UINT32_MAX : f->unit_of[edge->node];
         const struct gd_unit *producer = from == UINT32_MAX ? NULL : &f->table->unit[from];
 
         for (uint32_t j = 0; rc == GD_OK && producer && j < producer->count; j++) {
             const struct gd_item *item = &f->table->item[producer->first + j];
 
-            if (!item->input && item->position == info.inputs[i].slot) {
-                rc = look_input(f, producer, producer->first + j, inputs, ret, err);
+            if (!item->input && item->position == edge->slot) {
+                rc = look_input(f, from, producer->first + j, inputs, ret, err);
             }
         }
     }
     return rc;
+}
+
+static int look_inputs(struct finding *f, uint32_t number, struct inputs *inputs,
+                       struct gd_nonfinite *ret, struct gd_err *err)
+{
+    const struct gd_unit *unit = &f->table->unit[number];
+    struct gd_node_info info;
+    int rc = GD_OK;
+
+    *inputs = (struct inputs){.bad = UINT32_MAX, .from = UINT32_MAX, .late = UINT32_MAX};
+    for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
+        if (f->table->item[i].input) {
+            rc = look_input(f, number, i, inputs, ret, err);
+        }
+    }
+    if (rc != GD_OK || !f->unit_of || unit->node == GD_NO_NODE || inputs->known > 0 ||
+        !gd_graph_node(f->table->graph, unit->node, &info)) {
+        return rc;
+    }
+    return look_producers(f, &info, inputs, ret, err);
 }
 
 /* ---- hints ----------------------------------------------------------------------------------- */
@@ -189,54 +220,225 @@ static void note_close(const struct gd_item *item, const struct gd_stats *stats,
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
+/* An order that a framework planned need not be the one in which its operators ran: times tell. */
+static int by_time(const void *a, const void *b)
+{
+    const struct gd_unit *x = *(const struct gd_unit *const *)a;
+    const struct gd_unit *y = *(const struct gd_unit *const *)b;
+
+    if (x->leaf != y->leaf) {
+        return x->leaf ? 1 : -1;
+    }
+    if (x->time != y->time && !x->leaf) {
+        return x->time < y->time ? -1 : 1;
+    }
+    return (x > y) - (x < y);
+}
+
+static int put_in_order(struct finding *f, struct gd_err *err)
+{
+    struct gd_table *table = f->table;
+    bool timed = true;
+
+    f->order = calloc(table->unit_count + 1, sizeof(*f->order));
+    if (!f->order) {
+        return gd_fail(err, GD_ENOMEM, "out of memory to look for NaN and infinities");
+    }
+    for (size_t i = 0; i < table->unit_count; i++) {
+        f->order[i] = &table->unit[i];
+        timed = timed && (table->unit[i].leaf || table->unit[i].time > 0);
+    }
+    for (size_t i = 0; i < table->unit_count && !timed; i++) {
+        table->unit[i].time = 0; /* of some alone they say nothing */
+    }
+    if (table->unit_count > 1) {
+        qsort(f->order, table->unit_count, sizeof(*f->order), by_time);
+    }
+    return GD_OK;
+}
+
+/* The item, with its statistics, is what was found. */
+static int take(struct finding *f, uint32_t unit, uint32_t item, struct gd_nonfinite *ret,
+                struct gd_err *err)
+{
+    struct gd_err text = {.text = ""};
+    const char *why;
+    int rc = look(f, &f->table->unit[unit], &f->table->item[item], &ret->stats, &why, &text);
+
+    ret->unit = unit;
+    ret->item = item;
+    ret->left = f->table->unit[unit].left;
+    return rc == GD_OK ? GD_OK : gd_fail(err, rc, "%s", text.text);
+}
+
+/* Whatever the order says: what made a bad input comes before what read it. */
+static int follow(struct finding *f, uint32_t *number, uint32_t *item, struct inputs *inputs,
+                  struct gd_nonfinite *ret, struct gd_err *err)
+{
+    struct gd_node_info info;
+    int rc = look_inputs(f, *number, inputs, ret, err);
+
+    for (size_t i = 0; rc == GD_OK && inputs->bad != UINT32_MAX && i < f->table->unit_count; i++) {
+        struct inputs made = {.bad = UINT32_MAX, .from = UINT32_MAX, .late = UINT32_MAX};
+        struct gd_nonfinite range = {.has_range = false};
+
+        if (!f->unit_of || !gd_graph_node(f->table->graph, f->table->unit[*number].node, &info)) {
+            break;
+        }
+        rc = look_producers(f, &info, &made, &range, err);
+        if (rc != GD_OK || made.bad == UINT32_MAX || f->table->unit[made.from].leaf) {
+            break;
+        }
+        *number = made.from;
+        *item = made.bad;
+        ret->has_range = false;
+        rc = look_inputs(f, *number, inputs, ret, err);
+    }
+    return rc;
+}
+
+static bool shares_input(const struct finding *f, const struct gd_unit *a, const struct gd_unit *b)
+{
+    struct gd_node_info x, y;
+
+    if (!gd_graph_node(f->table->graph, a->node, &x) ||
+        !gd_graph_node(f->table->graph, b->node, &y)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < x.input_count; i++) {
+        for (uint32_t j = 0; j < y.input_count; j++) {
+            if (!x.inputs[i].control && x.inputs[i].node == y.inputs[j].node &&
+                x.inputs[i].slot == y.inputs[j].slot) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool first_bad(struct finding *f, const struct gd_unit *unit, uint32_t *item)
+{
+    struct gd_err text = {.text = ""};
+    struct gd_stats stats;
+    const char *why;
+
+    for (uint32_t i = unit->first; i < unit->first + unit->count; i++) {
+        if (!f->table->item[i].input &&
+            look(f, unit, &f->table->item[i], &stats, &why, &text) == GD_OK && !why &&
+            !is_finite(&stats) && !is_unwritten(unit) && !is_mask(unit, &stats)) {
+            *item = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A graph may run an operator's gradient before the operator: where both threw it out of the same
+ * value, the operator is the one to name. */
+static void prefer_forward(struct finding *f, uint32_t *number, uint32_t *item)
+{
+    const struct gd_unit *at = &f->table->unit[*number];
+    uint32_t other;
+
+    for (uint32_t i = 0; f->unit_of && at->phase == GD_PHASE_BACKWARD && i < f->table->unit_count;
+         i++) {
+        const struct gd_unit *unit = &f->table->unit[i];
+
+        if (!unit->leaf && unit->phase == GD_PHASE_FORWARD && shares_input(f, unit, at) &&
+            first_bad(f, unit, &other)) {
+            *number = i;
+            *item = other;
+            return;
+        }
+    }
+}
+
 static int found(struct finding *f, uint32_t number, uint32_t item, struct gd_nonfinite *ret,
                  struct gd_err *err)
 {
-    const struct gd_unit *unit = &f->table->unit[number];
     struct inputs inputs;
-    int rc = look_inputs(f, unit, &inputs, ret, err);
+    int rc = follow(f, &number, &item, &inputs, ret, err);
 
-    ret->unit = number;
-    ret->item = item;
+    if (rc == GD_OK && inputs.bad == UINT32_MAX && inputs.known > 0) {
+        uint32_t before = number;
+
+        prefer_forward(f, &number, &item);
+        ret->has_range = number == before && ret->has_range;
+        rc = number == before ? GD_OK : look_inputs(f, number, &inputs, ret, err);
+    }
     ret->bad_input = inputs.bad;
-    ret->kind = inputs.known == 0          ? GD_THROW_UNKNOWN
-                : inputs.bad == UINT32_MAX ? GD_THROW_POINT
-                                           : GD_THROW_SOURCE;
-    hint(unit, &f->table->item[item], ret);
+    ret->late_input = inputs.bad == UINT32_MAX ? inputs.late : UINT32_MAX;
+    ret->kind = inputs.bad != UINT32_MAX                         ? GD_THROW_SOURCE
+                : inputs.known == 0 || inputs.late != UINT32_MAX ? GD_THROW_UNKNOWN
+                                                                 : GD_THROW_POINT;
+    if (rc == GD_OK && inputs.bad != UINT32_MAX && f->table->unit[inputs.from].leaf) {
+        ret->kind = GD_THROW_UNKNOWN; /* it came with a parameter or the batch, which is there */
+        ret->bad_input = UINT32_MAX;
+        ret->has_range = false;
+        return take(f, inputs.from, inputs.bad, ret, err);
+    }
+    rc = rc == GD_OK ? take(f, number, item, ret, err) : rc;
+    hint(&f->table->unit[number], &f->table->item[item], ret);
     return rc;
+}
+
+static bool can_be_bad(const struct gd_item *item)
+{
+    return !item->input && (item->dtype == GD_DT_NONE || gd_dtype_is_float(item->dtype) ||
+                            gd_dtype_is_complex(item->dtype));
+}
+
+/* *bad: it is what is looked for. */
+static int judge(struct finding *f, uint32_t number, struct gd_item *item, bool *bad,
+                 struct gd_nonfinite *ret, struct gd_err *err)
+{
+    const struct gd_unit *unit = &f->table->unit[number];
+    struct gd_err text = {.text = ""};
+    struct gd_stats stats;
+    const char *why;
+    int rc = look(f, unit, item, &stats, &why, &text);
+
+    *bad = false;
+    if (rc != GD_OK) {
+        return gd_fail(err, rc, "%s", text.text);
+    }
+    if (!can_be_bad(item)) {
+        return GD_OK; /* only reading it told its type */
+    }
+    if (why) {
+        if (ret->not_checked++ == 0) {
+            snprintf(ret->why, sizeof(ret->why), "%.159s", why);
+        }
+        return GD_OK;
+    }
+    ret->checked++;
+    note_close(item, &stats, number, ret);
+    if (is_finite(&stats)) {
+        return GD_OK;
+    }
+    if (is_mask(unit, &stats) && ret->mask_count < 8) {
+        ret->masks[ret->mask_count++] = number;
+    }
+    *bad = !is_unwritten(unit) && !is_mask(unit, &stats);
+    ret->passed_over += !*bad;
+    return GD_OK;
 }
 
 static int look_at_unit(struct finding *f, uint32_t number, struct gd_nonfinite *ret,
                         struct gd_err *err)
 {
     const struct gd_unit *unit = &f->table->unit[number];
+    bool bad = false;
     int rc = GD_OK;
 
     for (uint32_t i = unit->first; rc == GD_OK && i < unit->first + unit->count; i++) {
-        struct gd_item *item = &f->table->item[i];
-        struct gd_stats stats;
-        bool known;
-
-        if (item->input || (item->dtype != GD_DT_NONE && !gd_dtype_is_float(item->dtype) &&
-                            !gd_dtype_is_complex(item->dtype))) {
+        if (!can_be_bad(&f->table->item[i])) {
             continue;
         }
-        rc = look(f, unit, item, &known, &stats, err);
-        if (rc != GD_OK || !known) {
-            continue;
+        rc = judge(f, number, &f->table->item[i], &bad, ret, err);
+        if (rc == GD_OK && bad) {
+            return found(f, number, i, ret, err);
         }
-        note_close(item, &stats, number, ret);
-        if (is_finite(&stats) || is_unwritten(unit)) {
-            continue;
-        }
-        if (is_mask(unit, &stats)) {
-            if (ret->mask_count < 8) {
-                ret->masks[ret->mask_count++] = number;
-            }
-            continue;
-        }
-        ret->stats = stats;
-        return found(f, number, i, ret, err);
     }
     return rc;
 }
@@ -248,9 +450,10 @@ static int index_nodes(struct finding *f, struct gd_err *err)
     if (!f->table->graph) {
         return GD_OK;
     }
+    f->limit = limit;
     f->unit_of = malloc((limit + 1) * sizeof(*f->unit_of));
     if (!f->unit_of) {
-        return gd_fail(err, GD_ENOMEM, "out of memory to look for what is not finite");
+        return gd_fail(err, GD_ENOMEM, "out of memory to look for NaN and infinities");
     }
     memset(f->unit_of, 0xff, (limit + 1) * sizeof(*f->unit_of));
     for (uint32_t i = 0; i < f->table->unit_count; i++) {
@@ -270,14 +473,15 @@ int gd_nonfinite_find(struct gd_table *table,
     struct finding f = {.table = table, .fetch = fetch, .go_on = go_on, .ctx = ctx};
     int rc = index_nodes(&f, err);
 
-    *ret = (struct gd_nonfinite){.bad_input = UINT32_MAX};
+    *ret = (struct gd_nonfinite){.bad_input = UINT32_MAX, .late_input = UINT32_MAX};
+    rc = rc == GD_OK ? put_in_order(&f, err) : rc;
     for (uint32_t i = 0; rc == GD_OK && ret->kind == GD_THROW_NONE && i < table->unit_count; i++) {
-        rc = look_at_unit(&f, i, ret, err);
-        ret->checked++;
+        rc = look_at_unit(&f, (uint32_t)(f.order[i] - table->unit), ret, err);
         if (rc == GD_OK && go_on && !go_on(ctx, i + 1)) {
             rc = gd_fail(err, GD_EINTR, "interrupted after %u nodes", i + 1);
         }
     }
+    free(f.order);
     free(f.unit_of);
     return rc;
 }

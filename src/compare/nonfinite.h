@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Where NaN or infinity comes from: in order of execution, the first node whose output is not
- * finite while all its inputs that are known are. Values that were never written (empty, receive
- * buffers) and masks of -inf that are made on purpose are passed over.
+ * Where NaN or infinity comes from: in order of execution (of the times at which the values were
+ * dumped, where all are known), the first operator whose output is not
+ * finite while all its inputs that are known are. What is not an operator comes after them: a
+ * parameter is the origin when that operator read it, or when no operator is bad. One that was
+ * dumped after the step holds what the update left there, and never explains an operator of that
+ * step. Values that were never written (empty, receive buffers) and masks of -inf that are made on
+ * purpose are passed over.
  */
 #ifndef GD_COMPARE_NONFINITE_H
 #define GD_COMPARE_NONFINITE_H
@@ -20,11 +24,15 @@ struct gd_nonfinite {
     enum gd_throw kind;
     uint32_t unit, item; /* the node, and its output */
     struct gd_stats stats;
-    uint32_t bad_input;           /* item; UINT32_MAX: none */
-    bool has_range;               /* of the finite elements of the inputs: */
-    double least, most, smallest; /* min, max, min |x| (0: there are zeros) */
-    size_t checked;
-    uint32_t masks[8]; /* units: -inf on purpose, passed over */
+    uint32_t bad_input;            /* item; UINT32_MAX: none */
+    uint32_t late_input;           /* item: not finite after the step; before it, unknown */
+    bool left;                     /* what was found was dumped after the operators of the step */
+    bool has_range;                /* of the finite elements of the inputs: */
+    double least, most, smallest;  /* min, max, min |x| (0: there are zeros) */
+    uint64_t checked, not_checked; /* outputs that were looked at before it; that could not be */
+    uint64_t passed_over;          /* of those that were: never written, masks */
+    char why[160];                 /* the first that could not be: the reason; "" */
+    uint32_t masks[8];             /* units: -inf on purpose, passed over */
     size_t mask_count;
     uint32_t close_calls[8]; /* units: within a tenth of the largest number of their type */
     size_t close_count;

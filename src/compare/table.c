@@ -382,6 +382,13 @@ static int note_time(void *ctx, const struct gd_catalog_value *value)
     return GD_OK;
 }
 
+bool gd_table_is_leaf(const struct gd_node_info *info)
+{
+    return info->order == GD_NO_ORDER &&
+           (info->kind == GD_NODE_WEIGHT || info->kind == GD_NODE_PARAMETER ||
+            info->kind == GD_NODE_CONSTANT);
+}
+
 /* The unit of the value's node: the last one, or a new one behind it. */
 static int unit_of(struct filling *f, const struct gd_catalog_value *value,
                    const struct gd_node_info *info, struct gd_unit **ret)
@@ -398,7 +405,10 @@ static int unit_of(struct filling *f, const struct gd_catalog_value *value,
         unit = &table->unit[table->unit_count - 1];
         unit->node = value->node;
         unit->ordered = info->order != GD_NO_ORDER;
+        unit->leaf = gd_table_is_leaf(info);
+        unit->time = value->time;
         if (is_left_behind(f, info, value)) {
+            unit->left = info->kind == GD_NODE_WEIGHT || unit->phase == GD_PHASE_OPTIMIZER;
             unit->phase = GD_PHASE_OPTIMIZER;
         } else if (info->kind == GD_NODE_GRADIENT) {
             unit->phase = GD_PHASE_BACKWARD;

@@ -35,6 +35,9 @@ struct gd_unit {
     const char *op;   /* its type; "" unknown */
     enum gd_phase phase;
     bool ordered;          /* by execution; else as they stood in the file */
+    bool leaf;             /* a parameter, a constant or an input: not an operator */
+    bool left;             /* a leaf that was dumped after the operators, as they left it */
+    double time;           /* of the dump of its first value, seconds; 0 unknown */
     gd_node_id node;       /* GD_NO_NODE: no dump */
     uint32_t first, count; /* items: outputs, then inputs, in order of position */
 };
@@ -72,6 +75,8 @@ int gd_table_of_directory(struct gd_table *table, const char *path,
 int gd_table_of_catalog(struct gd_table *table, const struct gd_catalog *catalog, int64_t step,
                         struct gd_err *err);
 
+/* Of a graph's node: gd_unit.leaf. */
+bool gd_table_is_leaf(const struct gd_node_info *info);
 /* Type and shape of what is read only now; what cannot be opened has a problem then. */
 int gd_table_look(struct gd_table *table, struct gd_item *item, struct gd_err *err);
 

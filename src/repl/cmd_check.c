@@ -25,6 +25,7 @@ struct checking {
     struct totals totals[2];
     struct out_table *out;
     size_t number, unmatched[2], shapes, never_updated;
+    struct inspect_checked checked; /* tensors of one file, or pairs of two */
     struct repl_work work;
 };
 
@@ -160,10 +161,17 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
     }
     if (item->problem) {
         note = inspect_name(call, item->problem);
-    } else if (known && (stats.nan || stats.pos_inf || stats.neg_inf)) {
+    } else if (!known) {
+        note = inspect_name(call, why.text);
+    } else if (stats.nan || stats.pos_inf || stats.neg_inf) {
         note = "not finite";
-    } else if (known && stats.count > 1 && stats.min == stats.max) {
+    } else if (stats.count > 1 && stats.min == stats.max) {
         note = stats.max == 0 ? "all 0" : stats.max == 1 ? "all 1" : "all the same";
+    }
+    if (known) {
+        c->checked.done++;
+    } else {
+        inspect_not_checked(call, &c->checked, item->problem ? item->problem : why.text);
     }
     count_item(c, 0, item);
     const char *cells[] = {inspect_printf(call, "%zu", ++c->number),
@@ -220,6 +228,11 @@ static int compare_pair(struct checking *c, struct gd_item *a, struct gd_item *b
     return rc;
 }
 
+static const char *problem_of(const struct gd_item *a, const struct gd_item *b)
+{
+    return a->problem ? a->problem : b->problem ? b->problem : "a value cannot be read";
+}
+
 static int show_pair(struct checking *c, const struct gd_match *match, struct gd_err *err)
 {
     struct command_call *call = c->call;
@@ -241,6 +254,11 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
     }
     if (b) {
         count_item(c, 1, b);
+    }
+    if (a && b && verdict == GD_V_UNREADABLE) {
+        inspect_not_checked(call, &c->checked, problem_of(a, b));
+    } else if (a && b) {
+        c->checked.done++;
     }
     c->unmatched[0] += !b && !alone;
     c->unmatched[1] += !a && !alone;
@@ -324,12 +342,22 @@ static void add_totals(struct checking *c, int i)
     out_printf(call->out, "\n");
 }
 
-static void show_totals(struct checking *c)
+static int show_totals(struct checking *c, struct gd_err *err)
 {
     struct command_call *call = c->call;
+    const char *verb = c->sides == 2 ? "compared" : "checked";
+    const char *noun = c->sides == 2 ? "pair" : "tensor";
+    int rc = inspect_need_checked(&c->checked, noun, verb, err);
 
+    if (rc != GD_OK) {
+        return rc;
+    }
     for (int i = 0; i < c->sides; i++) {
         add_totals(c, i);
+    }
+    out_printf(call->out, "%s\n", inspect_checked_text(call, &c->checked, noun, verb));
+    if (out_is_json(call->out)) {
+        inspect_add_checked(call, out_record(call->out, "parameters"), &c->checked);
     }
     if (c->sides == 2) {
         if (out_is_json(call->out)) {
@@ -345,6 +373,7 @@ static void show_totals(struct checking *c)
             compare_set_status(call->repl);
         }
     }
+    return GD_OK;
 }
 
 static int check_params(struct command_call *call, struct gd_err *err)
@@ -383,9 +412,7 @@ static int check_params(struct command_call *call, struct gd_err *err)
         rc = c.sides == 2 ? check_two(&c, &options, err) : check_one(&c, err);
         rc = repl_work_end(&c.work, rc, err);
     }
-    if (rc == GD_OK) {
-        show_totals(&c);
-    }
+    rc = rc == GD_OK ? show_totals(&c, err) : rc;
     while (loaded > 0) {
         gd_table_deinit(&c.table[--loaded]);
         gd_lookup_deinit(&c.trained[loaded]);

@@ -482,7 +482,10 @@ static int check_sides(const struct sides *sides, struct gd_err *err)
     char a[256], b[256];
 
     if (sides->a->dtype == sides->b->dtype && gd_shape_equal(&sides->a->shape, &sides->b->shape)) {
-        return GD_OK;
+        return gd_tensor_count(sides->a) > 0
+                   ? GD_OK
+                   : gd_fail(err, GD_ENODATA, "%.120s has no elements: nothing to compare",
+                             sides->a_label);
     }
     return gd_fail(err, GD_EINVAL, "%.120s is %s %s, %.120s is %s %s: only like can be compared",
                    sides->a_label, gd_dtype_name(sides->a->dtype),

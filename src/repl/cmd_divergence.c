@@ -18,6 +18,9 @@ struct looking {
     struct compare_options options;
     bool bisect;
     struct repl_work work;
+    struct inspect_checked checked; /* outputs, of all steps and ranks */
+    size_t nodes, unchecked;        /* that were looked at; not (bisect) */
+    size_t steps, steps_left_out;   /* of a rank each: looked at; that one side alone has */
 };
 
 struct found { /* what is left of one step and rank when its tables are gone */
@@ -63,6 +66,18 @@ static bool go_on_matching(void *ctx, uint64_t units)
 static const char *keep(struct looking *l, const char *text)
 {
     return inspect_printf(l->call, "%s", text);
+}
+
+static void count(struct looking *l, const struct gd_divergence *d)
+{
+    l->steps++;
+    l->nodes += d->checked;
+    l->unchecked += d->unchecked;
+    l->checked.done += d->tensors;
+    if (d->not_compared > 0) {
+        inspect_not_checked(l->call, &l->checked, d->why);
+        l->checked.not_done += d->not_compared - 1;
+    }
 }
 
 /* Names outlive the tables. */
@@ -138,6 +153,7 @@ static int look_in_tables(struct looking *l, struct gd_table *a, struct gd_table
                     l->a.label, l->b.label);
     }
     if (rc == GD_OK) {
+        count(l, &f->d);
         keep_names(l, a, b, f);
         show_amplified(l, b, f);
     }
@@ -334,29 +350,66 @@ static void record_found(struct command_call *call, cJSON *object, const struct 
     free(order);
 }
 
-static void show(struct looking *l, const struct found *f, const struct found *last)
+static void show_none(struct looking *l, const struct found *last)
 {
     struct command_call *call = l->call;
 
+    out_printf(call->out, "No divergence: %zu of %zu and %zu nodes have a partner; %s",
+               last->matched, last->units_a, last->units_b,
+               inspect_checked_text(call, &l->checked, "tensor", "compared"));
+    if (l->unchecked > 0) {
+        out_printf(call->out, "; %s unchecked (--bisect)",
+                   inspect_plural(call, l->unchecked, "node"));
+    }
+    if (l->steps > 1 || l->steps_left_out > 0) {
+        out_printf(call->out, "; %s", inspect_plural(call, l->steps, "step"));
+    }
+    if (l->steps_left_out > 0) {
+        out_printf(call->out, ", %zu more only on one side", l->steps_left_out);
+    }
+    out_printf(call->out, ".\n");
+}
+
+static int show(struct looking *l, const struct found *f, const struct found *last,
+                struct gd_err *err)
+{
+    struct command_call *call = l->call;
+    int rc = f->any ? GD_OK : inspect_need_checked(&l->checked, "tensor", "compared", err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
     if (out_is_json(call->out)) {
         cJSON *object = out_record(call->out, "first-divergence");
 
         cJSON_AddBoolToObject(object, "found", f->any);
         inspect_add_count(object, "matched", last->matched);
-        inspect_add_count(object, "checked", f->any ? f->d.checked : last->d.checked);
+        inspect_add_count(object, "units_a", last->units_a);
+        inspect_add_count(object, "units_b", last->units_b);
+        inspect_add_count(object, "checked", f->any ? f->d.checked : l->nodes);
+        inspect_add_count(object, "steps", l->steps);
+        inspect_add_count(object, "steps_left_out", l->steps_left_out);
+        inspect_add_count(object, "tensors", l->checked.done);
+        inspect_add_count(object, "not_compared", l->checked.not_done);
+        if (l->checked.why) {
+            inspect_add_text(call, object, "why_not_compared", l->checked.why);
+        }
         if (f->any) {
             record_found(call, object, f);
+        } else {
+            inspect_add_count(object, "unchecked", l->unchecked);
         }
     } else if (f->any) {
         show_found(call, f);
+        out_printf(call->out, "  %s until then\n",
+                   inspect_checked_text(call, &l->checked, "tensor", "compared"));
     } else {
-        out_printf(call->out,
-                   "No divergence: %zu of %zu and %zu nodes have a partner, all agree.\n",
-                   last->matched, last->units_a, last->units_b);
+        show_none(l, last);
     }
     if (f->any) {
         compare_set_status(call->repl);
     }
+    return GD_OK;
 }
 
 /* Ranks first each for itself, then the earliest of them; a step that differs ends it. */
@@ -390,7 +443,8 @@ static int look_everywhere(struct looking *l, struct gd_err *err)
         last = f;
     }
     if (rc == GD_OK) {
-        show(l, &first, &last);
+        l->steps_left_out = compare_steps_left_out(&l->a, &l->b, &l->options, steps, count);
+        rc = show(l, &first, &last, err);
     }
     gd_divergence_free(&first.d);
     free(steps);

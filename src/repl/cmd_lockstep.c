@@ -171,7 +171,7 @@ static int run_lockstep(struct command_call *call, struct gd_err *err)
         rc = lockstep_run(&l, err);
         call->repl->drives[0] = call->repl->drives[1] = 0;
         if (rc == GD_OK && l.ended != LOCKSTEP_GOES_ON) {
-            lockstep_show(&l);
+            rc = lockstep_show(&l, err);
         }
         gd_session_release(l.a);
         gd_session_release(l.b);
@@ -202,7 +202,8 @@ const struct command cmd_lockstep_table[] = {
             "One of them may be a dump that is open: it goes along, from one of its steps to the\n"
             "next. --shift N says that A counts N steps more than B: 3 where A has resumed behind\n"
             "step 3, -1 where A counts from 0 and B from 1.\n"
-            "gradb --batch ends with status 6 when they part.\n"
+            "The last line counts what was compared, and what could not be. gradb --batch ends\n"
+            "with status 6 when they part, and with 1 when nothing was compared.\n"
             "\n"
             "  lockstep @1 @2\n"
             "  lockstep @1 @2 on weights|gradients --by step --steps 100 rtol=1e-3\n"

@@ -19,6 +19,7 @@ struct comparing {
     struct gd_table *a, *b;
     const struct compare_options *options;
     struct compare_rows *rows;
+    size_t steps, steps_left_out; /* of a rank each */
     struct item_pair {
         uint32_t unit_a, unit_b;
         struct gd_item *a, *b; /* NULL: missing */
@@ -540,6 +541,37 @@ int compare_steps(struct command_call *call, const struct side *a, const struct 
     return rc;
 }
 
+static size_t left_out_of(const struct side *side, bool is_b, const struct compare_options *options,
+                          const struct compare_step *steps, size_t count)
+{
+    size_t left_out = side->ranks_left_out;
+
+    for (size_t rank = 0; rank < side->catalog_count; rank++) {
+        size_t has;
+        const struct gd_catalog_step *of = side_steps(side, rank, &has);
+
+        for (size_t i = 0; i < has && rank_is_wanted(side, rank, options); i++) {
+            bool found = options->step != INT64_MIN && of[i].step != options->step;
+
+            for (size_t j = 0; j < count && !found; j++) {
+                found = (is_b ? steps[j].rank_b : steps[j].rank_a) == rank &&
+                        (is_b ? steps[j].b : steps[j].a) == of[i].step;
+            }
+            left_out += !found;
+        }
+    }
+    return left_out;
+}
+
+size_t compare_steps_left_out(const struct side *a, const struct side *b,
+                              const struct compare_options *options,
+                              const struct compare_step *steps, size_t count)
+{
+    return options->step_b != INT64_MIN ? 0 /* one of each was named */
+                                        : left_out_of(a, false, options, steps, count) +
+                                              left_out_of(b, true, options, steps, count);
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int compare_all(struct comparing *c, struct gd_err *err)
@@ -564,6 +596,10 @@ static int compare_all(struct comparing *c, struct gd_err *err)
             gd_table_deinit(&b);
         }
         gd_table_deinit(&a);
+    }
+    if (rc == GD_OK) {
+        c->steps = count;
+        c->steps_left_out = compare_steps_left_out(c->side_a, c->side_b, c->options, steps, count);
     }
     free(steps);
     return rc;
@@ -632,6 +668,8 @@ static int show(struct comparing *c, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
+    shown.steps = c->steps;
+    shown.steps_left_out = c->steps_left_out;
     compare_rows_sort(c->rows, shown.sort);
     compare_rows_show(call, c->rows, &shown);
     if (shown.view == GD_VIEW_OWN && c->rows->count == 1 && shown.limit < 0) {
@@ -652,6 +690,13 @@ static int show(struct comparing *c, struct gd_err *err)
     }
     if (c->options->csv) {
         rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);
+    }
+    if (rc == GD_OK && compare_rows_compared(c->rows) == 0 &&
+        c->rows->verdicts[GD_V_UNREADABLE] == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "nothing was compared: %.200s has no tensor that stands for one of %.200s "
+                       "(%.100s); --map FILE says which belong together",
+                       shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
     }
     if (rc == GD_OK && compare_rows_differ(c->rows)) {
         compare_set_status(call->repl);

@@ -55,5 +55,9 @@ struct compare_step {
 int compare_steps(struct command_call *call, const struct side *a, const struct side *b,
                   const struct compare_options *options, struct compare_step **ret, size_t *count,
                   struct gd_err *err);
+/* Steps (of a rank) that were wanted, and are not in the list: the other side lacks them. */
+size_t compare_steps_left_out(const struct side *a, const struct side *b,
+                              const struct compare_options *options,
+                              const struct compare_step *steps, size_t count);
 
 #endif

@@ -59,6 +59,22 @@ bool compare_rows_differ(const struct compare_rows *rows)
     return false;
 }
 
+size_t compare_rows_not_compared(const struct compare_rows *rows)
+{
+    return rows->verdicts[GD_V_MISSING_A] + rows->verdicts[GD_V_MISSING_B] +
+           rows->verdicts[GD_V_UNREADABLE];
+}
+
+size_t compare_rows_compared(const struct compare_rows *rows)
+{
+    size_t all = 0;
+
+    for (int i = 0; i < GD_V_COUNT; i++) {
+        all += rows->verdicts[i];
+    }
+    return all - compare_rows_not_compared(rows);
+}
+
 const char *compare_rows_summary(struct command_call *call, const struct compare_rows *rows)
 {
     const char *text = "";
@@ -517,6 +533,12 @@ static void record(struct command_call *call, const struct compare_rows *rows,
     inspect_add_text(call, object, "a", how->label_a);
     inspect_add_text(call, object, "b", how->label_b);
     cJSON_AddBoolToObject(object, "differ", compare_rows_differ(rows));
+    inspect_add_count(object, "compared", compare_rows_compared(rows));
+    inspect_add_count(object, "not_compared", compare_rows_not_compared(rows));
+    inspect_add_count(object, "alone_by_nature", rows->not_counted);
+    inspect_add_count(object, "not_held", rows->not_held);
+    inspect_add_count(object, "steps", how->steps);
+    inspect_add_count(object, "steps_left_out", how->steps_left_out);
     summary = cJSON_AddObjectToObject(object, "summary");
     for (int i = 0; i < GD_V_COUNT; i++) {
         if (rows->verdicts[i]) {
@@ -564,8 +586,17 @@ void compare_rows_show(struct command_call *call, const struct compare_rows *row
     if (only && all < rows->count) {
         out_printf(call->out, "%zu that do not differ are not shown\n", rows->count - all);
     }
-    out_printf(call->out, "%s: %s\n", inspect_plural(call, rows->count, "pair"),
+    out_printf(call->out, "%s: %s", inspect_plural(call, rows->count, "pair"),
                compare_rows_summary(call, rows));
+    if (compare_rows_not_compared(rows) > 0) {
+        out_printf(call->out, "; %zu compared, %zu not", compare_rows_compared(rows),
+                   compare_rows_not_compared(rows));
+    }
+    if (how->steps_left_out > 0) {
+        out_printf(call->out, "; %s compared, %zu only on one side",
+                   inspect_plural(call, how->steps, "step"), how->steps_left_out);
+    }
+    out_printf(call->out, "\n");
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */

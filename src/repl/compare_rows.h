@@ -71,6 +71,9 @@ void compare_rows_free(struct compare_rows *rows);
 const char *compare_list_shape(struct command_call *call, const struct gd_shape *shape);
 /* Some are bad, or missing on a side. */
 bool compare_rows_differ(const struct compare_rows *rows);
+/* Pairs that have a verdict of their values; those of one side alone, or not readable. */
+size_t compare_rows_compared(const struct compare_rows *rows);
+size_t compare_rows_not_compared(const struct compare_rows *rows);
 
 enum rows_sort { ROWS_IN_ORDER, ROWS_BY_NAME, ROWS_WORST_FIRST };
 struct rows_shown {
@@ -80,6 +83,7 @@ struct rows_shown {
     bool shapes;   /* TroubleShooter's columns of shapes */
     int64_t limit; /* rows; 0 all; -1: as fits a person */
     const char *label_a, *label_b;
+    size_t steps, steps_left_out; /* of a rank each: compared; that one side alone has */
 };
 void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort);
 void compare_rows_show(struct command_call *call, const struct compare_rows *rows,

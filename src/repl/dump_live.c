@@ -447,6 +447,19 @@ int dump_live_prepare(struct command_call *call, struct live_dump *d, struct gd_
     return rc;
 }
 
+/* At the end of a step weights and the optimizer's state are what the update left there: they come
+ * last, so that their times say so. */
+static bool is_updated(const struct dumping *s, gd_node_id node)
+{
+    const struct gd_session *session = s->call->session;
+    struct gd_node_info info;
+
+    return session->stop.at_step_end && gd_graph_node(session->graph, node, &info) &&
+           info.order == GD_NO_ORDER &&
+           (info.kind == GD_NODE_WEIGHT ||
+            (info.kind == GD_NODE_PARAMETER && strstr(info.name, "optimizer")));
+}
+
 static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count, struct gd_err *err)
 {
     int rc = GD_OK, end;
@@ -456,9 +469,13 @@ static int write_nodes(struct dumping *s, const gd_node_id *nodes, size_t count,
         &s->work, s->call,
         inspect_printf(s->call, "dumping step %lld", (long long)s->call->session->stop.step),
         "nodes", count);
-    for (size_t i = 0; rc == GD_OK && i < count; i++) {
-        rc = write_node(s, nodes[i], err);
-        s->done = i + 1;
+    s->done = 0;
+    for (size_t i = 0; rc == GD_OK && i < 2 * count; i++) {
+        if (is_updated(s, nodes[i % count]) != (i >= count)) {
+            continue;
+        }
+        rc = write_node(s, nodes[i % count], err);
+        s->done++;
         if (rc == GD_OK && !repl_work_at(&s->work, s->done)) {
             rc = GD_EINTR;
         }

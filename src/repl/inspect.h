@@ -59,6 +59,25 @@ const char *inspect_outputs(struct command_call *call, gd_node_id node);
  * `used` columns. */
 const char *inspect_fit(struct command_call *call, const char *name, int used);
 
+/* ---- what an answer is based on ------------------------------------------------------------ */
+
+/* How much was looked at, and how much could not be. An answer that all is well states both. */
+struct inspect_checked {
+    uint64_t done, not_done;
+    const char *why; /* the first that was not: the reason; NULL none. In call->arena */
+};
+void inspect_not_checked(struct command_call *call, struct inspect_checked *checked,
+                         const char *why);
+/* "12 tensors compared", "12 tensors compared, 3 not: no value" */
+const char *inspect_checked_text(struct command_call *call, const struct inspect_checked *checked,
+                                 const char *noun, const char *verb);
+/* "checked", "not_checked" and, where there is one, "why_not_checked". */
+void inspect_add_checked(struct command_call *call, cJSON *object,
+                         const struct inspect_checked *checked);
+/* GD_ENODATA when nothing was looked at: "no tensor was compared: 3 could not be (no value)". */
+int inspect_need_checked(const struct inspect_checked *checked, const char *noun, const char *verb,
+                         struct gd_err *err);
+
 /* ---- records ------------------------------------------------------------------------------- */
 
 /* As cJSON_AddStringToObject, with invalid UTF-8 escaped. */

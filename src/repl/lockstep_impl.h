@@ -6,6 +6,7 @@
 
 #include "compare/compare.h"
 #include "repl/compare_files.h"
+#include "repl/inspect.h"
 
 enum lockstep_end { /* why it is over */
                     LOCKSTEP_GOES_ON,
@@ -41,10 +42,10 @@ struct lockstep {
     /* so far */
     enum lockstep_end ended;
     int64_t steps_done;
-    uint64_t compared, tensors, left_out; /* nodes; tensors; values that a side could not give */
-    const char *why_left_out;
-    gd_node_id good;           /* of B, the last that agreed */
-    gd_node_id node_a, node_b; /* where they parted */
+    uint64_t compared;              /* nodes */
+    struct inspect_checked checked; /* tensors; values that a side could not give */
+    gd_node_id good;                /* of B, the last that agreed */
+    gd_node_id node_a, node_b;      /* where they parted */
     uint32_t slot;
     struct gd_difference difference;
     struct gd_session *culprit; /* whose stop or end it was */
@@ -67,6 +68,7 @@ int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *
 /* What was not compared in this step. */
 int lockstep_compare_rest(struct lockstep *l, struct gd_err *err);
 
-void lockstep_show(struct lockstep *l);
+/* GD_ENODATA: it ended without a difference, and nothing was compared. */
+int lockstep_show(struct lockstep *l, struct gd_err *err);
 
 #endif

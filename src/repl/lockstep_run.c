@@ -46,8 +46,7 @@ static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node
         return GD_OK;
     }
     if (why != NULL) {
-        l->left_out++;
-        l->why_left_out = l->why_left_out != NULL ? l->why_left_out : why;
+        inspect_not_checked(l->call, &l->checked, why);
     }
     return rc;
 }
@@ -68,9 +67,14 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
     }
     if (rc == GD_OK && a != NULL) {
         rc = gd_compare_sources(a, b, &options, &l->difference, err);
-        l->tensors++;
+        if (rc == GD_OK && l->difference.verdict == GD_V_UNREADABLE) {
+            inspect_not_checked(l->call, &l->checked, l->difference.note);
+        } else {
+            l->checked.done++;
+        }
     }
-    if (rc == GD_OK && a != NULL && gd_verdict_is_bad(l->difference.verdict)) {
+    if (rc == GD_OK && a != NULL && l->difference.verdict != GD_V_UNREADABLE &&
+        gd_verdict_is_bad(l->difference.verdict)) {
         l->ended = LOCKSTEP_PARTED;
         l->node_a = node_a;
         l->node_b = node_b;
@@ -94,7 +98,7 @@ int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *
 {
     gd_node_id node_a = lockstep_partner_of_b(l, node_b);
     struct gd_node_info a, b;
-    uint64_t before = l->tensors;
+    uint64_t before = l->checked.done;
     int rc = GD_OK;
 
     if (node_a == GD_NO_NODE || !lockstep_is_chosen(l, node_b) ||
@@ -105,7 +109,7 @@ int lockstep_compare_node(struct lockstep *l, gd_node_id node_b, struct gd_err *
     for (uint32_t slot = 0; rc == GD_OK && l->ended == LOCKSTEP_GOES_ON && slot < slots; slot++) {
         rc = compare_slot(l, node_a, node_b, slot, err);
     }
-    if (rc == GD_OK && l->tensors > before) {
+    if (rc == GD_OK && l->checked.done > before) {
         l->compared++;
         l->good = l->ended != LOCKSTEP_PARTED ? node_b : l->good;
         if (node_b < l->nodes.limit_b) {
@@ -422,8 +426,8 @@ static int compare_start(struct lockstep *l, struct gd_err *err)
     if (rc == GD_OK && (l->dump == NULL || dump_to(l, step_of(l, live_of(l))))) {
         rc = lockstep_compare_rest(l, err);
     }
-    l->left_out = 0; /* what nothing has computed yet */
-    l->why_left_out = NULL;
+    l->checked.not_done = 0; /* what nothing has computed yet */
+    l->checked.why = NULL;
     return rc;
 }
 

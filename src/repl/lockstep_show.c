@@ -42,9 +42,49 @@ static const char *culprit(const struct lockstep *l)
     return l->culprit == l->a ? l->label_a : l->label_b;
 }
 
+/* Nodes that were to be compared, and that the other side lacks. */
+static uint64_t alone_in(const struct lockstep *l, const struct gd_session *session)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(session->graph, &count);
+    bool is_b = session == l->b;
+    uint64_t alone = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+        gd_node_id partner =
+            is_b ? lockstep_partner_of_b(l, order[i]) : lockstep_partner_of_a(l, order[i]);
+
+        alone += partner == GD_NO_NODE && (is_b ? lockstep_is_chosen(l, order[i]) : !l->narrow) &&
+                 gd_graph_node(session->graph, order[i], &info) &&
+                 info.output_count > info.input_slots && info.kind != GD_NODE_CONSTANT;
+    }
+    return alone;
+}
+
+static void show_counts(struct lockstep *l)
+{
+    struct command_call *call = l->call;
+    uint64_t a = alone_in(l, l->a), b = alone_in(l, l->b);
+
+    if (l->checked.done > 0) {
+        out_printf(call->out, "Agreed in %s; %s, ",
+                   inspect_plural(call, (uint64_t)l->steps_done, "step"),
+                   inspect_plural(call, l->compared, "node"));
+    }
+    out_printf(call->out, "%s", inspect_checked_text(call, &l->checked, "tensor", "compared"));
+    if (a + b > 0) {
+        out_printf(call->out, "; without a partner: %s of %s, %s of %s",
+                   inspect_plural(call, a, "node"), l->label_a, inspect_number(call, b),
+                   l->label_b);
+    }
+    out_printf(call->out, "\n");
+}
+
 static void show_end(struct lockstep *l)
 {
     struct command_call *call = l->call;
+    const char *until = l->checked.done > 0 ? ": no divergence until then" : "";
 
     switch (l->ended) {
     case LOCKSTEP_PARTED: show_parted(l); break;
@@ -54,26 +94,21 @@ static void show_end(struct lockstep *l)
                    node_text(l, l->a, l->node_a), node_text(l, l->b, l->node_b));
         break;
     case LOCKSTEP_STOPPED:
-        out_printf(call->out, "%s stopped by itself (%s): no divergence until then\n", culprit(l),
-                   gd_stop_reason_name(l->culprit->stop.reason));
+        out_printf(call->out, "%s stopped by itself (%s)%s\n", culprit(l),
+                   gd_stop_reason_name(l->culprit->stop.reason), until);
         break;
-    case LOCKSTEP_OVER:
-        out_printf(call->out, "%s is over: no divergence until then\n", culprit(l));
-        break;
+    case LOCKSTEP_OVER: out_printf(call->out, "%s is over%s\n", culprit(l), until); break;
     case LOCKSTEP_LOST:
-        out_printf(call->out, "%s broke off (%s): no divergence until then\n", culprit(l),
-                   out_safe(call, l->culprit->end_text));
+        out_printf(call->out, "%s broke off (%s)%s\n", culprit(l),
+                   out_safe(call, l->culprit->end_text), until);
         break;
-    default: out_printf(call->out, "No divergence.\n"); break;
+    default:
+        if (l->checked.done > 0) {
+            out_printf(call->out, "No divergence.\n");
+        }
+        break;
     }
-    out_printf(call->out, "Agreed in %s steps; %s nodes, %s tensors compared",
-               inspect_number(call, (uint64_t)l->steps_done), inspect_number(call, l->compared),
-               inspect_number(call, l->tensors));
-    if (l->left_out > 0) {
-        out_printf(call->out, "; %s were not to be had: %s", inspect_number(call, l->left_out),
-                   out_safe(call, l->why_left_out));
-    }
-    out_printf(call->out, "\n");
+    show_counts(l);
 }
 
 static void record_end(struct lockstep *l)
@@ -90,8 +125,13 @@ static void record_end(struct lockstep *l)
     cJSON_AddNumberToObject(object, "step_a", (double)l->a->stop.step);
     inspect_add_count(object, "steps", (uint64_t)l->steps_done);
     inspect_add_count(object, "nodes", l->compared);
-    inspect_add_count(object, "tensors", l->tensors);
-    inspect_add_count(object, "left_out", l->left_out);
+    inspect_add_count(object, "tensors", l->checked.done);
+    inspect_add_count(object, "left_out", l->checked.not_done);
+    if (l->checked.why) {
+        inspect_add_text(call, object, "why_left_out", l->checked.why);
+    }
+    inspect_add_count(object, "unmatched_a", alone_in(l, l->a));
+    inspect_add_count(object, "unmatched_b", alone_in(l, l->b));
     if (l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER) {
         inspect_add_text(call, object, "node", node_text(l, l->b, l->node_b));
         inspect_add_text(call, object, "node_a", node_text(l, l->a, l->node_a));
@@ -111,9 +151,11 @@ static void record_end(struct lockstep *l)
 }
 
 /* Commands without an argument look at where they parted. */
-void lockstep_show(struct lockstep *l)
+int lockstep_show(struct lockstep *l, struct gd_err *err)
 {
-    if (l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER) {
+    bool differ = l->ended == LOCKSTEP_PARTED || l->ended == LOCKSTEP_ORDER;
+
+    if (differ) {
         compare_set_status(l->call->repl);
         l->a->current = l->node_a != GD_NO_NODE ? l->node_a : l->a->current;
         l->b->current = l->node_b != GD_NO_NODE ? l->node_b : l->b->current;
@@ -128,4 +170,13 @@ void lockstep_show(struct lockstep *l)
         repl_note_stop(l->call->repl, l->culprit);
         repl_report_stop(l->call->repl, l->culprit);
     }
+    if (differ || l->checked.done > 0) {
+        return GD_OK;
+    }
+    return l->checked.not_done > 0
+               ? inspect_need_checked(&l->checked, "tensor", "compared", err)
+               : gd_fail(err, GD_ENODATA,
+                         "no tensor was compared: no node of %s stands for one of %s that was "
+                         "chosen; --map FILE says which belong together",
+                         l->label_a, l->label_b);
 }

@@ -145,6 +145,7 @@ static void take_catalogs(struct side *side)
         side->graph[i] = gd_catalog_graph(catalog);
         side->catalog_count++;
     }
+    side->ranks_left_out = count - side->catalog_count;
     side->kind = SIDE_DUMP;
 }
 
@@ -278,6 +279,9 @@ static int load_live(const struct gd_session *session, struct gd_table *table, s
         if (rc == GD_OK) {
             table->unit[table->unit_count - 1].node = order[i];
             table->unit[table->unit_count - 1].ordered = info.order != GD_NO_ORDER;
+            table->unit[table->unit_count - 1].leaf = gd_table_is_leaf(&info);
+            table->unit[table->unit_count - 1].left =
+                info.kind == GD_NODE_WEIGHT && session->stop.at_step_end;
         }
         for (uint32_t slot = 0; rc == GD_OK && slot < info.output_count; slot++) {
             struct gd_item item = {.name = name, .slot = slot, .position = (uint16_t)slot};

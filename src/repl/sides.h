@@ -21,6 +21,7 @@ struct side {
     struct gd_graph *graph[64]; /* of its catalogs */
     const struct gd_catalog *catalog[64];
     size_t catalog_count;       /* ranks */
+    size_t ranks_left_out;      /* more than there is room for */
     struct gd_session *session; /* SIDE_LIVE, SIDE_DUMP of a session */
     bool previous;              /* "@1:prev": the step before the one it stands in */
     struct gd_source *tensor;   /* SIDE_TENSOR */

@@ -113,9 +113,13 @@ class Pairs(unittest.TestCase):
         b = [("right", "F32", self.x), ("other", "F32", self.x + 1)]
         safetensors(self.folder / "a.safetensors", a)
         safetensors(self.folder / "b.safetensors", b)
-        found, _ = self.verdicts("compare a.safetensors b.safetensors --match rules")
-        self.assertEqual(found, {("left", None): ("MISSING-B", None), ("twin", None): ("MISSING-B", None),
-                                 (None, "right"): ("MISSING-A", None), (None, "other"): ("MISSING-A", None)})
+        record, status = self.run_one("compare a.safetensors b.safetensors --match rules")
+        self.assertEqual((record["type"], status), ("error", 1))
+        self.assertIn("nothing was compared: ", record["message"])
+        text, _ = gradb("compare a.safetensors b.safetensors --match rules", cwd=self.folder, text=True)
+        for side, names in (("MISSING-B", ("left", "twin")), ("MISSING-A", ("right", "other"))):
+            for name in names:
+                self.assertRegex(text, rf"{side} +{name}")
         want = {("left", "right"): ("SAME", "map"), ("twin", "other"): ("SAME", "map")}
         for text in ('{"left": "right", "twin": "other"}', '[{"left": "right", "twin": "other"}, {}]',
                      "# names\nleft: right\n'twin': other\n", "right: left\nother: twin\n", "Cell:\n  left: right\n  twin: other\n",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A small convolutional network in MindSpore on the CPU: what is dumped of it is looked at by the tests.
 
-Usage: ms_lenet.py STEPS; MINDSPORE_DUMP_CONFIG names the configuration of the dump. Prints the losses.
+Usage: ms_lenet.py STEPS [ZERO]; MINDSPORE_DUMP_CONFIG names the configuration of the dump. Prints the losses. With
+ZERO the loss is a logarithm, which is given 0 in that step: its gradients, and so the parameters, are NaN then.
 """
 import sys
 
@@ -28,18 +29,37 @@ class Net(nn.Cell):
         return self.fc2(self.relu(self.fc1(self.flatten(x))))
 
 
+class LogLoss(nn.Cell):
+    """The mean logarithm of the scores' squares times a factor, where `y` is the factor."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.log = mindspore.ops.Log()
+        self.mean = mindspore.ops.ReduceMean()
+
+    def construct(self, x, y):
+        """The loss."""
+        scores = self.net(x)
+        return self.mean(self.log(scores * scores * y))
+
+
 def main():
     """Trains on random images, the same ones every time."""
     mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="CPU")
     mindspore.set_seed(1)
     random = numpy.random.RandomState(1)
     net = Net()
+    zero = int(sys.argv[2]) if len(sys.argv) > 2 else None
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), 0.05, 0.9))
+    judged = nn.WithLossCell(net, loss) if zero is None else LogLoss(net)
+    step = nn.TrainOneStepCell(judged, nn.Momentum(net.trainable_params(), 0.05, 0.9))
     step.set_train()
-    for _ in range(int(sys.argv[1])):
+    for number in range(int(sys.argv[1])):
         x = mindspore.Tensor(random.rand(8, 1, 16, 16).astype(numpy.float32))
         y = mindspore.Tensor(random.randint(0, 10, 8).astype(numpy.int32))
+        if zero is not None:
+            y = mindspore.Tensor(numpy.float32(number != zero))
         print(repr(float(step(x, y).asnumpy())), flush=True)
 
 

@@ -275,7 +275,8 @@ static void expand(struct why_walk *walk, uint32_t number)
         gd_node_id writer =
             tensor->is_constant ? GD_NO_NODE : why_writer(walk->session->graph, node);
 
-        if (writer != GD_NO_NODE && step >= walk->step - STEPS_BACK && step > 0) {
+        bool ran = step > 0 || (step == 0 && walk->session->stop.recorded); /* dumps count from 0 */
+        if (writer != GD_NO_NODE && step >= walk->step - STEPS_BACK && ran) {
             add(walk, writer, 0, step, number);
         }
         return;

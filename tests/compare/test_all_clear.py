@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An answer that all is well says how much it looked at; where nothing could be looked at, it is an error. What threw
+NaN is an operator, not a parameter that was dumped after the update."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import harness
+import numpy as np
+
+NODES = (("MatMul", "Default_fc1-Dense_MatMul-op1"), ("Log", "Default_Log-op2"), ("ReLU", "Default_relu-ReLU_ReLU-op3"))
+
+
+def gradb(*commands, text=False):
+    """Runs the commands; their records (or their text), and the exit status."""
+    args = [part for command in commands for part in ("-ex", command)]
+    done = harness.run_gradb("-nx", "-q", "--batch", *([] if text else ["--json"]), *args)
+    if text:
+        return done.stdout + done.stderr, done.returncode
+    return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+
+def save(folder, kind, name, at, io, value):
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / f"{kind}.{name}.0.0.{1700000000000000 + at}.{io}.0.DefaultFormat.Float32.npy",
+            np.asarray(value, np.float32))
+
+
+def write(root, rank=0, steps=(1, 2), bad_step=None, parameter_at=90, inputs=True, prefix="Default_"):
+    """A MindSpore dump in which the logarithm throws -Inf in one step, and the update makes the weight NaN. The weight
+    is written at `parameter_at`: operators are from 10 on."""
+    for step in steps:
+        folder = root / f"rank_{rank}" / "net" / "0" / str(step)
+        value = np.linspace(1, 2, 8)
+        for i, (kind, name) in enumerate(NODES):
+            name = name.replace("Default_", prefix)
+            if inputs:
+                save(folder, kind, name, 1000 * step + 10 * i + 10, "input", value)
+            value = value * 1.5
+            if step == bad_step and kind == "Log":
+                value[0] = -np.inf
+            if step == bad_step and kind == "ReLU":
+                value[:] = np.nan
+            save(folder, kind, name, 1000 * step + 10 * i + 11, "output", value)
+        weight = np.full(8, np.nan if step == bad_step else 0.5)
+        save(folder, "Parameter", f"{prefix.replace('Default_', '')}fc1.weight", 1000 * step + parameter_at, "output",
+             weight)
+
+
+class AllClear(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-clear-")
+        cls.root = pathlib.Path(cls.folder.name).resolve()
+        for rank in range(2):
+            write(cls.root / "good", rank)
+            write(cls.root / "second", rank, bad_step=2 if rank else None)
+        write(cls.root / "late", bad_step=2)
+        write(cls.root / "outputs", bad_step=2, inputs=False)
+        write(cls.root / "other", prefix="Other_")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_parameters_are_written_after_the_update(self):
+        for name in ("late", "outputs"):
+            [record], status = gradb(f"first-nonfinite {self.root / name}")
+            self.assertEqual((record["node"], record["step"], record["found"], status),
+                             ("Default_Log-op2", 2, True, 6), record)
+            self.assertNotIn("after_step", record)
+        self.assertEqual(gradb(f"first-nonfinite {self.root / 'late'}")[0][0]["kind"], "throw-point")
+
+    def test_a_parameter_alone_is_named(self):
+        """No operator of the step is bad: the value is that after it."""
+        root = self.root / "alone"
+        write(root)
+        save(root / "rank_0" / "net" / "0" / "2", "Parameter", "fc2.weight", 2900, "output", [np.nan, 1])
+        [record], status = gradb(f"first-nonfinite {root}")
+        self.assertEqual((record["node"], record["after_step"], status), ("fc2.weight", True, 6))
+
+    def test_all_ranks_of_the_session(self):
+        for target in ([f"first-nonfinite {self.root / 'second'}"],
+                       [f"open {self.root / 'second'}", "first-nonfinite"]):
+            records, status = gradb(*target)
+            self.assertEqual((records[-1]["node"], records[-1]["rank"], status), ("Default_Log-op2", 1, 6))
+        records, status = gradb(f"open {self.root / 'second'}", "first-nonfinite @1")
+        self.assertEqual((records[-1]["found"], records[-1]["ranks"], status), (False, 1, 0))
+        self.assertIn("other ranks", records[-1]["left_out"])
+
+    def test_finite_says_how_many(self):
+        records, status = gradb(f"open {self.root / 'good'}", "first-nonfinite")
+        self.assertEqual(({key: records[-1][key] for key in ("found", "checked", "not_checked", "steps", "ranks")},
+                          status), ({"found": False, "checked": 16, "not_checked": 0, "steps": 2, "ranks": 2}, 0))
+        text, _ = gradb(f"first-nonfinite {self.root / 'good'}", text=True)
+        self.assertIn("No NaN or infinity: 16 tensors checked; 2 steps, 2 ranks.", text)
+        path = next((self.root / "other" / "rank_0").rglob("*/1/Log*output*.npy"))
+        path.write_bytes(b"not a tensor")
+        [record], status = gradb(f"first-nonfinite {self.root / 'other'}")
+        self.assertEqual((record["checked"], record["not_checked"], status), (7, 1, 0))
+        self.assertTrue(record["why_not_checked"])
+
+    def test_nothing_checked_is_an_error(self):
+        root = self.root / "broken"
+        write(root, steps=(1,))
+        for path in root.rglob("*.npy"):
+            path.write_bytes(b"not a tensor")
+        [record], status = gradb(f"first-nonfinite {root}")
+        self.assertEqual((record["type"], status), ("error", 1))
+        self.assertIn("no tensor was checked: 4 could not be", record["message"])
+
+    def test_nothing_matched_is_an_error(self):
+        good = self.root / "good" / "rank_0" / "net" / "0" / "1"
+        for name, values in (("left", {"a": 2, "c": 4}), ("right", {"b": 3, "d": 5})):
+            (self.root / name).mkdir(exist_ok=True)
+            for key, size in values.items():
+                np.save(self.root / name / f"{key}.npy", np.zeros(size, np.float32))
+        for command in ("compare", "first-divergence", "check params"):
+            [record], status = gradb(f"{command} {self.root / 'left'} {self.root / 'right'} --match name")
+            self.assertEqual((command, record["type"], status), (command, "error", 1))
+        records, status = gradb(f"open {self.root / 'good'}", f"compare @1 {good} --on nothing_is_called_so")
+        self.assertEqual((records[-1]["type"], status), ("error", 1))
+
+    def test_agreement_says_how_many(self):
+        write(self.root / "short", steps=(1,))
+        [record], status = gradb(f"compare {self.root / 'short'} {self.root / 'good'}")
+        self.assertEqual((record["compared"], record["not_compared"], record["steps_left_out"], status), (14, 0, 2, 0))
+        [record], _ = gradb(f"first-divergence {self.root / 'short'} {self.root / 'good'} --rank 0")
+        self.assertEqual((record["found"], record["tensors"], record["not_compared"], record["steps_left_out"]),
+                         (False, 4, 0, 1))
+        text, _ = gradb(f"first-divergence {self.root / 'short'} {self.root / 'good'} --rank 0", text=True)
+        self.assertIn("4 tensors compared; 1 step, 1 more only on one side.", text)
+
+    def test_losses_without_a_pair(self):
+        (self.root / "a.log").write_text("step: 1, loss: 2.5\nstep: 2, loss: nan\nstep: 3, loss: 2.0\n")
+        (self.root / "b.log").write_text("step: 7, loss: 2.5\n")
+        [record], status = gradb(f"compare loss {self.root / 'a.log'} {self.root / 'b.log'}")
+        self.assertEqual((record["type"], status), ("error", 1))
+        (self.root / "b.log").write_text("step: 1, loss: 2.5\nstep: 2, loss: nan\n")
+        text, status = gradb(f"compare loss {self.root / 'a.log'} {self.root / 'b.log'}", text=True)
+        self.assertEqual(status, 0)
+        self.assertIn("They agree within 0.001 in 2 pairs, 1 of them NaN or infinite on both sides; not compared, "
+                      "without a partner: 1 and 0.", text)
+
+    def test_empty_tensors_do_not_agree(self):
+        np.save(self.root / "none.npy", np.zeros((0, 3), np.float32))
+        records, status = gradb(f"open {self.root / 'none.npy'}", "compare none none rtol=1")
+        self.assertEqual((records[-1]["type"], status), ("error", 1), records)
+
+
+if __name__ == "__main__":
+    harness.main()
