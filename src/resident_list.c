@@ -62,7 +62,9 @@ size_t resident_receive(int fd, char *text, size_t size, int milliseconds)
     return got > 0 ? (size_t)got : 0;
 }
 
-static cJSON *facts_of(const char *path)
+/* What a session says of itself, or NULL. The socket of one that has ended is removed and counted.
+ */
+static cJSON *facts_of(const char *path, size_t *removed)
 {
     struct resident_hello hello = {.version = RESIDENT_VERSION, .wish = RESIDENT_STATUS};
     char text[RESIDENT_MESSAGE_MAX + 1];
@@ -70,9 +72,7 @@ static cJSON *facts_of(const char *path)
     int fd = resident_connect(path);
 
     if (fd < 0) {
-        if (errno == ECONNREFUSED && unlink(path) == 0) {
-            fprintf(stderr, "%s is removed: its gradb is gone\n", path);
-        }
+        *removed += errno == ECONNREFUSED && unlink(path) == 0;
         return NULL;
     }
     if (resident_send_hello(fd, &hello, NULL, 0) &&
@@ -80,7 +80,7 @@ static cJSON *facts_of(const char *path)
         text[0] == RESIDENT_FACTS) {
         facts = cJSON_Parse(text + 1);
     } else {
-        fprintf(stderr, "%s does not answer\n", path);
+        fprintf(stderr, "%s: no answer\n", path);
     }
     close(fd);
     return facts;
@@ -95,6 +95,7 @@ static bool is_socket_name(const char *name)
 int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err *err)
 {
     char directory[80];
+    size_t removed = 0;
     int rc = resident_directory(directory, sizeof(directory), err);
     struct resident_found *all = rc == GD_OK ? calloc(MAX_SESSIONS, sizeof(*all)) : NULL;
 
@@ -111,11 +112,15 @@ int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err 
         if (!is_socket_name(e->d_name) || (size_t)used >= sizeof(found->path)) {
             continue;
         }
-        found->facts = facts_of(found->path);
+        found->facts = facts_of(found->path, &removed);
         *count += found->facts != NULL;
     }
     if (dir != NULL) {
         closedir(dir);
+    }
+    if (removed > 0) {
+        fprintf(stderr, "Removed %zu socket%s of sessions that have ended from %s\n", removed,
+                removed > 1 ? "s" : "", directory);
     }
     return GD_OK;
 }

@@ -16,8 +16,9 @@ struct resident_found {
     cJSON *facts;
 };
 
-/* All that answer; *ret is to be given to resident_forget_all. A socket whose process is gone is
- * removed, with a line on stderr. GD_EIO: the directory is not to be trusted; GD_ENOMEM. */
+/* All that answer; *ret is to be given to resident_forget_all. Sockets of
+ * sessions that have ended are removed, with one line on stderr for all. GD_EIO: the directory is
+ * not to be trusted; GD_ENOMEM. */
 int resident_find_all(struct resident_found **ret, size_t *count, struct gd_err *err);
 void resident_forget_all(struct resident_found *all, size_t count);
 /* "" it is not told. */

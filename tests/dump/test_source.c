@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "dump/source.h"
 
 /* ---- stored types ---------------------------------------------------------------------------- */
@@ -341,7 +342,7 @@ static void test_sources_are_closed(void **state)
 
 #define FILES 90 /* of which a process with 64 descriptors has not half open */
 
-static char home[64];
+static char home[SCRATCH_PATH];
 
 static void name_of(int i, char *out, size_t size)
 {
@@ -451,8 +452,7 @@ static int make_home(void **state)
     struct rlimit limit = {64, 64};
 
     (void)state;
-    snprintf(home, sizeof(home), "/tmp/gradb-source-XXXXXX");
-    return mkdtemp(home) && setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : -1;
+    return scratch_folder(home) && setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : -1;
 }
 
 static int remove_home(void **state)

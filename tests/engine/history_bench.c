@@ -12,17 +12,18 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "history_bench.h"
 
 /* ---- a directory of our own ------------------------------------------------------------------ */
 
-char hist_home[] = "/tmp/gradb-test-history-XXXXXX";
+char hist_home[SCRATCH_PATH];
 char hist_path[256];
 
 int hist_make_home(void **state)
 {
     (void)state;
-    if (!mkdtemp(hist_home) || setenv("XDG_STATE_HOME", hist_home, 1)) {
+    if (!scratch_folder(hist_home) || setenv("XDG_STATE_HOME", hist_home, 1)) {
         return -1;
     }
     snprintf(hist_path, sizeof(hist_path), "%s/file", hist_home);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "engine/history/history.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
@@ -381,8 +382,8 @@ static void history_knows_since_when(void **state)
     struct bench *b = *state;
     struct training t = make_training(b);
     struct gd_peer peer = {.framework = "test"};
-    char path[] = "/tmp/gradb-test-why-XXXXXX";
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH];
+    int fd = scratch_file(path);
     struct gd_stats good = bench_finite(-1, 1), bad = bad_stats();
     struct gd_shape shape = {.rank = 1, .dim = {10}};
 

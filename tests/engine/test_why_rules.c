@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "engine/history/history.h"
 #include "engine/watch/watchpoint.h"
 #include "why_bench.h"
@@ -640,8 +641,8 @@ static void jump_by_what_was_recorded(void **state)
     struct training t = make_training(b, "SGD");
     struct gd_peer peer = {.framework = "test"};
     struct gd_shape shape = {.rank = 1, .dim = {10}};
-    char path[] = "/tmp/gradb-test-why-XXXXXX";
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH];
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     close(fd);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "engine/history/history.h"
 #include "why_bench.h"
 
@@ -573,8 +574,8 @@ static gd_node_id make_chain(struct bench *b, double factor)
     struct gd_peer peer = {.program = "why"};
     gd_node_id made[TIMES], h, w, gradient = 0;
     char name[96], of[64];
-    char path[] = "/tmp/gradb-test-why-XXXXXX";
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH];
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     close(fd);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "dump/archive.h"
 #include "dump/detect.h"
 #include "fuzz.h"
@@ -36,7 +37,7 @@ static const char *const names[] = {
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
-static char home[64];
+static char home[SCRATCH_PATH];
 
 static void path_of(const char *name, char *out, size_t size)
 {
@@ -77,10 +78,7 @@ static void remove_home(void)
 
 static void make_home(void)
 {
-    const char *at = getenv("TMPDIR");
-
-    snprintf(home, sizeof(home), "%.40s/gradb-fuzz-XXXXXX", at ? at : "/tmp");
-    FUZZ_CHECK(mkdtemp(home));
+    FUZZ_CHECK(scratch_folder(home));
     put(graph_name, graph, sizeof(graph) - 1);
     put(long_name, "\x93NUMPY", 6);
     atexit(remove_home);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "dump/dump.h"
 #include "engine/history/history_impl.h"
 
@@ -67,14 +68,14 @@ static const unsigned char *template_bytes(void)
 {
     static unsigned char bytes[BYTES];
     static bool made;
-    char path[] = "/tmp/gradb-fuzz-history-XXXXXX";
+    char path[SCRATCH_PATH];
     struct gd_history *history;
     int fd;
 
     if (made) {
         return bytes;
     }
-    fd = mkstemp(path);
+    fd = scratch_file(path);
     FUZZ_CHECK(fd >= 0);
     close(fd);
     FUZZ_CHECK(gd_history_create(path, BYTES, NULL, &history, NULL) == GD_OK);

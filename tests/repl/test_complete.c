@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "repl/net.h"
 
 static const struct repl_options mode = {.batch = true};
@@ -171,13 +172,11 @@ static void watchpoints(void **state)
 
 static void files(void **state)
 {
-    char dir[] = "/tmp/gradb-test-XXXXXX";
-    char path[64];
-    char line[64];
-    char expected[64];
+    char dir[SCRATCH_PATH];
+    char path[128], line[128], expected[128];
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(scratch_folder(dir));
     snprintf(path, sizeof(path), "%s/script.gdb", dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);

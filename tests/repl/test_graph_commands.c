@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "repl/net.h"
 
 static const struct repl_options text_mode = {.batch = true, .utf8 = false};
@@ -323,9 +324,9 @@ static void add_framed(struct net *net, const char *name, const char *file, cons
 static void list_warns_of_changed_files(void **state)
 {
     static const char text[] = "def f(x):\n    y = x * 2\n    return y\n";
-    char path[] = "/tmp/gradb-test-XXXXXX", line[256], expected[512];
+    char path[SCRATCH_PATH], line[256], expected[512];
     struct timespec later[2] = {{.tv_sec = time(NULL) + 3600}, {.tv_sec = time(NULL) + 3600}};
-    int fd = mkstemp(path);
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "engine/history/history.h"
 #include "repl/net.h"
 #include "repl/spark.h"
@@ -20,12 +21,12 @@
 static const struct repl_options text_mode = {.batch = true, .utf8 = true};
 static const struct repl_options json_mode = {.batch = true, .json = true};
 
-static char folder[] = "/tmp/gradb-test-history-XXXXXX";
+static char folder[SCRATCH_PATH];
 
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
+    return scratch_folder(folder) ? 0 : -1;
 }
 
 static int drop_folder(void **state)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "engine/progress.h"
 #include "repl/net.h"
 
@@ -358,10 +359,10 @@ static void long_work_can_be_interrupted(void **state)
 static void an_interrupted_save_leaves_no_file(void **state)
 {
     struct net *net = *state;
-    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], line[160];
+    char dir[SCRATCH_PATH], path[128], line[160];
     int rc = 0;
 
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(scratch_folder(dir));
     snprintf(path, sizeof(path), "%s/w.npy", dir);
     snprintf(line, sizeof(line), "save net/fc1.weight %s", path);
     set_large(net);
@@ -385,12 +386,12 @@ static mode_t mode_of(const char *path)
 
 static void what_is_saved_takes_only_its_own_name(void **state)
 {
-    char dir[] = "/tmp/gradb-save-XXXXXX", path[64], part[80], link[80], line[200];
+    char dir[SCRATCH_PATH], path[128], part[144], link[128], line[200];
     struct net *net = *state;
     mode_t before = umask(027);
     int rc = 0;
 
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(scratch_folder(dir));
     snprintf(path, sizeof(path), "%s/w.npy", dir);
     snprintf(part, sizeof(part), "%s.part", path);
     snprintf(link, sizeof(link), "%s/link", dir);
@@ -557,8 +558,8 @@ static void find_lists_indices(void **state)
 static void save_writes_npy(void **state)
 {
     struct net *net = *state;
-    char path[] = "/tmp/gradb-test-XXXXXX";
-    int descriptor = mkstemp(path);
+    char path[SCRATCH_PATH];
+    int descriptor = scratch_file(path);
     assert_true(descriptor >= 0);
     close(descriptor);
     char line[128];

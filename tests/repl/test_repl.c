@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "repl/net.h"
 
 static const struct repl_options typed_mode = {.batch = false};
@@ -108,10 +109,10 @@ static void output_goes_to_a_file(void **state)
 {
     static const char once[] = "gradb " GRADB_VERSION "\n";
     static const char twice[] = "gradb " GRADB_VERSION "\ngradb " GRADB_VERSION "\n";
-    char path[] = "/tmp/gradb-test-XXXXXX";
+    char path[SCRATCH_PATH];
     char line[128];
     struct stat before, after;
-    int fd = mkstemp(path);
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     assert_int_equal(fchmod(fd, 0640), 0);
@@ -280,10 +281,10 @@ static void write_file(const char *path, const char *text)
 
 static void source_stops_at_the_first_error(void **state)
 {
-    char path[] = "/tmp/gradb-test-XXXXXX";
-    char line[64];
+    char path[SCRATCH_PATH];
+    char line[128];
     char expected[256];
-    int fd = mkstemp(path);
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     close(fd);
@@ -305,9 +306,9 @@ static void source_stops_at_the_first_error(void **state)
 
 static void a_file_that_sources_itself_ends(void **state)
 {
-    char path[] = "/tmp/gradb-test-XXXXXX";
-    char line[64];
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH];
+    char line[128];
+    int fd = scratch_file(path);
 
     assert_true(fd >= 0);
     close(fd);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../scratch.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/fake_watch.h"
 #include "repl/net.h"
@@ -374,8 +375,8 @@ static void marks_of_nodes_and_scopes(void **state)
 static void what_was_saved_comes_back(void **state)
 {
     struct net *n = *state;
-    char path[64] = "/tmp/gradb-watch-XXXXXX", line[128];
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH], line[128];
+    int fd = scratch_file(path);
     assert_true(fd >= 0);
     close(fd);
     net_expect_part(n, "exclude type:Add", "type:Add");
