@@ -338,8 +338,10 @@ static void man_end(void)
          ".TP\n.B NO_COLOR\nWhen not empty, no colour is used unless \\-\\-color asks for it.\n"
          ".TP\n.B GRADB_DEMO\nThe program that \\fBdemo\\fR starts.\n"
          ".TP\n.BR GRADB_ADDRESS \", \" GRADB_TOKEN \", \" GRADB_DISABLE\n"
-         "Read by trainers: where the debugger listens, the token to show, and whether to stay "
-         "apart.\n"
+         "Read by training processes: where the debugger listens (unix:PATH or HOST:PORT; unset: "
+         "the socket where \\fBlisten\\fR waits), the token that both sides prove, and whether to "
+         "stay apart.\n"
+         ".TP\n.B XDG_RUNTIME_DIR\nWhere the directory gradb of the sockets is.\n"
          ".SH FILES\n"
          ".TP\n.I ~/.config/gradb/gradbrc\nCommands that are run at the start.\n"
          ".TP\n.I ~/.local/state/gradb/history\nThe lines typed.\n"
@@ -347,6 +349,9 @@ static void man_end(void)
          "last steps; the newest eight are kept.\n"
          ".TP\n.I $XDG_RUNTIME_DIR/gradb/*.sock\nWhere \\fBattach\\fR finds the gradbs that have "
          "a terminal or outlived it.\n"
+         ".TP\n.I $XDG_RUNTIME_DIR/gradb/debugger\nWhere \\fBlisten\\fR waits for training "
+         "processes of the same user. Without XDG_RUNTIME_DIR: /run/user/UID/gradb, else "
+         "/tmp/gradb-UID.\n"
          ".SH SEE ALSO\n"
          ".BR gdb (1)");
 }

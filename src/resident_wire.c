@@ -1,67 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "resident_wire.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/owner.h"
 
 #define MOST_FDS 32 /* that are taken in so that they can be closed; the kernel drops more */
 
-/* ---- where ---- */
-
-/* GD_ENOTFOUND: it is not there and cannot be made. */
-static int check_directory(const char *path, struct gd_err *err)
-{
-    struct stat st;
-
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return gd_fail(err, GD_ENOTFOUND, "%.300s cannot be made: %s", path, strerror(errno));
-    }
-    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-        (st.st_mode & 077) != 0) {
-        return gd_fail(err, GD_EIO, "%.300s must be a directory of yours alone (mode 0700)", path);
-    }
-    return GD_OK;
-}
+/* ---- where and who ---- */
 
 int resident_directory(char *path, size_t size, struct gd_err *err)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    long user = (long)geteuid();
-    int rc = GD_ENOTFOUND;
-
-    for (int place = 0; rc == GD_ENOTFOUND && place < 3; place++) {
-        int len = -1;
-        if (place == 0 && runtime != NULL && runtime[0] == '/') {
-            len = snprintf(path, size, "%s/gradb", runtime);
-        } else if (place == 1) {
-            len = snprintf(path, size, "/run/user/%ld/gradb", user);
-        } else if (place == 2) {
-            len = snprintf(path, size, "/tmp/gradb-%ld", user);
-        }
-        if (len > 0 && (size_t)len < size) {
-            rc = check_directory(path, err);
-        }
-    }
-    return rc;
+    int rc = gd_own_directory(path, size, err);
+    return rc == GD_OK ? gd_own_directory_check(path, true, err) : rc;
 }
-
-/* ---- who ---- */
 
 bool resident_peer_is_ours(int fd, long *pid)
 {
-    struct ucred who;
-    socklen_t size = sizeof(who);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != geteuid()) {
-        return false;
-    }
-    *pid = (long)who.pid;
-    return true;
+    struct gd_peer_owner owner = gd_owner_of_peer(fd);
+    *pid = owner.pid;
+    return owner.kind == GD_OWNER_OURS;
 }
 
 /* ---- what ---- */

@@ -51,9 +51,7 @@ enum resident_news {
     RESIDENT_CONTINUED = 'c', /* after that */
 };
 
-/* The directory of the sockets, made (0700) when it is missing and checked to be ours alone:
- * $XDG_RUNTIME_DIR/gradb, else /run/user/UID/gradb, else /tmp/gradb-UID. GD_EIO: it is not ours
- * alone; GD_ENOTFOUND: none can be made. */
+/* gd_own_directory, made when it is missing and checked. */
 int resident_directory(char *path, size_t size, struct gd_err *err);
 
 /* The process behind the socket is ours: its number in *pid. */

@@ -130,6 +130,10 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
     a->stopped = true;
     agent_arm(a);
     agent_wake(a);
+    if (a->stopped_by[0] != '\0') {
+        agent_say("gradb: stopped by the debugger at %s\n", a->stopped_by);
+        a->stopped_by[0] = '\0';
+    }
     while (a->stopped) {
         if (!agent_serve(a)) {
             pthread_cond_wait(&a->go, &a->lock);

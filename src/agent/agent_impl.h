@@ -215,6 +215,9 @@ struct agent {
     int rank, world_size, local_rank;
     int threads; /* that compute statistics of a big value */
     bool address_given;
+    bool started_by_gradb; /* by the debugger at that address: its user knows who stops it */
+    bool refused_told;     /* that we do not obey who listens there */
+    char stopped_by[320];  /* the debugger, to be told of at the first stop; "" nothing to tell */
 
     /* called where `armed` leaves 0; NULL: nobody asked to be */
     void (*on_armed)(void *);
@@ -341,6 +344,11 @@ void agent_stand(struct agent *a, Gradb__V1__StopReason reason, gradb_node node,
 /* ---- agent_open.c --------------------------------------------------------------------------- */
 
 void agent_free(struct agent *a);
+
+/* One line to the program's stderr; left out where it would have to wait. */
+void agent_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The user asked for a debugger that we do not obey: said once. */
+void agent_refused(struct agent *a, const char *why);
 
 /* ---- agent_turn.c ---------------------------------------------------------------------------- */
 

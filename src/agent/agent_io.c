@@ -152,6 +152,30 @@ static void next_address(struct agent_io *io, const char *why)
     try_connect(io);
 }
 
+/* Who listens there may be anybody: nothing is said to a process of another user. Over TCP its
+ * first bytes are waited for: before it has accepted, nobody owns its end. */
+static void meet(struct agent_io *io)
+{
+    struct agent *a = io->agent;
+    char why[200];
+
+    io->met = true;
+    io->owner = gd_owner_of_peer(atomic_load(&a->socket));
+    bool stranger = io->owner.kind == GD_OWNER_OTHER || io->owner.kind == GD_OWNER_REMOTE;
+    if (stranger && a->token[0] == '\0') {
+        snprintf(why, sizeof(why),
+                 io->owner.kind == GD_OWNER_REMOTE
+                     ? "a debugger on another host must prove a token: set GRADB_TOKEN to what "
+                       "`show token` says there"
+                     : "the process that listens there belongs to another user (uid %ld)",
+                 io->owner.uid);
+        agent_refused(a, why);
+        lost(io, why);
+    } else if (agent_wire_greet(io) < 0) {
+        lost(io, "out of memory or of random bytes");
+    }
+}
+
 static void connected(struct agent_io *io)
 {
     struct agent *a = io->agent;
@@ -161,16 +185,20 @@ static void connected(struct agent_io *io)
         next_address(io, err.text);
         return;
     }
+    bool local = gd_unix_path(a->address) != NULL;
     io->since = io->last_heard = agent_now();
     io->goodbye_at = 0;
-    if (gd_grpc_client_create(a->address, MAX_MESSAGE, &io->client, &err) < 0 ||
+    io->met = false;
+    io->refusal[0] = '\0';
+    if (gd_grpc_client_create(local ? "localhost" : a->address, MAX_MESSAGE, &io->client, &err) <
+            0 ||
         gd_grpc_client_start(io->client, PATH, NULL, 0, &agent_wire_ops, io, &io->call, &err) < 0) {
         lost(io, err.text);
         return;
     }
     set_link(a, LINK_HELLO);
-    if (agent_wire_hello(io) < 0) {
-        lost(io, "out of memory");
+    if (local) {
+        meet(io);
     }
 }
 
@@ -250,6 +278,8 @@ static void wait_for_something(struct agent_io *io, double seconds)
     struct gd_err err = {0};
     if (gd_grpc_client_read(io->client, fds[1].fd, &err) < 0) {
         lost(io, io->closed && io->close_text[0] ? io->close_text : err.text);
+    } else if (!io->met) {
+        meet(io);
     }
 }
 

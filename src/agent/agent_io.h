@@ -6,7 +6,9 @@
 #define GRADB_AGENT_IO_H
 
 #include "agent/agent_digest.h"
+#include "base/owner.h"
 #include "proto/grpc_client.h"
+#include "proto/proof.h"
 
 #define AGENT_QUEUE ((size_t)1 << 20) /* bytes given to the client and not yet on the wire */
 
@@ -32,7 +34,12 @@ struct agent_io {
     struct gd_grpc_client_call *call; /* NULL once it is closed */
     bool closed;                      /* the call's end was seen: see close_text */
     char close_text[200];
-    double since; /* when the connection was opened */
+    double since;               /* when the connection was opened */
+    bool met;                   /* whose process it is was looked at, and the first word said */
+    struct gd_peer_owner owner; /* of the debugger's process */
+    enum agent_proof { PROOF_NONE, PROOF_ASKED, PROOF_GIVEN } proof; /* of the token */
+    struct gd_proof nonces;
+    char refusal[200]; /* why we do not obey this debugger; "" */
     double last_heard, last_beat, last_small;
     uint64_t beats;
     double goodbye_at; /* when Goodbye was sent; 0 not yet */
@@ -60,7 +67,8 @@ extern const struct gd_grpc_client_ops agent_wire_ops; /* ctx is the struct agen
 
 /* GD_ENOMEM, GD_ELOST. */
 int agent_wire_send(struct agent_io *io, const agent_from *from);
-int agent_wire_hello(struct agent_io *io);
+/* The first word: Hello, or Authenticate, after which it comes by itself. */
+int agent_wire_greet(struct agent_io *io);
 int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, const char *text);
 /* Gives the client what there is to say, up to AGENT_QUEUE. *more: there was more to say. */
 int agent_wire_pump(struct agent_io *io, bool *more);

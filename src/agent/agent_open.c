@@ -4,7 +4,9 @@
  * the debugger that may be waited for.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,8 @@
 #include <unistd.h>
 
 #include "agent/agent_source.h"
+#include "base/owner.h"
 
-#define DEFAULT_ADDRESS  "127.0.0.1:50051"
 #define MAX_GRAPH_MEMORY ((size_t)16 << 30)
 #define MAX_THREADS      4 /* unless GRADB_THREADS says otherwise */
 #define CLOSE_SECONDS    3
@@ -104,17 +106,29 @@ static void take_rank(struct agent *a, const gradb_options *o)
     }
 }
 
+/* Where gradb listens when nobody names a place. */
+static char *usual_address(void)
+{
+    char directory[GD_SOCKET_PATH], address[GD_SOCKET_PATH + 32] = GD_UNIX_PREFIX;
+    if (gd_own_directory(directory, sizeof(directory), NULL) == GD_OK) {
+        snprintf(address, sizeof(address), GD_UNIX_PREFIX "%s/" GD_MEETING_POINT, directory);
+    }
+    return strdup(address);
+}
+
 static bool copy_options(struct agent *a, const gradb_options *o)
 {
     const char *address = o->address ? o->address : getenv("GRADB_ADDRESS");
     const char *token = o->token ? o->token : getenv("GRADB_TOKEN");
+    const char *run = getenv("GRADB_RUN");
     a->address_given = address && address[0];
+    a->started_by_gradb = a->address_given && run && strcmp(run, address) == 0;
     a->framework = copy_or(o->framework, "c");
     a->framework_version = copy_or(o->framework_version, "");
     a->device = copy_or(o->device, "cpu");
     a->program = o->program ? strdup(o->program) : program_name();
     a->graph_name = copy_or(o->graph, "main");
-    a->address = copy_or(address, DEFAULT_ADDRESS);
+    a->address = a->address_given ? strdup(address) : usual_address();
     a->token = copy_or(token, "");
     take_rank(a, o);
     a->job = job_name(a->world_size > 1);
@@ -150,6 +164,29 @@ static bool start_thread(struct agent *a)
     bool ok = pthread_create(&a->thread, NULL, agent_io_main, a) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return ok;
+}
+
+void agent_say(const char *format, ...)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    len = len < (int)sizeof(line) ? len : (int)sizeof(line) - 1;
+    if (len > 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
+        ssize_t ignored = write(STDERR_FILENO, line, (size_t)len);
+        (void)ignored;
+    }
+}
+
+void agent_refused(struct agent *a, const char *why)
+{
+    if (a->address_given && !a->refused_told) {
+        a->refused_told = true;
+        agent_say("gradb: not connected to %.200s: %s\n", a->address, why);
+    }
 }
 
 void agent_free(struct agent *a)

@@ -37,7 +37,6 @@ static char version[] = "libgradb " GRADB_VERSION;
 static void introduce(const struct agent *a, Gradb__V1__Hello *m)
 {
     m->version_min = m->version_max = AGENT_PROTOCOL;
-    m->token = a->token;
     m->framework = a->framework;
     m->framework_version = a->framework_version;
     m->agent = version;
@@ -50,7 +49,7 @@ static void introduce(const struct agent *a, Gradb__V1__Hello *m)
     m->job = a->job;
 }
 
-int agent_wire_hello(struct agent_io *io)
+static int say_hello(struct agent_io *io)
 {
     struct agent *a = io->agent;
     Gradb__V1__Capability can[] = {
@@ -96,6 +95,27 @@ int agent_wire_hello(struct agent_io *io)
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HELLO;
     from.hello = &m;
+    return agent_wire_send(io, &from);
+}
+
+/* With a token, neither side says more before the other has proven it. */
+int agent_wire_greet(struct agent_io *io)
+{
+    Gradb__V1__Authenticate m = GRADB__V1__AUTHENTICATE__INIT;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+
+    io->proof = PROOF_NONE;
+    if (io->agent->token[0] == '\0') {
+        return say_hello(io);
+    }
+    if (!gd_proof_nonce(io->nonces.trainer)) {
+        return GD_EIO;
+    }
+    io->proof = PROOF_ASKED;
+    m.nonce.data = io->nonces.trainer;
+    m.nonce.len = GD_PROOF_BYTES;
+    from.msg_case = GRADB__V1__FROM_TRAINER__MSG_AUTHENTICATE;
+    from.authenticate = &m;
     return agent_wire_send(io, &from);
 }
 
@@ -403,12 +423,76 @@ static void let_go(struct agent *a)
     pthread_cond_broadcast(&a->go);
 }
 
+/* This debugger is not one to obey. The call ends, and with it the connection. */
+static void turn_away(struct agent_io *io, const char *why)
+{
+    snprintf(io->refusal, sizeof(io->refusal), "%s", why);
+    agent_refused(io->agent, why);
+    gd_grpc_client_cancel(io->call);
+}
+
+static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
+{
+    uint8_t mac[GD_PROOF_BYTES];
+    Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
+    agent_from from = GRADB__V1__FROM_TRAINER__INIT;
+    bool ours = io->owner.kind == GD_OWNER_OURS || io->owner.kind == GD_OWNER_HIDDEN;
+
+    if (io->proof != PROOF_ASKED || m->nonce.len != GD_PROOF_BYTES) {
+        gd_grpc_client_cancel(io->call);
+    } else if (m->token) {
+        memcpy(io->nonces.debugger, m->nonce.data, GD_PROOF_BYTES);
+        gd_proof_make(&io->nonces, GD_PROOF_TRAINER, io->agent->token, mac);
+        proof.mac.data = mac;
+        proof.mac.len = sizeof(mac);
+        from.msg_case = GRADB__V1__FROM_TRAINER__MSG_PROOF;
+        from.proof = &proof;
+        io->proof = PROOF_GIVEN;
+        agent_wire_send(io, &from);
+    } else if (ours) { /* its uid is proof enough */
+        io->proof = PROOF_NONE;
+        say_hello(io);
+    } else {
+        turn_away(io, "the debugger there has no token: type `set token` in gradb");
+    }
+}
+
+static void on_proof(struct agent_io *io, const Gradb__V1__Proof *m)
+{
+    if (io->proof != PROOF_GIVEN || !gd_proof_check(&io->nonces, GD_PROOF_DEBUGGER,
+                                                    io->agent->token, m->mac.data, m->mac.len)) {
+        turn_away(io, "the debugger there does not prove that it knows the token");
+        return;
+    }
+    io->proof = PROOF_NONE;
+    say_hello(io);
+}
+
+/* With the lock. At the first stop the program says who did it, once for each debugger: it is not
+ * the one that started the program, and may not be the one that its user thinks of. */
+static void prepare_notice(struct agent_io *io, const Gradb__V1__Welcome *m)
+{
+    struct agent *a = io->agent;
+    char who[80] = "";
+    bool known = m->debugger_id.len > 0 && m->debugger_id.len == io->debugger_id_len &&
+                 memcmp(m->debugger_id.data, io->debugger_id, io->debugger_id_len) == 0;
+    if (known || a->started_by_gradb) {
+        return;
+    }
+    if (io->owner.pid > 0) {
+        snprintf(who, sizeof(who), " (pid %ld, uid %ld)", io->owner.pid, io->owner.uid);
+    } else if (io->owner.uid >= 0) {
+        snprintf(who, sizeof(who), " (uid %ld)", io->owner.uid);
+    }
+    snprintf(a->stopped_by, sizeof(a->stopped_by), "%.230s%s", a->address, who);
+}
+
 static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
 {
     struct agent *a = io->agent;
     pthread_mutex_lock(&a->lock);
-    if (a->link != LINK_HELLO || m->version != AGENT_PROTOCOL) {
-        if (a->link == LINK_HELLO) {
+    if (a->link != LINK_HELLO || io->proof != PROOF_NONE || m->version != AGENT_PROTOCOL) {
+        if (a->link == LINK_HELLO && io->proof == PROOF_NONE) {
             agent_set_error(a, "the debugger chose gradb.v1 version %u, this is version %u",
                             m->version, AGENT_PROTOCOL);
             gd_grpc_client_cancel(io->call);
@@ -425,6 +509,7 @@ static void on_welcome(struct agent_io *io, const Gradb__V1__Welcome *m)
     a->stop_pending = m->stop && !a->stopped;
     a->stop_sent = false;
     a->error[0] = '\0';
+    prepare_notice(io, m);
     POKE(a->connected, 1);
     agent_arm(a);
     pthread_cond_broadcast(&a->go);
@@ -637,6 +722,10 @@ static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_
     bool kept = false;
     if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_WELCOME) {
         on_welcome(io, m->welcome);
+    } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_CHALLENGE) {
+        on_challenge(io, m->challenge);
+    } else if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_PROOF) {
+        on_proof(io, m->proof);
     } else if (up) {
         kept = dispatch(io, m);
     }
@@ -657,6 +746,13 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
          * is not for us. */
         memcpy(io->detached_from, io->debugger_id, io->debugger_id_len);
         io->detached_from_len = io->debugger_id_len;
+    }
+    if (io->refusal[0] != '\0') {
+        snprintf(io->close_text, sizeof(io->close_text), "%s", io->refusal);
+        return;
+    }
+    if (io->proof == PROOF_ASKED && code == GD_GRPC_INVALID_ARGUMENT) {
+        text = "the debugger cannot prove a token: update gradb";
     }
     snprintf(io->close_text, sizeof(io->close_text), "%.150s (gRPC status %d)",
              text[0] ? text : "the debugger closed the connection", (int)code);

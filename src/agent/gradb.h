@@ -19,10 +19,11 @@
  *
  * Every function accepts a NULL handle and does nothing.
  *
- * Environment: GRADB_ADDRESS (HOST:PORT, default 127.0.0.1:50051), GRADB_TOKEN (shown to the
- * debugger), GRADB_DISABLE (set and not "0": gradb_open returns NULL), GRADB_THREADS (that compute
- * the statistics of a big tensor while the training thread stands; default: the processors, at most
- * 4), RANK and WORLD_SIZE (which rank of a job it is, where the options do not say).
+ * Environment: GRADB_ADDRESS (unix:PATH or HOST:PORT; default: the socket of the user's own where
+ * `gradb listen` waits), GRADB_TOKEN (shared with the debugger), GRADB_DISABLE (set and not "0":
+ * gradb_open returns NULL), GRADB_THREADS (that compute the statistics of a big tensor while the
+ * training thread stands; default: the processors, at most 4), RANK and WORLD_SIZE (which rank of a
+ * job it is, where the options do not say).
  */
 #ifndef GRADB_H
 #define GRADB_H
@@ -255,6 +256,9 @@ typedef struct gradb_source {
 GRADB_API gradb *gradb_open(const gradb_options *options);
 /* The training ended; `why` NULL or "" means normally. Frees the handle. */
 GRADB_API void gradb_close(gradb *g, const char *why);
+/* A debugger of another user is not obeyed: GRADB_ADDRESS may name its port, and then one line on
+ * stderr says so. When a debugger that did not start this process stops it, one line on stderr says
+ * which. */
 /* Waits at most `seconds` for a debugger to connect; when one does, stands here (with the graph
  * published, before the first step) until it lets the run go on, however long that takes. True when
  * one is connected at the return. Without this call a debugger that is slow to answer attaches at a

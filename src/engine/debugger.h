@@ -46,11 +46,12 @@ typedef void (*gd_observer_fn)(void *ctx, const struct gd_event *event);
  */
 struct gd_server_ops {
     /* "HOST:PORT", ":PORT" or "PORT"; port 0 takes a free one. Loopback names listen on 127.0.0.1
-     * and
-     * ::1. GD_EIO (port in use: says so), GD_EINVAL, GD_ESTATE (already listening elsewhere). */
+     * and ::1. Or "unix:PATH"; there may be one of each. GD_EIO (port in use: says so), GD_EINVAL,
+     * GD_ESTATE (already listening, or another gradb is). */
     int (*listen)(void *ctx, const char *address, struct gd_err *err);
     void (*close)(void *ctx);
-    const char *(*address)(void *ctx); /* "127.0.0.1:50051"; NULL when not listening */
+    const char *(*address)(void *ctx); /* "127.0.0.1:50051", else as `socket`; NULL: none */
+    const char *(*socket)(void *ctx);  /* "unix:PATH"; NULL: only TCP, or not listening */
     bool (*serves)(void *ctx); /* a process that was detached and cannot do without; may be NULL */
 };
 

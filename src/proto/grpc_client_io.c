@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "proto/grpc_client.h"
 #include "proto/grpc_frame.h"
 
@@ -26,7 +28,9 @@ static int dial(const struct sockaddr *address, socklen_t len, const char *text,
     if (fd < 0) {
         return gd_fail_errno(err, GD_EIO, "cannot connect to %s", text);
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (address->sa_family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
     int rc;
     do {
         rc = connect(fd, address, len);
@@ -58,7 +62,7 @@ static int dial_loopback(unsigned attempt, uint16_t port, const char *text, int 
     return gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", text);
 }
 
-int gd_grpc_connect(const char *address, unsigned attempt, int *ret, struct gd_err *err)
+static int dial_host(const char *address, unsigned attempt, int *ret, struct gd_err *err)
 {
     struct gd_grpc_address where;
     struct addrinfo hints = {.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
@@ -85,6 +89,29 @@ int gd_grpc_connect(const char *address, unsigned attempt, int *ret, struct gd_e
              : gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", address);
     freeaddrinfo(found);
     return rc;
+}
+
+static int dial_unix(const char *path, const char *text, int *ret, struct gd_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int rc = gd_own_socket_check(path, err);
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    memcpy(address.sun_path, path, strlen(path)); /* the check knows its room */
+    return dial((const struct sockaddr *)&address, sizeof(address), text, ret, err);
+}
+
+int gd_grpc_connect(const char *address, unsigned attempt, int *ret, struct gd_err *err)
+{
+    const char *path = gd_unix_path(address);
+
+    if (path) {
+        return attempt == 0 ? dial_unix(path, address, ret, err)
+                            : gd_fail(err, GD_ENOTFOUND, "%s has no more addresses", address);
+    }
+    return dial_host(address, attempt, ret, err);
 }
 
 int gd_grpc_connect_finish(int fd, struct gd_err *err)

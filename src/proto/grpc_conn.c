@@ -480,7 +480,8 @@ static void init_watchers(struct gd_grpc_conn *conn)
     set_patience(conn, conn->server->peer_patience);
 }
 
-int grpc_conn_create(struct gd_grpc_server *server, int fd, struct gd_err *err)
+int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner,
+                     struct gd_err *err)
 {
     struct gd_grpc_conn *conn = calloc(1, sizeof(*conn));
 
@@ -491,7 +492,8 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, struct gd_err *err)
     conn->server = server;
     conn->fd = fd;
     gd_buf_init(&conn->out, GRPC_OUT_SIZE + (2 << 20));
-    grpc_peer_name(fd, conn->peer, sizeof(conn->peer), &conn->loopback);
+    grpc_peer_name(fd, owner, conn->peer, sizeof(conn->peer));
+    conn->loopback = owner->kind == GD_OWNER_OURS || owner->kind == GD_OWNER_HIDDEN;
     if (nghttp2_session_server_new2(&conn->session, server->callbacks, conn, server->options) ||
         submit_greeting(conn)) {
         nghttp2_session_del(conn->session);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * The inside of the gRPC server, shared by its files: grpc_server.c (the object, services),
- * grpc_listen.c (listening sockets), grpc_conn.c (one connection), grpc_call.c (one stream).
+ * grpc_listen.c (listening sockets; Unix sockets: grpc_unix.c), grpc_conn.c (one connection),
+ * grpc_call.c (one stream).
  *
  * Two rules keep freed things from being used. A call is freed only when nghttp2 says that its
  * stream closed, or with its connection; nghttp2 says so only while bytes are fed or taken, which
@@ -13,11 +14,13 @@
 
 #include <ev.h>
 #include <nghttp2/nghttp2.h>
+#include <sys/types.h>
 
+#include "base/owner.h"
 #include "proto/grpc_frame.h"
 #include "proto/grpc_server.h"
 
-#define GRPC_MAX_LISTENERS     2
+#define GRPC_MAX_LISTENERS     3             /* IPv4, IPv6 and a Unix socket */
 #define GRPC_MAX_OWNERS        8             /* services that keep data with a connection */
 #define GRPC_READ_SIZE         (1024 * 1024) /* one read of a socket */
 #define GRPC_PLACE_MIN         (16 * 1024)   /* what is worth reading to its final place */
@@ -45,8 +48,15 @@ struct gd_grpc_server {
     struct gd_grpc_listener listeners[GRPC_MAX_LISTENERS];
     size_t listener_count;
     ev_timer accept_pause; /* runs while the process is out of descriptors */
-    char address[300];     /* "" when not listening */
+    char address[300];     /* of TCP; "" when not listening there */
     bool loopback;
+    char socket[GD_SOCKET_PATH + sizeof(GD_UNIX_PREFIX)]; /* "unix:PATH", "" */
+    struct { /* which file it is: another gradb may have taken its place */
+        dev_t device;
+        ino_t inode;
+    } socket_file;
+    ev_timer socket_touch; /* what cleans /tmp goes by the time of the last use */
+    long refused_uid;      /* the last stranger that was refused; -1 nobody */
     struct gd_grpc_conn *conns;
     size_t conn_count;
     nghttp2_session_callbacks *callbacks;
@@ -84,7 +94,7 @@ struct gd_grpc_conn {
     bool heard;          /* the peer has spoken HTTP/2 */
     bool deaf;           /* it takes no more bytes; what it sent is still read */
     bool ping_out;       /* a PING waits for its answer */
-    bool loopback;
+    bool loopback;       /* of this host and, where the system tells, of this user */
     char peer[80];
     struct {
         const void *owner;
@@ -131,11 +141,18 @@ const struct gd_grpc_method *grpc_find_method(const struct gd_grpc_server *serve
                                               const struct gd_grpc_service **service);
 
 /* grpc_listen.c */
-void grpc_peer_name(int fd, char *out, size_t size, bool *loopback);
+void grpc_peer_name(int fd, const struct gd_peer_owner *owner, char *out, size_t size);
 void grpc_listen_init(struct gd_grpc_server *server);
+void grpc_add_listener(struct gd_grpc_server *server, int fd);
+
+/* grpc_unix.c */
+int grpc_unix_listen(struct gd_grpc_server *server, const char *path, struct gd_err *err);
+void grpc_unix_close(struct gd_grpc_server *server); /* the listener is the caller's */
 
 /* grpc_conn.c */
-int grpc_conn_create(struct gd_grpc_server *server, int fd, struct gd_err *err); /* owns fd */
+/* Owns fd. */
+int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner,
+                     struct gd_err *err);
 /* Ends the connection: calls' `closed`, then conn_closed, then its memory. Not while busy. */
 void grpc_conn_free(struct gd_grpc_conn *conn);
 /* Something was submitted to the session: send it before the loop sleeps. */

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
             &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
         return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
     }
-    return address->ss_family == AF_UNIX;
+    return false;
 }
 
 /* "127.0.0.1:50051", "[::1]:50051"; an IPv4 peer of an IPv6 socket reads as IPv4. */
@@ -54,18 +55,18 @@ static void print_address(const struct sockaddr_storage *address, char *out, siz
     }
 }
 
-void grpc_peer_name(int fd, char *out, size_t size, bool *loopback)
+void grpc_peer_name(int fd, const struct gd_peer_owner *owner, char *out, size_t size)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
 
-    if (getpeername(fd, (struct sockaddr *)&address, &len) != 0) {
+    if (owner->pid > 0) {
+        snprintf(out, size, "pid %ld", owner->pid);
+    } else if (getpeername(fd, (struct sockaddr *)&address, &len) != 0) {
         snprintf(out, size, "a peer that left");
-        *loopback = false;
-        return;
+    } else {
+        print_address(&address, out, size);
     }
-    print_address(&address, out, size);
-    *loopback = is_loopback(&address);
 }
 
 /* --- accepting --- */
@@ -90,12 +91,11 @@ static void on_accept_pause(struct ev_loop *loop, ev_timer *w, int revents)
 }
 
 /* The peer sees its connection closed, which a gRPC client takes as UNAVAILABLE. */
-static void refuse(struct gd_grpc_server *server, int fd)
+static void refuse(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner)
 {
     char peer[80];
-    bool loopback;
 
-    grpc_peer_name(fd, peer, sizeof(peer), &loopback);
+    grpc_peer_name(fd, owner, peer, sizeof(peer));
     close(fd);
     if (!server->refusing) {
         grpc_log(server, "refused %s: %zu connections are open (set max-connections)", peer,
@@ -104,18 +104,63 @@ static void refuse(struct gd_grpc_server *server, int fd)
     server->refusing = true;
 }
 
+static void name_user(long uid, char *out, size_t size)
+{
+    char text[1024];
+    struct passwd user, *found = NULL;
+
+    if (getpwuid_r((uid_t)uid, &user, text, sizeof(text), &found) == 0 && found != NULL) {
+        snprintf(out, size, "user %.32s (uid %ld)", found->pw_name, uid);
+    } else {
+        snprintf(out, size, "uid %ld", uid);
+    }
+}
+
+/* Another user's process. A neighbour can try again and again: told once for each in a row. */
+static void refuse_stranger(struct gd_grpc_server *server, int fd,
+                            const struct gd_peer_owner *owner)
+{
+    char peer[80], theirs[64], ours[64];
+
+    grpc_peer_name(fd, owner, peer, sizeof(peer));
+    close(fd);
+    if (owner->uid >= 0 && owner->uid != server->refused_uid) {
+        server->refused_uid = owner->uid;
+        name_user(owner->uid, theirs, sizeof(theirs));
+        name_user((long)geteuid(), ours, sizeof(ours));
+        grpc_log(server, "refused %s: it is a process of %s; only those of %s may connect", peer,
+                 theirs, ours);
+    }
+}
+
+/* A token, or the wish to trust the network, lets other users in as it lets in other hosts. */
+static bool is_welcome(const struct gd_grpc_server *server, const struct gd_peer_owner *owner)
+{
+    const struct gd_settings *settings = server->settings;
+
+    return owner->kind != GD_OWNER_OTHER ||
+           (owner->pid == 0 && (settings->token[0] != '\0' || settings->ms_shared_allow_remote));
+}
+
 static void take(struct gd_grpc_server *server, int fd)
 {
     int on = 1;
     struct gd_err err;
+    struct gd_peer_owner owner = gd_owner_of_peer(fd);
 
+    if (!is_welcome(server, &owner)) {
+        refuse_stranger(server, fd, &owner);
+        return;
+    }
     if (server->conn_count >= server->settings->max_connections) {
-        refuse(server, fd);
+        refuse(server, fd, &owner);
         return;
     }
     server->refusing = false;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (grpc_conn_create(server, fd, &err) != GD_OK) {
+    if (owner.pid == 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (grpc_conn_create(server, fd, &owner, &err) != GD_OK) {
         grpc_log(server, "%s", err.text);
     }
 }
@@ -166,7 +211,7 @@ static int open_socket(const struct sockaddr_storage *address, bool both_familie
     return fd;
 }
 
-static void add_listener(struct gd_grpc_server *server, int fd)
+void grpc_add_listener(struct gd_grpc_server *server, int fd)
 {
     struct gd_grpc_listener *listener = &server->listeners[server->listener_count++];
 
@@ -242,9 +287,9 @@ static int listen_loopback(struct gd_grpc_server *server, uint16_t port, struct 
     if (fd < 0) {
         return fd;
     }
-    add_listener(server, fd);
+    grpc_add_listener(server, fd);
     if (fd6 >= 0) {
-        add_listener(server, fd6);
+        grpc_add_listener(server, fd6);
     }
     server->loopback = true;
     return GD_OK;
@@ -280,21 +325,19 @@ static int listen_elsewhere(struct gd_grpc_server *server, const struct gd_grpc_
     if (fd < 0) {
         return refused(&address, err);
     }
-    add_listener(server, fd);
+    grpc_add_listener(server, fd);
     server->loopback = is_loopback(&address);
     return GD_OK;
 }
 
-int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, struct gd_err *err)
+static int listen_tcp(struct gd_grpc_server *server, const char *address, struct gd_err *err)
 {
     struct gd_grpc_address where;
     int rc = gd_grpc_address_parse(address, &where, err);
+    size_t first = server->listener_count;
 
     if (rc != GD_OK) {
         return rc;
-    }
-    if (server->listener_count > 0) {
-        return gd_fail(err, GD_ESTATE, "already listening on %s", server->address);
     }
     bool loopback = where.host[0] == '\0' || strcmp(where.host, "localhost") == 0 ||
                     strcmp(where.host, "127.0.0.1") == 0 || strcmp(where.host, "::1") == 0;
@@ -309,9 +352,20 @@ int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, st
     }
     struct sockaddr_storage bound = {0};
     socklen_t len = sizeof(bound);
-    getsockname(server->listeners[0].fd, (struct sockaddr *)&bound, &len);
+    getsockname(server->listeners[first].fd, (struct sockaddr *)&bound, &len);
     print_address(&bound, server->address, sizeof(server->address));
     return GD_OK;
+}
+
+int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, struct gd_err *err)
+{
+    const char *path = gd_unix_path(address);
+    const char *already = path ? server->socket : server->address;
+
+    if (already[0] != '\0') {
+        return gd_fail(err, GD_ESTATE, "already listening on %s", already);
+    }
+    return path ? grpc_unix_listen(server, path, err) : listen_tcp(server, address, err);
 }
 
 void gd_grpc_server_close(struct gd_grpc_server *server)
@@ -324,10 +378,12 @@ void gd_grpc_server_close(struct gd_grpc_server *server)
     server->listener_count = 0;
     server->address[0] = '\0';
     server->loopback = false;
+    grpc_unix_close(server);
 }
 
 void grpc_listen_init(struct gd_grpc_server *server)
 {
     ev_init(&server->accept_pause, on_accept_pause);
     server->accept_pause.data = server;
+    server->refused_uid = -1;
 }

@@ -105,7 +105,8 @@ int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_servi
 
 int gd_grpc_server_adopt(struct gd_grpc_server *server, int fd, struct gd_err *err)
 {
-    return grpc_conn_create(server, fd, err);
+    struct gd_peer_owner owner = gd_owner_of_peer(fd);
+    return grpc_conn_create(server, fd, &owner, err);
 }
 
 size_t gd_grpc_server_connections(const struct gd_grpc_server *server)
@@ -115,10 +116,15 @@ size_t gd_grpc_server_connections(const struct gd_grpc_server *server)
 
 const char *gd_grpc_server_address(const struct gd_grpc_server *server)
 {
-    return server->address[0] ? server->address : NULL;
+    return server->address[0] ? server->address : gd_grpc_server_socket(server);
+}
+
+const char *gd_grpc_server_socket(const struct gd_grpc_server *server)
+{
+    return server->socket[0] ? server->socket : NULL;
 }
 
 bool gd_grpc_server_is_loopback(const struct gd_grpc_server *server)
 {
-    return server->loopback;
+    return server->loopback || !server->address[0];
 }

@@ -70,10 +70,13 @@ int gd_grpc_server_add(struct gd_grpc_server *server, const struct gd_grpc_servi
                        struct gd_err *err);
 
 /* As gd_server_ops.listen. A loopback name listens on 127.0.0.1 and, when the machine has it, ::1,
- * on the same port. */
+ * on the same port. "unix:PATH": a socket in a directory of ours alone; one whose process is gone
+ * is replaced. There may be one of each kind. */
 int gd_grpc_server_listen(struct gd_grpc_server *server, const char *address, struct gd_err *err);
 void gd_grpc_server_close(struct gd_grpc_server *server); /* stops listening; connections stay */
+/* Of TCP, else "unix:PATH"; NULL: it does not listen. */
 const char *gd_grpc_server_address(const struct gd_grpc_server *server);
+const char *gd_grpc_server_socket(const struct gd_grpc_server *server); /* "unix:PATH" or NULL */
 bool gd_grpc_server_is_loopback(const struct gd_grpc_server *server);
 /* Serves a connected stream socket that came from elsewhere; takes `fd` over, also on failure.
  * GD_ELIMIT, GD_ENOMEM, GD_EIO. */
@@ -101,6 +104,7 @@ void gd_grpc_conn_set_data(struct gd_grpc_conn *conn, const void *owner,
                            void *data); /* per owner */
 void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
 const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
+/* Of this host and, where the system tells, of this user. */
 bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
 /* Nothing is read from it until it is let go on: the peer's messages wait, what was read already
  * still comes. Its silence meanwhile is no fault. */

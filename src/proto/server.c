@@ -32,13 +32,20 @@ static const char *address_of(void *ctx)
     return gd_grpc_server_address(server->grpc);
 }
 
+static const char *socket_of(void *ctx)
+{
+    struct gd_server *server = ctx;
+    return gd_grpc_server_socket(server->grpc);
+}
+
 static bool serves_detached(void *ctx)
 {
     struct gd_server *server = ctx;
     return gd_ms_service_serves_detached(server->ms);
 }
 
-static const struct gd_server_ops ops = {listen_on, stop_listening, address_of, serves_detached};
+static const struct gd_server_ops ops = {listen_on, stop_listening, address_of, socket_of,
+                                         serves_detached};
 
 /* What went wrong with a connection before anybody knew whose it is. */
 static void on_log(void *ctx, const char *line)

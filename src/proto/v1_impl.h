@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The inside of the gradb.v1 service. v1_service.c meets the trainers (hello, token, version,
+ * The inside of the gradb.v1 service. v1_service.c meets the trainers (token, hello, version,
  * heartbeat), v1_target.c is the target that a trainer becomes, v1_graph.c takes its graph,
  * v1_value.c its tensors, statistics
  * and answers to commands, v1_words.c what it says of itself, v1_watch.c what watch plans report,
@@ -19,6 +19,7 @@
 #include "gradb_v1.pb-c.h"
 #include "proto/grpc_code.h"
 #include "proto/grpc_server.h"
+#include "proto/proof.h"
 #include "proto/v1_service.h"
 
 #define V1_VERSION      1U
@@ -49,6 +50,8 @@ struct v1_wire {
     void (*pause)(void *ctx, bool pause); /* may be NULL: what comes is queued, however much */
 };
 
+enum v1_stage { V1_MEETS, V1_CHALLENGED, V1_PROVEN };
+
 struct v1_held { /* a message that waits until the graph is in */
     struct v1_held *next;
     size_t len;
@@ -72,6 +75,8 @@ struct v1_conn {
     double keepalive; /* as the Welcome said it */
     uint64_t beats;
     struct v1_target *target; /* NULL before the hello and after the end */
+    enum v1_stage stage;      /* of proving the token */
+    struct gd_proof nonces;
 };
 
 /* ---- v1_service.c -------------------------------------------------------------------- */

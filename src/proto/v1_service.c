@@ -10,7 +10,6 @@
 #define LOST_BEATS    3.0
 #define TICK_SECONDS  1.0
 #define TICK_LEAST    0.02
-#define MAX_TOKEN     128
 
 /* ---- speaking ------------------------------------------------------------------------ */
 
@@ -55,34 +54,88 @@ static void give_up(struct v1_conn *conn, enum gd_grpc_code code, const char *te
 
 /* ---- hello --------------------------------------------------------------------------- */
 
-/* Takes as long for a wrong token as for the right one. */
-static bool same_token(const char *want, const char *got)
+#define SAME_TOKEN "GRADB_TOKEN must be what `show token` says in gradb"
+
+static const char *token_of(const struct v1_conn *conn)
 {
-    size_t want_len = strlen(want), got_len = strlen(got);
-    volatile unsigned char difference = want_len != got_len;
-    for (size_t i = 0; i < MAX_TOKEN; i++) {
-        unsigned char a = i < want_len ? (unsigned char)want[i] : 0;
-        unsigned char b = i < got_len ? (unsigned char)got[i] : 0;
-        difference = (unsigned char)(difference | (a ^ b));
+    return conn->service->debugger->settings.token;
+}
+
+/* The trainer shall prove that it knows the token, and is then shown that we do: whoever only
+ * connects to us gets nothing to try tokens on. */
+static void on_authenticate(struct v1_conn *conn, const Gradb__V1__Authenticate *m)
+{
+    Gradb__V1__Challenge challenge = GRADB__V1__CHALLENGE__INIT;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+
+    if (conn->stage != V1_MEETS || m->nonce.len != GD_PROOF_BYTES ||
+        !gd_proof_nonce(conn->nonces.debugger)) {
+        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "Authenticate comes first, with 32 bytes");
+        return;
     }
-    return difference == 0;
+    memcpy(conn->nonces.trainer, m->nonce.data, GD_PROOF_BYTES);
+    conn->stage = V1_CHALLENGED;
+    challenge.nonce.data = conn->nonces.debugger;
+    challenge.nonce.len = GD_PROOF_BYTES;
+    challenge.token = token_of(conn)[0] != '\0';
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_CHALLENGE;
+    to.challenge = &challenge;
+    v1_conn_send(conn, &to);
+}
+
+static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
+{
+    uint8_t mac[GD_PROOF_BYTES];
+    Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
+    v1_to to = GRADB__V1__TO_TRAINER__INIT;
+    const char *token = token_of(conn);
+
+    if (conn->stage != V1_CHALLENGED || token[0] == '\0') {
+        v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "a Proof answers a Challenge");
+        return;
+    }
+    if (!gd_proof_check(&conn->nonces, GD_PROOF_TRAINER, token, m->mac.data, m->mac.len)) {
+        v1_conn_finish(conn, GD_GRPC_UNAUTHENTICATED, "the token is wrong: " SAME_TOKEN);
+        return;
+    }
+    conn->stage = V1_PROVEN;
+    gd_proof_make(&conn->nonces, GD_PROOF_DEBUGGER, token, mac);
+    proof.mac.data = mac;
+    proof.mac.len = sizeof(mac);
+    to.msg_case = GRADB__V1__TO_TRAINER__MSG_PROOF;
+    to.proof = &proof;
+    v1_conn_send(conn, &to);
+}
+
+/* GD_GRPC_OK, or why the trainer may not say Hello. */
+static enum gd_grpc_code judge_token(const struct v1_conn *conn, const Gradb__V1__Hello *hello,
+                                     char *text, size_t size)
+{
+    const char *token = token_of(conn);
+
+    if (hello->token[0] != '\0') {
+        snprintf(text, size,
+                 "the training process sent its token in clear, as old agents do: update its "
+                 "libgradb, and choose another token");
+    } else if (token[0] == '\0' && !conn->loopback) {
+        snprintf(text, size,
+                 "a training process on another host, or of another user, needs a token: `set "
+                 "token` in gradb, GRADB_TOKEN in its environment");
+    } else if (token[0] != '\0' && conn->stage != V1_PROVEN) {
+        snprintf(text, size, "the token is missing: " SAME_TOKEN);
+    } else {
+        return GD_GRPC_OK;
+    }
+    return GD_GRPC_UNAUTHENTICATED;
 }
 
 /* GD_GRPC_OK, or why the trainer is turned away. */
 static enum gd_grpc_code judge(struct v1_conn *conn, const Gradb__V1__Hello *hello, char *text,
                                size_t size)
 {
-    const struct gd_settings *settings = &conn->service->debugger->settings;
-    if (settings->token[0] == '\0' && !conn->loopback) {
-        snprintf(text, size,
-                 "a trainer on another host needs a token: `set token` in gradb, "
-                 "GRADB_TOKEN in the trainer's environment");
-        return GD_GRPC_UNAUTHENTICATED;
-    }
-    if (settings->token[0] != '\0' && !same_token(settings->token, hello->token)) {
-        snprintf(text, size, "the token is %s: GRADB_TOKEN must be what `show token` says in gradb",
-                 hello->token[0] ? "wrong" : "missing");
-        return GD_GRPC_UNAUTHENTICATED;
+    enum gd_grpc_code code = judge_token(conn, hello, text, size);
+    if (code != GD_GRPC_OK) {
+        return code;
     }
     if (hello->version_min > V1_VERSION || hello->version_max < V1_VERSION ||
         hello->version_min > hello->version_max) {
@@ -175,15 +228,23 @@ static enum gd_grpc_code code_of(int status)
     }
 }
 
+static void on_first(struct v1_conn *conn, const v1_from *message)
+{
+    switch (message->msg_case) {
+    case GRADB__V1__FROM_TRAINER__MSG_AUTHENTICATE:
+        on_authenticate(conn, message->authenticate);
+        break;
+    case GRADB__V1__FROM_TRAINER__MSG_PROOF: on_proof(conn, message->proof); break;
+    case GRADB__V1__FROM_TRAINER__MSG_HELLO: on_hello(conn, message->hello); break;
+    default: v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "the first message must be a Hello");
+    }
+}
+
 static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
 {
     struct gd_err err = {0};
     if (!conn->target) {
-        if (message->msg_case == GRADB__V1__FROM_TRAINER__MSG_HELLO) {
-            on_hello(conn, message->hello);
-        } else {
-            v1_conn_finish(conn, GD_GRPC_INVALID_ARGUMENT, "the first message must be a Hello");
-        }
+        on_first(conn, message);
         return;
     }
     int code = v1_target_message(conn->target, message, len, &err);

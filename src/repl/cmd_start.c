@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How training processes come to us: run starts one, listen waits for others. */
+#include "base/owner.h"
 #include "engine/ranks.h"
 #include "repl/commands.h"
 #include "repl/launch.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define STATUS_NO_CONNECTION 3
 
@@ -22,13 +24,15 @@ void repl_set_listen(struct repl *repl, const char *address)
 
 /* ---- listening ---- */
 
-/* "127.0.0.1:50051", "localhost:1", "[::1]:1", ":1", "50051" */
-static bool is_loopback(const char *address)
+#define DEFAULT_TCP "127.0.0.1:50051" /* MindSpore's, which knows no other address */
+
+/* "127.0.0.1:50051", "localhost:1", "[::1]:1", ":1", "50051", "unix:/run/user/1000/x" */
+static bool is_local(const char *address)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon != NULL ? (size_t)(colon - address) : 0;
 
-    return len == 0 || strncmp(address, "127.", 4) == 0 ||
+    return gd_unix_path(address) != NULL || len == 0 || strncmp(address, "127.", 4) == 0 ||
            (len == 9 && strncasecmp(address, "localhost", 9) == 0) ||
            (len == 5 && strncmp(address, "[::1]", 5) == 0) ||
            (len == 3 && strncmp(address, "::1", 3) == 0);
@@ -60,7 +64,7 @@ static int start_listening(struct command_call *call, const char *address, struc
         return gd_fail(err, GD_EUNSUPPORTED, "this gradb cannot listen");
     }
     int rc = debugger->server->listen(debugger->server_ctx, address, err);
-    if (rc == GD_OK && !is_loopback(address) && debugger->settings.token[0] == '\0') {
+    if (rc == GD_OK && !is_local(address) && debugger->settings.token[0] == '\0') {
         rc = make_token(call, err);
     }
     return rc;
@@ -72,9 +76,69 @@ static const char *listening_on(struct command_call *call)
     return debugger->server != NULL ? debugger->server->address(debugger->server_ctx) : NULL;
 }
 
-static const char *wanted_address(const struct repl *repl)
+static const char *socket_of(struct command_call *call)
 {
-    return repl->listen_address[0] != '\0' ? repl->listen_address : "127.0.0.1:50051";
+    struct gd_debugger *debugger = call->debugger;
+    return debugger->server != NULL ? debugger->server->socket(debugger->server_ctx) : NULL;
+}
+
+static void warn(struct command_call *call, const char *text, const char *hint)
+{
+    repl_printf(call->repl, false, "warning: %s%s\n", text, hint);
+}
+
+/* A socket in the user's own directory. A neighbour may have made that directory in /tmp: then TCP
+ * is left, where the user of each end is checked as well. */
+static int listen_at_home(struct command_call *call, const char *name, struct gd_err *err)
+{
+    char address[GD_SOCKET_PATH + sizeof(GD_UNIX_PREFIX)];
+    char directory[GD_SOCKET_PATH - 30];
+    int rc = gd_own_directory(directory, sizeof(directory), err);
+
+    if (rc == GD_OK) {
+        snprintf(address, sizeof(address), GD_UNIX_PREFIX "%s/%.28s", directory, name);
+        rc = start_listening(call, address, err);
+    }
+    return rc;
+}
+
+/* Where training processes of this user look for a debugger, and MindSpore's port. */
+static int listen_as_usual(struct command_call *call, struct gd_err *err)
+{
+    struct gd_err tcp_err = {.code = GD_OK};
+    int rc = listen_at_home(call, GD_MEETING_POINT, err);
+
+    if (rc == GD_ESTATE) {
+        return rc; /* another gradb waits there */
+    }
+    int tcp = start_listening(call, DEFAULT_TCP, &tcp_err);
+    if (rc != GD_OK && tcp == GD_OK) {
+        warn(call, err->text, "; a training process finds gradb with GRADB_ADDRESS=" DEFAULT_TCP);
+    } else if (rc == GD_OK && tcp != GD_OK) {
+        warn(call, tcp_err.text, "; MindSpore processes cannot connect");
+    } else if (rc != GD_OK) {
+        warn(call, err->text, "");
+        *err = tcp_err;
+        return tcp;
+    }
+    return GD_OK;
+}
+
+/* What `run` starts finds us at a socket of this gradb's own; MindSpore at a port that is free. */
+static int listen_for_run(struct command_call *call, struct gd_err *err)
+{
+    char name[32];
+    unsigned short random = 0;
+
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return gd_fail_errno(err, GD_EIO, "cannot get random bytes");
+    }
+    snprintf(name, sizeof(name), GD_RUN_PREFIX "%ld-%04x", (long)getpid(), random);
+    int rc = listen_at_home(call, name, err);
+    if (rc != GD_OK) {
+        warn(call, err->text, "; listening on a TCP port of this host instead");
+    }
+    return start_listening(call, "127.0.0.1:0", err);
 }
 
 /* Waits until some session has stopped for the first time. */
@@ -169,21 +233,36 @@ static int wait_first_stop(struct command_call *call, struct gd_session *session
 }
 
 /* At the prompt a person wants to go on from here; the panes show it all as long as nobody came. */
-static void tell_how_to_connect(struct command_call *call, const char *address)
+static void tell_how_to_connect(struct command_call *call)
 {
     const struct repl *repl = call->repl;
     struct gd_buf text = GD_BUF_INIT(16384);
 
     if (repl->options.interactive && !out_is_json(call->out) && repl->lend == NULL) {
-        repl_connect_short(address, call->debugger->settings.token, out_width(call->out), &text);
+        repl_connect_short(call->debugger, out_width(call->out), &text);
         out_printf(call->out, "%s", gd_buf_text(&text));
     }
     gd_buf_deinit(&text);
 }
 
+static void print_listening(struct command_call *call)
+{
+    const char *address = listening_on(call);
+    const char *socket = socket_of(call);
+    cJSON *record = out_record(call->out, "listen");
+    bool both = address != NULL && socket != NULL && strcmp(address, socket) != 0;
+
+    out_printf(call->out, "Listening on %s%s%s\n", address != NULL ? address : "?",
+               both ? " and " : "", both ? socket : "");
+    cJSON_AddStringToObject(record, "address", address != NULL ? address : "");
+    if (socket != NULL) {
+        cJSON_AddStringToObject(record, "socket", socket);
+    }
+}
+
 static int run_listen(struct command_call *call, struct gd_err *err)
 {
-    const char *address = wanted_address(call->repl);
+    const char *address = call->repl->listen_chosen ? call->repl->listen_address : NULL;
     struct first_stop first = {.debugger = call->debugger, .repl = call->repl};
 
     if (call->argc > 1) {
@@ -192,17 +271,14 @@ static int run_listen(struct command_call *call, struct gd_err *err)
     if (call->argc == 1) {
         address = call->argv[0];
     }
-    int rc = start_listening(call, address, err);
+    int rc = address != NULL ? start_listening(call, address, err) : listen_as_usual(call, err);
     if (rc != GD_OK) {
         call->repl->fail_status = STATUS_NO_CONNECTION;
         return rc;
     }
-    address = listening_on(call);
-    out_printf(call->out, "Listening on %s\n", address != NULL ? address : "?");
-    cJSON_AddStringToObject(out_record(call->out, "listen"), "address",
-                            address != NULL ? address : "");
+    print_listening(call);
     if (!call->repl->options.batch) {
-        tell_how_to_connect(call, address);
+        tell_how_to_connect(call);
         return GD_OK;
     }
     out_flush(call->out);
@@ -222,18 +298,14 @@ static bool connected_or_ended(void *ctx)
     return new_session(first) != NULL || !launch_is_running(first->repl);
 }
 
-/* A port for the program to connect to: the usual one, or a free one when another gradb has it and
- * nobody asked for a certain one. */
+/* Somewhere for the program to connect to. */
 static int ensure_listening(struct command_call *call, struct gd_err *err)
 {
     if (listening_on(call) != NULL) {
         return GD_OK;
     }
-    int rc = start_listening(call, wanted_address(call->repl), err);
-    if (rc == GD_EIO && !call->repl->listen_chosen) {
-        rc = start_listening(call, "127.0.0.1:0", err);
-    }
-    return rc;
+    return call->repl->listen_chosen ? start_listening(call, call->repl->listen_address, err)
+                                     : listen_for_run(call, err);
 }
 
 /* Why it never connected, with the last thing that it said. */
@@ -409,15 +481,18 @@ const struct command cmd_start_table[] = {
      .run = run_run},
     {.name = "listen",
      .group = "running",
-     .usage = "listen [[ADDRESS:]PORT]",
+     .usage = "listen [[ADDRESS:]PORT | unix:PATH]",
      .summary = "Wait for training processes that connect by themselves",
-     .help = "The usual address is 127.0.0.1:50051; port 0 takes a free one. Other addresses than\n"
-             "this host's own need a token. In batch mode the first process is waited for.\n"
-             "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
-             "gradb.torch.attach(), connects by itself, also in mid-run.\n"
-             "Examples:\n"
-             "  listen\n"
-             "  listen 0.0.0.0:50051",
+     .help =
+         "Without an address gradb waits at a socket of yours, where your training processes\n"
+         "look for a debugger, and on 127.0.0.1:50051 for MindSpore. A process of another user\n"
+         "is refused. Port 0 takes a free one. From other hosts a token is needed.\n"
+         "In batch mode the first process is waited for.\n"
+         "A PyTorch script that is started by \"python -m gradb train.py\", or that calls\n"
+         "gradb.torch.attach(), connects by itself, also in mid-run.\n"
+         "Examples:\n"
+         "  listen\n"
+         "  listen 0.0.0.0:50051",
      .args = {ARG_WORD},
      .run = run_listen},
     {.name = NULL},

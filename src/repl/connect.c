@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What has to be typed so that a training process finds gradb. */
+#include "base/owner.h"
 #include "repl/commands.h"
 #include "repl/repl_impl.h"
 
@@ -59,23 +60,24 @@ static bool is_any(const char *host)
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 || strcmp(host, "::") == 0;
 }
 
-static void add_agent(struct connect_text *text, const char *host, const char *port,
-                      const char *token, const char *program)
+/* Where gradb listens. */
+struct place {
+    char host[128];
+    const char *port;   /* NULL: not on TCP */
+    const char *socket; /* "unix:PATH"; NULL: none */
+    const char *token;  /* "" none is needed */
+};
+
+/* `address` NULL: where the program looks by itself. */
+static void add_agent(struct connect_text *text, const struct place *place, const char *address,
+                      const char *program)
 {
-    char line[512];
+    bool token = place->token[0] != '\0';
+    char line[1024];
 
-    snprintf(line, sizeof(line), "GRADB_ADDRESS=%s:%s %s%s%s%s", host, port,
-             token[0] != '\0' ? "GRADB_TOKEN=" : "", token, token[0] != '\0' ? " " : "", program);
-    add_shell(text, line);
-}
-
-static void add_mindspore(struct connect_text *text, const char *host, const char *port)
-{
-    char line[512];
-
-    snprintf(line, sizeof(line),
-             "ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=%s MS_DEBUGGER_PORT=%s python3 train.py", host,
-             port);
+    snprintf(line, sizeof(line), "%s%s%s%s%s%s%s", address != NULL ? "GRADB_ADDRESS=" : "",
+             address != NULL ? address : "", address != NULL ? " " : "",
+             token ? "GRADB_TOKEN=" : "", place->token, token ? " " : "", program);
     add_shell(text, line);
 }
 
@@ -85,71 +87,112 @@ static bool is_loopback(const char *host)
            strcmp(host, "localhost") == 0;
 }
 
+/* Where a program on this host finds us; NULL: where it looks by itself. */
+static const char *near_address(const struct place *place, char *out, size_t size)
+{
+    char directory[GD_SOCKET_PATH];
+    const char *path = gd_unix_path(place->socket);
+
+    if (path == NULL) {
+        snprintf(out, size, "%s:%s", is_any(place->host) ? "127.0.0.1" : place->host, place->port);
+        return out;
+    }
+    if (gd_own_directory(directory, sizeof(directory), NULL) == GD_OK) {
+        snprintf(out, size, "%s/" GD_MEETING_POINT, directory);
+    }
+    return strcmp(out, path) == 0 ? NULL : place->socket;
+}
+
+static void add_near(struct connect_text *text, const struct place *place, const char *program)
+{
+    char address[256] = "";
+
+    add_agent(text, place, near_address(place, address, sizeof(address)), program);
+}
+
+static void add_mindspore(struct connect_text *text, const struct place *place)
+{
+    char line[512];
+
+    snprintf(line, sizeof(line),
+             "ENABLE_MS_DEBUGGER=1 MS_DEBUGGER_HOST=%s MS_DEBUGGER_PORT=%s python3 train.py",
+             is_any(place->host) ? "127.0.0.1" : place->host, place->port);
+    add_shell(text, line);
+}
+
 /* From elsewhere: through a tunnel to a loopback address, else by this host's name or address. */
-static void add_other_hosts(struct connect_text *text, const char *host, const char *port,
-                            const char *token)
+static void add_other_hosts(struct connect_text *text, const struct place *place)
 {
     char here[256] = "this-host";
     char line[512];
 
-    if (is_any(host)) {
+    if (is_any(place->host)) {
         if (gethostname(here, sizeof(here)) == 0) {
             here[sizeof(here) - 1] = '\0';
         }
         add_sentence(text, "On another host:");
-        add_agent(text, here, port, token, PYTORCH);
-    } else if (is_loopback(host)) {
-        add_sentence(text, "On another host the same, after this was typed here:");
-        snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
-        add_shell(text, line);
-    } else {
-        add_sentence(text, "On another host the same; where a firewall is between, type here:");
-        snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", port, host, port);
-        add_shell(text, line);
+        snprintf(line, sizeof(line), "%s:%s", here, place->port);
+        add_agent(text, place, line, PYTORCH);
+        return;
+    }
+    bool loopback = is_loopback(place->host);
+    bool same = loopback && place->socket == NULL; /* the lines above serve there as well */
+    add_sentence(text, same       ? "On another host the same, after this was typed here:"
+                       : loopback ? "On another host, after this was typed here:"
+                                  : "On another host the same; where a firewall is between, type "
+                                    "here:");
+    snprintf(line, sizeof(line), "ssh -R %s:%s:%s USER@HOST", place->port, place->host,
+             place->port);
+    add_shell(text, line);
+    if (same) {
+        return;
+    }
+    if (!loopback) {
         add_sentence(text, "and there:");
-        add_agent(text, "127.0.0.1", port, token, PYTORCH);
+    }
+    snprintf(line, sizeof(line), "127.0.0.1:%s", place->port);
+    add_agent(text, place, line, PYTORCH);
+}
+
+static void add_lines(struct connect_text *text, const struct place *place)
+{
+    add_sentence(text, "PyTorch:");
+    add_near(text, place, PYTORCH);
+    add_sentence(text, "A trainer in C, or another one, with libgradb:");
+    add_near(text, place, "./train");
+    if (place->port != NULL) {
+        add_sentence(text, "MindSpore 1.x:");
+        add_mindspore(text, place);
+        add_other_hosts(text, place);
     }
 }
 
-/* Where a program on this host finds us. */
-static const char *near_host(const char *host)
+/* False: gradb does not listen. "[::1]:50051" is cut at its last colon. */
+static bool find_place(const struct gd_debugger *debugger, struct place *ret)
 {
-    return is_any(host) ? "127.0.0.1" : host;
-}
-
-static void add_lines(struct connect_text *text, const char *host, const char *port,
-                      const char *token)
-{
-    add_sentence(text, "PyTorch:");
-    add_agent(text, near_host(host), port, token, PYTORCH);
-    add_sentence(text, "A trainer in C, or another one, with libgradb:");
-    add_agent(text, near_host(host), port, token, "./train");
-    add_sentence(text, "MindSpore 1.x:");
-    add_mindspore(text, near_host(host), port);
-    add_other_hosts(text, host, port, token);
-}
-
-/* "[::1]:50051" is cut at its last colon; false: there is none. */
-static bool split(const char *address, char *host, size_t size, const char **port)
-{
+    const struct gd_server_ops *server = debugger->server;
+    const char *address = server != NULL ? server->address(debugger->server_ctx) : NULL;
     const char *colon = address != NULL ? strrchr(address, ':') : NULL;
 
     if (colon == NULL) {
         return false;
     }
-    snprintf(host, size, "%.*s", (int)(colon - address), address);
-    *port = colon + 1;
+    *ret = (struct place){.token = debugger->settings.token,
+                          .socket = server->socket(debugger->server_ctx)};
+    if (gd_unix_path(address) == NULL) {
+        snprintf(ret->host, sizeof(ret->host), "%.*s", (int)(colon - address), address);
+        ret->port = colon + 1;
+    }
     return true;
 }
 
-void repl_connect_text(const char *address, const char *token, int width, struct gd_buf *out)
+void repl_connect_text(const struct gd_debugger *debugger, int width, struct gd_buf *out)
 {
     struct connect_text text = {.out = out, .width = width < MIN_WIDTH ? MIN_WIDTH : width};
-    const char *port;
-    char host[128];
+    struct place place;
 
-    if (split(address, host, sizeof(host), &port)) {
-        add_lines(&text, host, port, token);
+    if (find_place(debugger, &place)) {
+        add_lines(&text, &place);
     } else {
         add_sentence(&text, "gradb does not listen: no training process can connect. In gradb:");
         add_shell(&text, "listen");
@@ -159,16 +202,17 @@ void repl_connect_text(const char *address, const char *token, int width, struct
     add_shell(&text, "gradb run -- python3 train.py");
 }
 
-void repl_connect_short(const char *address, const char *token, int width, struct gd_buf *out)
+void repl_connect_short(const struct gd_debugger *debugger, int width, struct gd_buf *out)
 {
     struct connect_text text = {.out = out, .width = width < MIN_WIDTH ? MIN_WIDTH : width};
-    const char *port;
-    char host[128];
+    struct place place;
 
-    if (split(address, host, sizeof(host), &port)) {
-        add_sentence(&text, "A trainer connects with one of these (help connect tells more):");
-        add_agent(&text, near_host(host), port, token, PYTORCH);
-        add_mindspore(&text, near_host(host), port);
+    if (find_place(debugger, &place)) {
+        add_sentence(&text, "A training process connects with one of these (see help connect):");
+        add_near(&text, &place, PYTORCH);
+        if (place.port != NULL) {
+            add_mindspore(&text, &place);
+        }
     }
 }
 
@@ -194,8 +238,7 @@ int cmd_help_connect(struct command_call *call)
     struct gd_buf text = GD_BUF_INIT(16384);
     bool json = out_is_json(call->out);
 
-    repl_connect_text(address, debugger->settings.token, json ? 10000 : out_width(call->out),
-                      &text);
+    repl_connect_text(debugger, json ? 10000 : out_width(call->out), &text);
     if (json) {
         cJSON *record = out_record(call->out, "help_connect");
         cJSON_AddStringToObject(record, "address", address != NULL ? address : "");

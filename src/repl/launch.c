@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/launch.h"
+#include "base/owner.h"
 #include "repl/launch_output.h"
 #include "repl/launch_python.h"
 #include "repl/repl_impl.h"
@@ -247,8 +248,22 @@ static char **make_environment(struct gd_arena *arena, const struct variable *ou
     return list;
 }
 
+/* What gradb's own agents connect to: the socket, else the port. A program that runs here reaches
+ * all addresses, and any loopback name, by 127.0.0.1. */
+static char *agent_address(struct repl *repl, const char *host, const char *port,
+                           struct gd_arena *arena)
+{
+    const struct gd_server_ops *server = repl->debugger->server;
+    const char *socket = server != NULL ? server->socket(repl->debugger->server_ctx) : NULL;
+    char local[300];
+
+    snprintf(local, sizeof(local), "%s:%s", host, port);
+    return gd_arena_strdup(arena, socket != NULL ? socket : local);
+}
+
 static char **child_environment(struct repl *repl, const char *address, struct gd_arena *arena)
 {
+    bool tcp = gd_unix_path(address) == NULL;
     const char *colon = strrchr(address, ':');
     const char *port = colon != NULL ? colon + 1 : address;
     char *host = gd_arena_strndup(arena, address, colon != NULL ? (size_t)(colon - address) : 0);
@@ -256,27 +271,28 @@ static char **child_environment(struct repl *repl, const char *address, struct g
     const char *unbuffered = getenv("PYTHONUNBUFFERED");
     const char *job = getenv("GRADB_JOB");
     struct launch_python python;
-    char local[300], made[64];
+    char made[64];
 
-    if (host == NULL) {
-        return NULL;
-    }
     launch_python_find(arena, &python);
-    /* The program runs here: all addresses, and any loopback name, are reached by this one. */
-    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
-        strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0) {
+    if (host != NULL &&
+        (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0 ||
+         strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0)) {
         host = gd_arena_strdup(arena, "127.0.0.1");
     }
-    snprintf(local, sizeof(local), "%s:%s", host != NULL ? host : "", port);
+    char *here = host != NULL ? agent_address(repl, host, port, arena) : NULL;
+    if (here == NULL) {
+        return NULL;
+    }
     snprintf(made, sizeof(made), "run-%ld-%.0f", (long)getpid(), repl_now(repl) * 1000);
     struct variable ours[] = {
-        {"GRADB_ADDRESS", gd_arena_strdup(arena, local)},
+        {"GRADB_ADDRESS", here},
+        {"GRADB_RUN", here}, /* its user knows who stops it */
         {"GRADB_TOKEN", token[0] != '\0' ? token : NULL},
         {"GRADB_JOB", job != NULL ? job : gd_arena_strdup(arena, made)},
         {"GRADB_DISABLE", NULL},
-        {"ENABLE_MS_DEBUGGER", "1"},
-        {"MS_DEBUGGER_HOST", host},
-        {"MS_DEBUGGER_PORT", port},
+        {"ENABLE_MS_DEBUGGER", tcp ? "1" : NULL},
+        {"MS_DEBUGGER_HOST", tcp ? host : NULL},
+        {"MS_DEBUGGER_PORT", tcp ? port : NULL},
         {"PYTHONUNBUFFERED", unbuffered != NULL ? unbuffered : "1"},
         {"PYTHONPATH", python.path != NULL ? python.path : getenv("PYTHONPATH")},
         {"GRADB_LIBRARY", python.library != NULL ? python.library : getenv("GRADB_LIBRARY")},

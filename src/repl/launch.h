@@ -11,9 +11,9 @@
 
 #include "repl/repl.h"
 
-/* Starts argv[0] (looked up in PATH) with the variables of both wire services pointing to `address`
- * ("HOST:PORT"). GD_ENOTFOUND / GD_EIO: it could not be executed, and why; GD_ESTATE: one is
- * running. */
+/* Starts argv[0] (looked up in PATH) with the variables of both wire services pointing to us;
+ * `address` is what the server listens on. GD_ENOTFOUND / GD_EIO: it could not be executed, and
+ * why; GD_ESTATE: one is running. */
 int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err);
 bool launch_is_running(const struct repl *repl);
 pid_t launch_pid(const struct repl *repl);           /* 0 when none was started */

@@ -124,12 +124,12 @@ struct repl_screen_ops {
     /* One call for each key, first those of the table, then the bound ones. */
     void (*keys)(void *ctx, void (*fn)(void *fn_ctx, const struct repl_key *key), void *fn_ctx);
 };
-/* What a trainer's user has to type so that it connects to the address (NULL: gradb does not
- * listen), in lines of at most `width` columns. For `help connect`, `listen` and the panes. */
+/* What to type so that a training process connects, in lines of at most `width` columns. For `help
+ * connect`, `listen` and the panes. */
 struct gd_buf;
-void repl_connect_text(const char *address, const char *token, int width, struct gd_buf *out);
+void repl_connect_text(const struct gd_debugger *debugger, int width, struct gd_buf *out);
 /* The lines for a program on this host alone. */
-void repl_connect_short(const char *address, const char *token, int width, struct gd_buf *out);
+void repl_connect_short(const struct gd_debugger *debugger, int width, struct gd_buf *out);
 
 /* All but refresh and keys work without panes, too: what is wished then holds when they open. main
  * sets the table at the start (ctx NULL), the panes set it

@@ -16,10 +16,7 @@
 
 static void connect_text(struct tui *tui, int cols, struct gd_buf *out)
 {
-    const struct gd_server_ops *server = tui->debugger->server;
-    const char *address = server != NULL ? server->address(tui->debugger->server_ctx) : NULL;
-
-    repl_connect_text(address, tui->debugger->settings.token, cols, out);
+    repl_connect_text(tui->debugger, cols, out);
 }
 
 static int lines_of(const char *text)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gradb.v1 as an outsider sees it: a trainer written from src/proto/gradb_v1.proto and docs/protocol.md with
 the stock gRPC library, against the real gradb. And trainers that break the rules."""
+import concurrent.futures
+import hashlib
+import hmac
 import json
 import os
 import pathlib
 import queue
+import re
 import socket
 import struct
 import subprocess
@@ -31,6 +35,7 @@ class Trainer:
     def __init__(self, port, host="127.0.0.1"):
         self.channel = grpc.insecure_channel(f"{host}:{port}", options=(
             ("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)))
+        self.nonce, self.theirs = os.urandom(32), b""
         self.out = queue.Queue()
         self.heard = queue.Queue()
         attach = self.channel.stream_stream("/gradb.v1.Trainer/Attach",
@@ -68,6 +73,20 @@ class Trainer:
                       agent="test", device="abacus", host="there", program="train.py", pid=4242)
         values.update(fields)
         self.say(hello=pb.Hello(**values))
+
+    def mac(self, token, role):
+        """docs/protocol.md, "Token"."""
+        return hmac.new(token.encode(), b"gradb.v1 " + role + self.nonce + self.theirs, hashlib.sha256).digest()
+
+    def challenge(self):
+        self.say(authenticate=pb.Authenticate(nonce=self.nonce))
+        challenge = self.hear("challenge")
+        self.theirs = challenge.nonce
+        return challenge
+
+    def prove(self, token):
+        self.challenge()
+        self.say(proof=pb.Proof(mac=self.mac(token, b"trainer")))
 
     def status(self):
         """Waits for the end of the call."""
@@ -113,8 +132,8 @@ class Case(unittest.TestCase):
         self.gradb.send("info target")
         self.port = int(self.gradb.expect(r'"address":"[^"]*:(\d+)"').group(1))
 
-    def trainer(self, **kwargs):
-        trainer = Trainer(self.port, **kwargs)
+    def trainer(self, port=None, **kwargs):
+        trainer = Trainer(port or self.port, **kwargs)
         self.addCleanup(trainer.close)
         return trainer
 
@@ -356,15 +375,114 @@ class Rules(Case):
 
     def test_token(self):
         self.gradb.send("set token sesame")
-        for token, word in (("", "missing"), ("sesamE", "wrong"), ("x" * 5000, "wrong")):
+        for token, word in (("", "missing"), ("sesame", "in clear")):
             trainer = self.trainer()
             trainer.hello(token=token)
-            code, text = trainer.status()
-            self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED)
-            self.assertIn(word, text)
+            self.refused_token(trainer, word)
+        for token in ("sesamE", "", "x" * 5000):
+            trainer = self.trainer()
+            trainer.prove(token)
+            self.refused_token(trainer, "wrong")
         trainer = self.trainer()
-        trainer.hello(token="sesame")
+        trainer.prove("sesame")
+        self.assertEqual(trainer.hear("proof").mac, trainer.mac("sesame", b"debugger"))
+        trainer.hello()
         self.assertIsNotNone(trainer.hear("welcome"))
+
+    def refused_token(self, trainer, word):
+        code, text = trainer.status()
+        self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED, text)
+        self.assertIn(word, text)
+
+    def test_token_that_is_proven_by_reflection_or_replay(self):
+        self.gradb.send("set token sesame")
+        first = self.trainer()
+        first.prove("sesame")
+        proof = first.hear("proof").mac
+        for mac in (first.mac("sesame", b"debugger"), proof, first.mac("sesame", b"trainer"), b"", b"x" * 31):
+            other = self.trainer()
+            other.nonce = first.nonce
+            other.challenge()
+            other.say(proof=pb.Proof(mac=mac))
+            self.refused_token(other, "wrong")
+
+    def test_order_of_the_proof(self):
+        self.gradb.send("set token sesame")
+        for words in ([dict(proof=pb.Proof(mac=b"x" * 32))], [dict(authenticate=pb.Authenticate(nonce=b"short"))],
+                      [dict(authenticate=pb.Authenticate(nonce=b"n" * 32))] * 2):
+            trainer = self.trainer()
+            for word in words:
+                trainer.say(**word)
+            code, text = trainer.status()
+            self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT, text)
+
+    def test_a_debugger_without_a_token_says_so(self):
+        trainer = self.trainer()
+        self.assertFalse(trainer.challenge().token)
+        trainer.hello()
+        self.assertIsNotNone(trainer.hear("welcome"))
+
+    def charlm(self, address, **env):
+        done = subprocess.run([harness.CHARLM, "--steps", "2", "--data", harness.SOURCE / "COPYING"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=harness.DEADLINE, check=False,
+                              env=dict(os.environ, GRADB_ADDRESS=address, **env))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("finished after 2 steps", done.stdout)
+        return done.stdout
+
+    def test_libgradb_proves_its_token(self):
+        self.gradb.send("set token sesame")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            run = pool.submit(self.charlm, f"127.0.0.1:{self.port}", GRADB_TOKEN="sesame")
+            self.record("stopped")
+            self.gradb.send("continue")
+            run.result()
+
+    def test_libgradb_wants_the_token_proven(self):
+        """What listens there and does not know the token hears nothing of the training."""
+        heard = []
+
+        def attach(requests, _context):
+            heard.append(next(requests))
+            yield pb.ToTrainer(challenge=pb.Challenge(nonce=b"n" * 32, token=True))
+            heard.append(next(requests))
+            yield pb.ToTrainer(proof=pb.Proof(mac=heard[1].proof.mac))  # its own, sent back
+            yield pb.ToTrainer(welcome=pb.Welcome(version=1, debugger_id=b"d" * 16, stop=True))
+            heard.extend(requests)
+
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gradb.v1.Trainer", {
+            "Attach": grpc.stream_stream_rpc_method_handler(attach, pb.FromTrainer.FromString,
+                                                            pb.ToTrainer.SerializeToString)}),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(server.stop, None)
+        out = self.charlm(f"127.0.0.1:{port}", GRADB_TOKEN="sesame")
+        self.assertEqual(re.findall("(?m)^gradb: .*", out), [f"gradb: not connected to 127.0.0.1:{port}: the debugger there "
+                                                             "does not prove that it knows the token"])
+        self.assertEqual([message.WhichOneof("msg") for message in heard[:2]], ["authenticate", "proof"])
+        self.assertTrue(all(message.WhichOneof("msg") in ("authenticate", "proof") for message in heard), heard)
+        self.assertNotIn(b"sesame", b"".join(message.SerializeToString() for message in heard))
+
+    def test_beyond_the_host_a_token_is_needed(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(("192.0.2.1", 9))  # nothing is sent
+                host = probe.getsockname()[0]
+            except OSError:
+                self.skipTest("this machine has no address but loopback")
+        with harness.Gradb("-nx", "--json", listen="0.0.0.0:0") as gradb:
+            token = gradb.expect(r"GRADB_TOKEN=(\w+)").group(1)
+            port = json.loads(gradb.expect('"type":"listen"').string)["address"].rsplit(":", 1)[1]
+            out = self.charlm(f"{host}:{port}", GRADB_TOKEN="")
+            self.assertRegex(out, "(?m)^gradb: not connected to .*must prove a token")
+            stranger = self.trainer(port=port, host=host)
+            stranger.hello()
+            self.refused_token(stranger, "missing")
+            known = self.trainer(port=port, host=host)
+            known.prove(token)
+            known.hello()
+            self.assertIsNotNone(known.hear("welcome"))
 
     def bad_value(self, words, **begin):
         """The value is refused, the session lives on."""
