@@ -55,7 +55,8 @@ class Base(unittest.TestCase):
     """A runtime directory of its own, and what runs there."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="gradb-owner-")
+        # not in TMPDIR: the neighbour could not go there
+        self.folder = tempfile.TemporaryDirectory(prefix="gradb-owner-", dir="/tmp")
         self.addCleanup(self.folder.cleanup)
         self.runtime = pathlib.Path(self.folder.name, "run")
         self.runtime.mkdir(mode=0o700)
