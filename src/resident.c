@@ -298,7 +298,7 @@ static void send_facts(struct peer *peer)
     cJSON_AddStringToObject(facts, "program", session != NULL ? session->peer.program : "");
     cJSON_AddStringToObject(facts, "state",
                             session != NULL ? gd_state_name(session->state) : "waiting");
-    cJSON_AddNumberToObject(facts, "step", session != NULL ? (double)session->stop.step : 0);
+    cJSON_AddNumberToObject(facts, "step", session != NULL ? (double)gd_session_step(session) : 0);
     cJSON_AddStringToObject(facts, "terminal", resident->terminal);
     cJSON_AddNumberToObject(facts, "viewers", count_viewers(resident));
     char *text = cJSON_PrintUnformatted(facts);

@@ -267,6 +267,7 @@ void gradb_step_end(gradb *g)
         return;
     }
     POKE(a->in_step, 0);
+    POKE(a->ended, PEEK(a->step));
     POKE(a->phase, 0U);
     if (is_asked_at_end(a) && agent_usable(a)) {
         step_end_slow(a);

@@ -184,6 +184,7 @@ struct agent {
     _Atomic int64_t step;   /* last step begun */
     _Atomic uint64_t begun; /* how many were: a program may count some steps twice */
     atomic_int in_step;
+    _Atomic int64_t ended; /* the last step that ended */
     atomic_uint phase;
     atomic_int wants_stop;
     atomic_int wants_checkpoint;

@@ -42,6 +42,7 @@ struct agent_io {
     char refusal[200]; /* why we do not obey this debugger; "" */
     double last_heard, last_beat, last_small;
     uint64_t beats;
+    int64_t beat_step; /* what the last one told */
     double goodbye_at; /* when Goodbye was sent; 0 not yet */
     bool leaving;      /* Goodbye is said: nothing more is sent */
     /* what the debugger said */

@@ -10,6 +10,7 @@
 #include "agent/agent_io.h"
 #include "agent/agent_source.h"
 
+#define STEP_SECONDS  1.0               /* between two heartbeats that only tell the step */
 #define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
 
@@ -126,6 +127,8 @@ int agent_wire_goodbye(struct agent_io *io, Gradb__V1__Goodbye__Reason reason, c
     Gradb__V1__Goodbye m = GRADB__V1__GOODBYE__INIT;
     m.reason = reason;
     m.text = copy;
+    m.step = reason == GRADB__V1__GOODBYE__REASON__FAILED ? PEEK(io->agent->step)
+                                                          : PEEK(io->agent->ended);
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_GOODBYE;
     from.goodbye = &m;
@@ -166,7 +169,7 @@ static int send_heartbeat(struct agent_io *io)
 {
     Gradb__V1__Heartbeat m = GRADB__V1__HEARTBEAT__INIT;
     m.sequence = ++io->beats;
-    m.step = PEEK(io->agent->step);
+    m.step = io->beat_step = PEEK(io->agent->step);
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
     from.msg_case = GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT;
     from.heartbeat = &m;
@@ -328,6 +331,14 @@ static int pump_shared(struct agent_io *io, bool *more)
     return GD_OK;
 }
 
+/* The debugger shows how far a run has come that says nothing else. */
+static bool is_beat_due(const struct agent_io *io)
+{
+    double since = agent_now() - io->last_beat;
+    bool moved = PEEK(io->agent->step) != io->beat_step;
+    return io->keepalive > 0 && (since >= io->keepalive || (moved && since >= STEP_SECONDS));
+}
+
 int agent_wire_pump(struct agent_io *io, bool *more)
 {
     struct agent *a = io->agent;
@@ -354,7 +365,7 @@ int agent_wire_pump(struct agent_io *io, bool *more)
             io, why[0] ? GRADB__V1__GOODBYE__REASON__FAILED : GRADB__V1__GOODBYE__REASON__FINISHED,
             why);
     }
-    if (io->keepalive > 0 && agent_now() - io->last_beat >= io->keepalive) {
+    if (is_beat_due(io)) {
         code = send_heartbeat(io);
     }
     while (stands && code == GD_OK) {

@@ -98,6 +98,13 @@ void gd_hit_index_add(struct gd_hit_index *index, const struct gd_session *sessi
     }
 }
 
+void gd_hit_index_rebuild(struct gd_hit_index *index, const struct gd_session *session)
+{
+    if (index->cap > 0 && !rebuild(index, session, UINT64_MAX)) {
+        gd_hit_index_free(index);
+    }
+}
+
 void gd_hit_index_free(struct gd_hit_index *index)
 {
     free(index->number);

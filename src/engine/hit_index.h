@@ -19,6 +19,8 @@ struct gd_hit *gd_hit_index_find(const struct gd_hit_index *index, const struct 
 /* One of session->hits. When memory is short it is not known, and can come twice. */
 void gd_hit_index_add(struct gd_hit_index *index, const struct gd_session *session,
                       const struct gd_hit *hit);
+/* After hits were taken out of the session. Without memory it is empty. */
+void gd_hit_index_rebuild(struct gd_hit_index *index, const struct gd_session *session);
 void gd_hit_index_free(struct gd_hit_index *index);
 
 #endif

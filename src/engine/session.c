@@ -71,6 +71,25 @@ bool gd_session_is_live(const struct gd_session *session)
     return session->target != NULL && !has_ended(session);
 }
 
+int64_t gd_session_step(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED ? session->stop.step : session->reached;
+}
+
+void session_reach(struct gd_session *session, int64_t step)
+{
+    if (!has_ended(session) && step > session->reached) {
+        session->reached = step;
+    }
+}
+
+void gd_session_on_step(struct gd_session *session, int64_t step)
+{
+    if (!has_ended(session) && step > 0) {
+        session->reached = step;
+    }
+}
+
 bool gd_session_is_record(const struct gd_session *session)
 {
     return session->target &&
@@ -226,6 +245,7 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
     sequence = session->stop.sequence + 1;
     session->stop = record->stop;
     session->stop.sequence = sequence;
+    session->reached = record->stop.step;
     name_node(session, &session->stop);
     copy_text(session->end_text, sizeof(session->end_text), record->why);
     debugger->current = session;
@@ -291,6 +311,16 @@ void session_note_run(struct gd_session *session, const struct gd_run *run,
     }
 }
 
+void session_count_steps(struct gd_session *session, int64_t step)
+{
+    int64_t ran = step - session->stop.step;
+
+    if (ran > 0) {
+        session->timing.last_run_steps += ran;
+        session->timing.steps_run += ran;
+    }
+}
+
 /* The books of a stop: time, steps, cache. No event yet. */
 static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
 {
@@ -301,10 +331,7 @@ static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
     if (session->state == GD_RUNNING) {
         session->timing.last_run += now - session->impl->since;
         session->timing.running += now - session->impl->since;
-        if (stop->step > last_step) {
-            session->timing.last_run_steps += stop->step - last_step;
-            session->timing.steps_run += stop->step - last_step;
-        }
+        session_count_steps(session, stop->step);
     } else if (session->state == GD_STOPPED) {
         session->timing.stopped += now - session->impl->since;
     }
@@ -312,6 +339,7 @@ static void enter_stop(struct gd_session *session, const struct gd_stop *stop)
     gd_cache_move(session->cache, last_step, stop->step);
     session->stop = *stop;
     session->stop.sequence = sequence;
+    session->reached = stop->step;
     name_node(session, &session->stop);
     session->state = GD_STOPPED;
 }
@@ -497,10 +525,12 @@ static const struct gd_condition *kind_of(const struct gd_session *session,
 /* What a hit's place is in this session. */
 static void complete_hit(struct gd_session *session, struct gd_hit *hit)
 {
+    const struct gd_watchpoint *watch = gd_watchpoint_at(session->debugger, hit->watchpoint);
     struct gd_node_info info;
 
     hit->node_name[sizeof(hit->node_name) - 1] = '\0';
     hit->kind = kind_of(session, hit);
+    hit->once = watch && watch->temporary && !hit->error;
     if (hit->param_count < 0 || hit->param_count > GD_MAX_HIT_PARAMS) {
         hit->param_count = 0;
     }
@@ -524,6 +554,7 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
     struct gd_hit made = *hit, *kept;
 
     complete_hit(session, &made);
+    session_reach(session, made.step);
     kept = goes_back ? gd_hit_index_find(&session->impl->hit_index, session, &made) : NULL;
     if (kept) {
         *kept = made;
@@ -539,6 +570,47 @@ void gd_session_on_hit(struct gd_session *session, const struct gd_hit *hit)
         }
     }
     emit(session, GD_EV_HIT, NULL, kept);
+}
+
+struct gd_hit *session_take_hits(struct gd_session *session, size_t *count)
+{
+    struct gd_hit *taken;
+    size_t kept = 0;
+
+    *count = 0;
+    for (size_t i = 0; i < session->hit_count; i++) {
+        *count += session->hits[i].step == session->stop.step;
+    }
+    taken = *count ? malloc(*count * sizeof(*taken)) : NULL;
+    if (!taken) {
+        return NULL;
+    }
+    *count = 0;
+    for (size_t i = 0; i < session->hit_count; i++) {
+        if (session->hits[i].step == session->stop.step) {
+            taken[(*count)++] = session->hits[i];
+        } else {
+            session->hits[kept++] = session->hits[i];
+        }
+    }
+    session->hit_count = kept;
+    session->hits_generation++;
+    gd_hit_index_rebuild(&session->impl->hit_index, session);
+    return taken;
+}
+
+void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit)
+{
+    struct gd_hit *slot = hit_slot(session);
+
+    if (!slot) {
+        session->hits_dropped++;
+        return;
+    }
+    *slot = *hit;
+    if (session->impl->hit_index.cap > 0) {
+        gd_hit_index_add(&session->impl->hit_index, session, slot);
+    }
 }
 
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
@@ -563,6 +635,7 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     }
     session->scalar[i].value = value;
     session->scalar[i].step = step;
+    session_reach(session, step);
     session_history_scalar(session, session->scalar[i].name, value, step);
     emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
 }
@@ -580,6 +653,7 @@ void gd_session_on_event(struct gd_session *session, const char *kind, const cha
     if (has_ended(session)) {
         return;
     }
+    session_reach(session, step);
     copy_text(kept_kind, sizeof(kept_kind), kind && kind[0] ? kind : "event");
     copy_text(kept_text, sizeof(kept_text), text);
     snprintf(line, sizeof(line), "%s at step %lld%s%s", kept_kind, (long long)step,
@@ -602,6 +676,7 @@ void gd_session_on_step_times(struct gd_session *session, const struct gd_step_t
         return;
     }
     last->step = times->step > 0 ? times->step : 1; /* 0 means that none came */
+    session_reach(session, last->step);
     for (int i = 0; i < GD_TIMES; i++) {
         last->part[i] = known_time(times->part[i]);
     }

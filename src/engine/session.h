@@ -131,6 +131,7 @@ struct gd_hit {
     char expression[96];             /* of the watchpoint, when kind is NULL; else "" */
     char event[16];                  /* of a catchpoint: what it stands for; else "" */
     bool traced;                     /* the watchpoint only reports */
+    bool once;                       /* it is temporary: this hit has ended it */
     bool is_scalar;                  /* node_name is the name of a number of the training */
     int64_t step;
     uint64_t stop_sequence; /* of the stop it belongs to */
@@ -152,6 +153,7 @@ struct gd_session {
     int number; /* 1, 2, ... in order of appearance; what `rank N` and `info ranks` call it */
     enum gd_state state;
     struct gd_stop stop; /* the current, or when running the last, stop */
+    int64_t reached;     /* the newest step that was reported; read it by gd_session_step */
     struct gd_peer peer;
     struct gd_scalar scalar[GD_MAX_SCALARS];
     int scalar_count;
@@ -161,6 +163,7 @@ struct gd_session {
     struct gd_hit *hits; /* all of the session so far, oldest first; bounded by max-hits */
     size_t hit_count;
     size_t hits_dropped;
+    uint64_t hits_generation;  /* grows when others than the oldest were taken out */
     gd_node_id current;        /* the node that commands without an argument look at */
     uint64_t graph_generation; /* grows with every commit */
     bool interrupt_asked;
@@ -193,6 +196,9 @@ int gd_session_create_record(struct gd_debugger *debugger, struct gd_target *tar
                              struct gd_err *err);
 void gd_session_on_graph(struct gd_session *session); /* nodes were added and committed */
 void gd_session_on_running(struct gd_session *session);
+/* The process is at this step, or ended it, without a stop. Earlier than before: it counts again
+ * from there. */
+void gd_session_on_step(struct gd_session *session, int64_t step);
 /* Fills sequence, node from node_name or the reverse, moves the cache on when a step ended. */
 void gd_session_on_stopped(struct gd_session *session, const struct gd_stop *stop);
 /* In a record that can go back, a hit of the same watchpoint, step and tensor replaces what was
@@ -254,6 +260,8 @@ int gd_session_stats(struct gd_session *session, const struct gd_tensor_ref *ref
 void gd_session_hold(struct gd_session *session);
 void gd_session_release(struct gd_session *session);
 bool gd_session_is_live(const struct gd_session *session); /* has a target that can run */
+/* Where it is stopped; while it runs, and after its end, the newest step that is known. */
+int64_t gd_session_step(const struct gd_session *session);
 /* What it tells was written down when the training ran: it can be read, nothing more comes. */
 bool gd_session_is_record(const struct gd_session *session);
 

@@ -359,6 +359,7 @@ static void end(struct gd_session *session, enum gd_state state, bool failed, co
     if (session->state == GD_RUNNING) {
         session->timing.running += now - session->impl->since;
         session->timing.last_run += now - session->impl->since;
+        session_count_steps(session, session->reached);
     } else if (session->state == GD_STOPPED) {
         session->timing.stopped += now - session->impl->since;
     }

@@ -106,6 +106,14 @@ enum breakpoint_verdict breakpoints_pass(struct gd_session *session, gd_node_id 
 /* Deletes the enabled temporary breakpoints at `node`. */
 void breakpoints_delete_temporary(struct gd_session *session, gd_node_id node);
 
+/* Takes the hits of the step where it is stopped out of the list, so that they can be found again.
+ * NULL with *count > 0: out of memory, and they stay. Free it. */
+struct gd_hit *session_take_hits(struct gd_session *session, size_t *count);
+void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit);
+/* A report of that step came; it may come after one of a later step. */
+void session_reach(struct gd_session *session, int64_t step);
+/* It ran from its last stop to that step. */
+void session_count_steps(struct gd_session *session, int64_t step);
 /* Tells the observers that it stands, after its sequence was counted. */
 void session_announce(struct gd_session *session, enum breakpoint_verdict verdict);
 

@@ -128,6 +128,16 @@ void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata
     copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
 }
 
+int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
+{
+    const struct ms_position *at = &target->at;
+    int64_t counted = at->cur_step + (at->counts_after && at->step > 0 ? 1 : 0);
+    int64_t last = at->step + metadata->cur_step - counted;
+    if (target->is_gpu)
+        last = at->base + metadata->cur_step;
+    return last > at->step ? last : at->step;
+}
+
 int64_t ms_steps_done(const struct gd_ms_target *target)
 {
     return target->at.at_end ? target->at.step : target->at.step - 1;

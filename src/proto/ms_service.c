@@ -338,7 +338,7 @@ static bool check_version(struct ms_process *process, const struct gd_ms_metadat
 }
 
 /* Takes the process, which is the first of its connection, out of the list. */
-static void end_process(struct ms_process *process)
+static void end_process(struct ms_process *process, const struct gd_ms_metadata *metadata)
 {
     ms_ingest_finish(process->ingest);
     struct gd_ms_target *target = process->target;
@@ -348,7 +348,7 @@ static void end_process(struct ms_process *process)
     drop_ingest(process);
     free(process);
     if (target)
-        gd_ms_target_on_done(target);
+        gd_ms_target_on_done(target, metadata);
 }
 
 static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, size_t len)
@@ -367,7 +367,7 @@ static void metadata_message(struct gd_grpc_call *call, const uint8_t *data, siz
     }
     if (metadata.training_done) {
         if (process)
-            end_process(process);
+            end_process(process, &metadata);
         reply_ok(call);
         return;
     }

@@ -196,12 +196,16 @@ void gd_ms_target_on_wait(struct gd_ms_target *target, void *call,
     target->held = call;
     target->held_since = target->heard;
     target->waits++;
+    /* What is answered here may already let it run: this call is of the suspension before that. */
+    enum ms_phase phase = target->phase;
     ms_view_unanswered(target);
     ms_watch_report(target);
-    switch (target->phase) {
+    switch (phase) {
     case MS_FRESH: stop_first(target, metadata); break;
     case MS_RUNNING:
         ms_position_update(target, metadata);
+        gd_session_on_step(target->base.session, target->at.step);
+        ms_watch_check_previous(target);
         if (target->new_graph || !ms_plan_begin(target))
             ms_arrived(target);
         target->new_graph = false;
@@ -339,9 +343,11 @@ static void end_requests(struct gd_ms_target *target, const char *why)
         target->io->reply(call, NULL, 0);
 }
 
-void gd_ms_target_on_done(struct gd_ms_target *target)
+void gd_ms_target_on_done(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     target->owner = NULL;
+    if (target->phase == MS_RUNNING || target->phase == MS_EXITING)
+        gd_session_on_step(target->base.session, ms_position_last(target, metadata));
     end_requests(target, "the training has ended");
     gd_session_on_finished(target->base.session,
                            target->phase == MS_EXITING ? "ended on request" : "");
@@ -460,8 +466,7 @@ static void describe(struct gd_target *base,
     tell(&facts, "version", "%s", target->version_text[0] ? target->version_text : "not told");
     tell(&facts, "device", "%s", target->device);
     tell(&facts, "process", "%s", phase_text(target));
-    tell(&facts, "step", "%" PRId64 " (%" PRId32 " by its own count)", target->at.step,
-         target->at.cur_step);
+    tell(&facts, "own step count", "%" PRId32, target->at.cur_step);
     if (target->at.cur_node[0])
         tell(&facts, "last kernel", "%s", target->at.cur_node);
     if (target->graphs_expected)

@@ -73,7 +73,7 @@ void gd_ms_target_on_base(struct gd_ms_target *target, const struct gd_ms_base *
 void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_summary *summary);
 
 /* The process said that it is done / its connection is gone. */
-void gd_ms_target_on_done(struct gd_ms_target *target);
+void gd_ms_target_on_done(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 void gd_ms_target_on_closed(struct gd_ms_target *target);
 
 #endif

@@ -78,6 +78,7 @@ struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
     size_t node_count;
     int32_t *client_ids;
     size_t client_count;
+    int64_t set_after; /* steps that were done when it was set */
     int missing_steps; /* stops in a row at which the process had no previous values */
     int64_t missing_at;
 };
@@ -92,7 +93,6 @@ struct ms_pending_hit {
 struct ms_hits { /* of one list, until it is complete */
     struct ms_pending_hit *item;
     size_t count, cap;
-    uint32_t rank;
 };
 
 struct gd_ms_target {
@@ -132,6 +132,7 @@ struct gd_ms_target {
     struct ms_command *commands, **commands_end;
     struct ms_view *views, **views_end;
     struct ms_watch *watches;
+    enum { PREVIOUS_UNKNOWN, PREVIOUS_ASKED, PREVIOUS_THERE, PREVIOUS_MISSING } previous;
     int32_t next_client_id;
     unsigned stray_hits;       /* of watchpoints that were never set */
     bool init_watch;           /* a weight_initialization was set since the last check */
@@ -155,6 +156,9 @@ void ms_arrived(struct gd_ms_target *target);
 /* ms_run.c */
 void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
+/* The steps that are done when the training is: more than at the last stop where steps do not stop
+ * at their end. */
+int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 int64_t ms_steps_done(const struct gd_ms_target *target);
 int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err);
 /* Whether to stop here; else the run goes on. */
@@ -194,6 +198,9 @@ void ms_watch_free(struct gd_ms_target *target);
 int ms_watch_capture(struct gd_ms_target *target, struct ms_watch **capture,
                      const gd_node_id *nodes, size_t count, struct gd_err *err);
 void ms_watch_capture_free(struct ms_watch *capture);
+/* At the end of a step: whether the process has the previous values that its watchpoints on changes
+ * need. One that lacks them need not say so. */
+void ms_watch_check_previous(struct gd_ms_target *target);
 /* Tells the session of the hits that have come, in execution order. */
 void ms_watch_report(struct gd_ms_target *target);
 

@@ -51,7 +51,6 @@ void gd_ms_version_parse(const char *text, struct gd_ms_version *ret)
     ret->stops_twice = !at_least(ret, 1, 3, 0);
     ret->stops_at_next_step = at_least(ret, 1, 3, 0) && !at_least(ret, 1, 6, 0);
     ret->counts_after_wait = at_least(ret, 1, 6, 0);
-    ret->orders_hits = at_least(ret, 1, 3, 0);
     ret->repeats_chunks = !at_least(ret, 1, 3, 0);
     ret->swaps_tolerances = !at_least(ret, 1, 6, 0);
     ret->average_wrong = at_least(ret, 1, 6, 0);

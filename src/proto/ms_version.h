@@ -19,7 +19,6 @@ struct gd_ms_version {
                               */
     bool stops_twice;        /* 1.1, 1.2: node stepping also stops at the end of the step */
     bool counts_after_wait;  /* 1.6: cur_step still counts the step that just ended as open */
-    bool orders_hits;        /* 1.3: a list of hits is in execution order */
     bool repeats_chunks;     /* 1.1, 1.2: SendMultiGraphs sends the end of a large graph twice */
     bool swaps_tolerances;   /* to 1.5: reads the first parameter of "not changed" as atol */
     bool average_wrong;      /* 1.6: avg of more than 10,000 elements is that of the first chunk */

@@ -241,6 +241,7 @@ int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, st
         if (!mine)
             return gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
         mine->id = watch->id;
+        mine->set_after = ms_steps_done(target);
         mine->next = target->watches;
         target->watches = mine;
     }
@@ -360,6 +361,11 @@ static struct ms_watch *find_client_watch(const struct gd_ms_target *target, int
     return NULL;
 }
 
+static bool is_change(int condition)
+{
+    return condition >= GD_WIRE_CHANGE_TOO_LARGE && condition <= GD_WIRE_NOT_CHANGED;
+}
+
 /* A tensor that cannot be checked says so at every step: once for each reason is enough. */
 static bool told_already(struct gd_ms_target *target, const struct gd_hit *hit)
 {
@@ -400,6 +406,70 @@ static void tell_unable(struct gd_ms_target *target)
     }
 }
 
+/* ---- whether it has previous values --------------------------------------------------------- */
+
+static bool has_previous_by_now(const struct gd_ms_target *target, const struct ms_watch *watch)
+{
+    return is_change(watch->condition) && ms_steps_done(target) >= watch->set_after + 2;
+}
+
+static void previous_came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
+                          const struct gd_stats *stats, int64_t step, const struct gd_err *err)
+{
+    struct gd_ms_target *target = ctx;
+    (void)dtype, (void)shape, (void)stats, (void)step;
+    if (target->ending)
+        return;
+    target->previous = err ? PREVIOUS_MISSING : PREVIOUS_THERE;
+    ms_watch_check_previous(target);
+}
+
+static void tensor_came(void *ctx, struct gd_tensor *tensor, int64_t step, const struct gd_err *err)
+{
+    (void)tensor;
+    previous_came(ctx, GD_DT_NONE, NULL, NULL, step, err);
+}
+
+static void ask_for_previous(struct gd_ms_target *target, const struct ms_watch *watch)
+{
+    struct gd_tensor_ref ref = {.node = GD_NO_NODE, .iter = GD_PREVIOUS};
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < watch->node_count; i++) {
+        const struct gd_graph *graph = target->base.session->graph;
+        struct gd_node_info info;
+        struct gd_output output;
+        size_t bytes;
+        if (gd_graph_node(graph, watch->nodes[i], &info) && strcmp(info.type, "Parameter") == 0 &&
+            gd_graph_output(graph, watch->nodes[i], 0, &output) &&
+            gd_shape_bytes(&output.shape, output.dtype, &bytes, NULL) == GD_OK && bytes < least) {
+            least = bytes;
+            ref.node = watch->nodes[i];
+        }
+    }
+    if (ref.node == GD_NO_NODE)
+        return;
+    target->previous = PREVIOUS_ASKED;
+    if (target->version.has_levels ? ms_view_summary(target, &ref, previous_came, target, NULL)
+                                   : ms_view_value(target, &ref, least, tensor_came, target, NULL))
+        target->previous = PREVIOUS_UNKNOWN;
+}
+
+void ms_watch_check_previous(struct gd_ms_target *target)
+{
+    for (struct ms_watch *watch = target->watches; watch; watch = watch->next) {
+        if (!has_previous_by_now(target, watch))
+            continue;
+        if (target->previous == PREVIOUS_UNKNOWN)
+            ask_for_previous(target, watch);
+        else if (target->previous == PREVIOUS_MISSING)
+            watch->missing_steps = MISSING_STEPS;
+    }
+    if (target->previous == PREVIOUS_MISSING)
+        tell_unable(target);
+}
+
+/* ---- their order ---------------------------------------------------------------------------- */
+
 static int compare_hits(const void *a, const void *b)
 {
     const struct ms_pending_hit *x = a, *y = b;
@@ -438,27 +508,11 @@ void ms_watch_report(struct gd_ms_target *target)
         tell_unable(target);
 }
 
-static bool is_operator(const struct gd_ms_target *target, gd_node_id node)
+/* As the engine sorts what it finds itself. The order in which hits come is not trusted: releases
+ * before 1.3 have none, and later ones evaluate in several threads. */
+static uint32_t rank_of(const struct gd_ms_target *target, gd_node_id node)
 {
-    struct gd_node_info info;
-    return !gd_graph_node(target->base.session->graph, node, &info) ||
-           (strcmp(info.type, "Parameter") != 0 && strcmp(info.type, "Const") != 0);
-}
-
-/* From 1.3 on a list is in execution order, but for the outputs of one operator, and for
- * parameters, which are all said to be of order 0: those come backwards. Before that it is in no
- * order, and operators are taken as they were sent, each behind those that it depends on. */
-static uint32_t rank_of(struct gd_ms_target *target, const struct gd_hit *hit)
-{
-    struct ms_hits *hits = &target->hits;
-    if (!target->version.orders_hits)
-        return is_operator(target, hit->node) ? 1 : 0;
-    if (hits->count) {
-        gd_node_id last = hits->item[hits->count - 1].hit.node;
-        if (last != hit->node && (is_operator(target, hit->node) || is_operator(target, last)))
-            hits->rank++;
-    }
-    return hits->rank;
+    return gd_graph_order(target->base.session->graph, node) + 1; /* GD_NO_ORDER: 0 */
 }
 
 static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
@@ -476,7 +530,7 @@ static void add_hit(struct gd_ms_target *target, const struct gd_hit *hit)
         hits->item = item;
         hits->cap = cap;
     }
-    uint32_t rank = rank_of(target, hit);
+    uint32_t rank = rank_of(target, hit->node);
     hits->item[hits->count] =
         (struct ms_pending_hit){.hit = *hit, .rank = rank, .at = (uint32_t)hits->count};
     hits->count++;
@@ -507,7 +561,7 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
 {
     memset(ret, 0, sizeof *ret);
     ret->watchpoint = watch->id;
-    ret->condition = hit->condition;
+    ret->condition = watch->condition; /* a hit need not repeat it */
     ret->step = step_of_hits(target);
     ret->stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
     ret->node = ms_find_node(target, hit->node_name);
@@ -516,6 +570,8 @@ static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *w
                                      : gd_graph_name(target->base.session->graph, ret->node));
     ret->slot = (uint32_t)strtoul(hit->slot, NULL, 10);
     ret->error = (unsigned)hit->error_code;
+    if (watch->condition == GD_WIRE_NOT_FINITE) /* NaN and Inf are what it looks for */
+        ret->error &= ~(unsigned)(GD_HIT_NAN | GD_HIT_INF);
     ret->param_count = hit->param_count;
     memcpy(ret->param, hit->param, sizeof ret->param);
     name_params(watch, ret);
@@ -542,7 +598,7 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
         target->run.other_hits = true;
     target->run.any_hits = true;
     /* Changes are looked at nowhere but at the end of a step. */
-    if (hit->condition >= GD_WIRE_CHANGE_TOO_LARGE && hit->condition <= GD_WIRE_NOT_CHANGED)
+    if (is_change(watch ? watch->condition : hit->condition))
         target->run.end_hits = true;
     if (!watch) {
         stray_hit(target, hit);
@@ -551,6 +607,8 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
     fill_hit(target, watch, hit, &mine);
     if (mine.error & GD_HIT_NO_PREVIOUS)
         note_missing(watch, mine.step);
+    else if (is_change(watch->condition))
+        target->previous = PREVIOUS_THERE;
     add_hit(target, &mine);
 }
 

@@ -475,6 +475,12 @@ static void on_stopped(struct v1_target *t, const Gradb__V1__Stopped *m)
     gd_session_on_stopped(t->base.session, &stop);
 }
 
+static void on_running(struct v1_target *t, const Gradb__V1__Running *m)
+{
+    gd_session_on_running(t->base.session);
+    gd_session_on_step(t->base.session, m->step);
+}
+
 static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
 {
     static const char *const words[] = {"the training ended", "the training failed",
@@ -490,6 +496,7 @@ static void on_goodbye(struct v1_target *t, const Gradb__V1__Goodbye *m)
     t->conn = NULL;
     conn->target = NULL;
     drop_requests(t, GD_ELOST, "the training has ended");
+    gd_session_on_step(t->base.session, m->step);
     if (reason == 1) {
         gd_session_on_failed(t->base.session, text);
     } else {
@@ -505,7 +512,10 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
         return gd_fail(err, GD_EPROTO, "a second Hello on the same call");
     case GRADB__V1__FROM_TRAINER__MSG_GRAPH: return v1_graph_chunk(t, m->graph, len, err);
     case GRADB__V1__FROM_TRAINER__MSG_STOPPED: on_stopped(t, m->stopped); return GD_OK;
-    case GRADB__V1__FROM_TRAINER__MSG_RUNNING: gd_session_on_running(t->base.session); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_RUNNING: on_running(t, m->running); return GD_OK;
+    case GRADB__V1__FROM_TRAINER__MSG_HEARTBEAT:
+        gd_session_on_step(t->base.session, m->heartbeat->step);
+        return GD_OK;
     case GRADB__V1__FROM_TRAINER__MSG_TENSOR_BEGIN: return v1_value_begin(t, m->tensor_begin, err);
     case GRADB__V1__FROM_TRAINER__MSG_TENSOR_DATA: return v1_value_data(t, m->tensor_data, err);
     case GRADB__V1__FROM_TRAINER__MSG_STATS: return v1_value_statistics(t, m->stats, err);
@@ -527,6 +537,6 @@ int v1_target_message(struct v1_target *t, const v1_from *m, size_t len, struct 
             v1_shm_forget(t->shm, m->shm_forget->segments[i]);
         }
         return GD_OK;
-    default: return GD_OK; /* a heartbeat, or something newer than we are */
+    default: return GD_OK; /* something newer than we are */
     }
 }

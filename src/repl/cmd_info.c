@@ -75,14 +75,17 @@ static const char *state_text(struct command_call *call, const struct gd_session
     return text;
 }
 
-/* Where it stands, or stood last. */
+/* Where it is stopped; while it runs, and after its end, how far it is known to have come. */
 static const char *place_text(struct command_call *call, const struct gd_session *session)
 {
     const struct gd_stop *stop = &session->stop;
+    const char *text = inspect_printf(call, "%lld", (long long)gd_session_step(session));
+    if (gd_session_step(session) != stop->step) {
+        return text;
+    }
     if (gd_stop_is_before_first(stop)) {
         return "before the first step";
     }
-    const char *text = inspect_printf(call, "%lld", (long long)stop->step);
     if (stop->at_step_end) {
         return inspect_printf(call, "%s (between steps)", text);
     }
@@ -105,7 +108,7 @@ static void add_session(struct command_call *call, cJSON *record, const struct g
     cJSON_AddBoolToObject(record, "live", gd_session_is_live(session));
     cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
     cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(stop->reason));
-    cJSON_AddNumberToObject(record, "step", (double)stop->step);
+    cJSON_AddNumberToObject(record, "step", (double)gd_session_step(session));
     cJSON_AddBoolToObject(record, "at_step_end", stop->at_step_end);
     inspect_add_text(call, record, "node", stop->node_name);
     inspect_add_text(call, record, "phase", stop->phase);
@@ -240,7 +243,7 @@ static void rank_row(struct command_call *call, struct out_table *table,
                            out_safe(call, peer->host),
                            out_safe(call, peer->device),
                            gd_state_name(session->state),
-                           inspect_printf(call, "%lld", (long long)session->stop.step),
+                           inspect_printf(call, "%lld", (long long)gd_session_step(session)),
                            stands ? out_safe(call, session->stop.node_name) : "",
                            inspect_printf(call, "%zu", session->hits_dropped + session->hit_count),
                            program_name(call, peer->program)};

@@ -59,7 +59,33 @@ static int run_for_one(struct command_call *call, int number, const char *line)
     return repl_run_line(call->repl, line, LINE_SCRIPT);
 }
 
-/* `rank all CMD`: the command once for each process that is there. */
+struct standing { /* where a process was when `rank all` began */
+    uint64_t sequence;
+    enum gd_state state;
+};
+
+static struct standing *all_standings(struct command_call *call, const int *numbers, int count)
+{
+    struct standing *was = gd_arena_alloc(call->arena, ((size_t)count + 1) * sizeof(*was));
+
+    for (int i = 0; was != NULL && i < count; i++) {
+        const struct gd_session *session = gd_debugger_session(call->debugger, numbers[i]);
+        was[i] = (struct standing){session->stop.sequence, session->state};
+    }
+    return was;
+}
+
+/* The ranks of a job run together: the command for one of them has moved the others, too. */
+static bool is_moved(const struct command_call *call, int number, const struct standing *was)
+{
+    const struct gd_session *session = gd_debugger_session(call->debugger, number);
+
+    return session != NULL && gd_ranks_of(session) != NULL &&
+           call->debugger->settings.rank_locking != GD_LOCKING_ON &&
+           (session->stop.sequence != was->sequence || session->state != was->state);
+}
+
+/* `rank all CMD`: the command once for each process that is there; a job is moved once. */
 static int rank_all(struct command_call *call, const char *line, struct gd_err *err)
 {
     int before = call->debugger->current != NULL ? call->debugger->current->number : 0;
@@ -70,11 +96,14 @@ static int rank_all(struct command_call *call, const char *line, struct gd_err *
         return gd_fail(err, GD_EUSAGE, "rank all: the command is missing");
     }
     int *numbers = all_numbers(call, &count);
-    if (numbers == NULL) {
+    const struct standing *was = numbers != NULL ? all_standings(call, numbers, count) : NULL;
+    if (was == NULL) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     for (int i = 0; i < count && rc == GD_OK && !call->repl->quit; i++) {
-        rc = run_for_one(call, numbers[i], line);
+        if (!is_moved(call, numbers[i], &was[i])) {
+            rc = run_for_one(call, numbers[i], line);
+        }
     }
     gd_debugger_select(call->debugger, before, NULL);
     if (rc != GD_OK && err != NULL) {
@@ -273,6 +302,26 @@ static int select_session(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? gd_debugger_select(call->debugger, (int)number, err) : rc;
 }
 
+/* Without a job, `rank 0` is what the status line calls "rank 0". */
+static int select_alone(struct command_call *call, struct gd_err *err)
+{
+    const struct gd_debugger *debugger = call->debugger;
+
+    if (strcmp(call->line, "0") != 0) {
+        return select_session(call, err);
+    }
+    const struct gd_session *found = debugger->current;
+    for (size_t i = 0; i < debugger->session_count; i++) {
+        if (found == NULL || found->peer.rank != 0) {
+            found = debugger->sessions[i];
+        }
+    }
+    if (found == NULL || found->peer.rank != 0) {
+        return gd_fail(err, GD_ENOTFOUND, "there is no rank 0: see `info ranks`");
+    }
+    return gd_debugger_select(call->debugger, found->number, err);
+}
+
 static int run_rank(struct command_call *call, struct gd_err *err)
 {
     const char *all = after_all(call->line);
@@ -286,7 +335,7 @@ static int run_rank(struct command_call *call, struct gd_err *err)
         return rank_check(call, call->line + 5 + strspn(call->line + 5, " \t"), err);
     }
     if (call->line[0] != '\0') {
-        rc = ranks != NULL ? select_rank(call, ranks, err) : select_session(call, err);
+        rc = ranks != NULL ? select_rank(call, ranks, err) : select_alone(call, err);
     }
     return rc == GD_OK ? tell_selected(call, err) : rc;
 }
@@ -304,10 +353,12 @@ const struct command cmd_ranks_table[] = {
      .usage = "rank [N | all COMMAND | check [WHAT]]",
      .summary = "Choose a rank of the job, run a command for each, or compare their tensors",
      .help =
-         "N is the rank, from 0, as \"info ranks\" shows it. Processes that are no ranks of one\n"
-         "job are chosen by their number, which \"info ranks\" shows first, as by \"session\".\n"
-         "\"rank all\" is for all live ranks of the job, or all live processes.\n"
-         "Ranks of a job are moved together: see \"help set rank-locking\".\n"
+         "N is the rank, from 0, as \"info ranks\" shows it. Processes that do not belong to one\n"
+         "job are chosen by their number, which \"info ranks\" shows first, as by \"session\";\n"
+         "\"rank 0\" is the one that calls itself rank 0.\n"
+         "\"rank all\" runs a command for each live rank of the job, or each live process.\n"
+         "Ranks of a job are moved together (\"help set rank-locking\"), so \"rank all step\"\n"
+         "moves the job once.\n"
          "\"rank check\" compares tensors that all ranks should have the same values of, by\n"
          "digests of 64 bits that each rank computes where they lie. WHAT is parameters,\n"
          "optimizer, gradients, buffers, all, or a pattern of names; without it the parameters\n"

@@ -22,8 +22,8 @@ void repl_state_record(struct command_call *call)
     cJSON_AddStringToObject(record, "state", gd_state_name(session->state));
     if (session->state == GD_STOPPED) {
         cJSON_AddStringToObject(record, "reason", gd_stop_reason_name(session->stop.reason));
-        cJSON_AddNumberToObject(record, "step", (double)session->stop.step);
     }
+    cJSON_AddNumberToObject(record, "step", (double)gd_session_step(session));
 }
 
 #define INITIAL_SECONDS 10 /* that the check of initial weights may hold up a run */

@@ -142,6 +142,31 @@ int cmd_info_settings(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
+int cmd_help_setting(struct command_call *call, const char *name, struct gd_err *err)
+{
+    const struct setting *setting = NULL;
+    const char *rest = NULL;
+    struct gd_buf range = GD_BUF_INIT(4096);
+    int rc = setting_find(name + strspn(name, " \t"), &setting, &rest, err);
+
+    if (rc == GD_OK && *rest != '\0') {
+        rc = gd_fail(err, GD_ENOTFOUND, "there is no setting \"%.80s\"", out_safe(call, name));
+    }
+    if (rc != GD_OK) {
+        return rc;
+    }
+    setting_range(setting, &range);
+    cJSON *record = out_record(call->out, "help");
+    cJSON_AddStringToObject(record, "name", setting->name);
+    cJSON_AddStringToObject(record, "group", "settings");
+    cJSON_AddStringToObject(record, "text", setting->text);
+    cJSON_AddStringToObject(record, "range", gd_buf_text(&range));
+    out_printf(call->out, "set %s VALUE\n%s.\n\nVALUE: %s\n", setting->name, setting->text,
+               gd_buf_text(&range));
+    gd_buf_deinit(&range);
+    return GD_OK;
+}
+
 static int run_show(struct command_call *call, struct gd_err *err)
 {
     const struct setting *setting = NULL;

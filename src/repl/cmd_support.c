@@ -148,6 +148,46 @@ static int help_user(struct command_call *call, const struct user_command *user)
     return GD_OK;
 }
 
+/* What several commands take, explained once. */
+static const struct command topics[] = {
+    {.name = "selectors",
+     .group = "data",
+     .usage = "SELECTOR",
+     .summary = "What a command applies to: nodes by name, kind, type or source line",
+     .help =
+         "One term, or several joined by ',' or '|'. \"except\" takes away what the terms after\n"
+         "it select, \"with\" adds again: weights except *.bias with fc2.bias\n"
+         "\n"
+         "  NAME             a node by its full name, or by the end of its name after a '/'\n"
+         "  SCOPE            all nodes below a scope\n"
+         "  GLOB             with * ? []; '*' also matches '/'\n"
+         "  /REGEX/          a POSIX extended regular expression, anywhere in the name\n"
+         "  weights, gradients, activations, parameters, all\n"
+         "  activations:relu activations of one function\n"
+         "  type:ReLU        operators of one type: a glob, in either case\n"
+         "  at:FILE[:LINE]   operators that a source line called\n"
+         "  \"NAME\"           a name in quotes, whatever characters it has"},
+    {.name = NULL},
+};
+
+static const struct command *topic_of(const struct command_call *call)
+{
+    const struct command *topic = topics;
+
+    while (topic->name != NULL && (call->argc != 1 || (strcmp(call->argv[0], topic->name) != 0 &&
+                                                       strcmp(call->argv[0], "selector") != 0))) {
+        topic++;
+    }
+    return topic->name != NULL ? topic : NULL;
+}
+
+/* "set NAME", "show NAME" */
+static bool is_setting(const struct command_call *call, const struct command *command)
+{
+    return call->argc > 1 &&
+           (strcmp(command->name, "set") == 0 || strcmp(command->name, "show") == 0);
+}
+
 static int run_help(struct command_call *call, struct gd_err *err)
 {
     const struct command *table = NULL;
@@ -176,6 +216,10 @@ static int run_help(struct command_call *call, struct gd_err *err)
     if (user != NULL) {
         return help_user(call, user);
     }
+    if (topic_of(call) != NULL) {
+        help_command(call, topic_of(call));
+        return GD_OK;
+    }
     for (int i = 0; i < call->argc; i++) {
         if (i > 0 && table == NULL) {
             return gd_fail(err, GD_ENOTFOUND, "\"%s\" has no subcommands", command->name);
@@ -183,6 +227,9 @@ static int run_help(struct command_call *call, struct gd_err *err)
         int rc = command_find(table, call->argv[i], strlen(call->argv[i]), &command, err);
         if (rc != GD_OK) {
             return rc;
+        }
+        if (i == 0 && is_setting(call, command)) {
+            return cmd_help_setting(call, call->line + strcspn(call->line, " \t"), err);
         }
         table = command->sub;
     }
@@ -215,6 +262,13 @@ static int run_apropos(struct command_call *call, struct gd_err *err)
                 list_row(call, list, s, c->name);
                 found++;
             }
+        }
+    }
+    for (const struct command *t = topics; t->name != NULL; t++) {
+        if (text_has(t->name, call->line) || text_has(t->summary, call->line) ||
+            text_has(t->help, call->line)) {
+            list_row(call, list, t, "help");
+            found++;
         }
     }
     if (found == 0) {

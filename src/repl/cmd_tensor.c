@@ -29,12 +29,14 @@ static int print_instead(struct command_call *call, struct gd_err *err)
     return rc == GD_OK ? print->run(call, err) : rc;
 }
 
-/* What the grid is to show of the step before has to be kept by the trainer. */
+/* A process that keeps previous values on request is asked to. Another has them or not, which the
+ * grid shows when it asks for one. */
 static void keep_previous(struct command_call *call, gd_node_id node)
 {
     struct gd_err err = {.code = GD_OK};
 
     if (!gd_session_is_record(call->session) && gd_session_is_live(call->session) &&
+        call->session->target->ops->keep_previous != NULL &&
         inspect_keep_previous(call, node, &err) != GD_OK) {
         out_printf(call->out, "The previous value is not kept: %s.\n", err.text);
     }

@@ -60,6 +60,7 @@ void watch_fold(struct command_call *call, const char *text, int indent);
 /* `help keys`, `help connect`. */
 int cmd_help_keys(struct command_call *call, struct gd_err *err);
 int cmd_help_connect(struct command_call *call);
+int cmd_help_setting(struct command_call *call, const char *name, struct gd_err *err);
 /* `disconnect`, `info session`. */
 int cmd_disconnect(struct command_call *call, struct gd_err *err);
 int cmd_info_session(struct command_call *call, struct gd_err *err);

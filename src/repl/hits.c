@@ -59,14 +59,13 @@ static int compare_places(const void *a, const void *b)
 
 static struct hits_place place_of(const struct gd_session *session, const struct gd_hit *hit)
 {
-    struct gd_node_info info;
     struct hits_place place = {.step = hit->step,
                                .order = UINT32_MAX, /* numbers of the training: behind the nodes */
                                .slot = hit->slot,
                                .watchpoint = hit->watchpoint,
                                .number = hits_number(session, hit)};
-    if (hit->node != GD_NO_NODE && gd_graph_node(session->graph, hit->node, &info)) {
-        place.order = info.order;
+    if (hit->node != GD_NO_NODE) {
+        place.order = gd_graph_order(session->graph, hit->node);
     }
     return place;
 }
@@ -77,11 +76,13 @@ static bool begin_anew(struct hits_order *order, const struct gd_session *sessio
     bool same = order->session == session->number && order->watchpoint == watchpoint &&
                 order->generation == session->graph_generation &&
                 order->dropped == session->hits_dropped &&
+                order->taken == session->hits_generation &&
                 order->seen <= session->hits_dropped + session->hit_count;
     if (!same) {
         order->session = session->number;
         order->watchpoint = watchpoint;
         order->generation = session->graph_generation;
+        order->taken = session->hits_generation;
         order->dropped = order->seen = session->hits_dropped;
         order->count = 0;
     }

@@ -29,6 +29,7 @@ struct hits_order {
     struct hits_place *place;
     size_t count, capacity;
     uint64_t dropped, seen; /* hits of the session up to those numbers */
+    uint64_t taken;         /* its hits_generation */
     uint64_t generation;    /* of the graph */
     int session;            /* number; 0 none */
     int watchpoint;

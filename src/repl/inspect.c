@@ -417,8 +417,9 @@ void inspect_add_node(struct command_call *call, cJSON *object, gd_node_id node)
     inspect_add_text(call, object, "node", info.name);
     inspect_add_text(call, object, "node_type", info.type);
     cJSON_AddStringToObject(object, "kind", gd_node_kind_name(info.kind));
-    if (info.order != GD_NO_ORDER) {
-        cJSON_AddNumberToObject(object, "order", info.order);
+    uint32_t order = gd_graph_order(call->session->graph, node);
+    if (order != GD_NO_ORDER) {
+        cJSON_AddNumberToObject(object, "order", order);
     }
 }
 

@@ -100,7 +100,8 @@ static void table_rows(struct command_call *call, const struct node_list *list, 
         if (!gd_graph_node(call->session->graph, list->node[i], &info)) {
             continue;
         }
-        const char *order = info.order == GD_NO_ORDER ? "" : inspect_printf(call, "%u", info.order);
+        uint32_t at = gd_graph_order(call->session->graph, list->node[i]);
+        const char *order = at == GD_NO_ORDER ? "" : inspect_printf(call, "%u", at);
         bool current = list->node[i] == call->session->current;
         const char *cells[] = {
             order, out_safe(call, info.type), gd_node_kind_name(info.kind),

@@ -161,6 +161,7 @@ static void event_json(struct repl *repl, const struct gd_event *event)
         return;
     case GD_EV_FINISHED:
     case GD_EV_LOST:
+        cJSON_AddNumberToObject(object, "step", (double)gd_session_step(event->session));
         cJSON_AddStringToObject(object, "text", event->session->end_text);
         cJSON_AddBoolToObject(object, "failed", event->session->failed);
         repl_write_json(repl, NULL, event->type == GD_EV_LOST ? "lost" : "finished", object);

@@ -151,7 +151,9 @@ static const struct gd_hit *hit_of(const struct hits_pane *pane, const struct gd
 static void go_to_number(struct hits_pane *pane, const struct gd_session *session, uint64_t number)
 {
     const struct gd_hit *hit =
-        number > session->hits_dropped ? &session->hits[number - session->hits_dropped - 1] : NULL;
+        number > session->hits_dropped && number <= session->hits_dropped + session->hit_count
+            ? &session->hits[number - session->hits_dropped - 1]
+            : NULL;
 
     for (size_t i = 0; hit != NULL && i < pane->row_count; i++) {
         const struct gd_hit *other = hit_of(pane, session, i);

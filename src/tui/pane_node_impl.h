@@ -49,7 +49,7 @@ struct node_view {
         uint64_t generation;
     } places;
     struct { /* hits of this stop at the node, counted when one is new */
-        uint64_t seen, sequence;
+        uint64_t seen, sequence, taken;
         gd_node_id node;
         uint64_t number[8];
         size_t count;

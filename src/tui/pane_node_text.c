@@ -243,11 +243,12 @@ static void find_hits(struct tui *tui, struct node_view *view, struct gd_session
 {
     uint64_t all = session->hits_dropped + session->hit_count;
 
-    if (view->hits.seen == all && view->hits.sequence == session->stop.sequence &&
-        view->hits.node == view->node) {
+    if (view->hits.seen == all && view->hits.taken == session->hits_generation &&
+        view->hits.sequence == session->stop.sequence && view->hits.node == view->node) {
         return;
     }
     view->hits.seen = all;
+    view->hits.taken = session->hits_generation;
     view->hits.sequence = session->stop.sequence;
     view->hits.node = view->node;
     view->hits.count = 0;

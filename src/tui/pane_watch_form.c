@@ -26,6 +26,7 @@ struct watch_form {
     int number;                           /* 0: a new one */
     const struct gd_condition *condition; /* NULL: an expression */
     char (*name)[64];                     /* of the conditions, as they are chosen */
+    const struct gd_condition **kind;     /* those that can be set here */
     const char **choice;
     size_t choice_count;
     const char *offer[MAX_OFFERS]; /* where it may apply */
@@ -44,6 +45,14 @@ static const char *const actions[] = {"watch", "trace", "twatch", NULL};
 
 /* ---- what may be chosen -------------------------------------------------------------------- */
 
+/* Not what can only be refused: the flag of another device, initial weights after the start. */
+static bool is_offered(const struct watch_form *form, const struct gd_condition *condition)
+{
+    struct gd_session *session = form->tui->debugger->current;
+
+    return session == NULL || session->target == NULL || gd_watch_can(session, condition);
+}
+
 static int make_choices(struct watch_form *form)
 {
     size_t count = 0;
@@ -53,13 +62,20 @@ static int make_choices(struct watch_form *form)
     }
     form->name = calloc(count + 1, sizeof(*form->name));
     form->choice = calloc(count + 2, sizeof(*form->choice));
-    if (form->name == NULL || form->choice == NULL) {
+    form->kind = calloc(count + 1, sizeof(struct gd_condition *));
+    if (form->name == NULL || form->choice == NULL || form->kind == NULL) {
         return GD_ENOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
+    count = 0;
+    for (size_t i = 0; gd_condition_at(i) != NULL; i++) {
         const struct gd_condition *condition = gd_condition_at(i);
-        snprintf(form->name[i], sizeof(form->name[i]), "%s (%s)", condition->id, condition->abbr);
-        form->choice[i] = form->name[i];
+        if (!is_offered(form, condition)) {
+            continue;
+        }
+        snprintf(form->name[count], sizeof(form->name[count]), "%s (%s)", condition->id,
+                 condition->abbr);
+        form->choice[count] = form->name[count];
+        form->kind[count++] = condition;
     }
     form->choice[count] = EXPRESSION;
     form->choice_count = count;
@@ -146,7 +162,7 @@ static void add_condition(struct watch_form *form, struct tui_form *to)
 
     snprintf(help, HELP_SIZE, "fires when it is true of a tensor's figures: max > 1e4 || nan > 0");
     for (size_t i = 0; i < form->choice_count; i++) {
-        text = gd_condition_at(i) == condition ? form->choice[i] : text;
+        text = form->kind[i] == condition ? form->choice[i] : text;
     }
     if (condition != NULL) {
         snprintf(help, HELP_SIZE, "%s%s%s", condition->fires,
@@ -285,7 +301,7 @@ static void build_first(struct watch_form *form, struct tui_form *to)
         form->number != 0 ? gd_watchpoint_at(form->tui->debugger, form->number) : NULL;
     struct kept kept = {.when = "auto", .action = "watch"};
 
-    form->condition = watch != NULL ? watch->condition : gd_condition_at(0);
+    form->condition = watch != NULL ? watch->condition : form->kind[0];
     set_default_where(form);
     snprintf(kept.where, sizeof(kept.where), "%s",
              watch != NULL ? watch->where : form->default_where);
@@ -321,7 +337,7 @@ static const struct gd_condition *chosen(const struct watch_form *form, struct t
 {
     for (size_t i = 0; i < form->choice_count; i++) {
         if (strcmp(form->choice[i], text_of(of, 0)) == 0) {
-            return gd_condition_at(i);
+            return form->kind[i];
         }
     }
     return NULL;
@@ -571,6 +587,7 @@ static void destroy(void *ctx)
     struct watch_form *form = ctx;
 
     free(form->name);
+    free(form->kind);
     free(form->choice);
     free(form);
 }

@@ -42,21 +42,6 @@ static void add(struct status *status, int priority, const char *format, ...)
 
 /* ---- how fast it trains ---- */
 
-/* While it runs, scalars and hits tell how far it is: a flood of hits may keep scalars waiting. */
-static int64_t step_of(const struct gd_session *session)
-{
-    int64_t step = session->stop.step;
-
-    for (int i = 0; i < session->scalar_count; i++) {
-        step = session->scalar[i].step > step ? session->scalar[i].step : step;
-    }
-    if (session->hit_count > 0) {
-        const struct gd_hit *last = &session->hits[session->hit_count - 1];
-        step = last->step > step ? last->step : step;
-    }
-    return step;
-}
-
 void tui_status_update(struct tui *tui)
 {
     const struct gd_session *session = tui->debugger->current;
@@ -67,7 +52,7 @@ void tui_status_update(struct tui *tui)
         *rate = (struct tui_rate){.session = 0};
         return;
     }
-    int64_t step = step_of(session);
+    int64_t step = gd_session_step(session);
     if (rate->session != session->number || step < rate->step || now < rate->at) {
         *rate = (struct tui_rate){.session = session->number, .step = step, .at = now};
     } else if (now - rate->at >= RATE_SECONDS) {
@@ -107,7 +92,7 @@ static void add_peer(const struct gd_session *session, struct status *status)
     if (peer->world_size > 1) {
         add(status, 7, "rank %d of %d", peer->rank, peer->world_size);
     } else {
-        add(status, 2, "rank 0");
+        add(status, 2, "rank %d", peer->rank);
     }
 }
 
@@ -135,7 +120,7 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
     bool over = session->state == GD_LOST || session->state == GD_FINISHED;
     const char *slash = strrchr(session->stop.node_name, '/');
 
-    add(status, 9, "step %lld", (long long)step_of(session));
+    add(status, 9, "step %lld", (long long)gd_session_step(session));
     if (session->state != GD_RUNNING && session->stop.node_name[0] != '\0') {
         add(status, 8, "%.60s", slash != NULL ? slash + 1 : session->stop.node_name);
     }

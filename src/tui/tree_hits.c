@@ -118,11 +118,13 @@ void tree_hits_update(struct tree_hits *hits, struct gd_session *session)
         return;
     }
     if (hits->session != session || hits->sequence != session->stop.sequence ||
-        hits->generation != session->graph_generation || all < hits->seen) {
+        hits->generation != session->graph_generation || hits->taken != session->hits_generation ||
+        all < hits->seen) {
         tree_hits_free(hits);
         hits->session = session;
         hits->sequence = session->stop.sequence;
         hits->generation = session->graph_generation;
+        hits->taken = session->hits_generation;
         first = first_of_stop(session);
     } else {
         first =

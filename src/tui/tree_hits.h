@@ -23,7 +23,7 @@ struct tree_hit_table {
 struct tree_hits {
     struct tree_hit_table node, scope;
     const struct gd_session *session; /* only compared */
-    uint64_t sequence, generation;
+    uint64_t sequence, generation, taken;
     uint64_t seen; /* hits of the session up to this number */
 };
 

@@ -3,9 +3,11 @@
 clients whose messages protoc makes from our own .proto files."""
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 import grpc
@@ -706,6 +708,97 @@ class BadInput(Session):
         self.assertNotIn(fake.pb.ViewCMD.value, [view[0] for kind, view in trainer.log if kind == "view"])
         gradb.run("stats Default/big/Big-op7", "zeros +4")
         self.finish(trainer)
+
+
+class Gate(FakeMindSpore):
+    """It waits at the beginning of a step until it is let through."""
+
+    def __init__(self, *arguments, gate, **options):
+        super().__init__(*arguments, **options)
+        self.gate, self.through = gate, threading.Event()
+
+    def begin_step(self, number):
+        if number == self.gate:
+            self.note("gate")
+            self.through.wait(60)
+        super().begin_step(number)
+
+
+class Steps(Session):
+    """The step that is shown is the newest that was reported, whatever the state."""
+
+    def target(self):
+        return json.loads(self.gradb.run("info target", '"type":"target"').string)
+
+    def start(self, **options):
+        self.gradb = harness.Gradb("--json")
+        self.gradb.port = int(self.gradb.expect(r'"type":"listen".*:(\d+)"').group(1))
+        trainer = Gate(self.gradb.port, **options)
+        self.trainers.append(trainer)
+        trainer.start()
+        self.gradb.expect('"type":"stopped"')
+        return trainer
+
+    def test_while_it_runs_and_at_the_end(self):
+        for version, backend in (("1.1.0", "GPU"), ("1.3.0", "GPU"), ("1.5.0", "Ascend"), ("1.9.0", "GPU"),
+                                 ("2.3.1", "Ascend")):
+            with self.subTest(version=version, backend=backend):
+                trainer = self.start(version=version, backend=backend, steps=30, gate=20)
+                self.gradb.run("step 2", '"type":"run".*"step":2')
+                self.gradb.send("continue &")
+                trainer.wait_note("gate")
+                last = 19 if backend == "GPU" and version in ("1.3.0",) else 20
+                harness.wait_for("step 20", lambda: self.target()["step"] >= last)
+                self.assertEqual(self.target()["state"], "running")
+                ranks = json.loads(self.gradb.run("info ranks", '"type":"ranks"').string)
+                self.assertEqual(ranks["ranks"][0]["step"], self.target()["step"])
+                trainer.through.set()
+                self.assertEqual(json.loads(self.gradb.expect('"type":"finished"').string)["step"], 30)
+                self.assertEqual(self.target()["step"], 30)
+                self.gradb.__exit__()
+
+    def test_when_it_vanishes(self):
+        trainer = self.start(version="1.9.0", backend="Ascend", steps=30, gate=4)
+        self.gradb.send("continue &")
+        trainer.wait_note("gate")
+        trainer.vanish()
+        self.assertEqual(json.loads(self.gradb.expect('"type":"lost"').string)["step"], 4)
+        self.assertEqual((self.target()["state"], self.target()["step"]), ("lost", 4))
+        trainer.through.set()
+
+    def test_facts_have_names_of_their_own(self):
+        gradb = self.gradb_with()
+        self.trainer(version="1.9.0", backend="GPU")
+        gradb.run("step", "end of step 1")
+        gradb.send("info target")
+        gradb.run("echo END\\n", "END")
+        names = [line[2:20].strip() for line in gradb.lines if line.startswith("  ")]
+        self.assertIn("step", names)
+        self.assertEqual(len(names), len(set(names)), names)
+
+    def test_order_of_the_nodes(self):
+        gradb = self.gradb_with()
+        trainer = self.trainer(version="1.9.0", backend="GPU")
+        rows = {}
+        gradb.send("info nodes -a")
+        gradb.run("echo END\\n", "END")
+        for line in gradb.lines:
+            match = re.match(r" *(\d+)  .*?(\S+-op\d+)", line)
+            if match:
+                rows[match[2]] = int(match[1])
+        names = [kernel.name for kernel in trainer.graphs[0].kernels]
+        self.assertEqual(sorted(rows, key=rows.get), names)
+        self.assertEqual(sorted(rows.values()), list(range(len(names))))
+
+    def test_rank_of_a_process_alone(self):
+        gradb = self.gradb_with()
+        self.trainer(version="1.9.0", backend="GPU")
+        gradb.run("rank 0", r"^\[Training process 1, rank 0")
+        self.trainer(version="1.9.0", backend="GPU", device=1)
+        gradb.run("session 2", r"^\[Training process 2, rank 1")
+        gradb.run("rank 0", r"^\[Training process 1, rank 0")
+        gradb.run("rank 5", "^error: ")
+
 
 
 if __name__ == "__main__":

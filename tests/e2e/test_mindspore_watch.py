@@ -531,6 +531,142 @@ class Order(Session):
                 self.assertGreater(len(places), 15)
                 self.end()
 
+    def test_hits_that_come_in_any_order(self):
+        for version in ("1.2.0", "1.3.0", "2.0.0"):
+            told = {}
+            for how in ("remote", "local"):
+                self.start(f"set evaluate {how}", "set stop-on-hit off", version=version, backend="Ascend", steps=1)
+                send = self.trainer.send_hits
+                self.trainer.send_hits = lambda hits, send=send: send(list(reversed(hits)))
+                self.watch(["TZ zero_percentage_ge=0 on all"])
+                self.gradb.run("continue", '"type":"(finished|ended)"')
+                told[how] = [(json.loads(line)["node"], json.loads(line)["slot"]) for line in self.gradb.lines
+                             if '"type":"hit"' in line and '"error":0' in line]
+                self.end()
+            self.assertGreater(len(told["local"]), 15)
+            self.assertEqual(told["remote"], told["local"], version)
+
+
+class ProcessThatForgets(FakeMindSpore):
+    """It has no values of the step before, and says nothing about that."""
+
+    def load_parameters(self):
+        super().load_parameters()
+        self.previous.clear()
+
+    def hits_of(self, *names, **how):
+        return [hit for hit in super().hits_of(*names, **how) if not hit.error_code]
+
+    def answer_view(self, view):
+        if not any(tensor.iter == "prev" for tensor in view.tensors):
+            super().answer_view(view)
+
+
+class Hits(Session):
+    def start_kind(self, kind, *settings, **options):
+        """As start, with a process of that class."""
+        self.gradb = harness.Gradb("--json")
+        self.gradb.port = int(self.gradb.expect(r'"type":"listen".*:(\d+)"').group(1))
+        for setting in settings:
+            self.gradb.send(setting)
+        self.trainer = kind(self.gradb.port, graphs=[network()], **options)
+        self.trainer.start()
+        self.gradb.expect('"type":"stopped"')
+
+    def hits(self):
+        return self.ask("info hits -a", '"type":"hits"')["hits"]
+
+    def test_recheck_begins_a_new_list(self):
+        for backend in ("GPU", "Ascend"):
+            for how in ("local", "remote"):
+                with self.subTest(backend=backend, how=how):
+                    self.start(f"set evaluate {how}", version="1.6.0", backend=backend, steps=2)
+                    self.watch(["TL max_gt=0.9 on weights"])
+                    self.gradb.run("step", '"type":"run"')
+                    places = {(hit["node"], hit["slot"]) for hit in self.hits()}
+                    self.assertGreater(len(places), 1)
+                    for _ in range(2):
+                        self.gradb.run("recheck", '"type":"recheck"')
+                        again = self.hits()
+                        self.assertEqual(len(again), len({(hit["node"], hit["slot"]) for hit in again}))
+                        self.assertTrue(places <= {(hit["node"], hit["slot"]) for hit in again})
+                    self.gradb.run("delete 1", '"command":"delete"')
+                    self.watch(["TL max_gt=1e30 on weights"])
+                    self.gradb.run("recheck", '"hits":0')
+                    self.assertEqual(self.hits(), [])
+                    self.end()
+
+    def test_recheck_keeps_earlier_steps(self):
+        self.start("set evaluate local", version="1.9.0", backend="Ascend", steps=3)
+        self.watch(["TL max_gt=0.9 on weights"])
+        for _ in range(2):
+            self.gradb.run("step", '"type":"run"')
+        before = [(hit["step"], hit["node"]) for hit in self.hits()]
+        self.gradb.run("recheck", '"type":"recheck"')
+        self.assertEqual(sorted((hit["step"], hit["node"]) for hit in self.hits()), sorted(before))
+
+    def test_no_previous_values_and_not_a_word(self):
+        for version, backend in (("1.9.0", "Ascend"), ("1.3.0", "Ascend"), ("1.5.0", "GPU")):
+            with self.subTest(version=version, backend=backend):
+                self.start_kind(ProcessThatForgets, version=version, backend=backend, steps=5)
+                self.watch(["WNC on weights"])
+                self.gradb.send("continue")
+                self.gradb.expect('"type":"warning".*watchpoint 1 .*gradb does it')
+                hit = json.loads(self.gradb.expect('"type":"hit".*"error":0').string)
+                self.assertTrue(hit["node"].endswith(("frozen.weight", "zero.weight", "slow.weight")), hit)
+                self.end()
+
+    def test_no_step_is_missed_when_a_request_is_not_answered(self):
+        for version, backend in (("1.9.0", "Ascend"), ("1.3.0", "Ascend"), ("1.5.0", "GPU"), ("2.0.0", "GPU")):
+            with self.subTest(version=version, backend=backend):
+                self.start_kind(ProcessThatForgets, "set evaluate local", "set stop-on-hit off", version=version,
+                                backend=backend, steps=6)
+                self.watch(["WCL abs_mean_update_ratio_gt=0.0001 on moving.weight"])
+                self.gradb.run("continue", '"type":"finished"')
+                seen = {(hit["step"], hit["error"]) for hit in self.hits()}
+                last = 5 if (version, backend) == ("1.5.0", "GPU") else 6  # the last step has no stop at its end
+                self.assertEqual(seen, {(1, 4)} | {(step, 0) for step in range(2, last + 1)})
+                self.assertEqual([line for line in self.gradb.lines if '"type":"warning"' in line], [])
+                self.end()
+
+    def test_no_previous_values_and_remote_only(self):
+        self.start_kind(ProcessThatForgets, "set evaluate remote", version="1.9.0", backend="Ascend", steps=4)
+        self.watch(["WCL abs_mean_update_ratio_gt=0 on weights"])
+        self.gradb.run("continue", '"type":"finished"')
+        warnings = [line for line in self.gradb.lines if '"type":"warning"' in line]
+        self.assertEqual(len(warnings), 1, warnings)
+        self.assertIn("not set in this process", warnings[0])
+        self.assertIn("set evaluate auto", warnings[0])
+
+    def test_nan_bit_of_an_overflow_hit(self):
+        def with_bits(hits):
+            for hit in hits:
+                hit.error_code |= 3
+            return hits
+        for condition in ("TO on all", "WO on weights", "GE on gradients"):
+            self.start("set evaluate remote", version="1.9.0", backend="Ascend", steps=4)
+            hits_of = self.trainer.hits_of
+            self.trainer.hits_of = lambda *names, of=hits_of, **how: with_bits(of(*names, **how))
+            self.watch([condition])
+            stop = json.loads(self.gradb.run("continue", '"type":"(stopped|finished)"').string)
+            self.assertEqual((stop["type"], stop.get("reason")), ("stopped", "hit"), condition)
+            self.assertTrue(all(hit["error"] == 0 for hit in self.hits()))
+            self.end()
+
+    def test_a_hit_that_does_not_repeat_its_condition(self):
+        def bare(hits):
+            for hit in hits:
+                hit.ClearField("watch_condition")
+            return hits
+        self.start("set evaluate remote", version="1.9.0", backend="Ascend", steps=2)
+        hits_of = self.trainer.hits_of
+        self.trainer.hits_of = lambda *names, **how: bare(hits_of(*names, **how))
+        self.watch(["TL max_gt=0.9 on all"])
+        self.gradb.run("step", '"reason":"hit"')
+        self.assertEqual({(hit["condition"], hit.get("condition_id"), hit.get("abbreviation"))
+                          for hit in self.hits()}, {(15, "tensor_too_large", "TL")})
+
+
 
 if __name__ == "__main__":
     harness.main()

@@ -300,6 +300,27 @@ class Session(Case):
         self.gradb.expect("net/Loop#5")
 
 
+    def test_the_newest_step_is_shown(self):
+        trainer = self.standing()
+        self.gradb.send("continue &")
+        trainer.hear("run")
+        trainer.say(running=pb.Running(step=1))
+        for step, message in ((7, dict(heartbeat=pb.Heartbeat(sequence=1, step=7))),
+                              (8, dict(scalars=pb.Scalars(values=[pb.Scalar(name="loss", value=1, step=8)]))),
+                              (9, dict(event=pb.Event(kind="loss-scale", step=9))),
+                              (10, dict(timing=pb.Timing(step=10, total=1)))):
+            trainer.say(**message)
+            harness.wait_for(f"step {step}", lambda step=step: self.target()["step"] == step)
+        self.assertEqual(self.target()["state"], "running")
+        trainer.say(goodbye=pb.Goodbye(step=12))
+        self.assertEqual(self.record("finished")["step"], 12)
+        self.assertEqual(self.target()["step"], 12)
+
+    def target(self):
+        self.gradb.send("info target")
+        return self.record("target")
+
+
 class Rules(Case):
     """Trainers that break the rules are turned away with a reason, and gradb lives on."""
 

@@ -59,5 +59,15 @@ class Ranks(unittest.TestCase):
         self.assertEqual([item["digests"] for item in differ["differing"] if item["name"] == name], [saved])
 
 
+    def test_rank_all_moves_the_job_once(self):
+        lines = self.records("rank all step 2", "info ranks", "rank all next", "info ranks", "rank all step", "info ranks",
+                             "rank all print loss", "rank all continue")
+        places = [[(rank["step"], rank["at_step_end"]) for rank in line["ranks"]]
+                  for line in lines if line["type"] == "ranks"]
+        self.assertEqual(places, [[(2, True)] * 2, [(3, False)] * 2, [(3, True)] * 2])
+        self.assertEqual(len([line for line in lines if line.get("command") == "print"]), 2)
+        self.assertEqual({line["step"] for line in lines if line["type"] == "finished"}, {60})
+
+
 if __name__ == "__main__":
     harness.main()

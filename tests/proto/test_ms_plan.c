@@ -538,7 +538,9 @@ static void test_ends_in_the_middle(void **state)
         give_value(world.reply->view_cmd->tensors[0]->node_name, "", 1);
         switch (how) {
         case 0: gd_ms_target_on_closed(world.target); break;
-        case 1: gd_ms_target_on_done(world.target); break;
+        case 1:
+            gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
+            break;
         case 2: assert_int_equal(gd_target_kill(world.session->target, NULL), GD_OK); break;
         case 3:
             gd_session_on_lost(world.session, "somebody else said so");

@@ -304,11 +304,11 @@ static void test_what_cannot_be_checked_does_not_stop(void **state)
     connect("2.0.0", "Ascend");
     watch("WL", NULL);
     assert_int_equal(world.hits, 0);
-    assert_int_equal(watch("TO", "all"), 1); /* WL without a test was refused */
+    assert_int_equal(watch("TZ", "all"), 1); /* WL without a test was refused */
     wait_at(0, "");
     assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
     for (int step = 0; step < 5; step++) {
-        hit_on(WEIGHT, 1, GD_WIRE_TOO_LARGE, GD_HIT_NAN);
+        hit_on(WEIGHT, 1, GD_WIRE_ALL_ZERO, GD_HIT_NAN);
         wait_at(step, "");
         assert_string_equal(world.reply, "step");
     }
@@ -620,7 +620,7 @@ static void test_done(void **state)
     (void)state;
     connect("1.9.0", "Ascend");
     assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
-    gd_ms_target_on_done(world.target);
+    gd_ms_target_on_done(world.target, &(struct gd_ms_metadata){.training_done = true});
     assert_int_equal(world.session->state, GD_FINISHED);
     assert_false(world.gone); /* the owner knows */
 }

@@ -172,6 +172,10 @@ uint32_t gd_graph_consumers(const struct gd_graph *graph, gd_node_id node,
  * valid until the next commit or set_order. */
 const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *count);
 
+/* A node's place in that order; where no order was told, among the nodes that run as they were
+ * sent, each after those that it depends on. GD_NO_ORDER: it does not run. */
+uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
+
 /* Exact full name, else exact wire name, else the one node whose name ends in "/NAME".
  * GD_ENOTFOUND (with a near name in the text where there is one), GD_EAMBIGUOUS (with two of them).
  */

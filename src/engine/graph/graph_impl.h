@@ -131,6 +131,7 @@ struct graph_lazy {
     gd_node_id *execution;
     uint32_t execution_count;
     bool execution_valid;
+    uint32_t *position; /* by node, of those that run; NULL: not asked for yet */
     struct gd_type_count *types;
     uint32_t type_count;
     bool types_valid;

@@ -70,10 +70,9 @@ static const struct entry entries[] = {
      3},
 };
 
-static bool is_available(struct gd_session *session, const struct gd_recommendation *it)
+bool gd_watch_can(struct gd_session *session, const struct gd_condition *condition)
 {
-    struct gd_watchpoint watch = {
-        .condition = it->condition, .value_count = it->value_count, .enabled = true};
+    struct gd_watchpoint watch = {.condition = condition, .enabled = true};
     struct gd_watching *w = watching_of(session);
     struct watch_cover cover = {.watch = &watch};
     enum watch_mode mode;
@@ -113,7 +112,8 @@ bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_re
                                        .where = filled ? ALL_BUT_FILLED : entry->where,
                                        .value_count = entry->value_count};
         memcpy(it.values, entry->value, sizeof entry->value);
-        if (gd_condition_find(entry->condition, &it.condition, NULL) || !is_available(session, &it))
+        if (gd_condition_find(entry->condition, &it.condition, NULL) ||
+            !gd_watch_can(session, it.condition))
             continue;
         it.nodes = count_nodes(session, it.where);
         if ((!it.nodes && !is_to_come(session)) || index-- > 0)

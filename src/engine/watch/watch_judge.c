@@ -10,6 +10,7 @@
 
 #include "engine/graph/selector.h"
 #include "engine/history/history.h"
+#include "engine/session_impl.h"
 #include "engine/watch/watch_impl.h"
 
 /* ---- named numbers ------------------------------------------------------------------------- */
@@ -461,13 +462,9 @@ static struct sorted *sort_values(const struct gd_session *session,
 {
     struct sorted *sorted = count > 1 ? malloc(count * sizeof *sorted) : NULL;
     for (size_t i = 0; sorted && i < count; i++) {
-        struct gd_node_info info;
         uint32_t order = UINT32_MAX; /* scalars, last */
         if (values[i].node != GD_NO_NODE)
-            order =
-                gd_graph_node(session->graph, values[i].node, &info) && info.order != GD_NO_ORDER
-                    ? info.order + 1
-                    : 0;
+            order = gd_graph_order(session->graph, values[i].node) + 1; /* GD_NO_ORDER: 0 */
         sorted[i] = (struct sorted){order, values[i].node, values[i].slot, (uint32_t)i};
     }
     if (sorted)
@@ -497,6 +494,7 @@ bool gd_session_on_watch_values(struct gd_session *session, const struct gd_watc
         .w = session->watching, .step = moment->step, .why = why, .size = size};
     if (why && size)
         why[0] = '\0';
+    session_reach(session, moment->step);
     for (size_t i = 0; i < count; i++)
         gd_session_history_add(session, &values[i], moment->step);
     if (!judging.w || moment->record)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/session_impl.h"
 #include "engine/watch/watch_impl.h"
 
 #define ASKED_AT_ONCE 16
@@ -21,6 +22,8 @@ struct watch_recheck {
     int64_t step;
     uint64_t sequence; /* of the stop */
     size_t hits;
+    struct gd_hit *old; /* hits of this step found before: found again, put back or gone */
+    size_t old_count;
     struct gd_err err; /* code GD_OK: none */
     void (*fn)(void *ctx, size_t hits, const struct gd_err *err);
     void *ctx;
@@ -88,7 +91,7 @@ static bool list_places(struct watch_recheck *recheck)
         gd_node_id node = order[i % nodes];
         struct gd_node_info info;
         if (!node_takes_part(recheck, node) || !gd_graph_node(graph, node, &info) ||
-            (info.order == GD_NO_ORDER) != (i < nodes))
+            (gd_graph_order(graph, node) == GD_NO_ORDER) != (i < nodes))
             continue;
         for (uint32_t slot = 0; slot < info.output_count; slot++)
             if (watching_slot_ok(recheck->w->session, node, slot) &&
@@ -96,6 +99,51 @@ static bool list_places(struct watch_recheck *recheck)
                 return false;
     }
     return true;
+}
+
+/* ---- what was found before ------------------------------------------------------------------ */
+
+static bool is_found_again(const struct gd_session *session, const struct gd_hit *old)
+{
+    for (size_t i = session->hit_count; i-- > 0;) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->step == old->step && hit->watchpoint == old->watchpoint &&
+            hit->node == old->node && hit->slot == old->slot &&
+            strcmp(hit->node_name, old->node_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_back(struct watch_recheck *recheck, struct gd_hit *old)
+{
+    struct gd_session *session = recheck->w->session;
+    bool stays = old->once || gd_watchpoint_at(session->debugger, old->watchpoint);
+    if (old->watchpoint && stays && !is_found_again(session, old)) {
+        old->stop_sequence = session->stop.sequence;
+        session_put_back_hit(session, old);
+    }
+    old->watchpoint = 0;
+}
+
+/* A value that is gone cannot be judged again: what was found on it holds. */
+static void put_back_of(struct watch_recheck *recheck, const struct gd_tensor_ref *ref)
+{
+    for (size_t i = 0; i < recheck->old_count; i++)
+        if (recheck->old[i].node == ref->node && recheck->old[i].slot == ref->slot)
+            put_back(recheck, &recheck->old[i]);
+}
+
+/* Events do not happen again, temporary watchpoints are gone; without an end nothing was decided.
+ */
+static void put_back_rest(struct watch_recheck *recheck)
+{
+    for (size_t i = 0; i < recheck->old_count; i++)
+        if (recheck->old[i].event[0] || recheck->old[i].once || recheck->err.code)
+            put_back(recheck, &recheck->old[i]);
+    free(recheck->old);
+    recheck->old = NULL;
+    recheck->old_count = 0;
 }
 
 /* ---- judging ------------------------------------------------------------------------------- */
@@ -199,6 +247,8 @@ static void judge_answer(struct watch_recheck *recheck, const struct gd_tensor_r
     size_t tensor = watching_tensor(w, ref->node, ref->slot, NULL);
     bool have = answer->stats || answer->current;
     judge_initial(recheck, &judging, ref, answer);
+    if (!have)
+        put_back_of(recheck, ref);
     /* What this stop has no value of cannot be judged at it: that is no news. */
     const struct watch_set *set =
         tensor == SIZE_MAX || recheck->initial || !have ? NULL : w->tensors[tensor].set;
@@ -320,6 +370,7 @@ static void finish(struct watch_recheck *recheck)
         w->recheck = NULL;
     if (recheck == w->initial)
         w->initial = NULL;
+    put_back_rest(recheck);
     for (size_t i = 0; recheck->initial && i < w->cover_count; i++)
         if (w->covers[i].initial == INITIAL_UNDER_WAY)
             w->covers[i].initial = INITIAL_DONE;
@@ -447,6 +498,8 @@ int gd_watch_recheck(struct gd_session *session,
     w->recheck = recheck;
     recheck->fn = fn;
     recheck->ctx = ctx;
+    recheck->old = session_take_hits(session, &recheck->old_count);
+    recheck->old_count = recheck->old ? recheck->old_count : 0;
     watching_sums_begin(w);
     judge_numbers(recheck);
     ask_on(recheck);

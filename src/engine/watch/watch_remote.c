@@ -81,7 +81,8 @@ void gd_session_on_watch_unable(struct gd_session *session, int32_t id)
                  "this process cannot evaluate watchpoint %d by itself: gradb does it at the end "
                  "of each step",
                  (int)id);
-        if (session->target && (session->target->capabilities & GD_CAN_WATCH))
+        if (session->target && (session->target->capabilities & GD_CAN_WATCH) &&
+            session->debugger->settings.evaluate != GD_EVALUATE_REMOTE)
             gd_session_on_warning(session, text);
         watching_refresh(session, 0, true);
         return;

@@ -109,7 +109,8 @@ static int can_remote(const struct gd_watching *w, const struct watch_cover *cov
                        "trace and no excluded nodes",
                        kind);
     if (cover->unable)
-        return gd_fail(err, GD_EUNSUPPORTED, "this process cannot evaluate %s by itself",
+        return gd_fail(err, GD_EUNSUPPORTED,
+                       "this process cannot evaluate %s by itself: \"set evaluate auto\"",
                        watch->condition->id);
     return GD_OK;
 }

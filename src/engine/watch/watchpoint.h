@@ -168,6 +168,8 @@ struct gd_recommendation {
     const char *where;
     size_t nodes; /* covered now */
 };
+/* Whether a watchpoint of that condition could be set in the session now. */
+bool gd_watch_can(struct gd_session *session, const struct gd_condition *condition);
 /* The index-th that applies; false at the end. One whose nodes are none, or whose condition is not
  * available there, is left out. */
 bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_recommendation *ret);
