@@ -199,7 +199,7 @@ static int run_mode(struct app *app)
     }
 }
 
-/* -x and -ex in their order. In batch mode the first failure ends them. */
+/* -x and -ex in their order. In batch mode a failure ends them, unless `on-error` is "continue". */
 static int run_commands(struct app *app)
 {
     for (size_t i = 0; i < app->options->command_count && !repl_wants_quit(app->repl) &&
@@ -208,7 +208,7 @@ static int run_commands(struct app *app)
         const struct app_command *command = &app->options->commands[i];
         int rc = command->is_file ? repl_source(app->repl, command->text)
                                   : repl_execute(app->repl, command->text);
-        if (rc != GD_OK && app->options->batch) {
+        if (app->options->batch && repl_batch_fails(app->repl, rc)) {
             return rc;
         }
     }
@@ -274,11 +274,12 @@ static int run_front_end(struct app *app)
         read_rc(app);
     }
     int rc = run_mode(app);
-    if (rc != GD_OK && !app->terminal) { /* nobody is there who could do something else */
+    bool over = repl_batch_fails(app->repl, rc);
+    if (over && !app->terminal) { /* nobody is there who could do something else */
         int status = repl_exit_status(app->repl);
         return status != 0 ? status : STATUS_FAILED;
     }
-    if (rc == GD_OK || !app->options->batch) {
+    if (!over || !app->options->batch) {
         run_commands(app);
     }
     if (app->options->batch || (app->options->mode == APP_DEMO && !app->terminal)) {

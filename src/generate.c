@@ -325,7 +325,7 @@ static void man_end(void)
 {
     puts(".SH EXIT STATUS\n"
          ".TP\n.B 0\nGood.\n"
-         ".TP\n.B 1\nA command failed in batch mode.\n"
+         ".TP\n.B 1\nA command failed in batch mode. What becomes of the training: on-error.\n"
          ".TP\n.B 2\nWrong usage.\n"
          ".TP\n.B 3\nNo training process was reached.\n"
          ".TP\n.B 4\nA watchpoint fired in batch mode, and no command failed, before it or after. "

@@ -6,7 +6,7 @@
 const struct program_option program_options[] = {
     {"-x", "FILE", false, "run the commands in FILE; may be given several times"},
     {"-ex", "COMMAND", false, "run COMMAND; -x and -ex run in the order given"},
-    {"--batch", NULL, false, "leave after them; stop at the first one that fails"},
+    {"--batch", NULL, false, "leave after them; what a failure does: help set on-error"},
     {"-q", NULL, false, "no greeting"},
     {"-nx", NULL, false, "do not read gradbrc"},
     {"--tui", NULL, false, "open the panes"},

@@ -180,26 +180,11 @@ void resident_print_found(FILE *out, const struct resident_found *found)
 /* A program whose gradb ended before it, or was killed. */
 static void print_left(void *ctx, const struct launch_left *left)
 {
-    bool *json = ctx;
-
-    if (!*json) {
-        printf("Output of %s (process %ld, %s), whose gradb is gone: ", left->program, left->pid,
-               left->running ? "running" : "ended");
-        print_safe(stdout, left->path);
-        putchar('\n');
-        return;
-    }
-    cJSON *record = cJSON_CreateObject();
-    cJSON_AddStringToObject(record, "output", left->path);
-    cJSON_AddStringToObject(record, "program", left->program);
-    cJSON_AddNumberToObject(record, "pid", (double)left->pid);
-    cJSON_AddBoolToObject(record, "running", left->running);
-    char *text = cJSON_PrintUnformatted(record);
-    if (text != NULL) {
-        puts(text);
-    }
-    free(text);
-    cJSON_Delete(record);
+    (void)ctx;
+    printf("Output of %s (process %ld, %s), whose gradb is gone: ", left->program, left->pid,
+           left->running ? "running" : "ended");
+    print_safe(stdout, left->path);
+    putchar('\n');
 }
 
 int resident_list(bool json, struct gd_err *err)
@@ -221,6 +206,8 @@ int resident_list(bool json, struct gd_err *err)
         puts("No session. Each gradb on a terminal is one, and stays when its terminal goes.");
     }
     resident_forget_all(all, count);
-    launch_output_left(print_left, &json);
+    if (!json) { /* its lines are sessions; "info session" has these, too */
+        launch_output_left(print_left, NULL);
+    }
     return rc;
 }

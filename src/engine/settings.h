@@ -73,6 +73,7 @@ struct gd_settings {
     int print_width;         /* default 75 */
     bool print_suppress;     /* default off */
     int on_hangup;           /* the terminal went: 0 hold, 1 continue, 2 detach */
+    int on_error;            /* a command of a batch failed: 0 detach, 1 kill, 2 continue */
     bool confirm;            /* default on; batch acts as off */
     bool pagination;         /* default on; only with a terminal */
     int color;               /* 0 auto, 1 always, 2 never */

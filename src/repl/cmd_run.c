@@ -65,12 +65,16 @@ int repl_resume(struct command_call *call, const struct gd_run *run, struct gd_e
     repl_dump_aim(call->repl, call->session, &aimed);
     int rc = gd_ranks_resume(call->session, &aimed, err);
 
+    bool whole_job = call->repl->options.batch && run->kind == GD_RUN_CONTINUE &&
+                     !call->repl->in_stop_body && call->repl->stop_session == 0;
     if (rc == GD_OK) {
+        call->repl->whole_job = whole_job;
         rc =
             ranks != NULL ? repl_wait_ranks(call, settled, err) : repl_wait_stop(call, before, err);
+        call->repl->whole_job = false;
     }
-    call->session =
-        ranks != NULL ? call->debugger->current : gd_debugger_session(call->debugger, number);
+    call->session = ranks != NULL || whole_job ? call->debugger->current
+                                               : gd_debugger_session(call->debugger, number);
     if (rc == GD_OK && call->session != NULL && out_is_json(call->out)) {
         repl_state_record(call);
     }
@@ -391,9 +395,10 @@ const struct command cmd_run_table[] = {
      .help =
          "With N, the breakpoint that stopped it is passed N - 1 times first. With &, the prompt\n"
          "comes back at once; while it runs, values are not to be had: \"interrupt\" stops it.\n"
-         "With --batch there is no prompt, and & waits, too. Ctrl-C stops the training. In a "
-         "dump:\n"
-         "to the next step in which a watchpoint fires, evaluated from the values on the disk.",
+         "With --batch there is no prompt, and & waits, too: until a process stops, or until all\n"
+         "processes and the program that run started have ended. Ctrl-C stops the training. In a\n"
+         "dump: to the next step in which a watchpoint fires, evaluated from the values on the "
+         "disk.",
      .args = {ARG_WORD},
      .flags = GO | CMD_REPEATS,
      .run = run_continue},

@@ -141,10 +141,13 @@ static void report_end(struct repl *repl, int status)
                  strsignal(number));
         cJSON_AddNumberToObject(object, "signal", number);
     }
-    if (status != 0) {
+    if (status != 0 && repl->whole_job) {
+        repl->program_failed = true;
+    } else if (status != 0) {
         repl_training_failed(repl);
     }
-    bool quiet = repl->muted || (repl->winding_up && status == 0); /* as nobody asks for it */
+    bool quiet =
+        repl->muted || ((repl->winding_up || repl->whole_job) && status == 0); /* nobody asks */
     if (repl->ending || (quiet && !repl->options.json)) {
         cJSON_Delete(object);
         return;
@@ -482,6 +485,32 @@ bool launch_is_running(const struct repl *repl)
 pid_t launch_pid(const struct repl *repl)
 {
     return repl->launch != NULL ? repl->launch->pid : 0;
+}
+
+#define EXITING                                                                                    \
+    0x4 /* PF_EXITING of the kernel: its descriptors are closed before it is a zombie              \
+         */
+
+bool launch_has_process(const struct repl *repl, pid_t pid)
+{
+    char path[64], text[512];
+    unsigned long flags = EXITING;
+
+    if (!launch_is_running(repl) || pid <= 0 || getsid(pid) != repl->launch->pid) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    size_t len = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    text[len] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
+    if (end == NULL || sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu", &flags) != 1) {
+        return false;
+    }
+    return (flags & EXITING) == 0;
 }
 
 const char *launch_program(const struct repl *repl)

@@ -16,7 +16,9 @@
  * why; GD_ESTATE: one is running. */
 int launch_start(struct repl *repl, char *const argv[], const char *address, struct gd_err *err);
 bool launch_is_running(const struct repl *repl);
-pid_t launch_pid(const struct repl *repl);           /* 0 when none was started */
+pid_t launch_pid(const struct repl *repl); /* 0 when none was started */
+/* Whether a process that the program is, or has started, lives and does not end right now. */
+bool launch_has_process(const struct repl *repl, pid_t pid);
 const char *launch_program(const struct repl *repl); /* "" when none was started */
 char *const *launch_argv(const struct repl *repl);   /* of the last one; NULL when none */
 /* How it ended ("exited with status 1", "was killed by signal 9 (Killed)"); "" while it runs. */

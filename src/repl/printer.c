@@ -468,8 +468,10 @@ static void event_text(struct repl *repl, const struct gd_event *event)
         const char *why = event->session->end_text;
         repl_hits_over(repl);
         add_prefix(repl, event->session, &text);
-        gd_buf_puts(&text, event->type == GD_EV_LOST ? "The training process was lost"
-                                                     : "The training ended");
+        gd_buf_puts(&text, event->type != GD_EV_LOST ? "The training ended"
+                           : repl_lost_runs(repl, event->session)
+                               ? "The training process runs on without the debugger"
+                               : "The training process was lost");
         if (why[0] != '\0' && strcmp(why, "the training ended") != 0) {
             gd_buf_printf(&text, ": %s", repl_safe(repl, &arena, why));
         }
@@ -517,7 +519,7 @@ void repl_on_event(void *ctx, const struct gd_event *event)
         repl_dump_graph(repl, event->session);
     }
     bool over = event->type == GD_EV_LOST || event->type == GD_EV_FINISHED;
-    if (over && event->session->failed) {
+    if (over && event->session->failed && !repl_lost_runs(repl, event->session)) {
         repl_training_failed(repl);
     }
     bool aside = over || event->type == GD_EV_HIT || event->type == GD_EV_STOPPED;

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/time.h>
 
+#define ON_ERROR_DETACH   0 /* values of `on-error`; 1: kill */
+#define ON_ERROR_CONTINUE 2
+
 #define COMMAND_MEMORY ((size_t)1 << 30) /* of one command's arena */
 
 static double default_now(void *ctx)
@@ -371,39 +374,65 @@ void repl_training_failed(struct repl *repl)
     }
 }
 
-/* Whether a training goes on, or stands, that we would have to end. */
-static bool is_training(const struct repl *repl)
-{
-    for (size_t i = 0; i < repl->debugger->session_count; i++) {
-        if (gd_session_is_live(repl->debugger->sessions[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_wound_up(void *ctx)
-{
-    return !launch_is_running(ctx) || is_training(ctx);
-}
-
-/* A program whose training has said goodbye may have its results to write; one whose training was
- * lost may hang. */
+/* The program may have results to write after its training, or another training to begin. */
 static void wind_up(struct repl *repl)
 {
-    double seconds = -1;
+    const struct gd_session *current = repl->debugger->current;
 
-    if (repl->debugger->session_count == 0 || launch_is_detached(repl)) {
-        return;
+    if (current == NULL || gd_session_is_live(current) || launch_is_detached(repl)) {
+        return; /* one that the commands left before its end ends with gradb */
     }
-    for (size_t i = 0; i < repl->debugger->session_count; i++) {
-        seconds = repl->debugger->sessions[i]->state == GD_LOST ? 2.0 : seconds;
-    }
+    struct gd_session *stopped;
     repl->winding_up = true;
-    if (repl_wait(repl, has_wound_up, repl, seconds) == GD_EINTR) {
+    if (repl_wait_job(repl, &stopped) == GD_EINTR) {
         repl_set_failed(repl, GD_EINTR);
     }
     repl->winding_up = false;
+}
+
+/* What connects while the end is waited for is let go, too. */
+static bool has_program_ended(void *ctx)
+{
+    struct repl *repl = ctx;
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        struct gd_session *session = repl->debugger->sessions[i];
+        if (session->state == GD_STOPPED) {
+            gd_target_detach(session->target, NULL);
+        }
+    }
+    return !launch_is_running(repl);
+}
+
+bool repl_goes_on_after(const struct repl *repl, int rc)
+{
+    return rc != GD_OK && rc != GD_EINTR && repl->options.batch && !repl->quit &&
+           repl->debugger->settings.on_error == ON_ERROR_CONTINUE;
+}
+
+bool repl_batch_fails(struct repl *repl, int rc)
+{
+    if (rc == GD_OK || repl_goes_on_after(repl, rc)) {
+        return false;
+    }
+    if (rc == GD_EINTR || !repl->options.batch || repl->quit ||
+        repl->debugger->settings.on_error != ON_ERROR_DETACH) {
+        return true;
+    }
+    repl_let_all_go(repl);
+    if (!launch_is_running(repl)) {
+        return true;
+    }
+    bool waits = repl->debugger->session_count > 0; /* else it may be no training at all */
+    repl_printf(repl, true,
+                "warning: a command failed: %s continues without gradb (set on-error)%s; output: "
+                "%s\n",
+                launch_program(repl), waits ? ", which waits for its end" : "",
+                launch_output_path(repl));
+    if (waits && repl_wait(repl, has_program_ended, repl, -1) == GD_EINTR) {
+        repl_set_failed(repl, GD_EINTR);
+    }
+    return true;
 }
 
 void repl_end_batch(struct repl *repl)
@@ -411,6 +440,9 @@ void repl_end_batch(struct repl *repl)
     struct gd_debugger *debugger = repl->debugger;
 
     wind_up(repl);
+    if (repl->program_failed) {
+        repl_training_failed(repl);
+    }
     for (size_t i = 0; i < debugger->session_count; i++) {
         const struct gd_session *session = debugger->sessions[i];
         if (session->state == GD_STOPPED && session->stop.reason == GD_STOP_EXCEPTION) {
@@ -682,8 +714,8 @@ int repl_run_line(struct repl *repl, const char *line, enum line_origin origin)
         repl_set_failed(repl, rc);
     } else if (parsed.name[0] != '\0') {
         rc = run_parsed(repl, line, &parsed, &arena, false);
-    } else if (origin == LINE_TYPED && line[strspn(line, " \t\r\n")] == '\0' &&
-               repl->repeat != NULL) {
+    } else if (origin == LINE_TYPED && !repl->options.json &&
+               line[strspn(line, " \t\r\n")] == '\0' && repl->repeat != NULL) {
         rc = parse_line(repl->repeat, &arena, &parsed, &err);
         if (rc == GD_OK) {
             rc = run_parsed(repl, repl->repeat, &parsed, &arena, true);

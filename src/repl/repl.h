@@ -48,6 +48,8 @@ int repl_exit_status(const struct repl *repl); /* 0 good, 1 a command failed, 4 
 /* After the last command of a batch: a program that `run` started and whose training is over comes
  * to its end, and a training that stands at an exception counts as failed. */
 void repl_end_batch(struct repl *repl);
+/* A command of a batch may have failed: does what `on-error` says. True: no other follows. */
+bool repl_batch_fails(struct repl *repl, int rc);
 void repl_clear_status(struct repl *repl);  /* what failed so far does not count */
 const char *repl_prompt(struct repl *repl); /* "(gradb) " or ">" while a body is open */
 bool repl_is_waiting(

@@ -101,6 +101,8 @@ struct repl {
     bool let_go;         /* what `run` started is not killed at the end */
     bool prompt_wish;    /* `tui disable` was typed */
     bool winding_up;     /* after the last command of a batch the program may come to its end */
+    bool whole_job;      /* a batch's `continue` lasts until the job is over */
+    bool program_failed; /* meanwhile: counts when no command fails after it */
     bool ending;         /* after the last command */
     bool left_behind;    /* a process was detached that ends itself when gradb is gone */
     bool muted;          /* what ends now was ended by us: no word about it */
@@ -249,6 +251,15 @@ int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *er
 /* The same after gd_ranks_resume, for all ranks of the job: until a run is settled that was not yet
  * when there were `settled`. */
 int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *err);
+/* In a batch: lets processes that connect run, until one stops or all have ended, with the program
+ * that `run` started. *ret: the one that stopped; NULL: the job is over. GD_EINTR. */
+int repl_wait_job(struct repl *repl, struct gd_session **ret);
+/* A command failed in a batch that is to go on all the same. */
+bool repl_goes_on_after(const struct repl *repl, int rc);
+/* The process of a session that was lost still runs: exec made it another program. */
+bool repl_lost_runs(const struct repl *repl, const struct gd_session *session);
+/* Lets go of every process: they run on by themselves. */
+void repl_let_all_go(struct repl *repl);
 void repl_note_stop(struct repl *repl, struct gd_session *session); /* at the event */
 bool repl_stop_is_silent(struct repl *repl);
 /* Displays and bodies of a stop that nobody waited for. */

@@ -53,7 +53,7 @@ static bool all_are_over(void *ctx)
     return true;
 }
 
-static void let_all_go(struct repl *repl)
+void repl_let_all_go(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
     bool muted = repl->muted;
@@ -111,7 +111,7 @@ void repl_hang_up(struct repl *repl)
 
     repl_printf(repl, false, "[The terminal went: on-hangup %s]\n", hangup_words[how]);
     if (how == HANGUP_DETACH) {
-        let_all_go(repl);
+        repl_let_all_go(repl);
     } else {
         hold_or_continue(repl, how == HANGUP_CONTINUE);
     }

@@ -356,6 +356,7 @@ static int source_lines(struct repl *repl, FILE *file, struct gd_err *err)
             break;
         }
         rc = repl_run_line(repl, gd_buf_text(&line), LINE_SCRIPT);
+        rc = repl_goes_on_after(repl, rc) ? GD_OK : rc;
     }
     gd_buf_deinit(&line);
     return rc;

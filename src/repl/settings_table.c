@@ -69,6 +69,9 @@ const struct setting settings_table[] = {
      "Let MindSpore processes connect from other hosts, although they cannot show a token"},
     {"ms-version-check", NULL, SETTING_SWITCH, AT(ms_version_check_strict), 0, 0, "lenient strict",
      "", "What happens to a MindSpore of another version: a warning, or a refusal"},
+    {"on-error", NULL, SETTING_CHOICE, AT(on_error), 0, 0, "detach kill continue", "",
+     "When a command fails with --batch: let the training run on by itself and wait for its end, "
+     "end it, or go on with the next command; the exit status is not 0 in any case"},
     {"on-hangup", NULL, SETTING_CHOICE, AT(on_hangup), 0, 0, "hold continue detach", "",
      "When the terminal goes: stop the trainers and stay, let them go on and stay, or let go of "
      "them "

@@ -4,6 +4,7 @@
 #include "engine/ranks.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/dump_live.h"
+#include "repl/launch.h"
 #include "repl/repl_impl.h"
 
 #include <string.h>
@@ -204,13 +205,81 @@ void repl_follow_up(struct repl *repl)
     }
 }
 
+/* ---- the whole job of a batch ---- */
+
+static bool is_newcomer(const struct gd_session *session)
+{
+    return session->state == GD_STOPPED && session->stop.reason == GD_STOP_CONNECTED;
+}
+
+/* Nobody is at a prompt who could let them run. A job of several ranks has to be complete first. */
+static void let_newcomers_run(struct repl *repl, const struct gd_session *except)
+{
+    const struct gd_ranks *exempt = except != NULL ? gd_ranks_of(except) : NULL;
+    struct gd_run run = {.kind = GD_RUN_CONTINUE, .node = GD_NO_NODE};
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        struct gd_session *session = repl->debugger->sessions[i];
+        const struct gd_ranks *ranks = gd_ranks_of(session);
+        bool stands = ranks == NULL || (gd_ranks_settled(ranks) > 0 && !gd_ranks_are_busy(ranks));
+        if (session != except && (ranks == NULL || ranks != exempt) && is_newcomer(session) &&
+            stands && !gd_watch_is_busy(session)) {
+            gd_ranks_resume(session, &run, NULL);
+        }
+    }
+}
+
+/* The first that stands for a reason that a command may look at. */
+static struct gd_session *find_stopped(const struct repl *repl)
+{
+    struct gd_session *found = NULL;
+
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        struct gd_session *session = repl->debugger->sessions[i];
+        if (session->state == GD_STOPPED && !is_newcomer(session) &&
+            !gd_ranks_is_running(session) && (found == NULL || found->stop.together)) {
+            found = session;
+        }
+    }
+    return found;
+}
+
+static bool job_done(void *ctx)
+{
+    struct repl *repl = ctx;
+    bool live = launch_is_running(repl) && !launch_is_detached(repl);
+
+    let_newcomers_run(repl, NULL);
+    for (size_t i = 0; i < repl->debugger->session_count; i++) {
+        live = live || gd_session_is_live(repl->debugger->sessions[i]);
+    }
+    return !live || find_stopped(repl) != NULL;
+}
+
+int repl_wait_job(struct repl *repl, struct gd_session **ret)
+{
+    int rc = repl_wait(repl, job_done, repl, -1);
+
+    *ret = rc == GD_OK ? find_stopped(repl) : NULL;
+    return rc;
+}
+
+bool repl_lost_runs(const struct repl *repl, const struct gd_session *session)
+{
+    return session->state == GD_LOST && launch_has_process(repl, (pid_t)session->peer.pid);
+}
+
+/* ---- waiting for a stop ---- */
+
 struct stop_wait {
+    struct repl *repl;
     struct gd_debugger *debugger;
     int number; /* not the session itself: one that is over may be forgotten meanwhile */
     uint64_t before;
     const struct gd_ranks *ranks; /* NULL: the session alone is waited for */
     uint64_t settled;
     bool interrupted; /* the trainer was asked to stop */
+    bool left;        /* it was lost because it became another program */
 };
 
 static struct gd_session *waited_for(const struct stop_wait *wait)
@@ -218,11 +287,28 @@ static struct gd_session *waited_for(const struct stop_wait *wait)
     return gd_debugger_session(wait->debugger, wait->number);
 }
 
+/* Another process of a batch's job has stopped meanwhile. */
+static bool has_other_stopped(const struct stop_wait *wait, const struct gd_session *session)
+{
+    const struct gd_session *other = gd_debugger_session(wait->debugger, wait->repl->stop_session);
+
+    return other != NULL && other != session && other->state == GD_STOPPED && !is_newcomer(other) &&
+           !gd_ranks_is_running(other) &&
+           (gd_ranks_of(other) == NULL || session == NULL ||
+            gd_ranks_of(other) != gd_ranks_of(session));
+}
+
 static bool stop_done(void *ctx)
 {
     const struct stop_wait *wait = ctx;
     const struct gd_session *session = waited_for(wait);
 
+    if (wait->repl->whole_job) {
+        let_newcomers_run(wait->repl, session);
+        if (has_other_stopped(wait, session)) {
+            return true;
+        }
+    }
     if (wait->ranks != NULL) {
         return gd_ranks_settled(wait->ranks) != wait->settled || gd_ranks_live(wait->ranks) == 0;
     }
@@ -321,6 +407,29 @@ static void wait_on(struct stop_wait *wait, const struct gd_session *session, ui
     wait->interrupted = false;
 }
 
+/* What one process was waited for is over, or another one stopped: the rest of the job. *session
+ * becomes the one that stopped, and is selected. */
+static int wait_job(struct command_call *call, struct stop_wait *wait,
+                    const struct gd_session **session, struct gd_err *err)
+{
+    struct repl *repl = call->repl;
+    struct gd_session *stopped = NULL;
+    int number = *session != NULL ? (*session)->number : 0;
+
+    if (*session != NULL && (*session)->state == GD_STOPPED && !has_other_stopped(wait, *session)) {
+        return GD_OK;
+    }
+    wait->left = *session != NULL && repl_lost_runs(repl, *session);
+    if (repl_wait_job(repl, &stopped) != GD_OK) {
+        return gd_fail(err, GD_EINTR, "interrupted");
+    }
+    if (stopped != NULL) {
+        gd_debugger_select(repl->debugger, stopped->number, NULL);
+    }
+    *session = stopped != NULL ? stopped : gd_debugger_session(repl->debugger, number);
+    return GD_OK;
+}
+
 static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd_err *err)
 {
     struct repl *repl = call->repl;
@@ -346,7 +455,13 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
         }
         const struct gd_session *session =
             wait.ranks != NULL ? repl->debugger->current : waited_for(&wait);
-        if (session == NULL || session->state == GD_LOST) {
+        if (repl->whole_job) {
+            rc = wait_job(call, &wait, &session, err);
+            if (rc != GD_OK) {
+                return rc;
+            }
+        }
+        if (session == NULL || (session->state == GD_LOST && !wait.left)) {
             if (err != NULL) {
                 *err = (struct gd_err){.code = GD_ELOST}; /* the event said it */
             }
@@ -366,14 +481,17 @@ static int wait_stop(struct command_call *call, struct stop_wait wait, struct gd
 
 int repl_wait_stop(struct command_call *call, uint64_t before, struct gd_err *err)
 {
-    struct stop_wait wait = {
-        .debugger = call->debugger, .number = call->session->number, .before = before};
+    struct stop_wait wait = {.repl = call->repl,
+                             .debugger = call->debugger,
+                             .number = call->session->number,
+                             .before = before};
     return wait_stop(call, wait, err);
 }
 
 int repl_wait_ranks(struct command_call *call, uint64_t settled, struct gd_err *err)
 {
-    struct stop_wait wait = {.debugger = call->debugger,
+    struct stop_wait wait = {.repl = call->repl,
+                             .debugger = call->debugger,
                              .number = call->session->number,
                              .ranks = gd_ranks_of(call->session),
                              .settled = settled};

@@ -7,6 +7,7 @@ import pathlib
 import pty
 import re
 import select
+import shlex
 import signal
 import socket
 import stat
@@ -126,7 +127,7 @@ class Batch(unittest.TestCase):
         self.assertIn("broken config", done.stderr)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "rc")
-            path.write_text("set start-timeout 0.2\nrun -- /bin/sleep 1000\n", encoding="utf-8")
+            path.write_text("set on-error kill\nset start-timeout 0.2\nrun -- /bin/sleep 1000\n", encoding="utf-8")
             done = gradb("--batch", "-x", path)
         self.assertEqual(done.returncode, 3)
         self.assertIn("did not connect within 0.2 s", done.stderr)
@@ -164,6 +165,16 @@ class Batch(unittest.TestCase):
         done = gradb("--batch", "-ex", "continue", "-ex", "info target", *trainer("--steps", "3"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The training ended.", done.stdout)
+
+    def test_an_empty_line_of_a_program_does_nothing(self):
+        """At a prompt it is the last command again."""
+        for mode, steps in (([], 2), (["--json"], 1)):
+            done = gradb(*mode, *trainer("--steps", "9"), input="step\n\n \ninfo target\nkill\n"[:7 if not mode else None]
+                         + ("" if mode else "kill\n"))
+            found = re.findall(r"end of step (\d+)", done.stdout) if not mode else [
+                line["step"] for line in map(json.loads, done.stdout.splitlines()) if line["type"] == "stopped"
+                and line["step"]]
+            self.assertEqual(len(found), steps, done.stdout)
 
     def test_interrupted_is_130(self):
         with harness.Gradb("--batch", "-nx", "-ex", "continue",
@@ -235,6 +246,71 @@ class Status(unittest.TestCase):
     def test_at_a_prompt_hits_are_no_failure(self):
         done = gradb(*mindspore("--nan-step", "2"), input="watch TO on all\ncontinue\nnonsense\n")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Job(unittest.TestCase):
+    """With --batch gradb lasts as long as the job that it started, and does not end it for a mistake of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def batch(self, script, *commands):
+        """gradb over a shell script, in which $charlm trains for a few steps."""
+        charlm = shlex.join([str(harness.CHARLM), *SMALL])
+        words = [word for line in commands for word in ("-ex", line)]
+        return gradb("--batch", *words, "run", "--", "sh", "-c", script.replace("$charlm", charlm), cwd=self.folder)
+
+    def result(self):
+        """What the script wrote; None when it did not get so far."""
+        path = self.folder / "result"
+        return path.read_text(encoding="utf-8").strip() if path.exists() else None
+
+    def test_one_training_after_the_other(self):
+        done = self.batch("$charlm --steps 5; $charlm --steps 900 && echo both >result", "continue", "info log -a")
+        self.assertEqual((done.returncode, self.result()), (0, "both"), done.stdout + done.stderr)
+        self.assertIn("finished after 900 steps", done.stdout)
+
+    def test_two_trainings_at_once(self):
+        done = self.batch("$charlm --steps 900 & $charlm --steps 5; wait; echo both >result", "continue", "info log -a")
+        self.assertEqual((done.returncode, self.result()), (0, "both"), done.stdout + done.stderr)
+        self.assertIn("finished after 900 steps", done.stdout)
+        self.assertIn("finished after 5 steps", done.stdout)
+
+    def test_a_stop_of_the_second_is_the_prompt(self):
+        done = self.batch("$charlm --steps 2; $charlm --steps 900; echo both >result", "watch loss < 3", "continue",
+                          "info target", "delete 1", "continue")
+        self.assertEqual((done.returncode, self.result()), (4, "both"), done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "(?s)Watchpoint 1.*Training process 2:.*state +stopped")
+
+    def test_lost_training_is_5_when_the_program_has_ended(self):
+        done = self.batch("($charlm --steps 100000 & echo $! >pid; wait $!; sleep 0.1; echo whole >result)&"
+                          " while ! test -s pid; do sleep 0.01; done; sleep 1; kill -9 $(cat pid); wait", "continue")
+        self.assertEqual((done.returncode, self.result()), (5, "whole"), done.stdout + done.stderr)
+
+    def test_on_error(self):
+        script = "$charlm --steps 900; echo $? >result"
+        for how, result in (("", "0"), ("detach", "0"), ("kill", None), ("continue", "0")):
+            with self.subTest(how=how):
+                commands = [f"set on-error {how}"] if how else []
+                done = self.batch(script, *commands, "nonsense", "echo next\\n", "continue")
+                self.assertEqual((done.returncode, self.result()), (1, result), done.stdout + done.stderr)
+                self.assertEqual("next" in done.stdout, how == "continue", done.stdout)
+                self.assertEqual("warning: a command failed" in done.stderr, how in ("", "detach"), done.stderr)
+                (self.folder / "result").unlink(missing_ok=True)
+
+    def test_on_error_in_a_command_file(self):
+        (self.folder / "check.gdb").write_text("set on-error continue\nstep\nnonsense\necho next\\n\n", encoding="utf-8")
+        done = self.batch("$charlm --steps 9; echo $? >result", f"source {self.folder}/check.gdb", "continue")
+        self.assertEqual((done.returncode, self.result()), (1, "0"), done.stdout + done.stderr)
+        self.assertIn("next", done.stdout)
+
+    def test_a_program_that_does_not_connect_in_time_is_not_ended(self):
+        done = gradb("--batch", "-ex", "set start-timeout 0.2", "-ex", "run -- sh -c 'sleep 1; echo late >result'",
+                     cwd=self.folder)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(harness.wait_for("the program's result", self.result), "late")
 
 
 class Leaving(unittest.TestCase):

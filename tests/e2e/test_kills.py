@@ -4,11 +4,11 @@ status, all its output and the weights of an undisturbed run.
 
 GRADB_KILLS is the number of kills for each kind of training (5); GRADB_SEED makes them the same again.
 """
-import json
 import os
 import pathlib
 import pty
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -116,8 +116,76 @@ class Killed:
 
     def told(self):
         """What `gradb sessions` says of it."""
-        done = subprocess.run([harness.GRADB, "--json", "sessions"], env=self.env, capture_output=True, text=True, check=True)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        done = subprocess.run([harness.GRADB, "sessions"], env=self.env, capture_output=True, text=True, check=True)
+        return re.findall(r"(?m)^Output of (\S+) \(process \d+, (\w+)\), whose gradb is gone: (.*)$", done.stdout)
+
+
+def lines_of(data):
+    return [line for line in data.replace(b"\r", b"").split(b"\n")
+            if b"steps/s" not in line and b"checkpoint " not in line]
+
+
+def weights_of(folder):
+    """The one file that the training wrote at its end."""
+    path, = [path for path in pathlib.Path(folder).glob("*.bin")]
+    return path.read_bytes()
+
+
+class Kills(unittest.TestCase):
+    def run_kills(self, program, env):
+        print(f"# {KILLS} kills, GRADB_SEED={SEED}")
+        chance = random.Random(SEED)
+        with tempfile.TemporaryDirectory(prefix="gradb-kills-") as folder:
+            began = time.monotonic()
+            alone = subprocess.run(list(map(str, program)), env=env, cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, check=True)
+            seconds = time.monotonic() - began
+            expected = lines_of(alone.stdout), weights_of(folder)
+        count = 0
+        while count < KILLS:
+            count += self.one(program, env, WAYS[count % len(WAYS)], chance.uniform(0, seconds), expected)
+
+    def one(self, program, env, way, seconds, expected):
+        """Whether gradb was killed while the program was there."""
+        folder = tempfile.mkdtemp(prefix="gradb-kills-")
+        try:
+            run = Killed(program, env, folder)
+            run.start(way)
+            if not run.kill(seconds) or not run.started():
+                return False
+            with self.subTest(way=way, seconds=seconds):
+                self.assertEqual(run.status(), 0, run.output()[-5:])
+                self.assertEqual(run.output(), expected[0])
+                self.assertEqual(weights_of(folder), expected[1])
+                (program, state, path), = run.told()
+                self.assertEqual((program, state), ("sh", "ended"))
+                self.assertEqual(pathlib.Path(path).parent.stat().st_mode & 0o777, 0o700)
+            return True
+        finally:
+            if self.master is not None:
+                os.close(self.master)  # the terminal goes as well
+            if self.process.stdin:
+                self.process.stdin.close()
+
+    def started(self):
+        """Whether the program was started before the kill."""
+        return any((self.folder / "state" / "gradb" / "output").glob("*.log"))
+
+    def status(self):
+        path = self.folder / "status"
+        harness.wait_for("the end of the training", path.exists, 4 * harness.DEADLINE)
+        return int(path.read_text())
+
+    def output(self):
+        """The lines that are left, without those that tell the time."""
+        paths = list((self.folder / "state" / "gradb" / "output").glob("*.log"))
+        assert len(paths) == 1, paths
+        return lines_of(paths[0].read_bytes())
+
+    def told(self):
+        """What `gradb sessions` says of it."""
+        done = subprocess.run([harness.GRADB, "sessions"], env=self.env, capture_output=True, text=True, check=True)
+        return re.findall(r"(?m)^Output of (\S+) \(process \d+, (\w+)\), whose gradb is gone: (.*)$", done.stdout)
 
 
 def lines_of(data):

@@ -48,6 +48,7 @@ def normalise(text):
         (r'"host":"[^"]*"', '"host":"HOST"'),
         (r"(?m)^(  host +).*$", r"\1HOST"),
         (r"(?m)^\{\"v\":1,\"type\":\"log\".*\n", ""),
+        (r"(?m)^\{\"v\":1,\"type\":\"setting\",\"name\":\"on-error\",\"value\":\"kill\".*\n", ""),
         (r"(?m)^(\d+ +(?:watch|trace|twatch) +[yn] +\w+ +\S+ +\S+ +\S+) .*$", r"\1 COST"),
         (r"(?m)^((?:total|others) .*?\d) +[\d.]+ (?:us|ms|s) .*$", r"\1 COST"),
         (r"(?m)^Watching takes .*\n", ""),
@@ -116,7 +117,7 @@ class Golden(unittest.TestCase):
         status, extra = self.options(path)
         command = [] if extra is None else ["run", "--", *CHARLM, *extra]
         args = ["-q", "-nx", "--batch", *(["--json"] if as_json else []), "--listen", "127.0.0.1:0",
-                "-x", path.name, *command]
+                "-ex", "set on-error kill", "-x", path.name, *command]
         with tempfile.TemporaryDirectory() as folder:  # what is written goes there
             for file in (path, *HERE.glob("*.txt")):
                 shutil.copy(file, folder)

@@ -88,6 +88,30 @@ if __name__ == "__main__":
     mp.spawn(train, args=(int(sys.argv[1]),), nprocs=2)
 """
 
+# Two processes that train, one for longer.
+UNEQUAL = """
+import time
+import torch
+import torch.multiprocessing as mp
+
+def train(steps):
+    net = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(steps):
+        net(torch.ones(4, 3)).pow(2).mean().backward()
+        optimizer.step()
+        time.sleep(0.005)
+    print("trained %d steps" % steps)
+
+if __name__ == "__main__":
+    workers = [mp.get_context("spawn").Process(target=train, args=(steps,)) for steps in (3, 100)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print("statuses", [worker.exitcode for worker in workers])
+"""
+
 # In front of a trainer: that the customizations of the folder "site" have run, and nothing of gradb's is in the way.
 CUSTOMIZED = """
 import builtins, os, sys, sitecustomize, site
@@ -208,6 +232,20 @@ class Started(torches.Folder):
     def test_spawned_trainers_are_ranks(self):
         program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
         self.assert_two_ranks(program)
+
+    def test_batch_lasts_until_all_processes_have_ended(self):
+        done = self.gradb([self.python, self.write("unequal.py", UNEQUAL)], "continue", "info log")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for said in ("trained 3 steps", "trained 100 steps", "statuses [0, 0]"):
+            self.assertIn(said, done.stdout)
+
+    def test_what_a_training_becomes_keeps_output_and_status(self):
+        script = self.write("train.py", TRAINER + "import os, sys\nsys.stdout.flush()\n"
+                            "os.execv('/bin/sh', ['sh', '-c', 'sleep 0.5; echo became; exit ' + sys.argv[1]])\n")
+        for status, expected in (("0", 0), ("7", 5)):
+            done = self.gradb([self.python, script, status], "continue", "info log")
+            self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
+            self.assertIn("trained\nbecame\n", done.stdout)
 
     def test_module_runs_a_script(self):
         """README's `python -m gradb train.py`, and the same with a module."""
