@@ -344,3 +344,30 @@ bool gd_stats_all_finite(const struct gd_tensor *tensor)
     } while (gd_walk_next(&walk));
     return true;
 }
+
+static bool at_least_one(uint64_t *count, struct gd_stats *stats, unsigned bit)
+{
+    if (*count > 0) {
+        return (stats->unknown & bit) != 0;
+    }
+    *count = 1;
+    stats->unknown |= bit;
+    return true;
+}
+
+bool gd_stats_prove(double max, double min, double mean, double norm, struct gd_stats *ret)
+{
+    bool highest = isinf(max) && max > 0, lowest = isinf(min) && min < 0;
+    bool any = false;
+
+    if (highest) {
+        any |= at_least_one(&ret->pos_inf, ret, GD_UNKNOWN_INF);
+    }
+    if (lowest) {
+        any |= at_least_one(&ret->neg_inf, ret, GD_UNKNOWN_INF);
+    }
+    if (isnan(max) || isnan(min) || isnan(norm) || (isnan(mean) && !(highest && lowest))) {
+        any |= at_least_one(&ret->nan, ret, GD_UNKNOWN_NAN);
+    }
+    return any;
+}

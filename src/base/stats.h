@@ -58,7 +58,8 @@ struct gd_stats {
     /* Of gd_units, where it was asked for; else 0. */
     uint64_t units, dead_units;
     /* Bits of enum gd_unknown: figures that nobody has computed. 0 of what gd_stats_compute gives;
-     * statistics that somebody wrote down have fewer. */
+     * statistics that somebody wrote down have fewer. nan, pos_inf and neg_inf of which the bit is
+     * set are lower bounds: 0 where nothing is known, else so many at least. */
     unsigned unknown;
 };
 
@@ -95,6 +96,12 @@ struct gd_stats_options {
 int gd_stats_compute(const struct gd_tensor *cur, const struct gd_tensor *prev,
                      const struct gd_stats_options *options, struct gd_stats *ret,
                      struct gd_err *err);
+
+/* What figures that somebody else wrote down prove: one that is NaN comes of a NaN element (a mean
+ * also of +Inf with -Inf), an extreme that is infinite is an element. A count that does not say so
+ * becomes "at least 1". 0 stands for a figure that was not told; extremes of no finite element, max
+ * -Inf and min +Inf, prove nothing. true: the counts of `ret` are lower bounds now. */
+bool gd_stats_prove(double max, double min, double mean, double norm, struct gd_stats *ret);
 
 /* Whether no element is NaN or infinite, at less cost than the statistics. false may also mean that
  * this is not known: of complex numbers, and where elements lie too far apart. */

@@ -102,6 +102,15 @@ static void worse(double *worst, bool known, double a, double b, double scale)
     *worst = by > *worst ? by : *worst;
 }
 
+/* Where a side has a lower bound, only what is below it differs for certain. */
+static bool counts_differ(const struct gd_stats *a, uint64_t in_a, const struct gd_stats *b,
+                          uint64_t in_b, unsigned bit)
+{
+    bool bound_a = (a->unknown & bit) != 0, bound_b = (b->unknown & bit) != 0;
+
+    return bound_a ? !bound_b && in_a > in_b : bound_b ? in_b > in_a : in_a != in_b;
+}
+
 enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_stats *b,
                                    struct gd_tolerance tolerance)
 {
@@ -115,8 +124,9 @@ enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_sta
     if (!(unknown & GD_UNKNOWN_COUNT) && a->count != b->count) {
         return GD_V_SHAPE;
     }
-    if ((!(unknown & GD_UNKNOWN_NAN) && a->nan != b->nan) ||
-        (!(unknown & GD_UNKNOWN_INF) && (a->pos_inf != b->pos_inf || a->neg_inf != b->neg_inf))) {
+    if (counts_differ(a, a->nan, b, b->nan, GD_UNKNOWN_NAN) ||
+        counts_differ(a, a->pos_inf, b, b->pos_inf, GD_UNKNOWN_INF) ||
+        counts_differ(a, a->neg_inf, b, b->neg_inf, GD_UNKNOWN_INF)) {
         return GD_V_NONFINITE;
     }
     worse(&worst, !(unknown & GD_UNKNOWN_SUM_SQ), sqrt(a->sum_sq), sqrt(b->sum_sq),

@@ -43,12 +43,15 @@ int gd_format_values(const struct gd_tensor *tensor, const struct gd_format *for
  *     int32 (4,) n=4 16 B all zero
  *     float32 (0, 4) n=0 0 B empty
  * min to std are over the finite elements, and left out when there are none; NaN!k, +Inf!k and
- * -Inf!k stand there whenever k is not 0. Complex: |min|, |max|, |mean| of the magnitudes. hist
- * (may be NULL) is drawn with block glyphs, or with " .:-=+*%#" when not utf8.
+ * -Inf!k follow whenever k is not 0, NaN!>=k where it is a lower bound. Complex: |min|, |max|,
+ * |mean| of the magnitudes. hist (may be NULL) is drawn with block glyphs, or with " .:-=+*%#" when
+ * not utf8.
  */
 int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
                       const struct gd_stats *stats, const uint64_t *hist, size_t bins, bool utf8,
                       struct gd_buf *out);
+/* Whether a count of NaN or infinities is "at least" (gd_stats.unknown). */
+bool gd_format_is_bound(const struct gd_stats *stats);
 
 /* One value as numpy prints a 0-d array of it (shortest digits that read back). */
 int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *out);

@@ -125,10 +125,16 @@ static void put_histogram(const uint64_t *hist, size_t bins, bool utf8, struct g
     gd_buf_puts(out, "|");
 }
 
-static void put_count(const char *name, uint64_t count, struct gd_buf *out)
+bool gd_format_is_bound(const struct gd_stats *stats)
+{
+    return (stats->nan && (stats->unknown & GD_UNKNOWN_NAN)) ||
+           ((stats->pos_inf || stats->neg_inf) && (stats->unknown & GD_UNKNOWN_INF));
+}
+
+static void put_count(const char *name, uint64_t count, bool bound, struct gd_buf *out)
 {
     if (count)
-        gd_buf_printf(out, " %s!%" PRIu64, name, count);
+        gd_buf_printf(out, " %s!%s%" PRIu64, name, bound ? ">=" : "", count);
 }
 
 int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
@@ -149,9 +155,9 @@ int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
         gd_buf_printf(out, " true=%" PRIu64 " false=%" PRIu64, stats->positive, stats->zero);
     else
         put_moments(dtype, stats, out);
-    put_count("NaN", stats->nan, out);
-    put_count("+Inf", stats->pos_inf, out);
-    put_count("-Inf", stats->neg_inf, out);
+    put_count("NaN", stats->nan, (stats->unknown & GD_UNKNOWN_NAN) != 0, out);
+    put_count("+Inf", stats->pos_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
+    put_count("-Inf", stats->neg_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
     if (hist && dtype != GD_BOOL && stats->count > 1 && stats->min < stats->max)
         put_histogram(hist, bins, utf8, out);
     return out->failed ? GD_ELIMIT : GD_OK;

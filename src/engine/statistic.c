@@ -406,6 +406,17 @@ static unsigned missing(unsigned needs, unsigned blocks, const struct gd_observa
     return error;
 }
 
+bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observation *seen,
+                           double *ret)
+{
+    bool counts = statistic >= GD_STAT_NAN && statistic <= GD_STAT_NONFINITE;
+
+    if (!counts || !seen->stats || !(seen->stats->unknown & wants(statistic)))
+        return false;
+    *ret = table[statistic].value(seen);
+    return *ret > 0;
+}
+
 bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
                         unsigned *error)
 {

@@ -126,6 +126,10 @@ struct gd_observation {
 /* Why nothing, or no figure of the values, can be had: NaN, Inf, empty; without stats the reason
  * for that. 0: there is no such reason. */
 unsigned gd_statistic_errors(const struct gd_observation *seen);
+/* Of statistics that somebody else wrote down: elements that are NaN or infinite, so many at least,
+ * where the exact count is not known. false: nothing proves that there are any. */
+bool gd_statistic_at_least(enum gd_statistic statistic, const struct gd_observation *seen,
+                           double *ret);
 /* The figure; on failure *error gets bits of enum gd_hit_error and false is returned. */
 bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation *seen, double *ret,
                         unsigned *error);

@@ -394,6 +394,7 @@ void gd_ms_target_on_summary(struct gd_ms_target *target, const struct gd_ms_sum
     bool wrong = target->version.average_wrong && summary->count > 10000;
     stats.mean = wrong ? NAN : (double)summary->avg;
     stats.abs_mean = stats.sum_sq = stats.std = NAN; /* not told */
+    gd_stats_prove(stats.max, stats.min, wrong ? 0 : stats.mean, 0, &stats);
     finish_view(target, view, NULL, &stats, NULL);
 }
 

@@ -480,6 +480,7 @@ void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret)
         ret->mean_delta = m->difference->mean_delta;
         ret->sum_sq_delta = m->difference->sum_sq_delta;
     }
+    gd_stats_prove(m->max, m->min, m->mean, m->sum_sq, ret);
 }
 
 int v1_value_statistics(struct v1_target *t, const Gradb__V1__StatsReply *m, struct gd_err *err)

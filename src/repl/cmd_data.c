@@ -73,6 +73,16 @@ static void plain_row(struct tensor_rows *rows, gd_node_id node, uint32_t slot,
     out_table_row(rows->table, cells);
 }
 
+/* NULL: the dump does not say. */
+static const char *bad_cell(struct command_call *call, const struct gd_stats *s, unsigned bit,
+                            uint64_t count)
+{
+    if (!(s->unknown & bit)) {
+        return inspect_number(call, count);
+    }
+    return count > 0 ? inspect_printf(call, ">=%s", inspect_number(call, count)) : NULL;
+}
+
 static void stats_cells(struct tensor_rows *rows, const struct value *value)
 {
     struct command_call *call = rows->call;
@@ -84,8 +94,8 @@ static void stats_cells(struct tensor_rows *rows, const struct value *value)
         finite ? inspect_printf(call, "%.4g", s->max) : NULL,
         finite ? inspect_printf(call, "%.4g", s->mean) : NULL,
         finite ? inspect_printf(call, "%.4g", s->std) : NULL,
-        inspect_number(call, s->nan),
-        inspect_number(call, s->pos_inf + s->neg_inf),
+        bad_cell(call, s, GD_UNKNOWN_NAN, s->nan),
+        bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf),
         out_safe(call, value->label),
         old ? inspect_printf(call, "of step %lld", (long long)value->step) : "",
     };

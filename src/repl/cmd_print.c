@@ -296,11 +296,14 @@ static void print_share(struct command_call *call, const char *title, uint64_t p
 {
     uint64_t count = of->unknown & GD_UNKNOWN_COUNT ? 0 : of->count;
 
-    if (of->unknown & bit) {
+    bool bound = (of->unknown & bit) != 0;
+
+    if (bound && (part == 0 || !(bit & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)))) {
         return; /* a dump does not have every figure */
     }
-    out_printf(call->out, "  %-12s %s", title, inspect_number(call, part));
-    if (part > 0 && count > 0) {
+    out_printf(call->out, "  %-12s %s%s", title, bound ? "at least " : "",
+               inspect_number(call, part));
+    if (part > 0 && count > 0 && !bound) {
         out_printf(call->out, " (%.3g %%)", 100.0 * (double)part / (double)count);
     }
     out_printf(call->out, "\n");

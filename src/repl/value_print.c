@@ -234,11 +234,13 @@ static cJSON *values_record(const struct gd_tensor *tensor)
                                         : axis_record(tensor, 0, tensor->data);
 }
 
-/* null: the dump that they are of lacks it */
+/* null: the dump that they are of lacks it, and nothing proves that there are any */
 static void add_known(cJSON *object, const char *key, const struct gd_stats *stats, unsigned bit,
                       uint64_t count)
 {
-    if (stats->unknown & bit) {
+    bool bound = count > 0 && (bit & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF));
+
+    if ((stats->unknown & bit) && !bound) {
         cJSON_AddNullToObject(object, key);
     } else {
         inspect_add_count(object, key, count);
@@ -263,6 +265,9 @@ cJSON *value_stats_record(const struct gd_stats *stats)
     add_known(object, "nan", stats, GD_UNKNOWN_NAN, stats->nan);
     add_known(object, "pos_inf", stats, GD_UNKNOWN_INF, stats->pos_inf);
     add_known(object, "neg_inf", stats, GD_UNKNOWN_INF, stats->neg_inf);
+    if (gd_format_is_bound(stats)) {
+        cJSON_AddBoolToObject(object, "at_least", true);
+    }
     add_known(object, "zero", stats, GD_UNKNOWN_ZERO, stats->zero);
     add_known(object, "neg_zero", stats, GD_UNKNOWN_REST, stats->neg_zero);
     add_known(object, "positive", stats, GD_UNKNOWN_SIGNS, stats->positive);

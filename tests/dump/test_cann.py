@@ -270,6 +270,19 @@ class Values(Dump):
         for word in ("2.5", "-1.25", "float32", "(2, 3)", "int64"):
             self.assertIn(word, out)
 
+    def test_statistics_that_are_not_finite(self):
+        """Without counts they prove that there are such elements."""
+        head = "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count\n"
+        for name, row in (("bad", "nan,nan,nan,6"), ("high", "inf,-1,inf,6"), ("good", "2,1,1.5,6")):
+            self.write(f"figures/0/Op.{name}.1.1.{STAMP}.csv", head + f"Output,0,24,DT_FLOAT,ND,2x3,{row}\n")
+        lines = (f'open "{self.dir / "figures"}"', "watch TO on all", "scan", "stats bad:0", "stats high:0")
+        out = harness.run_gradb("-q", "-nx", "--batch", *(part for line in lines for part in ("-ex", line))).stdout
+        for name in ("bad:0", "high:0"):
+            self.assertRegex(out, rf"(?m)^  {name}$")
+        self.assertRegex(out, r"(?m)^  NaN +at least 1$")
+        self.assertRegex(out, r"(?m)^  \+Inf +at least 1$")
+        self.assertRegex(out, r"(?m)^  good:0 could not be checked: ")
+
 
 class Trees(Dump):
     """Directories of all front ends, with what their places say."""

@@ -77,7 +77,7 @@ class GradProbe(Tables):
                      "print layers.0.weight.grad_direction[1]", "info history bias.grad norm", "rank 1", "goto 10",
                      "stats layers/0/weight.grad", "info formats")
         for wanted in (r"2 ranks, 3 nodes, 2 steps from 5 to 10", r"zeros +1 \(12\.5 %\)", r"max +2\.5\n",
-                       r"L2 norm +2\.5\n", r"\(-1\.0, 0\.0\]: 0\.5", r"\[ ?True +True +False +True\]", r"NaN +1\b",
+                       r"L2 norm +2\.5\n", r"\(-1\.0, 0\.0\]: 0\.5", r"\[ ?True +True +False +True\]", r"NaN +at least 1\b",
                        r"type +grad, gradient", r"grad-probe +4 "):
             self.assertRegex(text, wanted)
         text = gradb(self.dir / "l0", "info node w.grad", "stats w.grad")
@@ -123,7 +123,7 @@ class Atb(Tables):
         text = gradb(self.dir / "atb", "print 3_Linear:0", "info node 3_Linear", "step", "stats 3_Linear:in1",
                      "info formats")
         for wanted in (r"1 nodes?, 2 steps from 0 to 1", r"\[\[ ?1\.5 +-2\. ?\]", r"type +LinearOperation", r"id = 3",
-                       r"NaN +1\b", r"line 4: the row has no name or no execution count", r"(?m)^atb +1 "):
+                       r"NaN +at least 1\b", r"line 4: the row has no name or no execution count", r"(?m)^atb +1 "):
             self.assertRegex(text, wanted)
 
     def test_tensors_alone(self):

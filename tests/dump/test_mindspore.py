@@ -392,7 +392,9 @@ class OlderReleases(unittest.TestCase):
         (rank / "net/0/3/statistic.csv").write_text(head + table)
         found = records(self.root / "guessed", [f"stats Add-op{i}" for i in range(5)], "tensor")
         self.assertEqual([[r["stats"][key] for key in ("nan", "pos_inf", "neg_inf", "max")] for r in found],
-                         [[0, 1, 0, None], [1, 0, 0, None], [0, 0, 1, 3], [1, 0, 0, None], [None, None, None, 2]])
+                         [[None, 1, None, None], [1, None, None, None], [None, None, 1, 3], [1, None, None, None],
+                          [None, None, None, 2]])
+        self.assertEqual([r["stats"].get("at_least") for r in found], [True] * 4 + [None])
         text = gradb(self.root / "guessed", ["watch tensor_overflow", "scan", "print Add-op1"])
         for i in range(4):
             self.assertIn(f"  Add-op{i}:0\n", text)

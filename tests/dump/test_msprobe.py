@@ -80,7 +80,7 @@ class Real(unittest.TestCase):
         figures = dict(re.findall(r" (min|max|mean|L2 norm) +(\S+)", text.split("Stopped")[0]))
         for key, name in (("max", "Max"), ("min", "Min"), ("mean", "Mean"), ("L2 norm", "Norm")):
             self.assertAlmostEqual(float(figures[key]), weight[name], delta=abs(weight[name]) * 1e-5, msg=key)
-        self.assertRegex(text.split("Stopped")[1], r"(?s)\+Inf +1\b")
+        self.assertRegex(text.split("Stopped")[1], r"(?s)\+Inf +at least 1\b")
 
 
 class Written(unittest.TestCase):
@@ -132,7 +132,35 @@ class Written(unittest.TestCase):
         self.assertRegex(text, r"\[ ?1\.5 +-2\. ?\]")
         self.assertRegex(text, r"slot in\d += ?kwargs\.mask|slot in\d +kwargs\.mask")
         self.assertRegex(text, r"/a, b/net\.py:12 in construct\n +return x \+ 1")
-        self.assertRegex(text, r"(?s)net/fc/Mint\.add\.0\.forward:0\n +type +float32 \(2,\)\n.*NaN +1\b")
+        self.assertRegex(text, r"(?s)net/fc/Mint\.add\.0\.forward:0\n +type +float32 \(2,\)\n.*NaN +at least 1\b")
+
+    def test_statistics_that_are_not_finite_fire(self):
+        """They prove such elements, not how many: TO, WO and GE are hits; what cannot be decided is counted."""
+        nan, inf = float("nan"), float("inf")
+        rows = {"all": (nan, nan, nan, nan), "mean": (2.0, 1.0, nan, nan), "inf": (inf, 1.0, inf, inf),
+                "fine": (2.0, 1.0, 1.5, 3.0)}
+        data = {f"Torch.{name}.0.forward": {"input_args": [], "output": [self.tensor(
+            Max=row[0], Min=row[1], Mean=row[2], Norm=row[3])]} for name, row in rows.items()}
+        data["Module.fc.Linear.forward.0"] = {"input_args": [], "output": [self.tensor([1, 2])], "parameters": {
+            "weight": self.tensor(Max=nan, Min=nan, Mean=nan, Norm=nan)}}
+        data["Module.fc.Linear.parameters_grad.0"] = {"weight": [self.tensor(Max=nan, Min=nan, Mean=nan, Norm=nan)]}
+        for framework in ("pytorch", "mindspore"):
+            folder = self.dir / ("not_finite_" + framework)
+            self.put(folder.name + "/step0/rank0", {"task": "statistics", "level": "mix", "framework": framework,
+                                                    "dump_data_dir": None, "data": data})
+            for condition, names in (("TO on all", {"all", "mean", "inf", "fc/weight", "fc/weight.grad"}),
+                                     ("WO on fc/weight", {"fc/weight"}), ("GE on fc/weight.grad", {"fc/weight.grad"}),
+                                     ("'nan >= 1' on all", {"all", "mean", "fc/weight", "fc/weight.grad"})):
+                args = [part for line in (f"open {folder}", f"watch {condition}", "scan", "info hits")
+                        for part in ("-ex", line)]
+                found = [json.loads(line) for line in harness.run_gradb("-q", "-batch", "--json", *args).stdout
+                         .splitlines()]
+                hits = {re.sub(r"^.*Torch\.(\w+)\..*", r"\1", hit["node"]) for hit in found[-1]["hits"]
+                        if not hit["error"]}
+                self.assertEqual((framework, condition, hits), (framework, condition, names))
+        text = gradb(folder, "watch 'nan > 5' on *all*", "scan")
+        self.assertIn("could not be checked", text)  # there is one at least: whether there are more is not known
+        self.assertIn("at least 1 NaN of 2", gradb(folder, "first-nonfinite"))
 
     def test_findings(self):
         """Overflow check, nan_check, the analysis of anomalies, what msprobe failed at; calls that were recomputed and

@@ -144,6 +144,33 @@ static void test_previous(void **state)
     }
 }
 
+/* Of somebody else's statistics: 2 NaN at least, of infinities nothing. */
+static void test_lower_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum gd_truth want;
+    } cases[] = {
+        {"nan > 0", GD_TRUE},       {"nan > 1", GD_TRUE},      {"nan > 2", GD_UNKNOWN},
+        {"nan >= 2", GD_TRUE},      {"nan >= 3", GD_UNKNOWN},  {"nan < 2", GD_FALSE},
+        {"nan < 3", GD_UNKNOWN},    {"nan <= 1", GD_FALSE},    {"nan <= 2", GD_UNKNOWN},
+        {"nan == 0", GD_FALSE},     {"nan == 2", GD_UNKNOWN},  {"nan != 1", GD_TRUE},
+        {"nan != 2", GD_UNKNOWN},   {"0 < nan", GD_TRUE},      {"5 < nan", GD_UNKNOWN},
+        {"nonfinite > 0", GD_TRUE}, {"inf > 0", GD_UNKNOWN},   {"nan + 1 > 0", GD_UNKNOWN},
+        {"nan", GD_TRUE},           {"!nan", GD_FALSE},        {"nan && 1", GD_TRUE},
+        {"inf", GD_UNKNOWN},        {"nan > 0 || 0", GD_TRUE},
+    };
+    const struct gd_stats stats = {.count = 8, .nan = 2, .unknown = GD_UNKNOWN_ALL};
+    const struct gd_observation seen = {.stats = &stats, .dtype = GD_FLOAT32, .range = -1};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned error;
+        if (evaluate(cases[i].text, &seen, &error) != cases[i].want)
+            fail_msg("%s is not as wanted", cases[i].text);
+    }
+}
+
 static void test_why_unknown(void **state)
 {
     (void)state;
@@ -371,10 +398,10 @@ static void test_simple(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logic),       cmocka_unit_test(test_previous),
-        cmocka_unit_test(test_why_unknown), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_simple),
+        cmocka_unit_test(test_logic),        cmocka_unit_test(test_previous),
+        cmocka_unit_test(test_lower_bounds), cmocka_unit_test(test_why_unknown),
+        cmocka_unit_test(test_faults),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_contents),     cmocka_unit_test(test_simple),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

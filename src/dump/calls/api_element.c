@@ -86,34 +86,22 @@ static bool number_of(const cJSON *item, double *ret)
     return true;
 }
 
-/* Extremes that are not finite tell that there are such elements, not how many. */
-static void take_extremes(struct gd_stats *stats, bool has_max, double max, bool has_min,
-                          double min, bool nan_may_hide)
+/* Figures that are not finite prove that there are such elements, not how many. Finite ones prove
+ * that there are none, where a NaN shows in them: in a mean and a norm it always does. */
+static void take_counts(const struct api_numbers *of, bool nan_may_hide, struct gd_stats *stats)
 {
-    bool is_nan = (has_max && isnan(max)) || (has_min && isnan(min));
+    bool told = of->has_max && of->has_min && !isnan(of->max) && !isnan(of->min);
+    bool extremes = told && isfinite(of->max) && isfinite(of->min);
+    bool sums = (of->has_mean && isfinite(of->mean)) || (of->has_norm && isfinite(of->norm));
 
-    if (has_max && isfinite(max)) {
-        stats->max = max;
-        stats->unknown &= ~(unsigned)GD_UNKNOWN_MAX;
-    }
-    if (has_min && isfinite(min)) {
-        stats->min = min;
-        stats->unknown &= ~(unsigned)GD_UNKNOWN_MIN;
-    }
-    if (is_nan) {
-        stats->nan = 1;
-        stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
-        return;
-    }
-    if (!has_max || !has_min) {
-        return;
-    }
-    stats->pos_inf = max > 0 && isinf(max);
-    stats->neg_inf = min < 0 && isinf(min);
-    stats->unknown &= ~(unsigned)GD_UNKNOWN_INF;
-    if (!nan_may_hide) {
+    if (sums || (told && !nan_may_hide)) {
         stats->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
     }
+    if (sums || extremes) {
+        stats->unknown &= ~(unsigned)GD_UNKNOWN_INF;
+    }
+    gd_stats_prove(of->has_max ? of->max : 0, of->has_min ? of->min : 0,
+                   of->has_mean ? of->mean : 0, of->has_norm ? of->norm : 0, stats);
 }
 
 bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shape,
@@ -136,7 +124,15 @@ bool api_stats_of(const struct api_numbers *numbers, const struct gd_shape *shap
     } else {
         ret->count = 2; /* there are some, or there would be no figures: finite and other ones */
     }
-    take_extremes(ret, of->has_max, of->max, of->has_min, of->min, nan_may_hide);
+    take_counts(of, nan_may_hide, ret);
+    if (of->has_max && isfinite(of->max)) {
+        ret->max = of->max;
+        ret->unknown &= ~(unsigned)GD_UNKNOWN_MAX;
+    }
+    if (of->has_min && isfinite(of->min)) {
+        ret->min = of->min;
+        ret->unknown &= ~(unsigned)GD_UNKNOWN_MIN;
+    }
     if (of->has_mean && isfinite(of->mean)) {
         ret->mean = of->mean;
         ret->unknown &= ~(unsigned)GD_UNKNOWN_MEAN;
@@ -316,8 +312,8 @@ static int take_tensor(struct api_load *load, uint32_t call, const cJSON *elemen
         value.stats = &stats;
     }
     if (cJSON_IsTrue(is_nan) && !stats.nan && !stats.pos_inf && !stats.neg_inf) {
-        stats.nan = 1;
-        stats.unknown &= ~(unsigned)GD_UNKNOWN_NAN;
+        stats.nan = 1; /* or an infinity: its check does not tell them apart */
+        stats.unknown |= GD_UNKNOWN_NAN | GD_UNKNOWN_INF;
     }
     if (value.stats && (stats.nan || stats.pos_inf || stats.neg_inf)) {
         value.note = "the dump tells that there are NaN or infinite elements, not how many";

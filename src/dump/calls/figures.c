@@ -140,10 +140,6 @@ static bool take_stats(const struct table *table, const struct gd_shape *shape,
     if (!api_stats_of(&of, shape, false, ret)) {
         return false;
     }
-    if (!ret->nan && ((of.has_norm && isnan(of.norm)) || (of.has_mean && isnan(of.mean)))) {
-        ret->nan = 1;
-        ret->unknown &= ~(unsigned)GD_UNKNOWN_NAN;
-    }
     *note = ret->nan || ret->pos_inf || ret->neg_inf
                 ? "the table tells that there are NaN or infinite elements, not how many"
                 : NULL;

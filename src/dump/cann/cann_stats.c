@@ -172,6 +172,24 @@ static bool is_infinite(enum column column)
     return column == COL_NEG_INF || column == COL_POS_INF;
 }
 
+/* Figures that are not finite are not figures of the finite elements: they say that there are other
+ * ones. */
+static void prove(struct gd_stats *stats)
+{
+    const unsigned bits[] = {GD_UNKNOWN_MAX, GD_UNKNOWN_MIN, GD_UNKNOWN_MEAN, GD_UNKNOWN_SUM_SQ};
+    double *figure[] = {&stats->max, &stats->min, &stats->mean, &stats->sum_sq};
+    double told[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        told[i] = stats->unknown & bits[i] ? 0 : *figure[i];
+        if (!isfinite(told[i])) {
+            *figure[i] = 0;
+            stats->unknown |= bits[i];
+        }
+    }
+    gd_stats_prove(told[0], told[1], told[2], told[3], stats);
+}
+
 static int read_row(const struct table *table, char *line, struct gd_cann_stats_row *row,
                     struct gd_err *err)
 {
@@ -197,6 +215,7 @@ static int read_row(const struct table *table, char *line, struct gd_cann_stats_
     if (infinities == (1U << COL_NEG_INF | 1U << COL_POS_INF)) {
         row->stats.unknown &= ~(unsigned)GD_UNKNOWN_INF;
     }
+    prove(&row->stats);
     return GD_OK;
 }
 

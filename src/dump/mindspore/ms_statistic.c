@@ -157,28 +157,17 @@ static void take_counts(const struct table *table, struct ms_statistic *row)
     }
 }
 
-/* Where nothing was counted, figures that are not finite tell that there are such elements, not how
- * many. So do extremes that are still what they began with. True: they tell so. */
-static bool guess_counts(struct gd_stats *stats, const double *figure, size_t figures,
-                         bool none_finite)
+/* Where nothing was counted, figures that are not finite prove that there are such elements, not
+ * how many. So do extremes that are still what they began with. True: they do. */
+static bool guess_counts(struct gd_stats *stats, const double *figure, bool none_finite)
 {
-    bool is_nan = false, is_inf = isinf(stats->max) || isinf(stats->min);
+    bool is_inf = isinf(figure[0]) || isinf(figure[1]);
 
-    for (size_t i = 0; i < figures; i++) {
-        is_nan = is_nan || isnan(figure[i]);
+    if ((stats->unknown & GD_UNKNOWN_NAN) && none_finite && !is_inf && stats->count > 0) {
+        stats->nan = stats->nan ? stats->nan : 1;
     }
-    is_nan = is_nan || (none_finite && !is_inf && stats->count > 0);
-    if ((stats->unknown & GD_UNKNOWN_NAN) && is_nan) {
-        stats->nan = 1;
-    }
-    if ((stats->unknown & GD_UNKNOWN_INF) && is_inf) {
-        stats->pos_inf = stats->max > 0 && isinf(stats->max);
-        stats->neg_inf = stats->min < 0 && isinf(stats->min);
-    }
-    if (is_nan || is_inf) { /* conditions on overflows ask for both */
-        stats->unknown &= ~(unsigned)(GD_UNKNOWN_NAN | GD_UNKNOWN_INF);
-    }
-    return is_nan || is_inf;
+    return gd_stats_prove(figure[0], figure[1], figure[2], figure[3], stats) || stats->nan ||
+           stats->pos_inf || stats->neg_inf;
 }
 
 static bool finite_of(const struct table *table, enum column column, double *ret)
@@ -200,8 +189,8 @@ static void take_values(const struct table *table, struct ms_statistic *row)
     number_of(table, NORM, &figure[3]);
     stats->max = figure[0];
     stats->min = figure[1];
-    told = (stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) &&
-           guess_counts(stats, figure, 4, none);
+    told =
+        (stats->unknown & (GD_UNKNOWN_NAN | GD_UNKNOWN_INF)) && guess_counts(stats, figure, none);
     row->note =
         told ? "the dump tells that there are NaN or infinite elements, not how many" : NULL;
     if (!told && !(stats->unknown & counts) &&

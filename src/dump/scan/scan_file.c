@@ -319,7 +319,7 @@ static int take_unit(struct gd_scan_file *file, struct input *in)
 
 static bool is_possible(const struct gd_stats *s)
 {
-    uint64_t n = s->count;
+    uint64_t n = s->unknown & GD_UNKNOWN_COUNT ? (uint64_t)1 << 60 : s->count;
 
     return s->nan <= n && s->pos_inf <= n && s->neg_inf <= n && s->zero <= n &&
            s->neg_zero <= s->zero && s->positive <= n && s->negative <= n && s->denormal <= n &&

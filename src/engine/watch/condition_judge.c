@@ -196,10 +196,13 @@ static bool holds(const struct gd_comparison_of *test, bool two_sided,
                   const struct gd_observation *seen, double *actual, unsigned *error)
 {
     unsigned why;
+    bool decided, truth;
 
     if (!gd_statistic_value(test->statistic, seen, actual, &why)) {
-        *error |= why;
-        return false;
+        decided = gd_statistic_at_least(test->statistic, seen, actual) &&
+                  gd_compare_at_least(*actual, test->op, test->value, &truth);
+        *error |= decided ? 0 : why;
+        return decided && truth;
     }
     return gd_compare(two_sided ? fabs(*actual) : *actual, test->op, test->value);
 }

@@ -65,6 +65,10 @@ struct gd_comparison_of {
     double value;
 };
 bool gd_compare(double a, enum gd_comparison compare, double b);
+/* The same of a number of which it is known that it is `least` or more. false: that decides
+ * nothing.
+ */
+bool gd_compare_at_least(double least, enum gd_comparison compare, double b, bool *ret);
 size_t gd_expr_simple(const struct gd_expr *expr, struct gd_comparison_of *ret, size_t max);
 
 #endif

@@ -27,6 +27,7 @@ static double calculate(enum code code, double a, double b)
 struct value {
     double number;  /* when error is 0 */
     unsigned error; /* why it is not known */
+    bool at_least;  /* with an error: but it is number, or more */
 };
 
 bool gd_compare(double a, enum gd_comparison compare, double b)
@@ -42,17 +43,24 @@ bool gd_compare(double a, enum gd_comparison compare, double b)
     return false;
 }
 
+bool gd_compare_at_least(double least, enum gd_comparison compare, double b, bool *ret)
+{
+    *ret = compare == GD_CMP_GT || compare == GD_CMP_GE || compare == GD_CMP_NE;
+    return compare == GD_CMP_GE || compare == GD_CMP_LT ? least >= b : least > b;
+}
+
 static struct value known(double number)
 {
-    return (struct value){number, isnan(number) ? GD_HIT_NO_FIGURE : 0U};
+    return (struct value){number, isnan(number) ? GD_HIT_NO_FIGURE : 0U, false};
 }
 
 static struct value operand(const struct op *op, const struct gd_observation *seen)
 {
-    struct value value = {0, 0};
+    struct value value = {0, 0, false};
 
     if (op->code == OP_FIGURE)
-        gd_statistic_value(op->figure, seen, &value.number, &value.error);
+        value.at_least = !gd_statistic_value(op->figure, seen, &value.number, &value.error) &&
+                         gd_statistic_at_least(op->figure, seen, &value.number);
     else if (op->code == OP_STEP)
         value.number = (double)seen->step;
     else if (op->code == OP_NUMBER)
@@ -65,20 +73,44 @@ static struct value operand(const struct op *op, const struct gd_observation *se
     return value.error ? value : known(value.number);
 }
 
+/* So many at least, and not 0: that is true. */
+static struct value truth_of(struct value value)
+{
+    return value.error && value.at_least ? known(1) : value;
+}
+
 /* One operand that decides is enough: false for "and", true for "or". */
 static struct value logic(struct value a, struct value b, bool decides)
 {
     if ((!a.error && (a.number != 0) == decides) || (!b.error && (b.number != 0) == decides))
         return known(decides);
-    return a.error | b.error ? (struct value){0, a.error | b.error} : known(!decides);
+    return a.error | b.error ? (struct value){0, a.error | b.error, false} : known(!decides);
+}
+
+/* A count that is known to be so large at least may be enough. */
+static bool compare_bounds(enum gd_comparison compare, struct value a, struct value b, bool *ret)
+{
+    static const enum gd_comparison turned[] = {
+        [GD_CMP_GT] = GD_CMP_LT, [GD_CMP_GE] = GD_CMP_LE, [GD_CMP_LT] = GD_CMP_GT,
+        [GD_CMP_LE] = GD_CMP_GE, [GD_CMP_EQ] = GD_CMP_EQ, [GD_CMP_NE] = GD_CMP_NE};
+
+    if (a.at_least && !b.error)
+        return gd_compare_at_least(a.number, compare, b.number, ret);
+    return b.at_least && !a.error && gd_compare_at_least(b.number, turned[compare], a.number, ret);
 }
 
 static struct value apply(const struct op *op, struct value a, struct value b)
 {
+    bool truth;
+
     if (op->code == OP_AND || op->code == OP_OR)
-        return logic(a, b, op->code == OP_OR);
+        return logic(truth_of(a), truth_of(b), op->code == OP_OR);
+    if (op->code == OP_COMPARE && compare_bounds(op->compare, a, b, &truth))
+        return known(truth);
+    if (op->code == OP_NOT)
+        a = truth_of(a);
     if (a.error | b.error)
-        return (struct value){0, a.error | b.error};
+        return (struct value){0, a.error | b.error, false};
     if (op->code == OP_NOT)
         return known(a.number == 0);
     if (op->code == OP_COMPARE)
@@ -97,12 +129,13 @@ enum gd_truth gd_expr_evaluate(const struct gd_expr *expr, const struct gd_obser
         if (op->code < OP_NEGATE) {
             stack[depth++] = operand(op, seen);
         } else if (op->code < OP_ADD) {
-            stack[depth - 1] = apply(op, stack[depth - 1], (struct value){0, 0});
+            stack[depth - 1] = apply(op, stack[depth - 1], (struct value){0, 0, false});
         } else {
             depth--;
             stack[depth - 1] = apply(op, stack[depth - 1], stack[depth]);
         }
     }
+    stack[0] = truth_of(stack[0]);
     *error = stack[0].error;
     if (stack[0].error)
         return GD_UNKNOWN;

@@ -40,13 +40,16 @@ void why_note(const struct why_walk *walk, struct why_tensor *tensor)
     } else {
         const struct {
             uint64_t count;
+            unsigned bit;
             const char *name;
-        } bad[] = {{s->nan, "NaN"}, {s->pos_inf, "+Inf"}, {s->neg_inf, "-Inf"}};
+        } bad[] = {{s->nan, GD_UNKNOWN_NAN, "NaN"},
+                   {s->pos_inf, GD_UNKNOWN_INF, "+Inf"},
+                   {s->neg_inf, GD_UNKNOWN_INF, "-Inf"}};
 
         for (size_t i = 0; i < 3; i++) {
             if (bad[i].count > 0) {
-                gd_buf_printf(&text, "%s%llu %s", gap, (unsigned long long)bad[i].count,
-                              bad[i].name);
+                gd_buf_printf(&text, "%s%s%llu %s", gap, s->unknown & bad[i].bit ? "at least " : "",
+                              (unsigned long long)bad[i].count, bad[i].name);
                 gap = ", ";
             }
         }
