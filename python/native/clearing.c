@@ -106,33 +106,52 @@ static int begins(struct native_clearing *clearing)
     return status;
 }
 
+/* The program always throws the gradient away: it need not be looked at now to see that again. Of
+ * the one that it does not throw away some day nothing is known then, and it is found a step late.
+ */
+static bool goes_as_always(const struct native_clearing *clearing)
+{
+    return clearing->gone >= ALWAYS && clearing->gone % ALWAYS != 0;
+}
+
 static int ends(struct native_clearing *clearing)
 {
     struct state state;
+    if (is_over(clearing) && goes_as_always(clearing)) {
+        return 0;
+    }
     PyObject *gradient = gradient_of(clearing, &state);
     if (!gradient) {
         return -1;
     }
-    clearing->added |= gradient != Py_None && !is_as_seen(clearing, &state);
-    see(clearing, &state);
+    clearing->left = state.identity;
+    clearing->left_version = state.version;
+    if (!is_over(clearing)) {
+        clearing->added |= gradient != Py_None && !is_as_seen(clearing, &state);
+        see(clearing, &state);
+    }
     Py_DECREF(gradient);
     return 0;
 }
 
-/* `look` at each of which something is still to be found out in this step. */
+static int begins_unless_over(struct native_clearing *clearing)
+{
+    return is_over(clearing) ? 0 : begins(clearing);
+}
+
 static int for_each(struct native_context *context, int (*look)(struct native_clearing *))
 {
     int status = 0;
     for (struct native_clearing *clearing = context->clearing; status == 0 && clearing;
          clearing = next_of(clearing)) {
-        status = is_over(clearing) ? 0 : look(clearing);
+        status = look(clearing);
     }
     return status;
 }
 
 int native_clearing_begins(struct native_context *context)
 {
-    return for_each(context, begins);
+    return for_each(context, begins_unless_over);
 }
 
 int native_clearing_ends(struct native_context *context)
@@ -141,14 +160,6 @@ int native_clearing_ends(struct native_context *context)
 }
 
 /* ---- an optimizer has stepped ---------------------------------------------------------------- */
-
-/* The program always throws the gradient away: it need not be looked at now to see that again. Of
- * the one that it does not throw away some day nothing is known then, and it is found a step late.
- */
-static bool goes_as_always(const struct native_clearing *clearing)
-{
-    return clearing->gone >= ALWAYS && clearing->gone % ALWAYS != 0;
-}
 
 /* 1: what was set back is watched again; 0: it has no gradient now; -1. */
 static int watch_again(struct native_clearing *clearing)
@@ -223,6 +234,8 @@ static PyMemberDef members[] = {
     MEMBER("_looked", T_BOOL, looked),
     MEMBER("_asks", T_BOOL, asks),
     MEMBER("_believed", T_BOOL, believed),
+    MEMBER("_left", T_ULONGLONG, left),
+    MEMBER("_left_version", T_LONGLONG, left_version),
     {NULL, 0, 0, 0, NULL},
 };
 

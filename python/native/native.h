@@ -123,6 +123,7 @@ enum native_graph_field {
     GRAPH_RAN,
     GRAPH_GROWN,
     GRAPH_LEAKED,
+    GRAPH_NOVEL,
     GRAPH_FAMILIES,
     GRAPH_ORIGINS,
     GRAPH_LASTING,
@@ -384,6 +385,8 @@ struct native_clearing {
     unsigned long long seen;
     long long version;
     PyObject *optimizer;
+    unsigned long long left; /* the gradient as a pass left it; 0: none has left any */
+    long long left_version;
 };
 extern PyType_Spec native_clearing_spec;
 extern PyTypeObject *native_clearing_type;

@@ -82,6 +82,7 @@ static const struct {
                           [GRAPH_RAN] = "ran",
                           [GRAPH_GROWN] = "grown",
                           [GRAPH_LEAKED] = "leaked",
+                          [GRAPH_NOVEL] = "novel",
                           [GRAPH_FAMILIES] = "_families",
                           [GRAPH_ORIGINS] = "_origins",
                           [GRAPH_LASTING] = "_lasting",

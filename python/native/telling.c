@@ -37,7 +37,11 @@ PyObject *native_next_known(struct native_context *context, PyObject *key, bool 
 {
     PyObject *families = native_get(context->graph, GRAPH_FAMILIES);
     PyObject *family = PyDict_GetItemWithError(families, key);
-    return family ? next_of(family, native_get(context->graph, GRAPH_STEP), learnt) : NULL;
+    PyObject *step = native_get(context->graph, GRAPH_STEP);
+    int novel = family && learnt
+                    ? PyObject_RichCompareBool(native_get(context->graph, GRAPH_NOVEL), step, Py_EQ)
+                    : 0;
+    return family && novel == 0 ? next_of(family, step, learnt) : NULL;
 }
 
 /* ---- who made a tensor ----------------------------------------------------------------------- */

@@ -613,6 +613,31 @@ void session_put_back_hit(struct gd_session *session, const struct gd_hit *hit)
     }
 }
 
+/* The first value of a step counts: a step that is told twice is not two. */
+static void remember(struct gd_scalar_past *past, double value, int64_t step)
+{
+    if (!isfinite(value) || (past->count > 0 && step <= past->last_step)) {
+        return;
+    }
+    if (past->count == 0) {
+        past->first = past->least = value;
+        past->first_step = past->least_step = step;
+    } else if (value < past->least) {
+        past->least = value;
+        past->least_step = step;
+    }
+    if (past->count > 0 && value > past->last) {
+        past->rises++;
+    } else {
+        past->rises = 0;
+        past->rose_from = value;
+        past->rose_at = step;
+    }
+    past->last = value;
+    past->last_step = step;
+    past->count++;
+}
+
 void gd_session_on_scalar(struct gd_session *session, const char *name, double value, int64_t step)
 {
     int i = 0;
@@ -636,6 +661,7 @@ void gd_session_on_scalar(struct gd_session *session, const char *name, double v
     session->scalar[i].value = value;
     session->scalar[i].step = step;
     session_reach(session, step);
+    remember(&session->scalar[i].past, value, step);
     session_history_scalar(session, session->scalar[i].name, value, step);
     emit(session, GD_EV_SCALAR, session->scalar[i].name, NULL);
 }

@@ -83,6 +83,14 @@ struct gd_scalar { /* the last value of a named scalar: loss, lr, epoch, ... */
     int64_t first_step;
     double before; /* the last one of an earlier step; has_before */
     bool has_before;
+    struct gd_scalar_past { /* of the finite ones, the first of each step */
+        int64_t count;      /* steps; 0: nothing else is set */
+        double first, least, last;
+        int64_t first_step, least_step, last_step;
+        int64_t rises; /* steps in a row, up to the last, each with more than the one before */
+        double rose_from;
+        int64_t rose_at; /* the step before the first of those */
+    } past;
 };
 #define GD_MAX_SCALARS 64
 

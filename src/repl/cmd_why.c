@@ -379,9 +379,16 @@ static int of_hit(struct command_call *call, const struct gd_hit *hit, struct qu
     ret->slot = hit->slot;
     ret->bad = gd_why_of_hit(hit);
     ret->has_bad = true;
+    ret->facts.fired = true;
     ret->apart = strcmp(hit->event, GD_DIVERGENCE) == 0;
     if (hit->is_scalar || hit->node == GD_NO_NODE) {
         if (scalar_node(call, hit->node_name, ret)) {
+            return GD_OK;
+        }
+        /* Of another number (a rate, a skipped update) the loss is what the graph makes. */
+        if (hit->is_scalar && scalar_node(call, "loss", ret)) {
+            ret->has_bad = false;
+            ret->facts.fired = false;
             return GD_OK;
         }
         return gd_fail(err, GD_ENODATA,
@@ -398,23 +405,68 @@ static bool tells(const struct gd_session *session, const struct gd_hit *hit)
            (hit->error == 0 || (hit->error & (GD_HIT_NAN | GD_HIT_INF)));
 }
 
-/* The hit that was selected, when it belongs to this stop, else the last one of this stop. */
+/* When it runs; a weight, when the first operator does that reads it. */
+static uint32_t order_of(const struct gd_graph *graph, gd_node_id node, bool *is_matrix)
+{
+    struct gd_node_info info;
+    struct gd_output output;
+    const struct gd_edge *edges = NULL;
+    uint32_t count, order = GD_NO_ORDER;
+    *is_matrix = gd_graph_output(graph, node, 0, &output) && output.shape.rank > 1;
+    if (gd_graph_node(graph, node, &info) && info.order != GD_NO_ORDER) {
+        return info.order;
+    }
+    count = gd_graph_consumers(graph, node, &edges);
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(graph, edges[i].node, &info) && info.order < order) {
+            order = info.order;
+        }
+    }
+    return order;
+}
+
+/* How strong a hit is: values that are not finite before others, then what ran first, a matrix
+ * before a vector, then the largest figure. */
+static bool is_stronger(const struct gd_session *session, const struct gd_hit *hit,
+                        const struct gd_hit *than)
+{
+    bool a = gd_why_of_hit(hit) == GD_BAD_NONFINITE, b = gd_why_of_hit(than) == GD_BAD_NONFINITE;
+    bool matrix, other;
+    if (a != b) {
+        return a;
+    }
+    if (hit->is_scalar != than->is_scalar) {
+        return than->is_scalar;
+    }
+    uint32_t at = order_of(session->graph, hit->node, &matrix);
+    uint32_t then = order_of(session->graph, than->node, &other);
+    if (at != then || matrix != other) {
+        return at != then ? at < then : matrix;
+    }
+    return gd_why_of_hit(hit) == GD_BAD_LARGE && hit->param_count > 0 && than->param_count > 0 &&
+           fabs(hit->param[0].actual_value) > fabs(than->param[0].actual_value);
+}
+
+/* The hit that was selected, when it belongs to this stop, else the strongest one of this stop. */
 static const struct gd_hit *present_hit(struct command_call *call)
 {
     const struct gd_session *session = call->session;
-    const struct gd_hit *selected = session->hit_count ? hits_current(call, NULL) : NULL;
+    const struct gd_hit *best = NULL;
+    const struct gd_hit *selected =
+        hits_selected(call->repl, session) > 0 ? hits_current(call, NULL) : NULL;
     if (selected && tells(session, selected)) {
         return selected;
     }
     for (size_t i = session->hit_count; i-- > 0;) {
-        if (tells(session, &session->hits[i])) {
-            return &session->hits[i];
-        }
-        if (session->hits[i].stop_sequence != session->stop.sequence) {
+        const struct gd_hit *hit = &session->hits[i];
+        if (hit->stop_sequence != session->stop.sequence) {
             break;
         }
+        if (tells(session, hit) && (!best || !is_stronger(session, best, hit))) {
+            best = hit;
+        }
     }
-    return NULL;
+    return best;
 }
 
 static int find_hit(struct command_call *call, const char *text, const struct gd_hit **ret,
@@ -438,7 +490,11 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
     }
     if (call->argc == 0) {
         hit = present_hit(call);
-        return hit ? of_hit(call, hit, ret, err) : inspect_node(call, NULL, &ret->node, err);
+        if (hit) {
+            return of_hit(call, hit, ret, err);
+        }
+        rc = inspect_node(call, NULL, &ret->node, err);
+        return rc == GD_ESTATE && scalar_node(call, "loss", ret) ? GD_OK : rc;
     }
     if (strcmp(call->argv[0], "hit") == 0 && call->argc == 2) {
         rc = find_hit(call, call->argv[1], &hit, err);
@@ -506,6 +562,10 @@ static int choose_bad(struct command_call *call, struct question *q, struct gd_e
     enum gd_dtype dtype;
     struct gd_shape shape;
     struct gd_stats stats;
+    if (q->scalar && !isfinite(q->scalar->value)) {
+        q->bad = GD_BAD_NONFINITE;
+        return GD_OK;
+    }
     if (q->has_bad) {
         return GD_OK;
     }
@@ -570,6 +630,9 @@ static int run_why(struct command_call *call, struct gd_err *err)
         q.node = made != GD_NO_NODE ? made : q.node;
     }
     q.facts.told = q.scalar && !isfinite(q.scalar->value);
+    if (q.scalar) {
+        snprintf(q.facts.scalar, sizeof(q.facts.scalar), "%s", q.scalar->name);
+    }
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {
         rc = why_ask_ranks(call, &q.facts, err);
     }
@@ -603,11 +666,14 @@ const struct command cmd_why_table[] = {
             "pass and from weights to the optimizer, to the first node in execution order\n"
             "whose output is bad while its inputs are good, and says what happened there.\n"
             "Without an argument it begins at the hit of this stop, else at the current\n"
-            "node. `hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
+            "node, else at the loss. Of several hits it takes the strongest: one that is\n"
+            "not finite, then the first in execution order, then the largest figure.\n"
+            "`hit N` is hit N of `info hits`. What is looked for (NaN and Inf, zeros,\n"
             "large values, where a gradient became small) follows from the condition that\n"
             "fired on the tensor at this stop, else from the value.\n"
-            "Of a weight that stands still it says why nobody trains it, of an operator that\n"
-            "failed what it was given; a PyTorch program is asked what it knows.\n"
+            "Of a weight that does not move it says why nothing trains it, of an operator that\n"
+            "failed what it was given; a PyTorch program is asked what it knows. Of the loss it\n"
+            "says whether it grew over the steps, and which parameters no gradient reaches.\n"
             "\n"
             "Each line has a verdict: BAD, ok, or ? where the value is not known: not computed\n"
             "yet in this step, not kept, or with nothing to compare it with. -a shows every\n"

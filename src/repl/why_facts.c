@@ -35,6 +35,8 @@ static void take_trained(const cJSON *trained, struct gd_why_facts *ret)
     ret->has_gradient = cJSON_IsTrue(cJSON_GetObjectItem(trained, "gradient"));
     take_text(trained, "optimizer", ret->optimizer, sizeof(ret->optimizer));
     ret->optimizers = (int)take_count(trained, "optimizers");
+    ret->has_stepped = cJSON_IsNumber(cJSON_GetObjectItem(trained, "stepped"));
+    ret->stepped = take_count(trained, "stepped");
     ret->has_rate = cJSON_IsNumber(rate);
     ret->rate = ret->has_rate ? rate->valuedouble : 0;
 }
@@ -54,18 +56,66 @@ static void take_raised(const cJSON *raised, struct gd_why_facts *ret)
     cJSON_free(text);
 }
 
+static void take_gradients(const cJSON *all, const char *kind, struct gd_why_gradients *ret)
+{
+    const cJSON *object = cJSON_GetObjectItem(all, kind), *name;
+    ret->count = take_count(object, "count");
+    cJSON_ArrayForEach(name, cJSON_GetObjectItem(object, "names"))
+    {
+        if (ret->named < GD_WHY_NAMED && cJSON_IsString(name)) {
+            snprintf(ret->name[ret->named], sizeof(ret->name[0]), "%s", name->valuestring);
+            ret->named++;
+        }
+    }
+}
+
+static void take_audit(const cJSON *reply, struct gd_why_facts *ret)
+{
+    const cJSON *gradients = cJSON_GetObjectItem(reply, "gradients");
+    const cJSON *lost = cJSON_GetObjectItem(reply, "lost"), *item;
+    take_text(lost, "parameter", ret->lost, sizeof(ret->lost));
+    take_text(lost, "optimizer", ret->lost_of, sizeof(ret->lost_of));
+    take_text(gradients, "optimizer", ret->main, sizeof(ret->main));
+    ret->held = take_count(gradients, "held");
+    ret->looked = take_count(gradients, "looked");
+    take_gradients(gradients, "none", &ret->none);
+    take_gradients(gradients, "zero", &ret->zero);
+    take_gradients(gradients, "nonfinite", &ret->nonfinite);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(reply, "exits"))
+    {
+        if (ret->exit_count < GD_WHY_EXITS) {
+            struct gd_why_exit *left = &ret->exits[ret->exit_count++];
+            take_text(item, "node", left->node, sizeof(left->node));
+            take_text(item, "by", left->by, sizeof(left->by));
+            take_text(item, "line", left->line, sizeof(left->line));
+        }
+    }
+}
+
+static void take_scaling(const cJSON *reply, struct gd_why_facts *ret)
+{
+    const cJSON *scale = cJSON_GetObjectItem(reply, "scale");
+    const cJSON *skipped = cJSON_GetObjectItem(reply, "skipped");
+    ret->scale = cJSON_IsNumber(scale) ? scale->valuedouble : 0;
+    ret->skipped = take_count(skipped, "step");
+    take_text(skipped, "optimizer", ret->skipped_of, sizeof(ret->skipped_of));
+}
+
 int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_facts *ret,
                   struct gd_err *err)
 {
     const struct gd_session *session = call->session;
     const char *text = NULL;
     struct gd_err why = {.code = GD_OK};
+    bool fired = ret->fired;
     memset(ret, 0, sizeof(*ret));
+    ret->fired = fired;
     if (!session->target || !(session->target->capabilities & GD_CAN_COMMAND) ||
         session->state != GD_STOPPED) {
         return GD_OK;
     }
-    int rc = repl_command(call, COMMAND, "", node, &text, &why);
+    int rc =
+        repl_command(call, COMMAND, session->stop.at_step_end ? "audit" : "", node, &text, &why);
     if (rc != GD_OK) {
         return rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
     }
@@ -73,6 +123,8 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
     const cJSON *piled = cJSON_GetObjectItem(reply, "not set back");
     take_trained(cJSON_GetObjectItem(reply, "trained"), ret);
     take_raised(cJSON_GetObjectItem(reply, "raised"), ret);
+    take_audit(reply, ret);
+    take_scaling(reply, ret);
     ret->piled_up_since = take_count(piled, "since");
     take_text(reply, "loss", ret->loss, sizeof(ret->loss));
     take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));

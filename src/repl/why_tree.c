@@ -8,6 +8,9 @@
 
 #define LINES_SHOWN 16 /* without a way to an origin, unless all are asked for */
 #define PATH_SHOWN  12 /* nodes between what was asked about and the origin */
+#define BESIDE      8  /* other inputs of one of those */
+#define MAX_PERIOD  4  /* lines that come again and again, as in a loop */
+#define MIN_PERIODS 4  /* times, to leave out all but the first and the last */
 
 /* What is printed of the tree: by default the way to the origin and what lies beside it. */
 struct picture {
@@ -19,6 +22,8 @@ struct picture {
     bool *on_path; /* leads to the origin */
     int *more_at;  /* by depth, of the line shown last there */
     size_t depths; /* of more_at */
+    bool *hidden;  /* one of a chain that goes on as before */
+    int *shift;    /* lines above it in the tree that are hidden */
     bool has_path;
     int length; /* of the path */
     size_t left_out;
@@ -54,17 +59,92 @@ static void find_path(struct picture *p)
 /* With all: every line. Without an origin the first lines; else see print_path. */
 static void choose(struct picture *p)
 {
+    size_t lines = 0;
     for (size_t i = 0; i < p->why->count; i++) {
-        p->shown[i] = p->all || i < LINES_SHOWN;
-        p->left_out += !p->shown[i];
+        lines += !p->hidden[i];
+        p->shown[i] = !p->hidden[i] && (p->all || lines <= LINES_SHOWN);
+        p->left_out += !p->shown[i] && !p->hidden[i];
     }
+}
+
+static const char *type_at(const struct picture *p, size_t i)
+{
+    struct gd_node_info info;
+    bool known = gd_graph_node(p->call->session->graph, p->why->nodes[i].node, &info);
+    return known && info.type ? info.type : "";
+}
+
+/* How many lines from i on lie one below the other and repeat every `period` lines. */
+static size_t repeats(const struct picture *p, size_t i, size_t period)
+{
+    const struct gd_why *why = p->why;
+    size_t length = 0;
+    while (i + length + period < why->count &&
+           why->nodes[i + length + period].depth == why->nodes[i].depth + (int)(length + period) &&
+           why->nodes[i + length].verdict == why->nodes[i + length + period].verdict &&
+           !why->nodes[i + length + period].origin &&
+           strcmp(type_at(p, i + length), type_at(p, i + length + period)) == 0) {
+        length++;
+    }
+    return length >= (MIN_PERIODS - 1) * period ? length + period : 0;
+}
+
+/* How many lines from i on lie side by side, are of one type, and were shown before. */
+static size_t again(const struct picture *p, size_t i)
+{
+    const struct gd_why *why = p->why;
+    size_t length = 0;
+    while (i + length < why->count && why->nodes[i + length].shown_above &&
+           why->nodes[i + length].depth == why->nodes[i].depth &&
+           strcmp(type_at(p, i), type_at(p, i + length)) == 0) {
+        length++;
+    }
+    return length;
+}
+
+/* A loop that writes to one value many times makes a chain of many lines that are alike. */
+static void hide_repeats(struct picture *p)
+{
+    for (size_t i = 0; i < p->why->count; i++) {
+        size_t beside = again(p, i);
+        if (beside > 2 * MIN_PERIODS) {
+            memset(p->hidden + i + 1, true, beside - 2);
+            i += beside - 1;
+            continue;
+        }
+        for (size_t period = 1; period <= MAX_PERIOD; period++) {
+            size_t length = repeats(p, i, period);
+            size_t whole = length / period * period;
+            if (whole > 0) {
+                memset(p->hidden + i + period, true, whole - 2 * period);
+                i += whole - 1;
+                break;
+            }
+        }
+    }
+}
+
+static void find_shifts(struct picture *p)
+{
+    int *above = p->more_at; /* by depth: hidden lines on the way to it */
+    for (size_t i = 0; i < p->why->count; i++) {
+        int depth = p->why->nodes[i].depth;
+        p->shift[i] = depth > 0 ? above[depth - 1] : 0;
+        above[depth] = p->shift[i] + p->hidden[i];
+    }
+    memset(p->more_at, 0, p->depths * sizeof(int));
+}
+
+static int depth_of(const struct picture *p, size_t i)
+{
+    return p->why->nodes[i].depth - p->shift[i];
 }
 
 static void find_siblings(struct picture *p)
 {
     int deepest = 0;
     for (size_t i = p->why->count; i-- > 0;) {
-        int depth = p->why->nodes[i].depth;
+        int depth = depth_of(p, i);
         if (!p->shown[i]) {
             continue;
         }
@@ -81,7 +161,7 @@ static void print_bars(struct picture *p, size_t i)
 {
     struct command_call *call = p->call;
     bool utf8 = out_utf8(call->out);
-    int depth = p->why->nodes[i].depth;
+    int depth = depth_of(p, i);
     int limit = out_width(call->out) / 6;
     p->more_at[depth] = p->more[i];
     if (depth == 0) {
@@ -138,15 +218,36 @@ static void print_mark(struct picture *p, size_t i)
                bad ? out_sgr(call->out, OUT_RESET) : "");
 }
 
+static void print_hidden(struct picture *p, size_t i)
+{
+    size_t count = 0;
+    while (i + count < p->why->count && p->hidden[i + count]) {
+        count++;
+    }
+    out_printf(p->call->out, "    ... %s like these are left out ...\n",
+               inspect_plural(p->call, count, "more value"));
+}
+
 static void print_all(struct picture *p)
 {
     for (size_t i = 0; i < p->why->count; i++) {
+        if (p->hidden[i] && i > 0 && !p->hidden[i - 1] && p->shown[i - 1]) {
+            print_hidden(p, i);
+        }
         if (p->shown[i]) {
+            int used = 3 * depth_of(p, i), most = out_width(p->call->out) / 2 + 8;
             print_mark(p, i);
             print_bars(p, i);
-            print_node(p, i, 3 * p->why->nodes[i].depth);
+            print_node(p, i, used < most ? used : most);
         }
     }
+}
+
+/* How deep a line is shown: what is left out of the middle takes no room. */
+static int path_depth(const struct picture *p, int depth)
+{
+    bool after = p->length > PATH_SHOWN + 2 && depth > p->length - PATH_SHOWN / 2;
+    return after ? depth - (p->length - PATH_SHOWN) + 1 : depth;
 }
 
 /* A line of the way to the origin: the node stands below all the others that the one above it
@@ -154,7 +255,7 @@ static void print_all(struct picture *p)
 static void print_step(struct picture *p, size_t i, int unit, bool last)
 {
     bool utf8 = out_utf8(p->call->out);
-    int indent = unit * (p->why->nodes[i].depth - 1);
+    int indent = unit * (path_depth(p, p->why->nodes[i].depth) - 1);
     const char *branch = utf8 ? (last ? "\u2514\u2500" : "\u251c\u2500") : (last ? "`-" : "|-");
     print_mark(p, i);
     if (p->why->nodes[i].depth > 0) {
@@ -177,8 +278,9 @@ static void print_beside(struct picture *p, size_t above, int unit)
     for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
         last = p->why->nodes[above].origin && p->why->nodes[i].depth == depth ? i : last;
     }
+    int beside = 0;
     for (size_t i = above + 1; i < p->why->count && p->why->nodes[i].depth >= depth; i++) {
-        if (p->why->nodes[i].depth == depth && !p->on_path[i]) {
+        if (p->why->nodes[i].depth == depth && !p->on_path[i] && (beside++ < BESIDE || i == last)) {
             print_step(p, i, unit, i == last);
             p->left_out--;
         }
@@ -198,7 +300,7 @@ static void print_path(struct picture *p)
         if (is_skipped(p, depth)) {
             if (!gap) {
                 out_printf(p->call->out, "    %*s... %d nodes on the way are left out ...\n",
-                           unit * depth, "", p->length - PATH_SHOWN);
+                           unit * path_depth(p, depth), "", p->length - PATH_SHOWN);
             }
             gap = true;
             continue;
@@ -216,6 +318,8 @@ static void print_tree(struct picture *p)
     if (p->has_path && !p->all) {
         print_path(p);
     } else {
+        hide_repeats(p);
+        find_shifts(p);
         choose(p);
         find_siblings(p);
         memset(p->more_at, 0, p->depths * sizeof(int));
@@ -237,19 +341,23 @@ int why_show_tree(struct command_call *call, const struct gd_why *why, bool all,
     for (size_t i = 0; i < why->count; i++) {
         deepest = why->nodes[i].depth > deepest ? why->nodes[i].depth : deepest;
     }
-    p.shown = calloc(why->count + 1, 3 * sizeof(bool));
+    p.shown = calloc(why->count + 1, 4 * sizeof(bool));
     p.depths = (size_t)deepest + 2;
     p.more_at = calloc(p.depths, sizeof(int));
-    if (!p.shown || !p.more_at) {
+    p.shift = calloc(why->count + 1, sizeof(int));
+    if (!p.shown || !p.more_at || !p.shift) {
         free(p.shown);
         free(p.more_at);
+        free(p.shift);
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
     p.more = p.shown + why->count + 1;
     p.on_path = p.more + why->count + 1;
+    p.hidden = p.on_path + why->count + 1;
     find_path(&p);
     print_tree(&p);
     free(p.shown);
     free(p.more_at);
+    free(p.shift);
     return GD_OK;
 }

@@ -424,7 +424,7 @@ static void batch_out_of_range(void **state)
 
 static void batch_of_one_value(void **state)
 {
-    ask_batch(*state, bench_with(7, 7, 0, 0, 0, 0), "bad-batch", "all of its 10 elements are 7");
+    ask_batch(*state, bench_with(7, 7, 0, 0, 0, 0), "", "3 of 3 values were looked at");
 }
 
 static void batch_with_nan(void **state)
@@ -532,7 +532,7 @@ static void rate_by_a_measured_update(void **state)
         b, t.opt, "learning-rate",
         "The learning rate is 0.5, 50 times what it was at step 1 (0.01), and still grows: "
         "1.25 times in the last step. The last update changed net/fc.weight by 11 % of its "
-        "size; 0.1 % is usual.");
+        "size.");
     bench_again(b);
     set_weight(b, &t, 1, 0.09);
     bench_ask(b, t.w, GD_BAD_LARGE);

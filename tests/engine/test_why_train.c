@@ -152,7 +152,7 @@ static void what_else_cuts(void **state)
     b->facts.has_gradient = false;
     bench_stop(b, 3, NONE);
     bench_ask(b, n.gradient, GD_BAD_ZERO);
-    bench_expect(b, n.cut, "cut-off", "cut (mul) carries no gradient, as under no_grad()");
+    bench_expect(b, n.cut, "cut-off", "cut (mul) carries no gradient; the graph does not show why");
 }
 
 /* The first operator that ran under no_grad() is named, not the last one that was cut off by it. */
@@ -497,10 +497,12 @@ static void gradients_that_nobody_sets_back(void **state)
     bench_stop(b, 3, NONE);
     bench_value(b, n.gradient, bench_finite(-1, 1), 3);
     bench_ask(b, n.gradient, GD_BAD_LARGE);
-    bench_expect(b, step, "not-set-back", "sets the gradients back: the backward pass of step 2");
+    bench_expect(b, step, "not-set-back",
+                 "The gradients are never zeroed: the backward pass of step 2");
     snprintf(b->facts.piled_up_by, sizeof(b->facts.piled_up_by), "Adam_1");
     bench_ask(b, n.gradient, GD_BAD_LARGE);
-    bench_expect(b, step, "not-set-back", "sets the gradients of Adam_1 back: the backward pass");
+    bench_expect(b, step, "not-set-back",
+                 "The gradients of Adam_1 are never zeroed: the backward pass");
 }
 
 static void ranks_that_part(void **state)

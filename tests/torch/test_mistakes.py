@@ -390,7 +390,7 @@ class Loss(torches.Folder):
             "net = Net()", "net = Net()\nmask = torch.ones(5, 3).bool()\nnet.register_buffer('shift', torch.zeros(5, 3))")
         done = self.gradb([self.python, self.write("plain.py", text)], "step 3", "why loss", "kill")
         self.assertIn("Nothing that feeds it is out of the ordinary", done.stdout)
-        self.assertIn("Whether a learning rate of 0.1 is too high, `watch WCL on weights`", " ".join(done.stdout.split()))
+        self.assertNotIn("learning rate", done.stdout)
 
     def test_that_is_not_finite_and_gone(self):
         made, later = NORMS.split("data = "), "for step in"
@@ -402,10 +402,11 @@ class Loss(torches.Folder):
                           "kill")
         self.assertIn("nan-loss, step 4: loss", done.stdout)
         self.assertRegex(done.stdout, r"\nBAD [^\n]*mean \(mean\) +no value\n")
-        self.assertEqual(" ".join(done.stdout.split()).count("input/data comes into the graph from outside, and is NaN "
-                                                             "or Inf: 1 +Inf of 120; min -1, max 1. Whether that is "
-                                                             "what came to mean is not known: what lies between is "
-                                                             "gone."), 2, done.stdout)
+        self.assertEqual(" ".join(done.stdout.split()).count("input/data is NaN or Inf where it comes into the "
+                                                             "graph: 1 +Inf of 120; min -1, max 1. It is data, or was "
+                                                             "left by an earlier step in which gradb did not look. "
+                                                             "Whether that is what came to mean is not known: what "
+                                                             "lies between is gone."), 2, done.stdout)
         text = NORMS.replace(".mean()", ".mean() / (step != 3)").replace('data[17, 1] = float("inf")', "")
         done = self.gradb([self.python, self.write("norms.py", text)], "catch nan-loss", "continue", "why loss", "kill")
         self.assertRegex(" ".join(done.stdout.split()), r"It is not finite, and nothing that is left of what made it "

@@ -101,7 +101,9 @@ class Graph(native.base("Graph")):
         self._writers = {}   # id(base) -> origin of the last write in place, of this step
         self._signatures = {}  # set of the nodes of a step -> that step
         self._last = None    # the set of the step that was looked at last, and its number
+        self.novel = -1      # the last step with an operator that was new: others may read what it makes
         self.grown = False   # nodes were added since they were published
+        self.bare = {}       # id(tensor) -> weak reference: x.data of what needs a gradient, of this step
         self.leaked = 0      # the last step in which memory was handed out: writes to it are not seen
 
     def begin_step(self, step):
@@ -110,6 +112,12 @@ class Graph(native.base("Graph")):
         self.ran = []
         self._before, self._origins = self._origins, {}
         self._writers = {}
+        self.bare = {}
+
+    def is_bare(self, tensor):
+        """Whether it is x.data of what needs a gradient."""
+        found = self.bare.get(id(tensor))
+        return found is not None and found() is tensor
 
     def is_quiet(self):
         """Whether nothing has run in this step or the one before."""
@@ -139,7 +147,7 @@ class Graph(native.base("Graph")):
         if family is None:
             return None
         ordinal = family.count if family.step == self.step else 0
-        if ordinal >= len(family.nodes) or not family.nodes[ordinal].learnt:
+        if ordinal >= len(family.nodes) or not family.nodes[ordinal].learnt or self.novel == self.step:
             return None
         family.step = self.step
         family.count = ordinal + 1

@@ -36,6 +36,8 @@ _NOISE = frozenset((
 # Of these the ones after which the program may write where nobody sees it.
 _LEAKS = frozenset(("data_ptr", "storage", "untyped_storage", "_typed_storage", "numpy", "__array__", "set_",
                     "share_memory_", "__dlpack__"))
+# Of these the ones whose result is no tensor any more: no gradient comes back from what is computed with it.
+_EXITS = frozenset(("numpy", "__array__", "item", "tolist", "__float__"))
 _EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"))
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))  # properties that give another tensor
 _REVERSED = frozenset("r" + name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "div",
@@ -49,19 +51,20 @@ class _Operator(native.base("Operator")):
     """A function: name of its nodes; writes: into its first argument; empty: gives memory without a value;
     view: gives another look at its argument, and is no node; leaks: is no node either, and hands out its memory;
     usual: none of these, and no other exception; in_place: it writes, and is no other exception; counts: of such a
-    name are those that count up."""
+    name are those that count up; exits: it makes a number or an array of a tensor, and is no node either."""
     __slots__ = native.slots("Operator", ("name", "writes", "empty", "view", "leaks", "sets_item", "usual", "in_place",
-                                          "counts"))
+                                          "counts", "exits"))
 
     def __init__(self, name, view=False, leaks=False):
         self.name = name
+        self.exits = name in _EXITS
         self.writes = name in _IN_PLACE or (name.endswith("_") and not name.startswith("_")
                                             and name != "clip_grad_norm_")
         self.empty = name in _EMPTY
         self.view = view
         self.leaks = leaks
         self.sets_item = name == "setitem"
-        special = self.empty or view or leaks or name == "zeros"  # see Telling._operator_ran
+        special = self.empty or view or leaks or self.exits or name == "zeros"  # see Telling._operator_ran
         self.usual = not (self.writes or special)
         self.in_place = self.writes and not (special or self.sets_item)
         self.counts = name in ("add_", "iadd")
@@ -76,7 +79,8 @@ def _operator_of(function):
     """What is known of a function; None for one that is left out."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name in _NOISE:
-        return _Operator(name, leaks=True) if name in _LEAKS or _sets_memory(function, name) else None
+        leaks = name in _LEAKS or _sets_memory(function, name)
+        return _Operator(name, leaks=leaks) if leaks or name in _EXITS else None
     if name == "__get__":
         held = getattr(getattr(function, "__self__", None), "__name__", "")
         return _Operator(held, view=True, leaks=held == "data") if held in _VIEWS else None
@@ -162,10 +166,13 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             telling.graph.leaked = telling.graph.step
         if operator.view:
             result = func(*args)
-            telling.same_as(result, args[0])
+            telling.same_as(result, args[0], operator.leaks)
             return result
-        if operator.leaks:
-            return func(*args, **kwargs) if kwargs else func(*args)
+        if operator.leaks or operator.exits:
+            result = func(*args, **kwargs) if kwargs else func(*args)
+            if operator.exits and args:
+                telling.left_by(operator.name, args[0])
+            return result
         out = kwargs.get("out") if kwargs else None
         if operator.writes or out is not None or (kwargs and kwargs.get("inplace")):
             telling.before_write()

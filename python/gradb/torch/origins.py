@@ -82,8 +82,10 @@ class Overflows:
 
     def found(self, origin):
         """An overflow.Origin: listed; written, kept and stopped at where that is wanted."""
-        agent = self.agent
+        agent, given = self.agent, origin.given
         intended = _INTENDED in origin.flags
+        if given is not None and origin.phase == "forward":
+            agent.telling.learn_again(origin.node, given.args, given.kwargs)
         with agent.unseen(), values.aside():
             entry = self._entry(origin)
             if not intended:

@@ -111,6 +111,10 @@ class Scaler(native.base("Scaler")):
                 return scale
         return 1.0
 
+    def scale_now(self):
+        """What the loss of the running step is multiplied by; 1.0 when by nothing."""
+        return next(iter(self._scaling.values()), 1.0)
+
     def _known_scale(self, scaler):
         """Its scale, read from the device only when it may have changed."""
         if scaler not in self._scales:

@@ -45,6 +45,8 @@ class Steps(native.base("Steps")):
         self._stepped = False   # the optimizer that GradScaler.step was called for has stepped
         self._by_hand = False   # the program says where steps end
         self._has_optimizer = None  # None: not known yet
+        self.skipped_last = None    # (step, optimizer's name): the last one that GradScaler skipped
+        self._stepped_in = weakref.WeakKeyDictionary()  # optimizer that is not the main one -> its last step
 
     def begun(self):
         """Whether steps are counted: there was a debugger, or nobody waited for one."""
@@ -65,6 +67,12 @@ class Steps(native.base("Steps")):
             known = ", ".join(self.agent.optimizers.names()) or "none yet"
             raise commands.CommandError("no optimizer is called '%s': there are %s" % (name, known))
         self.use(optimizer)
+
+    def stepped_last(self, optimizer):
+        """The step in which it stepped last, asked at the end of one; 0: not yet. None: not known."""
+        if optimizer is not self.main():
+            return self._stepped_in.get(optimizer, 0)
+        return None
 
     def main(self):
         """The main optimizer, or None."""
@@ -321,6 +329,8 @@ class Steps(native.base("Steps")):
             agent.wake()
             agent.optimizers.stepped(optimizer)
         agent.clearing.stepped(optimizer)
+        if optimizer is not self.main():
+            self._stepped_in[optimizer] = self.step
         self._is_over(optimizer)
 
     def _is_over(self, optimizer):
@@ -364,6 +374,7 @@ class Steps(native.base("Steps")):
         if not self._begun:
             return
         name = self.agent.optimizers.name_of(optimizer)
+        self.skipped_last = self.step, name
         self.agent.events.happened("skipped-step", "%s: Inf or NaN in the gradients" % name)
         if self._stepped:  # a fused one that skipped by itself
             if optimizer is self.main():

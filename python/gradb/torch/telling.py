@@ -17,6 +17,7 @@ from .graph import DATA, EVALUATION, Graph
 from .guard import guarded
 
 _BATCH = 64
+_MAX_EXITS = 32
 _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
@@ -43,6 +44,7 @@ class Telling(native.base("Telling")):
         self.raised = None     # training.Raised: the last operator that raised
         self.loss = None       # name of the operator that the last step's first pass began at
         self._loss_step = 0    # the step of that pass
+        self.exits = {}        # name of an operator -> (function that took its result out of the graph, "FILE:LINE")
         reading.begin()
 
     # ---- steps ----
@@ -51,6 +53,8 @@ class Telling(native.base("Telling")):
         """A step begins; looks: its operators are told of from the beginning."""
         self.graph.begin_step(step)
         self._whole = looks
+        if looks:
+            self.exits = {}
 
     def end_step(self):
         """The step's last node has run."""
@@ -124,11 +128,21 @@ class Telling(native.base("Telling")):
             self.flush()
 
     @guarded
-    def same_as(self, result, tensor):
-        """`result` is another look at `tensor` (x.T, x.data), and no operator's output."""
+    def same_as(self, result, tensor, bare=False):
+        """`result` is another look at `tensor` (x.T, x.data), and no operator's output. bare: one that no gradient
+        comes back from."""
         origin = self.graph.producer(tensor)
         if origin is not None and isinstance(result, torch.Tensor) and result is not tensor:
             self.graph.produced(result, origin[2], origin[3])
+            if bare and tensor.requires_grad:
+                self.graph.bare[id(result)] = weakref.ref(result)
+
+    @guarded
+    def left_by(self, name, tensor):
+        """A function has made an array or a number of the tensor, and the program computes on with that."""
+        origin = self.graph.producer(tensor) if isinstance(tensor, torch.Tensor) else None
+        if origin is not None and origin[2] is not None and len(self.exits) < _MAX_EXITS:
+            self.exits.setdefault(origin[2].name, (name, stack.spot(stack.shown(stack.frames(3)))))
 
     def operator_ran(self, operator, args, kwargs, result, writes):
         """An operator has made `result`, or written it."""
@@ -202,11 +216,11 @@ class Telling(native.base("Telling")):
         return scope if torch.is_grad_enabled() else (EVALUATION + "/" + scope).rstrip("/")
 
     def _ran_as(self, node, args, kwargs, outputs, writes):
-        if node.runs < _LEARNS or node.foreign:
+        graph = self.graph
+        if node.runs < _LEARNS or node.foreign or graph.novel == graph.step:
             self._learn(node, args, kwargs, outputs)
         else:
             node.learnt = True
-        graph = self.graph
         note = graph.wrote if writes else graph.produced
         if len(outputs) == 1:  # nearly always
             records = (note(outputs[0], node, 0),)
@@ -253,12 +267,22 @@ class Telling(native.base("Telling")):
         node.runs += 1
         node.foreign = foreign
         if node.id == 0:
-            self._settle(node, outputs, inputs, stack.frames(3), _said(node.operator, args, kwargs) + _cut(found, node))
+            attrs = _said(node.operator, args, kwargs) + _cut(found, node, self.graph)
+            self._settle(node, outputs, inputs, stack.frames(3), attrs)
         else:
             self.graph.add_inputs(node, inputs)
 
+    @guarded
+    def learn_again(self, node, args, kwargs):
+        """What it reads in this step, of a node whose inputs are no longer looked at."""
+        if node.id and node.learnt:
+            found = []
+            ops.tensors_in((args, kwargs), found)
+            self.graph.add_inputs(node, self._inputs(node, found, ())[0])
+
     def _settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
+        self.graph.novel = self.graph.step
         kind = _lib.OTHER if node.scope in _HELPERS else _kind(outputs)  # norms of gradients, averages of weights
         return self.graph.settle(node, kind, phase=self.agent.steps.phase, inputs=inputs, stack=frames,
                                  outputs=[values.shape_of(tensor) for tensor in outputs],
@@ -655,19 +679,54 @@ def _said(operator, args, kwargs):
     found = [("reduction", reduction)] if isinstance(reduction, str) else []
     if isinstance(fill, float) and fill == -float("inf"):
         found.append(("fill", "-inf"))
-    if operator in ("softmax", "log_softmax"):
-        axis = kwargs["dim"] if kwargs and "dim" in kwargs else args[1] if len(args) > 1 else None
-        if isinstance(axis, int):
-            found.append(("dim", "%d" % axis))
+    axes = _axes_said(operator, args, kwargs)
+    if axes:
+        found.append(("dim", ",".join("%d" % axis for axis in axes)))
+    name, position, key, form = _SAID.get(operator, (None, 0, None, None))
+    if name is not None:
+        value = kwargs[key] if kwargs and key in kwargs else args[position] if len(args) > position else None
+        if value is not None:
+            found.append((name, form(value)))
     return found
 
 
-def _cut(given, node):
+def _axes_said(operator, args, kwargs):
+    """The axes that an operator was told to go over, or to exchange."""
+    if operator in _OVER_AXES:
+        given = kwargs["dim"] if kwargs and "dim" in kwargs else args[1] if len(args) > 1 else None
+    elif operator in _EXCHANGES:
+        given = kwargs["dims"] if kwargs and "dims" in kwargs else \
+            tuple(kwargs.values()) if kwargs else args[1] if len(args) == 2 else args[1:]
+    else:
+        return ()
+    axes = given if isinstance(given, (tuple, list)) else (given,)
+    return axes if all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes) else ()
+
+
+def _padding(value):
+    sizes = value if isinstance(value, (tuple, list)) else (value,)
+    return "0" if all(size == 0 for size in sizes) else "some"
+
+
+_OVER_AXES = frozenset(("softmax", "log_softmax", "mean", "sum", "std", "var", "amax", "amin", "max", "min",
+                        "logsumexp"))
+_EXCHANGES = frozenset(("transpose", "swapaxes", "swapdims", "permute"))
+# operator -> (attribute, position and keyword of the argument, how it is written)
+_SAID = {"batch_norm": ("training", 5, "training", str), "instance_norm": ("training", 5, "use_input_stats", str),
+         "group_norm": ("groups", 1, "num_groups", str),
+         "layer_norm": ("rank", 1, "normalized_shape", lambda shape: "%d" % len(shape)),
+         "conv1d": ("padding", 4, "padding", _padding), "conv2d": ("padding", 4, "padding", _padding),
+         "conv3d": ("padding", 4, "padding", _padding)}
+
+
+def _cut(given, node, graph):
     """That no gradient comes back through it because the program has switched gradients off, though it was given
-    what needs one. An evaluation does as it should."""
-    if torch.is_grad_enabled() or node.aside or not any(tensor.requires_grad for tensor in given):
+    what needs one, or because it was given x.data. An evaluation does as it should."""
+    if node.aside:
         return []
-    return [("grad", "off")]
+    if torch.is_grad_enabled():
+        return [("grad", "data")] if any(graph.is_bare(tensor) for tensor in given) else []
+    return [("grad", "off")] if any(tensor.requires_grad for tensor in given) else []
 
 
 def _is_counter(tensor):

@@ -3,6 +3,7 @@
 gradients back, and what an operator that raised was given.
 
     agent training [NODE]
+    agent training audit
 """
 import weakref
 
@@ -13,6 +14,9 @@ from . import commands, values
 
 _BELIEVED = 3  # times that gradients were found at 0 without a trace of who did it, after which it is believed
 _LOOKS = 256   # at values, in vain: of an optimizer that hardly steps there would be one in each pass
+_AUDIT = "audit"  # word of the command: the gradients of all parameters are looked at
+_MOST_ELEMENTS = 1 << 28  # of them, in all
+_MOST_NAMES = 4
 _MOST = 16     # optimizers at a time whose gradients are watched
 
 
@@ -39,11 +43,20 @@ class Clearings:
         for clearing in self:
             clearing.pass_ended()
 
+    def lost(self):
+        """One whose gradient is there after each backward pass, and not when the optimizer steps; None. Asked at the
+        end of a step, before the program goes on."""
+        return next((clearing for clearing in self if clearing.is_lost()), None)
+
     def stepped(self, optimizer):
         """An optimizer has stepped, outside of backward passes."""
         clearing = self._of(optimizer)
         if clearing is not None:
             clearing.stepped(optimizer)
+
+    def follows(self, optimizer):
+        """Whether it has stepped outside of backward passes."""
+        return any(clearing.optimizer() is optimizer for clearing in self)
 
     def _of(self, optimizer):
         """That of an optimizer; of a new one that of one which is gone, or another. None: there are too many."""
@@ -93,6 +106,7 @@ class Clearing(native.base("Clearing")):
         self._asks = True       # its value is looked at
         self._believed = False  # else it is held for 0
         self._zeros = self._looks = 0  # how often it was found 0, and not
+        self._left = self._left_version = 0  # as _seen and _version, at the end of the last pass
 
     def follow(self, optimizer):
         """It is that of this optimizer from now on."""
@@ -165,10 +179,10 @@ class Clearing(native.base("Clearing")):
 
     def pass_ended(self):
         """See Clearings."""
+        gradient = self._gradient()
+        state = self._left, self._left_version = _state(gradient) if gradient is not None else (0, 0)
         if self._cleared or self.since:
             return
-        gradient = self._gradient()
-        state = _state(gradient) if gradient is not None else (0, 0)
         self._added = self._added or (gradient is not None and state != (self._seen, self._version))
         self._seen, self._version = state
 
@@ -181,6 +195,17 @@ class Clearing(native.base("Clearing")):
             self._tell()
         else:
             self._watch(optimizer)
+
+    def is_lost(self):
+        """See Clearings.lost. A class of the program's own may set gradients back when it has stepped."""
+        optimizer = self.optimizer()
+        if not self._left or optimizer is None or not type(optimizer).__module__.startswith("torch.optim"):
+            return False
+        gradient = self._gradient()
+        if gradient is None:
+            return self._watched() is not None
+        identity, version = _state(gradient)
+        return identity == self._left and version > self._left_version and self._is_zero(gradient)
 
     def _is_sure(self):
         """Something was added to what nobody seems to have set back. Not where the program has put in another
@@ -205,18 +230,26 @@ class Clearing(native.base("Clearing")):
             parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
                               if parameter.grad is not None), None)
             self._cleared = parameter is None
-            if self._cleared:
+            if self._cleared:  # its gradient may be there when the pass ends: see is_lost
+                self._watch_any(optimizer)
                 return
             self._parameter = weakref.ref(parameter)
             gradient = parameter.grad
         self._seen, self._version = _state(gradient)
         self._cleared = False
 
+    def _watch_any(self, optimizer):
+        parameter = next((parameter for group in optimizer.param_groups for parameter in group["params"]
+                          if parameter.requires_grad), None)
+        if parameter is not None and parameter is not self._watched():
+            self._parameter = weakref.ref(parameter)
+            self._left = self._left_version = 0
+
     def _tell(self):
         if self.agent.connected():
             name, whose = self.name, self.whose
             self.agent.library.gradb_event(self.agent.handle, b"warning", _lib.text(
-                "nobody sets the gradients %sback: those of step %d lie on top of those of %s%s. Is %szero_grad() "
+                "the gradients %sare never zeroed: those of step %d are added to those of %s%s. Is %szero_grad() "
                 "called?" % ("of %s " % whose if whose else "", self.since, "its last step" if whose else
                              "the step before", " (%s.grad)" % name if name else "", "its " if whose else "")), 0)
 
@@ -398,12 +431,70 @@ def _parameter_record(agent, parameter):
         record["optimizer"] = name
         if isinstance(rate, (int, float)):
             record["lr"] = float(rate)
+        stepped = agent.steps.stepped_last(agent.optimizers.by_name(name))
+        if stepped is not None:
+            record["stepped"] = stepped
     record["optimizers"] = len(agent.optimizers.names())
     return record
 
 
+def _audit(agent):
+    """What the main optimizer had for gradients, at the end of a step."""
+    lost, main = agent.clearing.lost(), agent.steps.main()
+    reply = {}
+    if lost is not None:
+        reply["lost"] = {"parameter": lost.name, "optimizer": agent.optimizers.name_of(lost.optimizer())}
+    if main is not None and agent.clearing.follows(main):
+        reply["gradients"] = dict(_gradients(agent, main), optimizer=agent.optimizers.name_of(main))
+    return reply
+
+
+def _scaling(agent):
+    """What GradScaler does, and did last."""
+    scale, skipped = agent.scaler.scale_now(), agent.steps.skipped_last
+    reply = {"scale": scale} if scale != 1.0 else {}
+    if skipped is not None:
+        reply["skipped"] = {"step": skipped[0], "optimizer": skipped[1]}
+    return reply
+
+
+def _gradients(agent, optimizer):
+    """How many parameters an optimizer holds, and of how many the gradient is missing, all 0, or not finite."""
+    kinds = {kind: {"count": 0, "names": []} for kind in ("none", "zero", "nonfinite")}
+    held = [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+    looked = left = 0
+    with agent.unseen(), values.aside(), torch.no_grad():
+        for parameter in held:
+            gradient = parameter.grad
+            left += gradient.numel() if gradient is not None else 0
+            if left > _MOST_ELEMENTS:
+                break
+            kind = _kind_of(gradient)
+            if kind is not None:
+                looked += 1
+            if kind:
+                weight = agent.telling.graph.holder(parameter)
+                kinds[kind]["count"] += 1
+                if weight is not None and len(kinds[kind]["names"]) < _MOST_NAMES:
+                    kinds[kind]["names"].append(weight.name)
+    return dict(kinds, held=len(held), looked=looked)
+
+
+def _kind_of(gradient):
+    """"none", "zero", "nonfinite", or "" of any other gradient; None of one that cannot be looked at."""
+    if gradient is None:
+        return "none"
+    try:
+        gradient = values.readable(gradient)
+        if not bool(torch.isfinite(gradient).all()):
+            return "nonfinite"
+        return "" if bool(gradient.count_nonzero()) else "zero"
+    except (values.NoValue, RuntimeError):
+        return None
+
+
 def _training(agent, args, node):
-    if node is None and args.strip():
+    if node is None and args.strip() not in ("", _AUDIT):
         node, _ = commands.node_of(agent, args)
     reply = {"loss": agent.telling.loss} if agent.telling.loss is not None else {}
     raised = agent.telling.raised
@@ -412,6 +503,11 @@ def _training(agent, args, node):
     parameter = _parameter_of(agent, node) if node is not None else None
     if parameter is not None:
         reply["trained"] = _parameter_record(agent, parameter)
+    exits = agent.telling.exits
+    reply["exits"] = [{"node": name, "by": by, "line": line} for name, (by, line) in exits.items()]
+    reply.update(_scaling(agent))
+    if args.strip() == _AUDIT:
+        reply.update(_audit(agent))
     clearing = agent.clearing.found(parameter)
     if clearing is not None:
         reply["not set back"] = {"since": clearing.since, "parameter": clearing.name}
@@ -420,5 +516,5 @@ def _training(agent, args, node):
     return reply
 
 
-commands.register("training", _training, "who trains a parameter; whether gradients are set back; what raised",
-                  "[NODE]")
+commands.register("training", _training, "who trains a parameter; whether gradients are set back; what raised; "
+                  "audit: the gradients that the main optimizer steps with", "[NODE|audit]")

@@ -191,6 +191,16 @@ uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot)
     return number == WHY_NONE ? 0 : number;
 }
 
+void why_also_factor(struct why_walk *walk, gd_node_id node, uint32_t slot)
+{
+    size_t count = walk->count;
+    uint32_t number = why_also(walk, node, slot);
+
+    if (walk->count > count) {
+        walk->tensors[number].is_factor = true;
+    }
+}
+
 const struct why_tensor *why_input(const struct why_walk *walk, const struct why_tensor *tensor,
                                    uint32_t i)
 {
@@ -327,11 +337,11 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
                 "FillV2 Triu Tril"));
 }
 
-/* Against its value in the steps before. */
+/* Against its value in the steps before; labels and indices have no size. */
 static bool is_large(const struct why_tensor *tensor)
 {
-    return tensor->has_stats && tensor->before > 0 &&
-           tensor->stats.abs_mean > WHY_JUMP * tensor->before;
+    return tensor->has_stats && !gd_dtype_is_int(tensor->dtype) && tensor->dtype != GD_BOOL &&
+           tensor->before > 0 && tensor->stats.abs_mean > WHY_JUMP * tensor->before;
 }
 
 static void judge(struct why_walk *walk, uint32_t number)
@@ -346,6 +356,11 @@ static void judge(struct why_walk *walk, uint32_t number)
     }
 
     tensor->done = true;
+    if (tensor->is_factor) {
+        tensor->verdict = GD_WHY_GOOD;
+        why_note(walk, tensor);
+        return;
+    }
     if (tensor->verdict == GD_WHY_BAD) { /* implied, or what was asked about */
         bad = true;
     } else if (tensor->has_stats && is_mask(walk, tensor)) {
@@ -508,7 +523,11 @@ static void came(void *ctx, enum gd_dtype dtype, const struct gd_shape *shape,
         if (number == 0 && walk->count == 1) {
             take_step(walk, tensor);
         }
-        if (!wrong_step(walk, number)) {
+        if (number == 0 && walk->facts.told && walk->bad == GD_BAD_NONFINITE &&
+            !why_is_bad(walk->bad, stats)) {
+            tensor->has_stats = false; /* not the value that the program told of */
+            no_answer(walk, number, NULL);
+        } else if (!wrong_step(walk, number)) {
             judge(walk, number);
         }
     }
@@ -569,6 +588,21 @@ static uint32_t next_to_ask(struct why_walk *walk)
     }
 }
 
+/* What the operator multiplied in the forward pass whose gradient is 0. */
+static bool look_at_factors(struct why_walk *walk, const struct gd_node_info *gradient)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_node_info info;
+    size_t count = walk->count;
+
+    if (gd_graph_node(graph, why_forward(graph, gradient), &info)) {
+        for (uint32_t i = 0; i < info.input_count && !info.inputs[i].control; i++) {
+            why_also_factor(walk, info.inputs[i].node, info.inputs[i].slot);
+        }
+    }
+    return walk->count > count;
+}
+
 /* The origin reads what is gone: what that was made from is looked at, in the same walk. True:
  * there is more to ask for. */
 static bool look_behind(struct why_walk *walk)
@@ -577,13 +611,17 @@ static bool look_behind(struct why_walk *walk)
     struct gd_node_info info;
     size_t count = walk->count;
 
-    if (walk->behind || walk->stopped || walk->bad != GD_BAD_NONFINITE) {
+    if (walk->behind || walk->stopped ||
+        (walk->bad != GD_BAD_NONFINITE && walk->bad != GD_BAD_ZERO)) {
         return false;
     }
-    walk->behind = true;
+    walk->behind = walk->bad == GD_BAD_NONFINITE;
     origin = why_first_bad(walk);
     if (!origin || origin->is_leaf || !gd_graph_node(walk->session->graph, origin->node, &info)) {
         return false;
+    }
+    if (walk->bad == GD_BAD_ZERO) {
+        return look_at_factors(walk, &info);
     }
     size_t at = (size_t)(origin - walk->tensors);
     for (uint32_t i = 0; i < info.input_count; i++) {
@@ -729,7 +767,10 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
                 expand(walk, (uint32_t)i);
             }
         }
-        walk->tensors[0].verdict = GD_WHY_BAD;
+        walk->tensors[0].verdict = walk->facts.fired ? GD_WHY_BAD : GD_WHY_UNKNOWN;
+    }
+    if (walk->bad == GD_BAD_SMALL || walk->bad == GD_BAD_ZERO) {
+        why_ask_factors(walk);
     }
     pump(walk);
     return GD_OK;

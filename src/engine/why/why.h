@@ -20,8 +20,19 @@ enum gd_bad { /* what is looked for */
               GD_BAD_RAISED, /* it has no value: the operator failed */
 };
 
+#define GD_WHY_EXITS 32
+#define GD_WHY_NAMED 4
+
+/* Gradients of the parameters that the main optimizer holds, of one kind. */
+struct gd_why_gradients {
+    int64_t count;
+    char name[GD_WHY_NAMED][128]; /* of the first of those parameters */
+    int named;
+};
+
 /* What the training program itself told of the value that is asked about; all 0: nothing. */
 struct gd_why_facts {
+    bool fired;        /* a watchpoint or catchpoint says that it is wrong */
     bool told;         /* a number of the program says that it is not finite */
     bool of_parameter; /* it is a parameter, its gradient or its update, and the next are known: */
     char parameter[256];
@@ -45,6 +56,21 @@ struct gd_why_facts {
     bool apart;              /* it is not the same on all ranks: */
     int apart_rank;          /* the first that has another */
     enum gd_why_agreement { GD_WHY_NOT_KNOWN, GD_WHY_SAME, GD_WHY_DIFFERS } apart_gradient;
+    char scalar[64];      /* the number of the training that is asked about: "loss"; "" none */
+    bool has_stepped;     /* it is known when `optimizer` stepped last: */
+    int64_t stepped;      /* in this step; 0: not yet */
+    double scale;         /* what gradients are multiplied by now; 0 or 1: by nothing */
+    int64_t skipped;      /* the last step whose update GradScaler left out; 0 none */
+    char skipped_of[64];  /* the optimizer of that update */
+    char lost[256];       /* a parameter whose gradient is gone when the optimizer steps; "" */
+    char lost_of[64];     /* that optimizer */
+    char main[64];        /* the main optimizer; "": the next four are not known */
+    int64_t held, looked; /* parameters that it holds, and whose gradient was looked at */
+    struct gd_why_gradients none, zero, nonfinite;
+    struct gd_why_exit { /* where a result became a number or an array of the program */
+        char node[160], by[16], line[80];
+    } exits[GD_WHY_EXITS];
+    int exit_count;
 };
 
 enum gd_why_verdict {

@@ -17,6 +17,7 @@
  * matrix in a healthy warm-up reaches 0.15. */
 #define LARGE_UPDATE 0.1
 #define RUNAWAY      0.25
+#define LEAST_START  0.1 /* over the root of a row's length: smaller weights began at 0 */
 #define RATE_GROWN   4.0 /* times the first learning rate, to be worth a word by itself */
 /* What makes a value of nothing: the state that a recurrence begins with, a mask. */
 #define FILLS        "zeros zeros_like ones ones_like full full_like eye arange Zeros ZerosLike Ones Fill"
@@ -45,6 +46,7 @@ static int64_t table_rows(const struct why_walk *walk, const struct why_tensor *
         struct gd_output table;
 
         if (gd_graph_node(walk->session->graph, edges[i].node, &info) && info.input_count >= 2 &&
+            strcmp(info.type, "gather") != 0 && /* PyTorch's takes an axis, and checks */
             why_type_in(info.type, "Gather GatherV2 GatherD Embedding* SparseGatherV2") &&
             info.inputs[0].node != ids->node &&
             gd_graph_output(walk->session->graph, info.inputs[0].node, info.inputs[0].slot,
@@ -99,7 +101,7 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
     if (s->count < 2) {
         return false;
     }
-    if (s->nan + s->pos_inf + s->neg_inf > 0) {
+    if (s->nan + s->pos_inf > 0) { /* -Inf alone is a mask */
         gd_buf_printf(say, "%s%s is not finite: %s.",
                       why_is_buffer(walk, input) ? "" : "The batch ", name, input->note);
         return true;
@@ -114,16 +116,10 @@ static bool odd_by_itself(const struct why_walk *walk, const struct why_tensor *
     }
     if (is_clamped(s, rows)) {
         gd_buf_printf(say,
-                      "The batch %s is no ordinary one: %s of its ids are %.6g, the last of the "
-                      "%lld that there are%s. Ids that were out of range and were clamped look "
-                      "like this.",
+                      "The batch %s is unusual: %s of its ids are %.6g, the last of the %lld that "
+                      "there are%s. Ids that were out of range and were clamped look like this.",
                       name, why_share(s->count - s->zero, s->count, share, sizeof(share)), s->max,
                       (long long)rows, s->zero > 0 ? ", and the others are 0" : "");
-        return true;
-    }
-    if (s->count >= 8 && s->min == s->max && input->dtype != GD_BOOL) { /* a mask of nothing */
-        gd_buf_printf(say, "The batch %s is no ordinary one: all of its %llu elements are %.6g.",
-                      name, (unsigned long long)s->count, s->max);
         return true;
     }
     return false;
@@ -145,10 +141,11 @@ bool why_odd_input(const struct why_walk *walk, const struct why_tensor *input, 
     }
     if (gd_dtype_is_float(input->dtype) && input->before > 0 && !why_is_buffer(walk, input) &&
         (s->abs_mean > WHY_JUMP * input->before || s->abs_mean < input->before / WHY_JUMP)) {
-        gd_buf_printf(say,
-                      "The batch %s is no ordinary one: its mean magnitude is %.4g, in the steps "
-                      "before it was %.4g.",
-                      why_name(walk, input), s->abs_mean, input->before);
+        gd_buf_printf(
+            say,
+            "The batch %s is unlike those before: its mean magnitude is %.4g, in the steps "
+            "before it was %.4g.",
+            why_name(walk, input), s->abs_mean, input->before);
         return true;
     }
     return false;
@@ -190,8 +187,7 @@ static bool is_adaptive(const struct why_walk *walk, gd_node_id parameter, const
         return false;
     }
     *type = info.type;
-    return why_type_in(info.type, "Adam* FusedAdam* ApplyAdam* FusedApplyAdam* Lamb* Lion* "
-                                  "RMSProp* ApplyRMSProp* AdaMax*");
+    return why_type_in(info.type, WHY_ADAPTIVE);
 }
 
 /* What an optimizer moves; not its moments. */
@@ -239,7 +235,7 @@ static void say_clipping(const struct why_walk *walk, gd_node_id writer, struct 
                 if (why_type_in(from.attrs[k].name, "clip_norm max_norm clip_value")) {
                     gd_buf_printf(say, " The gradients are clipped (%s = %s)", from.attrs[k].name,
                                   from.attrs[k].value);
-                    gd_buf_puts(say, ", so that they are not the reason.");
+                    gd_buf_puts(say, ", which bounds what they add.");
                     return;
                 }
             }
@@ -279,7 +275,7 @@ bool why_odd_rate(const struct why_walk *walk, const struct why_tensor *weight, 
         return true;
     }
     if (weight->stats.has_prev) {
-        gd_buf_printf(say, ". The last update changed %s by %.3g %% of its size; 0.1 %% is usual.",
+        gd_buf_printf(say, ". The last update changed %s by %.3g %% of its size.",
                       why_name(walk, weight), 100 * ratio);
     } else if (is_adaptive(walk, weight->node, &type)) {
         gd_buf_printf(say,
@@ -421,6 +417,16 @@ static void say_small(const struct why_walk *walk, const struct why_tensor *weig
                                              "how much the matrices change says more.");
 }
 
+/* A matrix that is much smaller than what any usual start makes it: it began at 0, and of such a
+ * size an update is large in any training. */
+static bool began_at_zero(const struct why_tensor *weight)
+{
+    double rows = weight->shape.rank > 0 ? (double)weight->shape.dim[0] : 1;
+    double inner = rows > 0 ? (double)weight->stats.count / rows : 1;
+
+    return weight->stats.abs_mean < LEAST_START / sqrt(inner > 1 ? inner : 1);
+}
+
 /* What was asked about, else the matrix that changes most. Vectors near 0 change by much of their
  * size in any training; they count where there is no matrix. By the learning rate alone most of the
  * matrices must: a single one may have begun at 0, as the second of a low-rank pair does. */
@@ -438,6 +444,7 @@ static const struct why_tensor *most_changed(const struct why_walk *walk)
         int matrix = is_matrix(tensor);
         bool is_odd = why_odd_weight(walk, tensor, &ratio);
 
+        is_odd = is_odd && (!matrix || !began_at_zero(tensor));
         matrices += matrix && tensor->has_stats && is_trained(walk, tensor);
         odd += matrix && is_odd;
         if (is_odd && ratio > most[matrix]) {
@@ -448,7 +455,7 @@ static const struct why_tensor *most_changed(const struct why_walk *walk)
     if (found[1] && !found[1]->stats.has_prev && 2 * odd <= matrices) {
         return NULL;
     }
-    return found[matrices > 0];
+    return found[1]; /* of vectors alone nothing follows */
 }
 
 /* When the first of the nodes that read it runs. */
@@ -510,14 +517,17 @@ static const struct why_tensor *blame_batch(struct why_walk *walk, struct why_fi
 static const struct why_tensor *known_mistake(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t (*const tests[])(struct why_walk *, struct why_finding *) = {
-        why_apart, why_piled_up, why_broadcast, why_made_wrong, why_growing};
+        why_apart,      why_lost,    why_piled_up, why_broadcast,
+        why_made_wrong, why_cut_off, why_growing,  why_all_zero};
 
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         uint32_t number = tests[i](walk, ret);
 
         if (number != WHY_NONE) {
-            walk->tensors[number].verdict = GD_WHY_BAD;
-            return &walk->tensors[number];
+            /* of gradients no value in the tree is to blame */
+            bool blamed = tests[i] != why_lost && tests[i] != why_all_zero;
+            walk->tensors[number].verdict = blamed ? GD_WHY_BAD : walk->tensors[number].verdict;
+            return blamed ? &walk->tensors[number] : NULL;
         }
     }
     return NULL;
@@ -544,20 +554,18 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
     }
 }
 
-/* Whether it is known how much an update changes the weights. */
-static bool knows_updates(const struct why_walk *walk)
+/* How many of the values that feed it are known, and that none of them stands out. */
+static void say_nothing_found(const struct why_walk *walk, struct gd_buf *say)
 {
-    const char *type;
+    size_t known = 0;
 
-    for (size_t i = 0; i < walk->count; i++) {
-        const struct why_tensor *tensor = &walk->tensors[i];
-
-        if (tensor->has_stats && is_trained(walk, tensor) &&
-            (tensor->stats.has_prev || is_adaptive(walk, tensor->node, &type))) {
-            return true;
-        }
+    for (size_t i = 1; i < walk->count; i++) {
+        known += walk->tensors[i].has_stats;
     }
-    return false;
+    gd_buf_printf(say,
+                  "Nothing that feeds it is out of the ordinary, as far as it is known: %zu of %zu "
+                  "values were looked at.",
+                  known, walk->count - 1);
 }
 
 /* What can be said where no value stands out. */
@@ -573,30 +581,62 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     }
     walk->tensors[0].verdict =
         walk->tensors[0].has_stats && walk->tensors[0].before >= 0 ? GD_WHY_GOOD : GD_WHY_UNKNOWN;
-    const struct gd_scalar *rate = learning_rate(walk);
-    bool judged = !rate || knows_updates(walk);
-    gd_buf_printf(&ret->text,
-                  "Nothing that feeds it is out of the ordinary, as far as it is known: the "
-                  "batch, the weights%s.",
-                  judged ? ", the learning rate" : "");
-    if (!judged) {
-        gd_buf_printf(&ret->text,
-                      " Whether a learning rate of %.4g is too high, `watch WCL on weights`, "
-                      "`step` and `why` tell.",
-                      rate->value);
+    say_nothing_found(walk, &ret->text);
+    if (why_is_loss(walk)) {
+        why_add_past(walk, &ret->text);
     }
     say_how_to_know_more(walk, &ret->text);
+    why_add_gradients(walk, &ret->text);
     why_add_unreached(walk, &ret->text);
     why_add_recurrence(walk, &ret->text);
     return NULL;
+}
+
+/* The loss grew out of all proportion, and no value tells why. */
+static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_scalar *rate = learning_rate(walk);
+
+    if (!why_is_loss(walk) || !why_add_growth(walk, &ret->text)) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "diverging");
+    why_add_huge(walk, &ret->text);
+    if (rate) {
+        gd_buf_printf(&ret->text, " The learning rate is %.4g.", rate->value);
+    }
+    why_add_sum(walk, &ret->text);
+    gd_buf_puts(&ret->text, " What started it is not known from these values. Updates that "
+                            "overshoot look like this: a lower learning rate or clipped gradients "
+                            "would show it, and `watch WCL on weights`, `step` and `why` measure "
+                            "an update.");
+    why_add_gradients(walk, &ret->text);
+    return true;
+}
+
+/* Something says that it is wrong: what fired, or what the loss did. Without that a large update
+ * proves nothing. */
+static bool is_wrong(const struct why_walk *walk)
+{
+    const struct why_tensor *root = &walk->tensors[0];
+
+    return walk->facts.fired || walk->facts.told || why_diverges(walk) ||
+           (root->has_stats && root->before > 0 && root->stats.abs_mean > WHY_JUMP * root->before);
 }
 
 /* A rate that is out of the ordinary, with the weight that it has changed most. NULL: it is not. */
 static const struct why_tensor *blame_rate(struct why_walk *walk, const struct why_tensor *weight,
                                            struct why_finding *ret, int64_t *since)
 {
-    if (!weight || !why_odd_rate(walk, weight, &ret->text)) {
+    const struct gd_scalar *rate = learning_rate(walk);
+    bool grown = rate && rate->first > 0 && rate->value >= RATE_GROWN * rate->first;
+
+    if (!weight || (weight != walk->tensors && !grown && !is_wrong(walk)) ||
+        !why_odd_rate(walk, weight, &ret->text)) {
         return NULL;
+    }
+    if (why_is_loss(walk) && why_diverges(walk)) {
+        why_add_growth(walk, &ret->text);
     }
     if (why_add_sum(walk, &ret->text)) {
         snprintf(ret->rule, sizeof(ret->rule), "sum-reduction");
@@ -639,13 +679,16 @@ static const struct why_tensor *blame_first(struct why_walk *walk, struct why_fi
     return NULL;
 }
 
-const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
-                                            int64_t *since)
+static const struct why_tensor *conclude_large(struct why_walk *walk, struct why_finding *ret,
+                                               int64_t *since)
 {
     const struct why_tensor *found = known_mistake(walk, ret);
     const struct why_tensor *weight;
     enum smallness small;
 
+    if (!found && ret->rule[0]) {
+        return NULL;
+    }
     found = found ? found : blame_batch(walk, ret);
     if (found) {
         return found;
@@ -658,5 +701,21 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
     }
     found = blame_rate(walk, weight, ret, since);
     found = found ? found : blame_first(walk, ret, *since);
+    if (!found && blame_growth(walk, ret)) {
+        return NULL;
+    }
     return found ? found : conclude_rest(walk, ret);
+}
+
+const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_finding *ret,
+                                            int64_t *since)
+{
+    const struct why_tensor *found = conclude_large(walk, ret, since);
+    struct why_tensor *root = &walk->tensors[0];
+    bool wrong = (ret->rule[0] && strcmp(ret->rule, "small-weight") != 0) || walk->facts.fired;
+
+    if (wrong && root->has_stats) { /* what has no value is not known to be bad */
+        root->verdict = GD_WHY_BAD;
+    }
+    return found;
 }

@@ -20,6 +20,7 @@
 /* Slopes below are those of a saturated one. In its middle a sigmoid has 0.25, tanh 1. */
 #define FULL_SIGMOID 0.05
 #define FULL_TANH    0.2
+#define SURE         0.1 /* a loss below it: the labels are predicted well */
 
 struct fall {           /* at one operator, or at several of the same type */
     const char *type;   /* of the backward pass; "": between them some gradients are not known */
@@ -258,18 +259,25 @@ static void say_softmax(const struct way *way, const struct fall *fall, struct g
 static void say_log_softmax(const struct way *way, const struct fall *fall, struct gd_buf *text)
 {
     const struct gd_session *session = way->walk->session;
+    gd_node_id made = way->walk->tensors[fall->most].node;
+    struct gd_output scores;
 
-    if (left_by(fall) >= FULL_SIGMOID) {
+    if (gd_graph_output(session->graph, made, 0, &scores) && scores.shape.rank == 2 &&
+        scores.shape.dim[1] == 1) {
+        gd_buf_puts(text, " It goes over one class alone, whose share is 1 whatever its score is: "
+                          "no gradient comes back.");
         return;
     }
-    gd_buf_puts(text, " What is wanted is predicted with near certainty already, so that there is "
-                      "little to correct");
-    for (int i = 0; i < session->scalar_count; i++) {
-        if (strcmp(session->scalar[i].name, "loss") == 0) {
-            gd_buf_printf(text, ": the loss is %.4g", session->scalar[i].value);
+    for (int i = 0; left_by(fall) < FULL_SIGMOID && i < session->scalar_count; i++) {
+        double loss = session->scalar[i].value;
+
+        if (strcmp(session->scalar[i].name, "loss") == 0 && loss >= 0 && loss < SURE) {
+            gd_buf_printf(text,
+                          " The loss is %.4g: the labels are predicted with near certainty "
+                          "already, so there is little to correct.",
+                          loss);
         }
     }
-    gd_buf_puts(text, ".");
 }
 
 /* A weight that the operator of the forward pass, or the gradient's own, multiplies by. */

@@ -2,8 +2,9 @@
 /*
  * The private halves of why.c (the walk), why_rules.c (what happened, by operator type),
  * why_batch.c (what is out of the ordinary in inputs, weights and the learning rate), why_train.c,
- * why_loss.c and why_chain.c (mistakes that the graph shows), why_fading.c (where a gradient
- * fell) and why_tree.c (the answer).
+ * why_loss.c and why_chain.c (mistakes that the graph shows), why_past.c (what the loss did),
+ * why_fading.c (where a gradient fell), why_shift.c (gradients that are 0 by algebra) and
+ * why_tree.c (the answer).
  */
 #ifndef GD_ENGINE_WHY_IMPL_H
 #define GD_ENGINE_WHY_IMPL_H
@@ -15,6 +16,9 @@
 #define WHY_MAX_INPUTS  64    /* of one node, that the rules look at */
 #define WHY_NONE        UINT32_MAX
 #define WHY_JUMP        3.0 /* times the value of the steps before */
+/* Optimizers that move each element by about the learning rate, whatever the gradient's size. */
+#define WHY_ADAPTIVE                                                                               \
+    "Adam* FusedAdam* ApplyAdam* FusedApplyAdam* Lamb* Lion* RMSProp* ApplyRMSProp* AdaMax*"
 
 struct why_tensor { /* one value at one step */
     gd_node_id node;
@@ -32,6 +36,7 @@ struct why_tensor { /* one value at one step */
     bool is_mask;        /* its -Inf are meant */
     bool too_new;        /* a size after the update, looked at in place of the one before */
     bool late_bad;       /* a later value of it is bad, the one of then is not known */
+    bool is_factor;      /* looked at for what it multiplies: that it is 0 is no fault of its own */
     bool implied;        /* bad because what it wrote is; its own value is not known */
     bool has_stats;
     enum gd_dtype dtype;
@@ -77,6 +82,8 @@ bool why_is_writer(const char *type);
 /* A further value of the step, in the list without a question. 0, the value that was asked about,
  * when the list is full: what was found is said all the same. Moves the list. */
 uint32_t why_also(struct why_walk *walk, gd_node_id node, uint32_t slot);
+/* The same of a factor: it is judged for nothing. */
+void why_also_factor(struct why_walk *walk, gd_node_id node, uint32_t slot);
 /* Whether the value is what is looked for, by its statistics alone. */
 bool why_is_bad(enum gd_bad bad, const struct gd_stats *stats);
 
@@ -129,10 +136,57 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret); /* a la
 bool why_in_phase(const struct gd_node_info *info, const char *phase);
 /* The operator of the forward pass whose gradient a node computes; GD_NO_NODE. */
 gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *info);
+/* The same, of a node of the backward pass alone. */
+gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_info *info);
+/* "net/relu (ReLU)" */
+void why_put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text);
+/* The rule, and an empty text. */
+void why_begin(struct why_finding *ret, const char *rule);
+
+/* ---- why_way.c ------------------------------------------------------------------------------ */
+
+/* The parameter has no gradient: where its way to the loss ends. Index as above. */
+uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id weight,
+                         struct why_finding *ret);
 /* A remark on the weights that no gradient reaches because one was detached or switched off. */
 void why_add_unreached(const struct why_walk *walk, struct gd_buf *say);
 /* That the loss is a sum over examples, as one more sentence. */
 bool why_add_sum(const struct why_walk *walk, struct gd_buf *say);
+
+/* The gradients are gone, or all 0, when the optimizer steps. */
+uint32_t why_lost(struct why_walk *walk, struct why_finding *ret);
+/* Parameters that an optimizer holds and no gradient reaches, by a cut that the graph shows. */
+uint32_t why_cut_off(struct why_walk *walk, struct why_finding *ret);
+uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret);
+/* A remark on gradients that are missing, all 0, or not finite. */
+void why_add_gradients(const struct why_walk *walk, struct gd_buf *say);
+/* That GradScaler skipped the update of this step, or will, as further sentences. scaled: the
+ * figures that were said are with its factor. */
+void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origin, bool scaled,
+                     struct gd_buf *say);
+/* The loss is asked about. */
+bool why_is_loss(const struct why_walk *walk);
+
+/* ---- why_past.c ----------------------------------------------------------------------------- */
+
+/* Whether the loss grew by more than noise does; says by how much. */
+bool why_diverges(const struct why_walk *walk);
+bool why_add_growth(const struct why_walk *walk, struct gd_buf *say);
+/* What the loss was before, or that it is not known. */
+void why_add_past(const struct why_walk *walk, struct gd_buf *say);
+/* Weights of the walk that are far larger than any usual start. */
+void why_add_huge(const struct why_walk *walk, struct gd_buf *say);
+
+/* ---- why_shift.c ---------------------------------------------------------------------------- */
+
+/* Adds the values to the list that why_shifted needs. */
+void why_ask_factors(struct why_walk *walk);
+/* A gradient that is 0 because of a factor in the forward pass that is. */
+bool why_zero_factor(const struct why_walk *walk, const struct why_tensor *origin,
+                     struct why_finding *ret);
+/* A gradient that is 0 by algebra: of what a normalisation or a softmax takes away again, or of a
+ * factor of 0. Index as in why_train.c. */
+uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret);
 
 /* ---- why_loss.c ----------------------------------------------------------------------------- */
 

@@ -101,6 +101,27 @@ static int axis_of(const struct gd_node_info *info, int rank)
     return axis >= 0 && axis < rank ? (int)axis : -1;
 }
 
+/* One class alone: its share of the sum is 1 whatever its score is. */
+static uint32_t single_class(struct why_walk *walk, const struct gd_node_info *loss,
+                             struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct gd_output scores;
+
+    if (!why_type_in(loss->type, "cross_entropy") || loss->input_count == 0 ||
+        !gd_graph_output(graph, loss->inputs[0].node, loss->inputs[0].slot, &scores) ||
+        scores.shape.rank < 1 || scores.shape.dim[scores.shape.rank > 1 ? 1 : 0] != 1) {
+        return WHY_NONE;
+    }
+    gd_buf_clear(&ret->text);
+    gd_buf_printf(&ret->text,
+                  "%.160s (%s) has one class alone: the softmax over one score is 1 whatever the "
+                  "score is, so the loss and all gradients are 0. For two classes with one score "
+                  "use binary_cross_entropy_with_logits.",
+                  loss->name, loss->type);
+    return say(walk, ret, "one-class", gd_graph_lookup(graph, loss->name, strlen(loss->name)));
+}
+
 /* Along which axis of what `node` made the classes of that loss lie; -1: not known. */
 static int class_axis(const struct gd_graph *graph, const struct gd_node_info *loss,
                       gd_node_id node, const struct gd_shape *scores)
@@ -270,8 +291,8 @@ static uint32_t no_logarithm(struct why_walk *walk, const struct gd_node_info *l
 uint32_t why_made_wrong(struct why_walk *walk, struct why_finding *ret)
 {
     uint32_t (*const tests[])(struct why_walk *, const struct gd_node_info *,
-                              struct why_finding *) = {over_another_axis, normalised_twice,
-                                                       no_logarithm};
+                              struct why_finding *) = {single_class, over_another_axis,
+                                                       normalised_twice, no_logarithm};
     const struct gd_graph *graph = walk->session->graph;
     gd_node_id node = walk->count > 0 ? walk->tensors[0].node : GD_NO_NODE;
     struct gd_node_info loss;

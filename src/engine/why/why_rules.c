@@ -23,8 +23,10 @@ struct why_case {
     uint32_t count;
     uint32_t at;    /* the input that the sentence is about: set by the test */
     uint32_t other; /* a second one */
-    double bound;   /* no exact result of the operator is larger; -1 unknown */
+    double bound;   /* with the scale: no exact result of the operator is larger; -1 unknown */
     double limit;   /* of the test: the largest input that is harmless */
+    double scale;   /* what its values are multiplied by in the program; they are told without */
+    enum gd_dtype dtype; /* of the result, there */
 };
 
 struct why_rule {
@@ -65,7 +67,7 @@ bool why_type_in(const char *type, const char *types)
     "StridedSlice Squeeze ExpandDims Flatten Tile Pack Stack Unpack BroadcastTo ReduceMax "        \
     "ReduceMean MaskedFill Select Neg Abs Dropout* Pad* MaxPool* AvgPool* half float bfloat16 "    \
     "double to type view permute getitem clone contiguous detach unsqueeze chunk mean amax max "   \
-    "cat"
+    "cat ToCopyBackward* ToBackward* ViewBackward* TransposeBackward* CloneBackward*"
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
@@ -175,6 +177,12 @@ static double bound_of(const struct why_case *c)
 }
 
 /* ---- tests: what is not finite --------------------------------------------------------------- */
+
+/* Of one element: its own mean is taken away, and the rest is divided by 0. */
+static bool single_spread(struct why_case *c)
+{
+    return known(c, 0) && c->out->stats.nan > 0 && in(c, 0)->nan + inf_of(in(c, 0)) == 0;
+}
 
 static bool has_zero(struct why_case *c)
 {
@@ -333,29 +341,28 @@ static void find_largest(struct why_case *c)
 static bool half_range(struct why_case *c)
 {
     find_largest(c);
-    return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) &&
-           c->bound > HALF_MAX;
+    return c->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound > HALF_MAX;
 }
 
 /* The bound of the operator is not known. */
 static bool half_range_unbound(struct why_case *c)
 {
     find_largest(c);
-    return c->out->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound < 0;
+    return c->dtype == GD_FLOAT16 && makes_infinity(c) && known(c, c->at) && c->bound < 0;
 }
 
 /* float32 would hold the result, whatever the signs: it was computed, or stored, in half. */
 static bool half_range_in_single(struct why_case *c)
 {
     find_largest(c);
-    return c->out->dtype == GD_FLOAT32 && makes_infinity(c) && known(c, c->at) &&
-           c->bound > HALF_MAX && c->bound < (double)FLT_MAX;
+    return c->dtype == GD_FLOAT32 && makes_infinity(c) && known(c, c->at) && c->bound > HALF_MAX &&
+           c->bound < (double)FLT_MAX;
 }
 
 static bool single_range(struct why_case *c)
 {
     find_largest(c);
-    return makes_infinity(c) && known(c, c->at) && c->bound >= type_max(c->out->dtype);
+    return makes_infinity(c) && known(c, c->at) && c->bound >= type_max(c->dtype);
 }
 
 /* The bound of the operator is not known: it read values near the end of half's range. */
@@ -363,14 +370,15 @@ static bool near_half_range(struct why_case *c)
 {
     find_largest(c);
     return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
-           why_max_abs(in(c, c->at)) > HALF_MAX / 64 && why_max_abs(in(c, c->at)) <= HALF_MAX;
+           c->scale * why_max_abs(in(c, c->at)) > HALF_MAX / 64 &&
+           c->scale * why_max_abs(in(c, c->at)) <= HALF_MAX;
 }
 
 static bool reads_huge(struct why_case *c)
 {
     find_largest(c);
     return makes_infinity(c) && c->bound < 0 && known(c, c->at) &&
-           why_max_abs(in(c, c->at)) > sqrt(type_max(c->out->dtype)) / 1e4;
+           c->scale * why_max_abs(in(c, c->at)) > sqrt(type_max(c->dtype)) / 1e4;
 }
 
 static bool no_spread(struct why_case *c)
@@ -498,6 +506,9 @@ static const struct why_rule rules[] = {
     {NF, "LayerNorm LayerNormV3 BatchNorm GroupNorm InstanceNorm layer_norm batch_norm group_norm",
      no_spread, "no-variance",
      "{name} divides by a deviation of 0: all elements of {in} are the same ({in.max})."},
+    {NF, "std var std_mean var_mean", single_spread, "too-few",
+     "{name} takes the deviation of a single element along an axis, which divides 0 by 0: {in} is "
+     "finite. unbiased=False (correction=0), or more elements, avoid it."},
     {NF, "*", half_range, "fp16-range",
      "{name} leaves the range of float16: the largest is 65504, and from values up to {in.max_abs} "
      "({in}) the result can reach {bound}."},
@@ -536,7 +547,7 @@ static const struct why_rule rules[] = {
 
 const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size)
 {
-    if (part == whole) {
+    if (part == whole && whole > 1) {
         snprintf(out, size, "all %llu", (unsigned long long)whole);
     } else {
         snprintf(out, size, "%llu of %llu", (unsigned long long)part, (unsigned long long)whole);
@@ -544,8 +555,8 @@ const char *why_share(uint64_t part, uint64_t whole, char *out, size_t size)
     return out;
 }
 
-static void put_figure(const struct why_tensor *tensor, const char *word, size_t len,
-                       const struct why_walk *walk, struct gd_buf *text)
+static void put_figure(const struct why_case *c, const struct why_tensor *tensor, const char *word,
+                       size_t len, struct gd_buf *text)
 {
     const struct gd_stats *s = &tensor->stats;
     char share[64];
@@ -555,16 +566,16 @@ static void put_figure(const struct why_tensor *tensor, const char *word, size_t
     } figures[] = {{".min", s->min},
                    {".max", s->max},
                    {".abs_mean", s->abs_mean},
-                   {".max_abs", why_max_abs(s)}};
+                   {".max_abs", c->scale * why_max_abs(s)}};
 
     if (len == 0) {
-        gd_buf_puts(text, why_name(walk, tensor));
+        gd_buf_puts(text, why_name(c->walk, tensor));
     } else if (strncmp(word, ".zeros", len) == 0) {
         gd_buf_puts(text, why_share(s->zero, s->count, share, sizeof(share)));
     } else if (strncmp(word, ".negatives", len) == 0) {
         gd_buf_puts(text, why_share(s->negative, s->count, share, sizeof(share)));
     } else if (strncmp(word, ".dtype", len) == 0) {
-        gd_buf_puts(text, gd_dtype_name(tensor->dtype));
+        gd_buf_puts(text, gd_dtype_name(tensor == c->out ? c->dtype : tensor->dtype));
     }
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
         if (strlen(figures[i].word) == len && strncmp(word, figures[i].word, len) == 0) {
@@ -619,11 +630,11 @@ static void put_word(const struct why_case *c, const char *word, size_t len, str
     } else if (len == 8 && strncmp(word, "argument", 8) == 0) {
         put_argument(c, text);
     } else if (strncmp(word, "out", 3) == 0) {
-        put_figure(c->out, word + 3, len - 3, c->walk, text);
+        put_figure(c, c->out, word + 3, len - 3, text);
     } else if (strncmp(word, "other", 5) == 0 && known(c, c->other)) {
-        put_figure(c->in[c->other], word + 5, len - 5, c->walk, text);
+        put_figure(c, c->in[c->other], word + 5, len - 5, text);
     } else if (strncmp(word, "in", 2) == 0 && known(c, c->at)) {
-        put_figure(c->in[c->at], word + 2, len - 2, c->walk, text);
+        put_figure(c, c->in[c->at], word + 2, len - 2, text);
     }
 }
 
@@ -656,7 +667,18 @@ static bool make_case(const struct why_walk *walk, const struct why_tensor *out,
             ret->in[ret->count++] = why_input(walk, out, i);
         }
     }
+    ret->scale = 1;
+    ret->dtype = out->dtype;
+    if (walk->facts.scale > 1 && why_in_phase(&ret->info, "backward")) {
+        struct gd_output output;
+
+        ret->scale = walk->facts.scale;
+        if (gd_graph_output(walk->session->graph, out->node, out->slot, &output)) {
+            ret->dtype = output.dtype;
+        }
+    }
     ret->bound = bound_of(ret);
+    ret->bound *= ret->bound > 0 ? ret->scale : 1;
     return true;
 }
 

@@ -11,8 +11,6 @@
 #include "engine/why/why_impl.h"
 
 #define MAX_BROADCAST 200000 /* nodes that are looked at */
-#define MAX_UNREACHED 200    /* weights that nobody updates whose way to the loss is looked for */
-#define MAX_MODELS    64     /* that are told apart */
 
 bool why_in_phase(const struct gd_node_info *info, const char *phase)
 {
@@ -29,7 +27,7 @@ gd_node_id why_forward(const struct gd_graph *graph, const struct gd_node_info *
 }
 
 /* The same, of a node of the backward pass alone. */
-static gd_node_id forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
+gd_node_id why_forward_of(const struct gd_graph *graph, const struct gd_node_info *info)
 {
     return why_in_phase(info, "backward") ? why_forward(graph, info) : GD_NO_NODE;
 }
@@ -71,133 +69,12 @@ gd_node_id gd_why_loss(const struct gd_graph *graph, const struct gd_why_facts *
     if (first == GD_NO_NODE) {
         first = first_of_backward(graph, false); /* told by nobody */
     }
-    gd_node_id forward = gd_graph_node(graph, first, &info) ? forward_of(graph, &info) : GD_NO_NODE;
+    gd_node_id forward =
+        gd_graph_node(graph, first, &info) ? why_forward_of(graph, &info) : GD_NO_NODE;
     return is_scalar(graph, forward) ? forward : GD_NO_NODE;
 }
 
-/* ---- the way from a weight to the loss ------------------------------------------------------- */
-
-struct way { /* from a weight forward through what no backward pass went through */
-    const struct gd_graph *graph;
-    unsigned char *reached; /* a bit a node: its gradient was computed */
-    unsigned char *seen;
-    gd_node_id *queue;
-    uint32_t count;
-    gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
-    gd_node_id after; /* that one */
-    gd_node_id off;   /* the first that ran while gradients were switched off; GD_NO_NODE */
-    bool is_whole;    /* what reads the weight itself has a gradient */
-};
-
-static bool has_bit(const unsigned char *bits, gd_node_id node)
-{
-    return bits[node / 8] & (1U << node % 8);
-}
-
-static void set_bit(unsigned char *bits, gd_node_id node)
-{
-    bits[node / 8] = (unsigned char)(bits[node / 8] | 1U << node % 8);
-}
-
-/* Marks the operators whose gradient was computed; false when there is none. */
-static bool mark_reached(struct way *way)
-{
-    uint32_t count = 0;
-    const gd_node_id *order = gd_graph_execution(way->graph, &count);
-    bool any = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct gd_node_info info;
-        gd_node_id forward;
-
-        if (gd_graph_node(way->graph, order[i], &info) &&
-            (forward = forward_of(way->graph, &info)) != GD_NO_NODE) {
-            set_bit(way->reached, forward);
-            any = true;
-        }
-    }
-    return any;
-}
-
-static bool is_detach(const struct way *way, gd_node_id node)
-{
-    struct gd_node_info info;
-
-    return node != GD_NO_NODE && gd_graph_node(way->graph, node, &info) &&
-           why_type_in(info.type, "detach detach_ StopGradient");
-}
-
-/* Whether the program had switched gradients off, which the operator was given something for. */
-static bool is_off(const struct gd_node_info *info)
-{
-    const char *grad = gd_node_attr(info, "grad");
-
-    return grad && strcmp(grad, "off") == 0;
-}
-
-/* One step from `node`: its readers join the queue, or the way ends there. */
-static void follow(struct way *way, gd_node_id node, bool is_weight)
-{
-    const struct gd_edge *edges = NULL;
-    uint32_t count = gd_graph_consumers(way->graph, node, &edges);
-
-    for (uint32_t i = 0; i < count; i++) {
-        gd_node_id reader = edges[i].node;
-        struct gd_node_info info;
-
-        if (edges[i].control || !gd_graph_node(way->graph, reader, &info) ||
-            !why_in_phase(&info, "forward")) {
-            continue;
-        }
-        if (has_bit(way->reached, reader)) {
-            way->is_whole = way->is_whole || is_weight;
-            if (way->cut == GD_NO_NODE || (!is_detach(way, way->cut) && is_detach(way, node))) {
-                way->cut = node;
-                way->after = reader;
-            }
-        } else if (!has_bit(way->seen, reader)) {
-            set_bit(way->seen, reader);
-            way->queue[way->count++] = reader;
-            way->off = way->off == GD_NO_NODE && is_off(&info) ? reader : way->off;
-        }
-    }
-}
-
-/* False when memory is short, or when there was no backward pass. way_free in any case. */
-static bool way_begin(struct way *way, const struct gd_graph *graph)
-{
-    size_t limit = gd_graph_node_limit(graph);
-
-    *way = (struct way){.graph = graph};
-    way->reached = calloc(limit / 8 + 1, 1);
-    way->seen = calloc(limit / 8 + 1, 1);
-    way->queue = malloc((limit + 1) * sizeof(*way->queue));
-    return way->reached && way->seen && way->queue && mark_reached(way);
-}
-
-/* What was found on the way of another weight goes. */
-static void way_find(struct way *way, gd_node_id weight)
-{
-    while (way->count > 0) {
-        way->count--;
-        way->seen[way->queue[way->count] / 8] = 0;
-    }
-    way->cut = way->after = way->off = GD_NO_NODE;
-    way->is_whole = false;
-    follow(way, weight, true);
-    for (uint32_t i = 0; i < way->count && !way->is_whole; i++) {
-        follow(way, way->queue[i], false);
-    }
-}
-
-static void way_free(struct way *way)
-{
-    free(way->reached);
-    free(way->seen);
-    free(way->queue);
-}
-
-static void put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text)
+void why_put_node(const struct gd_graph *graph, gd_node_id node, struct gd_buf *text)
 {
     struct gd_node_info info;
 
@@ -208,170 +85,29 @@ static void put_node(const struct gd_graph *graph, gd_node_id node, struct gd_bu
 
 /* ---- a weight that gets no update ------------------------------------------------------------ */
 
-static void finding(struct why_finding *ret, const char *rule)
+void why_begin(struct why_finding *ret, const char *rule)
 {
     snprintf(ret->rule, sizeof(ret->rule), "%s", rule);
     gd_buf_clear(&ret->text);
 }
 
-static void say_cut(const struct way *way, const char *name, struct why_finding *ret)
+/* The optimizer that holds the parameter has not stepped in this step. */
+static bool say_no_step(const struct why_walk *walk, struct why_finding *ret)
 {
-    bool detached = is_detach(way, way->cut);
+    const struct gd_why_facts *facts = &walk->facts;
 
-    finding(ret, detached ? "detached" : "cut-off");
-    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
-    put_node(way->graph, way->cut, &ret->text);
-    gd_buf_puts(&ret->text, detached ? " cuts it off from the loss. The backward pass ends at "
-                                     : " carries no gradient, as under no_grad() or through "
-                                       ".data. The backward pass ends at ");
-    put_node(way->graph, way->after, &ret->text);
-    gd_buf_puts(&ret->text, ", which reads it.");
-}
-
-static void say_off(const struct way *way, const char *name, struct why_finding *ret)
-{
-    finding(ret, "no-grad");
-    gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
-    put_node(way->graph, way->off, &ret->text);
-    gd_buf_puts(&ret->text, " ran while gradients were switched off, as under no_grad(), so that "
-                            "none comes back through it.");
-    if (way->after != GD_NO_NODE) {
-        gd_buf_puts(&ret->text, " The backward pass ends at ");
-        put_node(way->graph, way->after, &ret->text);
-        gd_buf_putc(&ret->text, '.');
+    if (!facts->has_stepped || facts->stepped >= walk->step || !walk->session->stop.at_step_end) {
+        return false;
     }
-}
-
-/* The parameter has no gradient: where its way to the loss ends. */
-static uint32_t no_gradient(struct why_walk *walk, gd_node_id weight, struct why_finding *ret)
-{
-    const char *name = walk->facts.parameter;
-    struct way way;
-    gd_node_id blamed = weight;
-
-    if (way_begin(&way, walk->session->graph)) {
-        way_find(&way, weight);
+    why_begin(ret, "no-step");
+    gd_buf_printf(&ret->text, "%s holds %s, and did not step in step %lld: ", facts->optimizer,
+                  facts->parameter, (long long)walk->step);
+    if (facts->stepped > 0) {
+        gd_buf_printf(&ret->text, "it stepped last in step %lld.", (long long)facts->stepped);
     } else {
-        way.is_whole = true; /* as far as it is known */
+        gd_buf_puts(&ret->text, "it has not stepped yet.");
     }
-    if (way.is_whole) {
-        way_free(&way);
-        return WHY_NONE;
-    }
-    if (way.off != GD_NO_NODE && !is_detach(&way, way.cut)) {
-        blamed = way.off;
-        say_off(&way, name, ret);
-    } else if (way.cut != GD_NO_NODE) {
-        blamed = way.cut;
-        say_cut(&way, name, ret);
-    } else if (way.count == 0) {
-        finding(ret, "unused");
-        gd_buf_printf(&ret->text,
-                      "No operator reads %s: it is no part of what was computed, so no gradient "
-                      "reaches it.",
-                      name);
-    } else {
-        blamed = way.queue[way.count - 1];
-        finding(ret, "no-path");
-        gd_buf_printf(&ret->text,
-                      "What is computed from %s does not reach the loss: no gradient comes back. "
-                      "The last of it is ",
-                      name);
-        put_node(way.graph, blamed, &ret->text);
-        gd_buf_putc(&ret->text, '.');
-    }
-    way_free(&way);
-    return why_also(walk, blamed, 0);
-}
-
-/* A model is what stands in front of the first '/' of a name. */
-static size_t model_length(const char *name)
-{
-    const char *slash = strchr(name, '/');
-
-    return slash ? (size_t)(slash - name) + 1 : strlen(name);
-}
-
-struct models { /* of which an optimizer has updated something: the name of a weight of each */
-    const char *name[MAX_MODELS];
-    size_t count;
-};
-
-static bool has_model(const struct models *models, const char *name)
-{
-    size_t length = model_length(name);
-
-    for (size_t i = 0; i < models->count; i++) {
-        if (model_length(models->name[i]) == length && memcmp(models->name[i], name, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void find_models(const struct gd_graph *graph, struct models *ret)
-{
-    size_t limit = gd_graph_node_limit(graph);
-    struct gd_node_info info;
-
-    ret->count = 0;
-    for (gd_node_id node = 0; node < limit && ret->count < MAX_MODELS; node++) {
-        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
-            why_writer(graph, node) != GD_NO_NODE && !has_model(ret, info.name)) {
-            ret->name[ret->count++] = info.name;
-        }
-    }
-}
-
-/* Whether that weight got no gradient, for a reason that is sure. */
-static bool is_unreached(struct way *way, gd_node_id weight)
-{
-    way_find(way, weight);
-    return !way->is_whole && (way->off != GD_NO_NODE || is_detach(way, way->cut));
-}
-
-/* How many weights no gradient reaches, of models that are trained; *first is one. */
-static int count_unreached(const struct gd_graph *graph, struct way *way, gd_node_id *first)
-{
-    size_t limit = gd_graph_node_limit(graph);
-    struct gd_node_info info;
-    struct models trained;
-    int looked = 0, count = 0;
-
-    find_models(graph, &trained);
-    for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
-        if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
-            gd_node_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
-            continue;
-        }
-        looked++;
-        if (has_model(&trained, info.name) && is_unreached(way, node)) {
-            *first = count++ == 0 ? node : *first;
-        }
-    }
-    return count;
-}
-
-void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
-{
-    const struct gd_graph *graph = walk->session->graph;
-    gd_node_id first = GD_NO_NODE;
-    struct way way;
-    int count;
-
-    if (walk->count == 0 || walk->tensors[0].node != gd_why_loss(graph, &walk->facts)) {
-        return;
-    }
-    count = way_begin(&way, graph) ? count_unreached(graph, &way, &first) : 0;
-    way_free(&way);
-    if (count > 0) {
-        const char *name = gd_graph_name(graph, first);
-        gd_buf_printf(say, " No gradient reaches %.160s", name);
-        if (count > 1) {
-            gd_buf_printf(say, " and %d more weight%s", count - 1, count == 2 ? "" : "s");
-        }
-        gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
-    }
+    return true;
 }
 
 uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
@@ -385,21 +121,24 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
         return WHY_NONE;
     }
     if (facts->frozen) {
-        finding(ret, "frozen");
+        why_begin(ret, "frozen");
         gd_buf_printf(&ret->text,
                       "%s is frozen: its requires_grad is False, so that no gradient is computed "
                       "for it and no optimizer changes it.",
                       facts->parameter);
-    } else if (!facts->has_gradient && (found = no_gradient(walk, weight, ret)) != WHY_NONE) {
+    } else if (say_no_step(walk, ret)) {
+        return why_also(walk, weight, 0);
+    } else if (!facts->has_gradient &&
+               (found = why_no_gradient(walk, facts->parameter, weight, ret)) != WHY_NONE) {
         return found;
     } else if (!facts->optimizer[0] && facts->optimizers > 0) {
-        finding(ret, "not-trained");
+        why_begin(ret, "not-trained");
         gd_buf_printf(&ret->text,
                       "Nothing updates %s: no optimizer holds it. Is it given to one, and was it "
                       "there when the optimizer was made?",
                       facts->parameter);
     } else if (facts->has_rate && facts->rate == 0) {
-        finding(ret, "learning-rate");
+        why_begin(ret, "learning-rate");
         gd_buf_printf(&ret->text, "The learning rate of %s for %s is 0.", facts->optimizer,
                       facts->parameter);
     } else {
@@ -419,17 +158,17 @@ uint32_t why_piled_up(struct why_walk *walk, struct why_finding *ret)
     if (facts->piled_up_since <= 0) {
         return WHY_NONE;
     }
-    finding(ret, "not-set-back");
+    why_begin(ret, "not-set-back");
     if (facts->piled_up_by[0]) {
         gd_buf_printf(&ret->text,
-                      "Nobody sets the gradients of %s back: the backward pass of step %lld added "
+                      "The gradients of %s are never zeroed: the backward pass of step %lld added "
                       "to what its step before had left in %s.grad, and so does each one since. "
                       "zero_grad() belongs between two steps of %s.",
                       facts->piled_up_by, (long long)facts->piled_up_since, facts->piled_up_in,
                       facts->piled_up_by);
     } else {
         gd_buf_printf(&ret->text,
-                      "Nobody sets the gradients back: the backward pass of step %lld added to "
+                      "The gradients are never zeroed: the backward pass of step %lld added to "
                       "what the step before had left in %s.grad, and so does each one since. "
                       "zero_grad() belongs between two steps of the optimizer.",
                       (long long)facts->piled_up_since, facts->piled_up_in);
@@ -445,7 +184,7 @@ uint32_t why_apart(struct why_walk *walk, struct why_finding *ret)
     if (!facts->apart || !facts->of_parameter) {
         return WHY_NONE;
     }
-    finding(ret, "ranks-apart");
+    why_begin(ret, "ranks-apart");
     gd_buf_printf(&ret->text, "%s is not the same on all ranks, rank %d is the first with another",
                   name, facts->apart_rank);
     if (facts->apart_gradient == GD_WHY_DIFFERS) {
@@ -505,7 +244,7 @@ static bool has_gradient(const struct gd_graph *graph, gd_node_id node)
     struct gd_node_info info;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (gd_graph_node(graph, order[i], &info) && forward_of(graph, &info) == node) {
+        if (gd_graph_node(graph, order[i], &info) && why_forward_of(graph, &info) == node) {
             return true;
         }
     }
@@ -526,10 +265,10 @@ uint32_t why_broadcast(struct why_walk *walk, struct why_finding *ret)
             !pairs_all(graph, order[i], &info, in) || !has_gradient(graph, order[i])) {
             continue;
         }
-        finding(ret, "broadcast");
+        why_begin(ret, "broadcast");
         gd_shape_text(&in[0].shape, first, sizeof(first));
         gd_shape_text(&in[1].shape, second, sizeof(second));
-        put_node(graph, order[i], &ret->text);
+        why_put_node(graph, order[i], &ret->text);
         gd_buf_printf(&ret->text,
                       " pairs each with each: it was given %s and %s, and broadcasting makes %lld "
                       "x %lld pairs of that. Is one axis to be squeezed, so that both have the "
@@ -558,7 +297,7 @@ bool why_add_sum(const struct why_walk *walk, struct gd_buf *say)
         return false;
     }
     gd_buf_puts(say, " The loss is a sum and no mean: ");
-    put_node(graph, loss, say);
+    why_put_node(graph, loss, say);
     gd_buf_printf(say,
                   " adds up the losses of %lld examples, so that the gradients grow with their "
                   "number.",
@@ -645,8 +384,8 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
         numbers = numbers_of(graph, &info);
     }
     source = made_of(graph, numbers);
-    finding(ret, facts->choices > 0 ? "index-range" : "raised");
-    put_node(graph, walk->tensors[0].node, &ret->text);
+    why_begin(ret, facts->choices > 0 ? "index-range" : "raised");
+    why_put_node(graph, walk->tensors[0].node, &ret->text);
     gd_buf_printf(&ret->text, " failed: %s%s", facts->raised,
                   strchr(".!?", facts->raised[strlen(facts->raised) - 1]) ? "" : ".");
     if (facts->choices > 0) {
@@ -658,7 +397,7 @@ uint32_t why_bad_number(struct why_walk *walk, struct why_finding *ret)
     }
     if (source != numbers && source != GD_NO_NODE) {
         gd_buf_puts(&ret->text, " It was taken from ");
-        put_node(graph, source, &ret->text);
+        why_put_node(graph, source, &ret->text);
         gd_buf_putc(&ret->text, '.');
     }
     return 0;

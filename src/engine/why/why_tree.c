@@ -283,7 +283,11 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
 
     if (!weight && !leaf->is_constant) {
         snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
-        gd_buf_printf(&ret->text, "%s comes into the graph from outside, and is %s: %s.",
+        gd_buf_printf(&ret->text,
+                      known && why_type_in(info.type, "Input")
+                          ? "%s is %s where it comes into the graph: %s. It is data, or was left "
+                            "by an earlier step in which gradb did not look."
+                          : "%s comes into the graph from outside, and is %s: %s.",
                       why_name(walk, leaf), bad_word(walk->bad), leaf->note);
         return;
     }
@@ -307,6 +311,9 @@ static void say_operator(struct why_walk *walk, const struct why_tensor *origin,
     struct gd_node_info info = {0};
 
     why_explain(walk, origin, ret);
+    if (ret->rule[0] == '\0' && walk->bad == GD_BAD_ZERO) {
+        why_zero_factor(walk, origin, ret);
+    }
     if (ret->rule[0] == '\0') {
         gd_graph_node(walk->session->graph, origin->node, &info);
         gd_buf_printf(&ret->text,
@@ -369,6 +376,15 @@ static const struct why_tensor *written_before(const struct why_walk *walk,
     return *since >= 0 && *since < origin->step ? weight : NULL;
 }
 
+/* What led to it, and what GradScaler does about it. */
+static void add_past(const struct why_walk *walk, const struct why_tensor *origin,
+                     struct why_finding *ret)
+{
+    why_add_growth(walk, &ret->text);
+    why_add_huge(walk, &ret->text);
+    why_add_scaling(walk, origin, strstr(ret->rule, "-range") != NULL, &ret->text);
+}
+
 static const struct why_tensor *conclude_operator(struct why_walk *walk,
                                                   const struct why_tensor *origin,
                                                   struct why_finding *ret, int64_t *since)
@@ -387,6 +403,9 @@ static const struct why_tensor *conclude_operator(struct why_walk *walk,
     }
     why_explain_turn(walk, origin, ret);
     say_rate(walk, origin, ret);
+    if (walk->bad == GD_BAD_NONFINITE) {
+        add_past(walk, origin, ret);
+    }
     if (walk->bad == GD_BAD_NONFINITE && ret->rule[0] && !strstr(ret->rule, "learning-rate")) {
         why_add_origin_of(walk, origin->node, &ret->text);
     }
@@ -414,9 +433,20 @@ static bool say_untrained(const struct why_walk *walk, const struct why_tensor *
     snprintf(ret->rule, sizeof(ret->rule), "not-trained");
     gd_buf_printf(&ret->text,
                   "Nothing updates %s: %s works on other weights, and not on this one. It stays as "
-                  "it was made (%s). Is it given to the optimizer?",
+                  "it was created (%s). Is it given to the optimizer?",
                   why_name(walk, root), writer, root->note);
     return true;
+}
+
+/* The least change of a number of that size that its type can hold. */
+static double least_change(enum gd_dtype dtype, double size)
+{
+    int digits = dtype == GD_FLOAT16    ? 11
+                 : dtype == GD_BFLOAT16 ? 8
+                 : dtype == GD_FLOAT64  ? 53
+                                        : 24;
+
+    return ldexp(size, -digits);
 }
 
 /* A weight that is trained, with a gradient, and hardly changes. */
@@ -424,16 +454,25 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
                       struct why_finding *ret)
 {
     const struct gd_why_facts *facts = &walk->facts;
+    double rate = fabs(facts->rate), size = root->has_stats ? root->stats.abs_mean : 0;
 
     if (walk->bad != GD_BAD_ZERO || !root->is_leaf || !facts->of_parameter ||
         !facts->optimizer[0] || !facts->has_gradient || !facts->has_rate) {
         return false;
     }
+    gd_buf_printf(&ret->text, "%s holds %s, at a learning rate of %.4g.", facts->optimizer,
+                  facts->parameter, facts->rate);
     snprintf(ret->rule, sizeof(ret->rule), "small-update");
-    gd_buf_printf(&ret->text,
-                  "%s holds %s, at a learning rate of %.4g, and its gradient is not all 0. An "
-                  "update of less than half a step of %s at the weight's size is rounded away.",
-                  facts->optimizer, why_name(walk, root), facts->rate, gd_dtype_name(root->dtype));
+    if (why_type_in(facts->optimizer, WHY_ADAPTIVE) && size > 0 &&
+        rate < least_change(root->dtype, size)) {
+        gd_buf_printf(&ret->text,
+                      " It changes an element by about its learning rate, and %s rounds a change "
+                      "of less than %.3g of a mean magnitude of %.4g away.",
+                      gd_dtype_name(root->dtype), least_change(root->dtype, size), size);
+    } else {
+        gd_buf_puts(&ret->text, " Why it changes so little is not known: its gradient is there. "
+                                "Compare the rate and the gradient with the size of the weight.");
+    }
     return true;
 }
 
@@ -462,12 +501,15 @@ static uint32_t known_cause(struct why_walk *walk, struct why_finding *ret)
     uint32_t found = WHY_NONE;
 
     switch (walk->bad) {
-    case GD_BAD_ZERO: return why_untrained(walk, ret);
+    case GD_BAD_ZERO:
+        found = why_untrained(walk, ret);
+        return found != WHY_NONE ? found : why_shifted(walk, ret);
     case GD_BAD_RAISED: return why_bad_number(walk, ret);
     case GD_BAD_SMALL:
         if (walk->facts.frozen || !walk->facts.has_gradient) {
             found = why_untrained(walk, ret);
         }
+        found = found != WHY_NONE ? found : why_shifted(walk, ret);
         return found != WHY_NONE ? found : why_fading(walk, ret);
     default: return WHY_NONE;
     }
@@ -486,6 +528,8 @@ static void say_gone(const struct why_walk *walk, struct why_finding *ret)
                   "of %zu values are gone with the step. `catch overflow`, given before that step, "
                   "stops at the operator that makes the first one.",
                   gone + 1, walk->count);
+    add_past(walk, NULL, ret);
+    why_add_gradients(walk, &ret->text);
 }
 
 static const struct why_tensor *conclude(struct why_walk *walk, struct why_finding *ret,
@@ -498,8 +542,8 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         return NULL; /* it was said that nothing is found */
     }
     if (number != WHY_NONE) {
-        walk->tensors[number].verdict = GD_WHY_BAD;
-        return &walk->tensors[number];
+        walk->tensors[number].verdict = strstr(ret->rule, "by-algebra") ? GD_WHY_GOOD : GD_WHY_BAD;
+        return strstr(ret->rule, "by-algebra") ? NULL : &walk->tensors[number];
     }
     settle_masks(walk);
     root = &walk->tensors[0];
@@ -552,13 +596,16 @@ struct tree {
     struct frame *stack;
     size_t depth, stack_cap;
     const struct why_tensor *origin;
+    unsigned char *listed; /* a bit a value of the walk: its inputs are, or were, below it */
     bool failed;
 };
 
 /* Adds a line; true when the tensor's inputs are to follow. */
 static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_t above)
 {
-    bool here = tensor->parent == above;
+    size_t number = (size_t)(tensor - tree->walk->tensors);
+    bool again = tree->listed[number / 8] & (1U << number % 8);
+    bool here = tensor->parent == above && !again; /* an input may be read twice */
     struct gd_why_node *node;
 
     if (tree->count == tree->cap) {
@@ -586,6 +633,9 @@ static bool add_line(struct tree *tree, const struct why_tensor *tensor, uint32_
     };
     snprintf(node->note, sizeof(node->note), "%s%.*s", tensor->is_mask ? "a mask: " : "",
              (int)(sizeof(node->note) - sizeof("a mask: ")), tensor->note);
+    if (here) {
+        tree->listed[number / 8] = (unsigned char)(tree->listed[number / 8] | 1U << number % 8);
+    }
     return here && tensor->expanded;
 }
 
@@ -634,7 +684,9 @@ static void make_tree(struct tree *tree)
 {
     const struct why_tensor *below;
 
-    if (add_line(tree, &tree->walk->tensors[0], WHY_NONE)) {
+    tree->listed = calloc(tree->walk->count / 8 + 1, 1);
+    tree->failed = tree->listed == NULL;
+    if (!tree->failed && add_line(tree, &tree->walk->tensors[0], WHY_NONE)) {
         push(tree, 0);
     }
     while (tree->depth > 0 && !tree->failed) {
@@ -677,4 +729,5 @@ void why_answer(struct why_walk *walk)
     gd_buf_deinit(&finding.text);
     free(tree.nodes);
     free(tree.stack);
+    free(tree.listed);
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the loss did in the steps so far, by what the session was told, and how large the weights
+ * are by now: the evidence that a training diverges.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/why/why_impl.h"
+
+#define GROWN      10.0  /* times the first loss, and */
+#define FAR_GROWN  100.0 /* times the lowest one: no noise of batches does that */
+#define BLOWN_UP   1e3   /* times the first loss, to call it diverging */
+#define RISES      3     /* steps in a row that count by themselves, when the loss grew by GROWN */
+#define LEAST_RISE 3.0   /* times the first loss, then */
+#define HUGE_VALUE 1e4   /* of a weight that is trained */
+
+static const char *name_of(const struct why_walk *walk)
+{
+    const char *name = walk->facts.scalar;
+
+    return name[0] ? name : "loss";
+}
+
+/* NULL: nothing finite was told of it, or only what came after the step that is looked at. */
+static const struct gd_scalar_past *past_of(const struct why_walk *walk)
+{
+    const struct gd_session *session = walk->session;
+
+    for (int i = 0; i < session->scalar_count; i++) {
+        const struct gd_scalar_past *past = &session->scalar[i].past;
+
+        if (strcmp(session->scalar[i].name, name_of(walk)) == 0) {
+            return past->count > 0 && past->last_step <= walk->step ? past : NULL;
+        }
+    }
+    return NULL;
+}
+
+static bool diverges(const struct gd_scalar_past *past)
+{
+    if (!past || past->count < 2 || !(past->least > 0)) { /* a loss below 0 has no ratios */
+        return false;
+    }
+    return (past->last >= GROWN * past->first && past->last >= FAR_GROWN * past->least) ||
+           (past->rises >= RISES && past->last >= GROWN * past->rose_from &&
+            past->last >= LEAST_RISE * past->first);
+}
+
+bool why_diverges(const struct why_walk *walk)
+{
+    return diverges(past_of(walk));
+}
+
+static bool is_trained(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    gd_node_id writer =
+        tensor->is_leaf ? why_writer(walk->session->graph, tensor->node) : GD_NO_NODE;
+    struct gd_node_info info;
+
+    return writer != GD_NO_NODE && gd_graph_node(walk->session->graph, writer, &info) &&
+           info.input_count > 0 && info.inputs[0].node == tensor->node;
+}
+
+void why_add_huge(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct why_tensor *largest = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct why_tensor *tensor = &walk->tensors[i];
+
+        if (tensor->has_stats && is_trained(walk, tensor) &&
+            why_max_abs(&tensor->stats) >= HUGE_VALUE) {
+            count++;
+            if (!largest || why_max_abs(&tensor->stats) > why_max_abs(&largest->stats)) {
+                largest = tensor;
+            }
+        }
+    }
+    if (largest) {
+        gd_buf_printf(say, " %s reaches a magnitude of %.4g%s", why_name(walk, largest),
+                      why_max_abs(&largest->stats), largest->too_new ? " after the update" : "");
+        if (count > 1) {
+            gd_buf_printf(say, ", and %zu more weight%s more than %.0e", count - 1,
+                          count == 2 ? " reaches" : "s reach", HUGE_VALUE);
+        }
+        gd_buf_putc(say, '.');
+    }
+}
+
+static void say_growth(const struct gd_scalar_past *past, const char *name, struct gd_buf *say)
+{
+    bool rose = past->rises >= RISES && past->rose_from > 0;
+    double from = rose ? past->rose_from : past->least;
+    int64_t at = rose ? past->rose_at : past->least_step;
+
+    gd_buf_puts(say, say->len > 0 ? " " : "");
+    gd_buf_printf(say, "The %s %s from %.4g at step %lld to %.4g at step %lld, %.3g times", name,
+                  past->last >= BLOWN_UP * past->first ? "diverges:" : "grew", from, (long long)at,
+                  past->last, (long long)past->last_step, past->last / from);
+    if (rose) {
+        gd_buf_printf(say, ", and it rose in each of the last %zu steps", (size_t)past->rises);
+    }
+    gd_buf_putc(say, '.');
+}
+
+bool why_add_growth(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_scalar_past *past = past_of(walk);
+
+    if (!diverges(past)) {
+        return false;
+    }
+    say_growth(past, name_of(walk), say);
+    return true;
+}
+
+void why_add_past(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_scalar_past *past = past_of(walk);
+    const char *name = name_of(walk);
+
+    if (!past || past->count < 2) {
+        gd_buf_printf(say, " No %s of an earlier step is known.", name);
+        return;
+    }
+    gd_buf_printf(say, " The %s was %.4g at step %lld", name, past->first,
+                  (long long)past->first_step);
+    if (past->least < past->first && past->least < past->last) {
+        gd_buf_printf(say, ", %.4g at its lowest (step %lld)", past->least,
+                      (long long)past->least_step);
+    }
+    gd_buf_printf(say, ", and is %.4g at step %lld.", past->last, (long long)past->last_step);
+}

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The way from a weight forward to the loss, and where it ends: what no gradient comes back
+ * through. And what the program tells of the gradients that its optimizer steps with.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/why/why_impl.h"
+
+#define MAX_UNREACHED 200 /* weights that nobody updates whose way to the loss is looked for */
+#define MAX_MODELS    64  /* that are told apart */
+
+/* ---- the way from a weight to the loss ------------------------------------------------------- */
+
+struct way { /* from a weight forward through what no backward pass went through */
+    const struct gd_graph *graph;
+    unsigned char *reached; /* a bit a node: its gradient was computed */
+    unsigned char *seen;
+    gd_node_id *queue;
+    uint32_t count;
+    gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
+    gd_node_id after; /* that one */
+    bool is_whole;    /* what reads the weight itself has a gradient */
+};
+
+static bool has_bit(const unsigned char *bits, gd_node_id node)
+{
+    return bits[node / 8] & (1U << node % 8);
+}
+
+static void set_bit(unsigned char *bits, gd_node_id node)
+{
+    bits[node / 8] = (unsigned char)(bits[node / 8] | 1U << node % 8);
+}
+
+/* Marks the operators whose gradient was computed; false when there is none. */
+static bool mark_reached(struct way *way)
+{
+    uint32_t count = 0;
+    const gd_node_id *order = gd_graph_execution(way->graph, &count);
+    bool any = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct gd_node_info info;
+        gd_node_id forward;
+
+        if (gd_graph_node(way->graph, order[i], &info) &&
+            (forward = why_forward_of(way->graph, &info)) != GD_NO_NODE) {
+            set_bit(way->reached, forward);
+            any = true;
+        }
+    }
+    return any;
+}
+
+enum cut { /* why no gradient comes back */
+           CUT_UNKNOWN,
+           CUT_DETACH,
+           CUT_DATA, /* it was given x.data */
+           CUT_OFF,  /* the program had switched gradients off */
+           CUT_EXIT, /* its result became a number or an array */
+};
+
+static const struct gd_why_exit *exit_of(const struct why_walk *walk, const char *name)
+{
+    for (int i = 0; i < walk->facts.exit_count; i++) {
+        if (strcmp(walk->facts.exits[i].node, name) == 0) {
+            return &walk->facts.exits[i];
+        }
+    }
+    return NULL;
+}
+
+static bool grad_is(const struct gd_node_info *info, const char *what)
+{
+    const char *grad = gd_node_attr(info, "grad");
+
+    return grad && strcmp(grad, what) == 0;
+}
+
+/* exits: what left the graph counts, too. */
+static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
+{
+    struct gd_node_info info;
+
+    if (node == GD_NO_NODE || !gd_graph_node(walk->session->graph, node, &info)) {
+        return CUT_UNKNOWN;
+    }
+    return exits && exit_of(walk, info.name)                       ? CUT_EXIT
+           : why_type_in(info.type, "detach detach_ StopGradient") ? CUT_DETACH
+           : grad_is(&info, "off")                                 ? CUT_OFF
+           : grad_is(&info, "data")                                ? CUT_DATA
+                                                                   : CUT_UNKNOWN;
+}
+
+/* One step from `node`: its readers join the queue, or the way ends there. */
+static void follow(struct way *way, gd_node_id node, bool is_weight)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(way->graph, node, &edges);
+
+    for (uint32_t i = 0; i < count; i++) {
+        gd_node_id reader = edges[i].node;
+        struct gd_node_info info;
+
+        if (edges[i].control || !gd_graph_node(way->graph, reader, &info) ||
+            !why_in_phase(&info, "forward")) {
+            continue;
+        }
+        if (has_bit(way->reached, reader)) {
+            way->is_whole = way->is_whole || is_weight;
+            way->after = way->cut == GD_NO_NODE ? reader : way->after;
+            way->cut = way->cut == GD_NO_NODE ? node : way->cut;
+        } else if (!has_bit(way->seen, reader)) {
+            set_bit(way->seen, reader);
+            way->queue[way->count++] = reader;
+        }
+    }
+}
+
+/* False when memory is short, or when there was no backward pass. way_free in any case. */
+static bool way_begin(struct way *way, const struct gd_graph *graph)
+{
+    size_t limit = gd_graph_node_limit(graph);
+
+    *way = (struct way){.graph = graph};
+    way->reached = calloc(limit / 8 + 1, 1);
+    way->seen = calloc(limit / 8 + 1, 1);
+    way->queue = malloc((limit + 1) * sizeof(*way->queue));
+    return way->reached && way->seen && way->queue && mark_reached(way);
+}
+
+/* What was found on the way of another weight goes. */
+static void way_find(struct way *way, gd_node_id weight)
+{
+    while (way->count > 0) {
+        way->count--;
+        way->seen[way->queue[way->count] / 8] = 0;
+    }
+    way->cut = way->after = GD_NO_NODE;
+    way->is_whole = false;
+    follow(way, weight, true);
+    for (uint32_t i = 0; i < way->count && !way->is_whole; i++) {
+        follow(way, way->queue[i], false);
+    }
+}
+
+static void way_free(struct way *way)
+{
+    free(way->reached);
+    free(way->seen);
+    free(way->queue);
+}
+
+/* ---- where it ends --------------------------------------------------------------------------- */
+
+/* The operator that cuts: the one nearest to where the backward pass ended, of those that what was
+ * made of the weight went through; without a known end the last of them that does. */
+static gd_node_id cutter(const struct why_walk *walk, const struct way *way, enum cut *how)
+{
+    gd_node_id *back = malloc((way->count + 1) * sizeof(*back)), found = GD_NO_NODE;
+    unsigned char *seen = calloc(gd_graph_node_limit(way->graph) / 8 + 1, 1);
+    uint32_t count = 0;
+
+    *how = CUT_UNKNOWN;
+    if (back && seen && way->cut != GD_NO_NODE) {
+        back[count++] = way->cut;
+        set_bit(seen, way->cut);
+    }
+    for (uint32_t i = 0; i < count && (*how == CUT_UNKNOWN || *how == CUT_OFF); i++) {
+        struct gd_node_info info = {0};
+        enum cut here = cut_at(walk, back[i], false);
+
+        if (here != CUT_UNKNOWN && (*how == CUT_UNKNOWN || here == CUT_OFF)) {
+            *how = here;
+            found = back[i]; /* the first operator that ran without gradients: the farthest back */
+        }
+        gd_graph_node(way->graph, back[i], &info);
+        for (uint32_t k = 0; k < info.input_count && count < way->count; k++) {
+            gd_node_id input = info.inputs[k].node;
+
+            if (input != GD_NO_NODE && has_bit(way->seen, input) && !has_bit(seen, input)) {
+                set_bit(seen, input);
+                back[count++] = input;
+            }
+        }
+    }
+    for (uint32_t i = way->count; way->cut == GD_NO_NODE && i-- > 0 && *how == CUT_UNKNOWN;) {
+        *how = cut_at(walk, found = way->queue[i], true);
+    }
+    free(back);
+    free(seen);
+    return *how == CUT_UNKNOWN ? GD_NO_NODE : found;
+}
+
+/* by: the operator that cuts. */
+static void say_end(const struct way *way, gd_node_id by, struct gd_buf *text)
+{
+    if (way->after != GD_NO_NODE) {
+        gd_buf_puts(text, " The backward pass ends at ");
+        why_put_node(way->graph, way->after, text);
+        gd_buf_puts(text, by == way->cut ? ", which reads it." : ".");
+    }
+}
+
+static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
+                          struct why_finding *ret)
+{
+    static const char *const rules[] = {"cut-off", "detached", "cut-off", "no-grad", "cut-off"};
+    enum cut how;
+    gd_node_id node = cutter(walk, way, &how);
+    const struct gd_why_exit *left;
+
+    snprintf(ret->rule, sizeof(ret->rule), "%s", rules[how]);
+    node = node != GD_NO_NODE ? node : way->cut;
+    if (how == CUT_EXIT) {
+        left = exit_of(walk, gd_graph_name(way->graph, node));
+        gd_buf_puts(&ret->text, "the values of ");
+        why_put_node(way->graph, node, &ret->text);
+        gd_buf_printf(&ret->text,
+                      " leave the graph by %s()%s%s, and no gradient comes back from "
+                      "what is computed of them.",
+                      left->by, left->line[0] ? " at " : "", left->line);
+        return node;
+    }
+    if (how == CUT_UNKNOWN) {
+        why_put_node(way->graph, node, &ret->text);
+        gd_buf_puts(&ret->text,
+                    " carries no gradient; the graph does not show why (detach_(), .data "
+                    "and no_grad() do that).");
+    } else {
+        why_put_node(way->graph, node, &ret->text);
+        gd_buf_puts(&ret->text, how == CUT_DETACH ? " cuts it off from the loss."
+                                : how == CUT_DATA
+                                    ? " was given .data of what it reads, which carries no "
+                                      "gradient."
+                                    : " ran while gradients were switched off, as under "
+                                      "no_grad(), so none comes back through it.");
+    }
+    say_end(way, how == CUT_OFF ? GD_NO_NODE : node, &ret->text);
+    return node;
+}
+
+uint32_t why_no_gradient(struct why_walk *walk, const char *name, gd_node_id weight,
+                         struct why_finding *ret)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    struct way way;
+    gd_node_id blamed = weight;
+    enum cut how;
+
+    if (way_begin(&way, graph)) {
+        way_find(&way, weight);
+    } else {
+        way.is_whole = true; /* as far as it is known */
+    }
+    if (way.is_whole) {
+        way_free(&way);
+        return WHY_NONE;
+    }
+    why_begin(ret, way.count == 0 ? "unused" : "no-path");
+    if (way.count == 0) {
+        gd_buf_printf(&ret->text,
+                      "No operator reads %s: it takes no part in what was computed, so no "
+                      "gradient reaches it.",
+                      name);
+    } else if (way.cut != GD_NO_NODE || cutter(walk, &way, &how) != GD_NO_NODE) {
+        gd_buf_printf(&ret->text, "No gradient reaches %s: ", name);
+        blamed = say_cut(walk, &way, ret);
+    } else {
+        blamed = way.queue[way.count - 1];
+        gd_buf_printf(&ret->text,
+                      "What is computed from %s does not reach the loss: no gradient comes back. "
+                      "The last of it is ",
+                      name);
+        why_put_node(graph, blamed, &ret->text);
+        gd_buf_putc(&ret->text, '.');
+    }
+    way_free(&way);
+    return why_also(walk, blamed, 0);
+}
+
+/* ---- weights of the graph ------------------------------------------------------------------- */
+
+/* A model is what stands in front of the first '/' of a name. */
+static size_t model_length(const char *name)
+{
+    const char *slash = strchr(name, '/');
+
+    return slash ? (size_t)(slash - name) + 1 : strlen(name);
+}
+
+struct models { /* of which an optimizer has updated something: the name of a weight of each */
+    const char *name[MAX_MODELS];
+    size_t count;
+};
+
+static bool has_model(const struct models *models, const char *name)
+{
+    size_t length = model_length(name);
+
+    for (size_t i = 0; i < models->count; i++) {
+        if (model_length(models->name[i]) == length && memcmp(models->name[i], name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_models(const struct gd_graph *graph, struct models *ret)
+{
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
+
+    ret->count = 0;
+    for (gd_node_id node = 0; node < limit && ret->count < MAX_MODELS; node++) {
+        if (gd_graph_node(graph, node, &info) && info.kind == GD_NODE_WEIGHT &&
+            why_writer(graph, node) != GD_NO_NODE && !has_model(ret, info.name)) {
+            ret->name[ret->count++] = info.name;
+        }
+    }
+}
+
+/* Whether that weight got no gradient, for a reason that is sure. */
+static bool is_unreached(const struct why_walk *walk, struct way *way, gd_node_id weight)
+{
+    enum cut how = CUT_UNKNOWN;
+
+    way_find(way, weight);
+    return !way->is_whole && cutter(walk, way, &how) != GD_NO_NODE &&
+           (how == CUT_OFF || (how == CUT_DETACH && way->cut != GD_NO_NODE));
+}
+
+/* How many weights no gradient reaches, of models that are trained; *first is one. */
+static int count_unreached(const struct why_walk *walk, struct way *way, gd_node_id *first)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    size_t limit = gd_graph_node_limit(graph);
+    struct gd_node_info info;
+    struct models trained;
+    int looked = 0, count = 0;
+
+    find_models(graph, &trained);
+    for (gd_node_id node = 0; node < limit && looked < MAX_UNREACHED; node++) {
+        if (!gd_graph_node(graph, node, &info) || info.kind != GD_NODE_WEIGHT ||
+            gd_node_attr(&info, "frozen") || why_writer(graph, node) != GD_NO_NODE) {
+            continue;
+        }
+        looked++;
+        if (has_model(&trained, info.name) && is_unreached(walk, way, node)) {
+            *first = count++ == 0 ? node : *first;
+        }
+    }
+    return count;
+}
+
+void why_add_unreached(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_graph *graph = walk->session->graph;
+    gd_node_id first = GD_NO_NODE;
+    struct way way;
+    int count;
+
+    if (!why_is_loss(walk) || walk->facts.main[0]) { /* then it is told: see why_cut_off */
+        return;
+    }
+    count = way_begin(&way, graph) ? count_unreached(walk, &way, &first) : 0;
+    way_free(&way);
+    if (count > 0) {
+        const char *name = gd_graph_name(graph, first);
+        gd_buf_printf(say, " No gradient reaches %.160s", name);
+        if (count > 1) {
+            gd_buf_printf(say, " and %d more weight%s", count - 1, count == 2 ? "" : "s");
+        }
+        gd_buf_printf(say, ": `why %.160s.grad` says what cuts it off.", name);
+    }
+}
+
+/* ---- what the program tells ------------------------------------------------------------------ */
+
+bool why_is_loss(const struct why_walk *walk)
+{
+    return walk->facts.scalar[0] ||
+           (walk->count > 0 &&
+            walk->tensors[0].node == gd_why_loss(walk->session->graph, &walk->facts));
+}
+
+/* The parameters of one kind, by name: "a, b and 2 more". */
+static void put_names(const struct gd_why_gradients *of, struct gd_buf *say)
+{
+    for (int i = 0; i < of->named; i++) {
+        gd_buf_printf(say, "%s%s", i == 0 ? "" : i + 1 == of->count ? " and " : ", ", of->name[i]);
+    }
+    if (of->count > of->named) {
+        gd_buf_printf(say, "%s%lld more", of->named > 0 ? " and " : "",
+                      (long long)(of->count - of->named));
+    }
+}
+
+uint32_t why_lost(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+    const struct gd_graph *graph = walk->session->graph;
+    gd_node_id weight = gd_graph_lookup(graph, facts->lost, strlen(facts->lost));
+
+    if (!facts->lost[0] || weight == GD_NO_NODE || !why_is_loss(walk)) {
+        return WHY_NONE;
+    }
+    why_begin(ret, "cleared-before-step");
+    gd_buf_printf(&ret->text,
+                  "The gradients are gone when %s steps: the backward pass leaves one in %s.grad, "
+                  "and after the step it is %s. zero_grad() is called between backward() and "
+                  "step(): call it before backward(), or after step().",
+                  facts->lost_of, facts->lost, facts->none.count > 0 ? "None" : "all 0");
+    return why_also(walk, weight, 0);
+}
+
+/* The first parameter without a gradient of which the graph shows why. */
+static uint32_t first_cut(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_why_gradients *none = &walk->facts.none;
+    const struct gd_graph *graph = walk->session->graph;
+
+    for (int i = 0; i < none->named; i++) {
+        gd_node_id weight = gd_graph_lookup(graph, none->name[i], strlen(none->name[i]));
+        uint32_t found =
+            weight == GD_NO_NODE ? WHY_NONE : why_no_gradient(walk, none->name[i], weight, ret);
+
+        if (found != WHY_NONE && strcmp(ret->rule, "unused") != 0) {
+            return found;
+        }
+    }
+    why_begin(ret, "");
+    return WHY_NONE;
+}
+
+/* No gradient of the optimizer's is anything but 0. */
+uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+
+    if (!why_is_loss(walk) || facts->looked == 0 || facts->zero.count < facts->looked) {
+        return WHY_NONE;
+    }
+    why_begin(ret, "zero-gradients");
+    gd_buf_printf(&ret->text,
+                  "All %lld gradients that %s has in step %lld are 0, so the update changes "
+                  "nothing but by momentum and decay. Where they become 0, `watch TZ on "
+                  "gradients`, `step` and `why` tell.",
+                  (long long)facts->looked, facts->main, (long long)walk->step);
+    why_add_past(walk, &ret->text);
+    return 0;
+}
+
+uint32_t why_cut_off(struct why_walk *walk, struct why_finding *ret)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+    uint32_t found = why_is_loss(walk) && facts->none.count > 0 ? first_cut(walk, ret) : WHY_NONE;
+
+    if (found != WHY_NONE) {
+        gd_buf_printf(&ret->text, " Of the %lld parameters that %s holds %lld %s no gradient: ",
+                      (long long)facts->held, facts->main, (long long)facts->none.count,
+                      facts->none.count == 1 ? "has" : "have");
+        put_names(&facts->none, &ret->text);
+        gd_buf_putc(&ret->text, '.');
+    }
+    return found;
+}
+
+void why_add_gradients(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+    const struct {
+        const struct gd_why_gradients *of;
+        const char *what;
+    } kinds[] = {
+        {&facts->none, "missing"}, {&facts->zero, "all 0"}, {&facts->nonfinite, "NaN or Inf"}};
+
+    if (!facts->main[0] || !why_is_loss(walk)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (kinds[i].of->count > 0) {
+            gd_buf_printf(say, " %lld of the %lld gradients of %s %s %s: ",
+                          (long long)kinds[i].of->count, (long long)facts->looked, facts->main,
+                          kinds[i].of->count == 1 ? "is" : "are", kinds[i].what);
+            put_names(kinds[i].of, say);
+            gd_buf_putc(say, '.');
+        }
+    }
+}
+
+void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origin, bool scaled,
+                     struct gd_buf *say)
+{
+    const struct gd_why_facts *facts = &walk->facts;
+    struct gd_node_info info;
+
+    if (facts->skipped > 0 && facts->skipped == walk->step) {
+        gd_buf_printf(say,
+                      " GradScaler skipped the update of %s in step %lld because its gradients "
+                      "are not finite, and lowers its scale: now and then that is harmless.%s",
+                      facts->skipped_of, (long long)facts->skipped,
+                      facts->told ? " A loss that is not finite is not the doing of the scale, "
+                                    "which multiplies it later."
+                                  : "");
+    } else if (facts->scale > 1 && origin &&
+               gd_graph_node(walk->session->graph, origin->node, &info) &&
+               why_in_phase(&info, "backward")) {
+        gd_buf_printf(say,
+                      " GradScaler multiplies this pass by %.6g; %s are shown without that factor. "
+                      "It leaves out an update whose gradients are not finite and lowers the "
+                      "factor: now and then that is harmless.",
+                      facts->scale, scaled ? "the tree's values" : "values");
+    }
+}
