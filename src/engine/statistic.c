@@ -179,6 +179,18 @@ static double of_stall(const struct gd_observation *seen)
     return fmax(0, (double)(seen->step - seen->series->best_step));
 }
 
+#define GD_RISE_VALUES 3 /* in a row: one that is far out is a spike */
+
+static double of_rise(const struct gd_observation *seen)
+{
+    const struct gd_series *past = seen->series;
+    double least = seen->stats->mean;
+
+    for (uint32_t back = 1; back < GD_RISE_VALUES; back++)
+        least = fmin(least, past->recent[(past->seen - back) % GD_SERIES_RECENT]);
+    return bounded(least / past->height);
+}
+
 /* ---- the table ----------------------------------------------------------------------------- */
 
 #define NAN_INF     (GD_HIT_NAN | GD_HIT_INF)
@@ -263,6 +275,9 @@ static const struct entry table[GD_STAT_TOTAL] = {
                               MANY_BEFORE, OF_VALUES, of_mean_z_score},
     [GD_STAT_STALL] = {"stall", "", "steps since the lowest mean so far", MANY_BEFORE, OF_VALUES,
                        of_stall},
+    [GD_STAT_RISE] = {"rise", "",
+                      "lowest of the last 3 means over the highest of 10 steps ago and before",
+                      MANY_BEFORE, OF_VALUES, of_rise},
     [GD_STAT_AGE] = {"age", "", "steps since the value was computed", 0, 0, NULL},
 };
 
@@ -362,7 +377,8 @@ static unsigned wants(enum gd_statistic statistic)
     case GD_STAT_MEAN:
     case GD_STAT_MEAN_RATIO:
     case GD_STAT_MEAN_Z_SCORE:
-    case GD_STAT_STALL: return GD_UNKNOWN_MEAN;
+    case GD_STAT_STALL:
+    case GD_STAT_RISE: return GD_UNKNOWN_MEAN;
     case GD_STAT_SUM_SQ:
     case GD_STAT_NORM:
     case GD_STAT_NORM_RATIO: return GD_UNKNOWN_SUM_SQ;
@@ -387,7 +403,14 @@ static bool was_not_finite(const struct gd_stats *stats)
     return stats->has_prev && stats->unpaired > stats->nan + stats->pos_inf + stats->neg_inf;
 }
 
-static unsigned missing(unsigned needs, unsigned blocks, const struct gd_observation *seen)
+/* How many values must have been seen before. */
+static uint32_t least_seen(enum gd_statistic statistic)
+{
+    return statistic == GD_STAT_RISE ? GD_RISE_VALUES - 1 : GD_SERIES_WARMUP;
+}
+
+static unsigned missing(enum gd_statistic statistic, unsigned needs, unsigned blocks,
+                        const struct gd_observation *seen)
 {
     const struct gd_stats *stats = seen->stats;
     unsigned error = 0;
@@ -401,7 +424,7 @@ static unsigned missing(unsigned needs, unsigned blocks, const struct gd_observa
         error |= GD_HIT_NO_FIGURE;
     if ((needs & GD_NEED_UNITS) && !stats->units)
         error |= stats->count ? GD_HIT_NO_HISTORY : GD_HIT_EMPTY;
-    if ((needs & GD_NEED_SERIES) && (!seen->series || seen->series->seen < GD_SERIES_WARMUP))
+    if ((needs & GD_NEED_SERIES) && (!seen->series || seen->series->seen < least_seen(statistic)))
         error |= GD_HIT_NO_HISTORY;
     return error;
 }
@@ -431,7 +454,7 @@ bool gd_statistic_value(enum gd_statistic statistic, const struct gd_observation
         *error = gd_statistic_errors(seen);
     } else {
         *error = (gd_statistic_errors(seen) & entry->blocks) |
-                 missing(entry->needs, entry->blocks, seen);
+                 missing(statistic, entry->needs, entry->blocks, seen);
         if (seen->stats->unknown & wants(statistic))
             *error |= GD_HIT_NO_FIGURE;
     }
@@ -468,6 +491,19 @@ static void take_in_norm(struct gd_series *series, double norm, double share, bo
     series->norm += share * (norm - series->norm);
 }
 
+static void take_in_recent(struct gd_series *series, double mean)
+{
+    double *place = &series->recent[series->seen % GD_SERIES_RECENT];
+
+    if (!series->seen)
+        series->height = mean;
+    else if (series->seen >= GD_SERIES_RECENT)
+        series->height = fmax(series->height, *place);
+    if (!(mean > 0))
+        series->height = INFINITY; /* nothing is above it */
+    *place = mean;
+}
+
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step)
 {
     double norm = sqrt(stats->sum_sq);
@@ -487,6 +523,7 @@ void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64
     take_in(stats->abs_mean, share, warm, &series->abs_mean, &series->abs_mean_var);
     take_in(stats->mean, share, warm, &series->mean, &series->mean_var);
     take_in_norm(series, norm, share, warm);
+    take_in_recent(series, stats->mean);
     if (series->seen < UINT32_MAX)
         series->seen++;
     series->last_step = step;

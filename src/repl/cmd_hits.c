@@ -114,6 +114,17 @@ static cJSON *hit_record(struct command_call *call, const struct gd_hit *hit)
 
 /* ---- info hits ----------------------------------------------------------------------------- */
 
+/* What watchpoints found and did not report. */
+static void print_hidden(struct command_call *call, int only)
+{
+    const struct gd_watchpoint *watch = call->debugger->watchpoints;
+    for (; watch; watch = watch->next) {
+        if (watch->intended && (!only || watch->number == only)) {
+            out_printf(call->out, "Watchpoint %d %s.\n", watch->number, watch_hidden(call, watch));
+        }
+    }
+}
+
 static void print_none(struct command_call *call, int only)
 {
     if (only) {
@@ -270,6 +281,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
             }
         }
     }
+    print_hidden(call, only);
     add_ranks(call, record);
     free(order);
     return GD_OK;

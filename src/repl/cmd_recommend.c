@@ -2,6 +2,7 @@
 /* recommend: the watchpoints that MindInsight recommends, and the question at the first stop. */
 #include <string.h>
 
+#include "engine/expected.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
@@ -16,7 +17,9 @@ static const struct gd_watchpoint *set_already(const struct gd_debugger *debugge
     for (const struct gd_watchpoint *watch = debugger->watchpoints; watch; watch = watch->next) {
         bool same = watch->condition == offer->condition &&
                     strcmp(watch->where, offer->where) == 0 &&
-                    watch->value_count >= offer->value_count;
+                    watch->value_count >= offer->value_count &&
+                    watch->steps == (offer->steps ? offer->steps : 1) &&
+                    (watch->guard != NULL) == (offer->guard != NULL);
         for (size_t i = 0; same && i < offer->value_count; i++) {
             same = strcmp(watch->values[i].name, offer->values[i].name) == 0 &&
                    watch->values[i].value == offer->values[i].value;
@@ -47,7 +50,12 @@ static const char *offer_text(struct command_call *call, const struct gd_recomme
         text = inspect_printf(call, "%s %s=%.12g", text, offer->values[i].name,
                               offer->values[i].value);
     }
-    return inspect_printf(call, "%s on %s", text, offer->where);
+    text = inspect_printf(call, "%s on %s", text, offer->where);
+    if (offer->guard) {
+        text = inspect_printf(call, "%s if %s", text, offer->guard);
+    }
+    return offer->steps > 1 ? inspect_printf(call, "%s, %u steps in a row", text, offer->steps)
+                            : text;
 }
 
 static const char *nodes_text(struct command_call *call, size_t nodes)
@@ -71,6 +79,12 @@ static void list_offers(struct command_call *call, struct gd_session *session)
             inspect_add_double(params, offer.values[k].name, offer.values[k].value);
         }
         cJSON_AddStringToObject(object, "where", offer.where);
+        if (offer.guard) {
+            cJSON_AddStringToObject(object, "if", offer.guard);
+        }
+        if (offer.steps > 1) {
+            cJSON_AddNumberToObject(object, "steps", offer.steps);
+        }
         cJSON_AddNumberToObject(object, "nodes", (double)offer.nodes);
         if (watch) {
             cJSON_AddNumberToObject(object, "watchpoint", watch->number);
@@ -98,6 +112,8 @@ static int set_offers(struct command_call *call, struct gd_session *session, str
                                      .values = offer.values,
                                      .value_count = offer.value_count,
                                      .where = offer.where,
+                                     .guard = offer.guard,
+                                     .steps = offer.steps,
                                      .label = LABEL};
         if (set_already(call->debugger, &offer)) {
             continue;
@@ -129,7 +145,7 @@ static int run_recommend(struct command_call *call, struct gd_err *err)
         call->repl->offered = true;
         return GD_OK;
     }
-    if (!call->session->graph_generation) {
+    if (!call->session->graph_generation && !gd_session_grows(call->session)) {
         return gd_fail(err, GD_ESTATE, "the trainer has sent no graph yet");
     }
     if (word[0] == 'l') {

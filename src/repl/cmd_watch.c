@@ -33,6 +33,7 @@ static int set_watchpoint(struct command_call *call, enum gd_watch_action action
                                  .guard = args.guard,
                                  .where = args.where,
                                  .when = args.when,
+                                 .steps = args.steps,
                                  .action = action,
                                  .temporary = temporary};
     rc = gd_watchpoint_add(call->debugger, &spec, &watch, err);
@@ -403,7 +404,7 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
     return GD_OK;
 }
 
-#define WATCH_USAGE " [-exact | -step] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]"
+#define WATCH_USAGE " [-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]"
 
 const struct command cmd_watch_table[] = {
     {.name = "watch",

@@ -85,6 +85,9 @@ static void row_notes(struct command_call *call, const struct gd_watchpoint *wat
         out_printf(call->out, "       could not be checked %s\n",
                    inspect_plural(call, watch->unclear, "time"));
     }
+    if (watch->intended) {
+        out_printf(call->out, "       %s\n", watch_hidden(call, watch));
+    }
     if (watch->ignore) {
         out_printf(call->out, "       ignore next %s\n",
                    inspect_plural(call, watch->ignore, "hit"));

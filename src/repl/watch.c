@@ -97,6 +97,16 @@ size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch)
     return count;
 }
 
+const char *watch_hidden(struct command_call *call, const struct gd_watchpoint *watch)
+{
+    if (!watch->intended) {
+        return "";
+    }
+    return inspect_printf(call, "hid %s of %s: intentional, e.g. masks of -inf",
+                          inspect_plural(call, watch->intended, "value"),
+                          inspect_plural(call, watch->intended_tensors, "tensor"));
+}
+
 const char *watch_waits(struct command_call *call, const struct gd_watchpoint *watch)
 {
     struct gd_session *session = call->debugger->current;
@@ -160,6 +170,9 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
     if (watch->guard) {
         inspect_add_text(call, object, "if", gd_expr_text(watch->guard));
     }
+    if (watch->steps > 1) {
+        cJSON_AddNumberToObject(object, "steps", watch->steps);
+    }
     if (watch->event) {
         inspect_add_text(call, object, "event", watch->event);
         cJSON_AddBoolToObject(object, "temporary", watch->temporary);
@@ -173,6 +186,10 @@ void watch_record(struct command_call *call, cJSON *object, const struct gd_watc
     inspect_add_count(object, "hits", watch->hits);
     inspect_add_count(object, "unclear", watch->unclear);
     inspect_add_count(object, "checks", watch->checks);
+    if (watch->intended) {
+        inspect_add_count(object, "intended", watch->intended);
+        inspect_add_count(object, "intended_tensors", watch->intended_tensors);
+    }
     add_body(call, object, watch->number);
 }
 

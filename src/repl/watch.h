@@ -26,6 +26,8 @@ const char *watch_text(struct command_call *call, const struct gd_watchpoint *wa
 /* Nodes of the current session that it covers; 0 for a number of the training. */
 size_t watch_nodes(struct command_call *call, const struct gd_watchpoint *watch);
 /* Why it covers no node yet, in a process that may show some later; NULL when that is not so. */
+/* "hid 40 values of 2 tensors: intentional, e.g. masks of -inf"; "": it hid none. */
+const char *watch_hidden(struct command_call *call, const struct gd_watchpoint *watch);
 const char *watch_waits(struct command_call *call, const struct gd_watchpoint *watch);
 /* Everything known of it, into `object`. */
 void watch_record(struct command_call *call, cJSON *object, const struct gd_watchpoint *watch);

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "engine/graph/selector.h"
+#include "repl/command.h"
+
+#define MAX_STEPS 1000000 /* of -for */
 
 struct scan {
     struct gd_arena *arena;
@@ -276,18 +279,45 @@ static int take_values(struct scan *scan, bool edit, struct watch_args *args)
 
 /* ---- the head ------------------------------------------------------------------------------ */
 
-static void take_options(struct scan *scan, struct watch_args *args)
+/* -for N: how many steps in a row. */
+static int take_steps(struct scan *scan, struct watch_args *args)
+{
+    int64_t steps;
+    scan->at = word_end(scan, scan->at);
+    skip_blanks(scan);
+    size_t end = word_end(scan, scan->at);
+    const char *word = gd_arena_strndup(scan->arena, scan->text + scan->at, end - scan->at);
+    if (!word) {
+        return no_memory(scan);
+    }
+    if (arg_count(word, 1, MAX_STEPS, &steps, NULL) != GD_OK) {
+        return fault(scan, scan->at, GD_EINVAL,
+                     "-for takes a number of steps, from 1 to a million");
+    }
+    args->steps = (uint32_t)steps;
+    scan->at = end;
+    return GD_OK;
+}
+
+static int take_options(struct scan *scan, struct watch_args *args)
 {
     for (skip_blanks(scan); scan->text[scan->at] == '-'; skip_blanks(scan)) {
         if (is_word(scan, scan->at, "-exact")) {
             args->when = GD_WHEN_EXACT;
         } else if (is_word(scan, scan->at, "-step")) {
             args->when = GD_WHEN_STEP_END;
+        } else if (is_word(scan, scan->at, "-for")) {
+            int rc = take_steps(scan, args);
+            if (rc != GD_OK) {
+                return rc;
+            }
+            continue;
         } else {
             break; /* an expression may begin with a minus */
         }
         scan->at = word_end(scan, scan->at);
     }
+    return GD_OK;
 }
 
 /* The condition that the word at scan->at names; NULL: none, and err says which there are.
@@ -360,8 +390,8 @@ int watch_args_parse(struct gd_arena *arena, const char *text, size_t column,
     struct gd_err ignored;
     struct scan scan = scan_of(arena, text, column, err ? err : &ignored);
     *ret = (struct watch_args){.when = GD_WHEN_AUTO};
-    take_options(&scan, ret);
-    int rc = take_head(&scan, ret);
+    int rc = take_options(&scan, ret);
+    rc = rc == GD_OK ? take_head(&scan, ret) : rc;
     return rc == GD_OK ? take_tail(&scan, ret) : rc;
 }
 

@@ -2,8 +2,8 @@
 /*
  * What `watch` and its relatives are given, taken apart:
  *
- *   [-exact | -step] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]
- *   [-exact | -step] EXPR [on SELECTOR] [if EXPR]
+ *   [-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]
+ *   [-exact | -step] [-for N] EXPR [on SELECTOR] [if EXPR]
  *
  * An expression may stand in quotes; a selector may hold blanks. `on` and `if` are words of their
  * own, outside quotes and brackets. Texts that are returned lie in the arena.
@@ -16,6 +16,7 @@
 
 struct watch_args {
     enum gd_watch_when when;
+    uint32_t steps;                       /* -for N: in so many steps in a row; 0: not given */
     bool has_head;                        /* a condition or an expression was given */
     const struct gd_condition *condition; /* NULL: the expression */
     struct gd_condition_value values[GD_MAX_CONDITION_PARAMS];

@@ -29,10 +29,11 @@ class Node(native.base("Node")):
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
     aside: it belongs to an evaluation, or to a DataLoader; asked, wants: what the debugger wanted of it when `changes`
     was that; places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt:
-    its inputs need not be looked at any more; gradient: of a parameter, the node of its gradient."""
+    its inputs need not be looked at any more; gradient: of a parameter, the node of its gradient; said: attributes
+    that wait for it to be told."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
-        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient"))
+        "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said",)
 
     def __init__(self, number, name, phase, kind, outputs):
         self.id = number
@@ -54,6 +55,7 @@ class Node(native.base("Node")):
         self.gradient = None
         self.mark = None
         self.edges = frozenset()
+        self.said = ()
 
 
 class _Family(native.base("Family")):

@@ -4,6 +4,7 @@
 New nodes are shown in batches; the values of their first run are held meanwhile, and told in order when the
 debugger has said what it wants of them. So the first step is watched like every other.
 """
+import math
 import os
 import re
 import weakref
@@ -18,6 +19,7 @@ from .guard import guarded
 
 _BATCH = 64
 _MAX_EXITS = 32
+_MAX_SAID = 64  # items of a list of arguments that are looked at
 _LEARNS = 3  # runs in which the inputs of a node are looked at: later ones have the same
 _HELPERS = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "unscale_",
                       "update_parameters", "parameters_to_vector", "vector_to_parameters"))
@@ -262,6 +264,7 @@ class Telling(native.base("Telling")):
         if node.id == 0 and not found:  # a factory: a node when its result is used
             if not node.stack:
                 node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
+                node.said = _said(node.operator, args, kwargs)
             return
         inputs, foreign = self._inputs(node, found, outputs)
         node.runs += 1
@@ -302,7 +305,7 @@ class Telling(native.base("Telling")):
             else:
                 made, slot = origin[2], origin[3]
                 if made is not None and made.id == 0:
-                    self._settle_latent(made, tensor)
+                    self._settle_latent(made, tensor, origin[1])
             if made is None or made.id == 0:
                 continue
             if made.operator in _FROM_OUTSIDE:
@@ -311,10 +314,10 @@ class Telling(native.base("Telling")):
             inputs.append((made.id, slot))
         return inputs, foreign
 
-    def _settle_latent(self, node, tensor):
-        """The result of a factory is used: it becomes a node."""
-        if self._settle(node, (tensor,), (), node.stack):
-            self._ran(node, (tensor,), [(weakref.ref(tensor), 0)])
+    def _settle_latent(self, node, tensor, version):
+        """The result of a factory is used: it becomes a node. Where it was written to since, what it made is gone."""
+        if self._settle(node, (tensor,), (), node.stack, node.said) and values.version_of(tensor) == version:
+            self._ran(node, (tensor,), [(weakref.ref(tensor), version)])
 
     # ---- tensors from outside ----
 
@@ -675,10 +678,10 @@ def _kind(outputs):
 def _said(operator, args, kwargs):
     """The arguments that explain a value: how a loss is reduced, what a fill fills with, over which axis."""
     reduction = kwargs.get("reduction") if kwargs else None
-    fill = kwargs["value"] if kwargs and "value" in kwargs else args[-1] if args else None
     found = [("reduction", reduction)] if isinstance(reduction, str) else []
-    if isinstance(fill, float) and fill == -float("inf"):
-        found.append(("fill", "-inf"))
+    fill = _infinity(args) or _infinity(list(kwargs.values()) if kwargs else ())
+    if fill:
+        found.append(("fill", "%g" % fill))
     axes = _axes_said(operator, args, kwargs)
     if axes:
         found.append(("dim", ",".join("%d" % axis for axis in axes)))
@@ -717,6 +720,18 @@ _SAID = {"batch_norm": ("training", 5, "training", str), "instance_norm": ("trai
          "layer_norm": ("rank", 1, "normalized_shape", lambda shape: "%d" % len(shape)),
          "conv1d": ("padding", 4, "padding", _padding), "conv2d": ("padding", 4, "padding", _padding),
          "conv3d": ("padding", 4, "padding", _padding)}
+
+
+def _infinity(given, depth=0):
+    """The first infinite number among arguments: the program's own intention. Else 0."""
+    for value in given if len(given) <= _MAX_SAID else ():
+        if isinstance(value, float) and math.isinf(value):
+            return value
+        if isinstance(value, (list, tuple)) and depth < 2:
+            found = _infinity(value, depth + 1)
+            if found:
+                return found
+    return 0
 
 
 def _cut(given, node, graph):

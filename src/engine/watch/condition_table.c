@@ -202,6 +202,12 @@ static const struct gd_condition_param loss_jump[] = {
      .value = 6,
      .statistic = GD_STAT_MEAN_Z_SCORE,
      .op = GD_CMP_GT},
+    {.name = "rise_gt",
+     .range = GD_RANGE_POSITIVE,
+     .has_default = true,
+     .value = 4,
+     .statistic = GD_STAT_RISE,
+     .op = GD_CMP_GT},
 };
 static const struct gd_condition_param plateau[] = {
     {.name = "stall_ge",
@@ -559,7 +565,8 @@ const struct gd_condition gd_condition_table[] = {
      .wire = GD_WIRE_OWN,
      .at_step_end = true,
      .any_tests = true,
-     .fires = "the loss is many times its running mean, or many deviations above it",
+     .fires = "the loss is many times its running mean, many deviations above it, or rises far above its "
+              "first values",
      .look = "the batch of this step, the update of the step before",
      .advice =
          "Either this batch is unlike the others, or the update before was too large. Look at the "

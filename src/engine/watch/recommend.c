@@ -16,59 +16,128 @@ struct entry {
     const char *name, *condition, *where;
     struct gd_condition_value value[3];
     size_t value_count;
+    const char *guard; /* NULL: none */
+    uint32_t steps;    /* in a row */
 };
 
 /* A bias begins at 0, and so any update changes it by much of its size. */
-#define MATRICES       "weights except *bias*, *beta"
-/* In a program that runs as it goes what makes zeros on purpose is an operator as any other: a
- * first hidden state, the targets of a critic. */
-#define ALL_BUT_FILLED "all except type:*zeros*, type:*full*, type:to"
+#define MATRICES "weights except *bias*, *beta"
 
-static const struct entry entries[] = {
-    {"recommend_weight_initialization_watchpoint",
-     "WI",
-     MATRICES,
-     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     1},
-    {"recommend_weight_change_too_large_watchpoint",
-     "WCL",
-     MATRICES,
-     {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
-     1},
-    {"recommend_gradient_vanishing_watchpoint",
-     "GV",
-     "gradients",
-     {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-9}},
-     1},
-    {"recommend_operator_overflow_watchpoint", "OO", "all", {{NULL, GD_PARAM_FLOAT, 0}}, 0},
-    {"recommend_tensor_overflow_watchpoint", "TO", "all", {{NULL, GD_PARAM_FLOAT, 0}}, 0},
-    {"recommend_tensor_all_zero_watchpoint",
-     "TZ",
-     "all",
-     {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
-     1},
-    {"recommend_tanh_activation_range_watchpoint",
-     "AR",
-     "type:tanh",
-     {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
-      {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
-      {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
-     3},
-    {"recommend_sigmoid_activation_range_watchpoint",
-     "AR",
-     "type:sigmoid",
-     {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
-      {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
-      {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
-     3},
-    {"recommend_relu_activation_range_watchpoint",
-     "AR",
-     "type:relu, type:reluv2",
-     {{"range_percentage_gt", GD_PARAM_FLOAT, 99.9},
-      {"range_start_inclusive", GD_PARAM_FLOAT, -1},
-      {"range_end_inclusive", GD_PARAM_FLOAT, 0}},
-     3},
+/* MindInsight's, for a process that evaluates by itself. */
+static const struct entry mindinsight[] = {
+    {.name = "recommend_weight_initialization_watchpoint",
+     .condition = "WI",
+     .where = MATRICES,
+     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
+     .value_count = 1},
+    {.name = "recommend_weight_change_too_large_watchpoint",
+     .condition = "WCL",
+     .where = MATRICES,
+     .value = {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
+     .value_count = 1},
+    {.name = "recommend_gradient_vanishing_watchpoint",
+     .condition = "GV",
+     .where = "gradients",
+     .value = {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-9}},
+     .value_count = 1},
+    {.name = "recommend_operator_overflow_watchpoint", .condition = "OO", .where = "all"},
+    {.name = "recommend_tensor_overflow_watchpoint", .condition = "TO", .where = "all"},
+    {.name = "recommend_tensor_all_zero_watchpoint",
+     .condition = "TZ",
+     .where = "all",
+     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
+     .value_count = 1},
+    {.name = "recommend_tanh_activation_range_watchpoint",
+     .condition = "AR",
+     .where = "type:tanh",
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+               {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
+               {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
+     .value_count = 3},
+    {.name = "recommend_sigmoid_activation_range_watchpoint",
+     .condition = "AR",
+     .where = "type:sigmoid",
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+               {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
+               {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
+     .value_count = 3},
+    {.name = "recommend_relu_activation_range_watchpoint",
+     .condition = "AR",
+     .where = "type:relu, type:reluv2",
+     .value = {{"range_percentage_gt", GD_PARAM_FLOAT, 99.9},
+               {"range_start_inclusive", GD_PARAM_FLOAT, -1},
+               {"range_end_inclusive", GD_PARAM_FLOAT, 0}},
+     .value_count = 3},
 };
+
+/* A tensor of zeros in one step proves nothing: a first hidden state, a layer that begins at 0, a
+ * batch without a hard example. One that the training was to change and has not in many steps does.
+ * What is computed outside of all modules is a loss or a mask, not a layer. */
+#define LASTS       10 /* steps in a row */
+#define LEAPS       5  /* the same, of a change: fewer come with momentum and a warm-up */
+#define NOT_A_LAYER "backward/*, eval/*, /^[^\\/]*$/"
+#define LAYERS                                                                                     \
+    "type:linear, type:conv?d, type:relu, type:relu_, type:reluv2, type:relu6, type:leaky_relu, "  \
+    "type:gelu, type:silu except " NOT_A_LAYER
+/* A bias before a normalisation has a gradient of 0 by algebra, and so has that of the keys. */
+#define OF_MATRICES "gradients except *bias*, *beta, backward/*"
+/* Where the loss is 0 there is nothing left to learn. */
+#define LEARNS      "loss != 0"
+
+/* For one where gradb evaluates: nothing that a healthy training does fires any of these. */
+static const struct entry own[] = {
+    {.name = "recommend_tensor_overflow_watchpoint", .condition = "TO", .where = "all"},
+    {.name = "recommend_weight_change_too_large_watchpoint",
+     .condition = "WCL",
+     .where = MATRICES,
+     .value = {{"abs_mean_update_ratio_gt", GD_PARAM_FLOAT, 1}},
+     .value_count = 1,
+     .steps = LEAPS},
+    {.name = "recommend_weight_all_zero_watchpoint",
+     .condition = "TZ",
+     .where = MATRICES,
+     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
+     .value_count = 1,
+     .guard = LEARNS,
+     .steps = LASTS},
+    {.name = "recommend_gradient_vanishing_watchpoint",
+     .condition = "GV",
+     .where = OF_MATRICES,
+     .value = {{"abs_mean_lt", GD_PARAM_FLOAT, 1e-12}},
+     .value_count = 1,
+     .guard = LEARNS,
+     .steps = LASTS},
+    {.name = "recommend_layer_all_zero_watchpoint",
+     .condition = "TZ",
+     .where = LAYERS,
+     .value = {{"zero_percentage_ge", GD_PARAM_FLOAT, 100}},
+     .value_count = 1,
+     .guard = LEARNS,
+     .steps = LASTS},
+    {.name = "recommend_tanh_activation_range_watchpoint",
+     .condition = "AR",
+     .where = "type:tanh except " NOT_A_LAYER,
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+               {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
+               {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
+     .value_count = 3,
+     .steps = LASTS},
+    {.name = "recommend_sigmoid_activation_range_watchpoint",
+     .condition = "AR",
+     .where = "type:sigmoid except " NOT_A_LAYER,
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+               {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
+               {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
+     .value_count = 3,
+     .steps = LASTS},
+};
+
+static const struct entry *entry_at(const struct gd_session *session, size_t index)
+{
+    if (session->target && (session->target->capabilities & GD_CAN_WATCH_REMOTE))
+        return index < sizeof mindinsight / sizeof *mindinsight ? &mindinsight[index] : NULL;
+    return index < sizeof own / sizeof *own ? &own[index] : NULL;
+}
 
 bool gd_watch_can(struct gd_session *session, const struct gd_condition *condition)
 {
@@ -105,11 +174,12 @@ static bool is_to_come(const struct gd_session *session)
 
 bool gd_recommendation_at(struct gd_session *session, size_t index, struct gd_recommendation *ret)
 {
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        const struct entry *entry = &entries[i];
-        bool filled = strcmp(entry->condition, "TZ") == 0 && gd_session_grows(session);
+    const struct entry *entry;
+    for (size_t i = 0; (entry = entry_at(session, i)); i++) {
         struct gd_recommendation it = {.name = entry->name,
-                                       .where = filled ? ALL_BUT_FILLED : entry->where,
+                                       .where = entry->where,
+                                       .guard = entry->guard,
+                                       .steps = entry->steps,
                                        .value_count = entry->value_count};
         memcpy(it.values, entry->value, sizeof entry->value);
         if (gd_condition_find(entry->condition, &it.condition, NULL) ||

@@ -40,8 +40,10 @@ struct watch_wants { /* what a watchpoint asks of the statistics, its guard's ne
 };
 
 struct watch_memory { /* what was judged of one tensor by one watchpoint */
-    unsigned told;    /* the error that was reported last, 0 none */
-    int64_t hit_step; /* INT64_MIN: never */
+    unsigned told;     /* the error that was reported last, 0 none */
+    uint32_t held;     /* in so many steps in a row up to held_step */
+    int64_t held_step;
+    int64_t hit_step;  /* INT64_MIN: never */
 };
 
 struct watch_sum { /* of a condition that is judged on all its tensors of a step together */
@@ -114,6 +116,7 @@ struct watch_tensor {
     const struct watch_set *set;
     uint32_t memory; /* its first of w->memory, one for each cover of the set */
     uint32_t series; /* of w->series; UINT32_MAX none */
+    int64_t intended_step; /* the last in which it held infinities that were asked for; 0 never */
 };
 
 struct watch_item {
@@ -284,6 +287,13 @@ void watching_number_stats(double value, struct gd_stats *ret);
 void watching_initial(struct gd_watching *w);
 void watching_recheck_event(struct gd_watching *w, const struct gd_event *event);
 void watching_recheck_free(struct gd_watching *w);
+
+/* ---- watch_intended.c ---------------------------------------------------------------------- */
+
+/* Whether all that is not finite in this value is infinities that the program asked for: its
+ * operator was told one, or was given them by one that was. Remembers and counts it. */
+bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
+                          const struct watch_part *part, const struct gd_observation *seen);
 
 /* ---- watch_exclude.c ----------------------------------------------------------------------- */
 

@@ -159,6 +159,8 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
         return; /* a number that came for the first time has changed from nothing */
     if (is_no_fault(cover->watch, verdict->error))
         return;
+    if (cover->watch->steps > 1 && verdict->error == GD_HIT_NO_PREVIOUS)
+        return; /* of a first step; it takes several */
     cover->watch->unclear++;
     if (memory->told == verdict->error && !judging->recheck)
         return;
@@ -179,6 +181,22 @@ static void judge_both(const struct gd_watchpoint *watch, const struct gd_observ
         ret->outcome = GD_NOT_CHECKED;
         ret->error = GD_HIT_GUARD_UNKNOWN;
     }
+}
+
+/* It holds in this step: whether it has for as many in a row as it takes. In a recheck, which is of a
+ * step that was judged, nothing is counted. */
+static bool held_long_enough(const struct watch_judging *judging, const struct gd_watchpoint *watch,
+                             struct watch_memory *memory)
+{
+    bool again = judging->recheck || (memory->held && memory->held_step == judging->step);
+    if (watch->steps <= 1)
+        return true;
+    if (!again) {
+        bool follows = memory->held && memory->held_step == judging->step - 1;
+        memory->held = follows ? memory->held + (memory->held < watch->steps) : 1;
+        memory->held_step = judging->step;
+    }
+    return memory->held_step == judging->step && memory->held >= watch->steps;
 }
 
 void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cover,
@@ -203,7 +221,8 @@ void watching_judge_cover(struct watch_judging *judging, struct watch_cover *cov
         return;
     }
     memory->told = 0;
-    if (verdict.outcome != GD_IS_HIT || (memory->hit_step == judging->step && !judging->recheck))
+    if (verdict.outcome != GD_IS_HIT || !held_long_enough(judging, watch, memory) ||
+        (memory->hit_step == judging->step && !judging->recheck))
         return;
     memory->hit_step = judging->step;
     watch->hits++;
@@ -419,7 +438,7 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     seen->scalar = number_of;
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
-    if (t->set->excluded && seen->stats) {
+    if (seen->stats && (t->set->excluded || watching_is_intended(w, &w->tensors[tensor], part, seen))) {
         if (!leave_out_nonfinite(seen, &finite)) {
             count_for_sums(judging, t->set, part);
             return;

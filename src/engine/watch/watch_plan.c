@@ -145,8 +145,9 @@ struct carry {
 };
 
 static void carry_memory(const struct gd_watching *w, const struct carry *carry,
-                         const struct watch_tensor *from, const struct watch_tensor *to)
+                         const struct watch_tensor *from, struct watch_tensor *to)
 {
+    to->intended_step = from->intended_step;
     for (uint32_t i = 0; i < to->set->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[to->set->cover[i]];
         for (uint32_t k = 0; k < from->set->cover_count; k++) {

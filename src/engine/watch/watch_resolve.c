@@ -77,18 +77,19 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
         ret->step_end_only = true;
     if (ret->want.needs & GD_NEED_SERIES)
         ret->always = true;
-    if (when == GD_WHEN_STEP_END)
+    if (when == GD_WHEN_STEP_END || watch->steps > 1)
         ret->step_end_only = true;
     ret->exact = !ret->step_end_only && (when == GD_WHEN_EXACT || ret->nonfinite);
 }
 
 /* ---- who evaluates ------------------------------------------------------------------------- */
 
-/* Nobody but us knows guards, counts, and nodes where NaN is normal. */
+/* Nobody but us knows guards, counts, steps in a row, and nodes where NaN is normal. */
 static bool is_plain(const struct gd_watching *w, const struct gd_watchpoint *watch)
 {
     const struct gd_debugger *debugger = w->session->debugger;
-    return !watch->guard && !watch->ignore && watch->action == GD_WATCH_STOP && !debugger->excludes;
+    return !watch->guard && !watch->ignore && watch->steps <= 1 &&
+           watch->action == GD_WATCH_STOP && !debugger->excludes;
 }
 
 static int can_remote(const struct gd_watching *w, const struct watch_cover *cover,
@@ -105,8 +106,8 @@ static int can_remote(const struct gd_watching *w, const struct watch_cover *cov
                        watch->condition ? watch->condition->id : "an expression");
     if (!is_plain(w, watch))
         return gd_fail(err, GD_EUNSUPPORTED,
-                       "a %s target that evaluates by itself knows no \"if\", no ignore count, no "
-                       "trace and no excluded nodes",
+                       "a %s target that evaluates by itself does not support \"if\", -for, ignore "
+                       "counts, trace or excluded nodes",
                        kind);
     if (cover->unable)
         return gd_fail(err, GD_EUNSUPPORTED,

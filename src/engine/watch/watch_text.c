@@ -16,7 +16,8 @@ static void put_number(struct gd_buf *out, double value)
     gd_buf_puts(out, text);
 }
 
-int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
+/* CONDITION [PARAM=VALUE]... on SELECTOR [if EXPR] */
+static int put_words(const struct gd_watchpoint *watch, struct gd_buf *out)
 {
     if (watch->event)
         gd_buf_puts(out, watch->event);
@@ -38,6 +39,14 @@ int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
     return out->failed && !rc ? GD_ENOMEM : rc;
 }
 
+int gd_watchpoint_text(const struct gd_watchpoint *watch, struct gd_buf *out)
+{
+    int rc = put_words(watch, out);
+    if (!rc && watch->steps > 1)
+        rc = gd_buf_printf(out, ", %u steps in a row", watch->steps);
+    return rc;
+}
+
 int gd_watchpoint_command(const struct gd_watchpoint *watch, struct gd_buf *out)
 {
     const char *verb = watch->action == GD_WATCH_TRACE ? "trace" : watch->event ? "catch" : "watch";
@@ -46,12 +55,14 @@ int gd_watchpoint_command(const struct gd_watchpoint *watch, struct gd_buf *out)
     gd_buf_puts(out, verb);
     if (watch->event) {
         gd_buf_putc(out, ' ');
-        return gd_watchpoint_text(watch, out);
+        return put_words(watch, out);
     }
     if (watch->when == GD_WHEN_EXACT)
         gd_buf_puts(out, " -exact");
     if (watch->when == GD_WHEN_STEP_END)
         gd_buf_puts(out, " -step");
+    if (watch->steps > 1)
+        gd_buf_printf(out, " -for %u", watch->steps);
     gd_buf_putc(out, ' ');
-    return gd_watchpoint_text(watch, out);
+    return put_words(watch, out);
 }

@@ -384,6 +384,7 @@ static int fill(const struct gd_debugger *debugger, const struct gd_watch_spec *
     watch->condition = spec->condition;
     watch->when = spec->when;
     watch->action = spec->action;
+    watch->steps = spec->steps ? spec->steps : 1;
     watch->temporary = spec->temporary;
     watch->enabled = true;
     if ((spec->label && !(watch->label = strdup(spec->label))) ||

@@ -29,6 +29,7 @@ struct gd_watch_spec {                    /* what a command asks for; copied */
         *where; /* selector, or for a scalar its name; NULL: what the condition is made for */
     enum gd_watch_when when;
     enum gd_watch_action action;
+    uint32_t steps;    /* fires when it held in so many steps in a row; 0 as 1 */
     bool temporary;    /* deleted when it has stopped the training */
     const char *label; /* "recommended"; NULL none */
     const char *event; /* a catchpoint: the name of what it stands for, "lr"; NULL: it is none */
@@ -45,6 +46,7 @@ struct gd_watchpoint {
     struct gd_selector *selector; /* NULL: where is the name of a scalar */
     enum gd_watch_when when;
     enum gd_watch_action action;
+    uint32_t steps; /* at least 1 */
     bool temporary;
     char *label; /* NULL none */
     char *event; /* NULL: no catchpoint */
@@ -55,6 +57,9 @@ struct gd_watchpoint {
     uint64_t checks;   /* values that were judged, in all sessions; 0 where a process evaluates */
     uint64_t hits;     /* times it fired, ignored ones too */
     uint64_t unclear;  /* times it could not be checked */
+    /* Values whose infinities the program asked for (masks of -inf), so that they did not count, and
+     * of how many tensors they were. */
+    uint64_t intended, intended_tensors;
     /* Its share of what the targets spent, by the last gd_watch_costs: a tensor's cost is divided
      * evenly among the watchpoints that cover it, so that the shares add up. */
     uint64_t cost_ns;
@@ -159,14 +164,17 @@ void gd_watch_forget(struct gd_session *session);
 
 /* ---- recommended --------------------------------------------------------------------------- */
 
-/* MindInsight's starter set that fits the session's graph and device, one by one. */
+/* A starter set that fits the session's graph and device, one by one: of a process that evaluates
+ * by itself MindInsight's. */
 struct gd_recommendation {
     const char *name; /* "recommend_tensor_overflow_watchpoint" */
     const struct gd_condition *condition;
     struct gd_condition_value values[GD_MAX_CONDITION_PARAMS];
     size_t value_count;
     const char *where;
-    size_t nodes; /* covered now */
+    const char *guard; /* NULL: none */
+    uint32_t steps;    /* in a row */
+    size_t nodes;      /* covered now */
 };
 /* Whether a watchpoint of that condition could be set in the session now. */
 bool gd_watch_can(struct gd_session *session, const struct gd_condition *condition);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Infinities that the program asked for: masks of -inf, and what begins at infinity to become
+ * smaller. They come of an argument that says so, of a constant, or of an operator that was given
+ * such values, and no watchpoint fires on them. NaN is never asked for.
+ */
+#include <strings.h>
+
+#include "engine/watch/watch_impl.h"
+
+/* Operators whose results hold an infinity of an operand as it is, as far as that can be told
+ * without seeing the operand. */
+static const char *const hands_on[] = {
+    "add",   "add_",   "iadd",      "clone",     "contiguous", "expand", "expand_as", "float",
+    "half",  "getitem", "index_select", "repeat", "reshape",   "slice",  "to",        "type_as",
+    "unsqueeze", "view", "where",   "masked_fill", "bfloat16", "double",
+};
+
+static bool is_one_of(const char *type, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp(type, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A value that no operator made: a constant, a buffer, what came with the data. */
+static bool comes_from_outside(const struct gd_node_info *info)
+{
+    return strcasecmp(info->type, "Input") == 0 || strcasecmp(info->type, "Buffer") == 0;
+}
+
+/* Only 0 and -inf: what is added to scores to leave some of them out. */
+static bool looks_like_mask(const struct gd_stats *stats)
+{
+    return stats->count > 1 && stats->neg_inf && stats->zero + stats->neg_inf == stats->count;
+}
+
+static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_info *to,
+                             const struct gd_edge *edge, int64_t step)
+{
+    struct gd_node_info from;
+    size_t index = watching_tensor(w, edge->node, edge->slot, NULL);
+    if (edge->control || !gd_graph_node(w->session->graph, edge->node, &from))
+        return false;
+    if (index != SIZE_MAX && w->tensors[index].intended_step == step)
+        return true;
+    /* Values that last are judged when the step is over, after those that were made of them. */
+    if (strcasecmp(from.type, "Buffer") == 0)
+        return is_one_of(to->type, hands_on, sizeof hands_on / sizeof *hands_on);
+    return index == SIZE_MAX && gd_node_attr(&from, "fill");
+}
+
+static bool is_intended(const struct gd_watching *w, const struct watch_tensor *tensor,
+                        const struct gd_observation *seen)
+{
+    const struct gd_stats *stats = seen->stats;
+    struct gd_node_info info;
+    if (stats->nan || !(stats->pos_inf || stats->neg_inf) || tensor->node == GD_NO_NODE ||
+        !gd_graph_node(w->session->graph, tensor->node, &info) || info.kind == GD_NODE_GRADIENT ||
+        info.kind == GD_NODE_WEIGHT)
+        return false;
+    if (gd_node_attr(&info, "fill"))
+        return true;
+    if (comes_from_outside(&info))
+        return looks_like_mask(stats) || (!stats->pos_inf && strcasecmp(info.type, "Buffer") == 0);
+    if (stats->count < 2) /* a loss: a mask has done harm */
+        return false;
+    for (uint32_t i = 0; i < info.input_count; i++)
+        if (edge_is_intended(w, &info, &info.inputs[i], seen->step))
+            return true;
+    return false;
+}
+
+bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
+                          const struct watch_part *part, const struct gd_observation *seen)
+{
+    if (!is_intended(w, tensor, seen))
+        return false;
+    for (uint32_t i = 0; i < part->serve_count; i++) {
+        const struct watch_cover *cover = &w->covers[tensor->set->cover[part->serve[i].which]];
+        if (!cover->watch || !cover->wants.nonfinite)
+            continue;
+        cover->watch->intended += tensor->intended_step != seen->step;
+        cover->watch->intended_tensors += tensor->intended_step == 0;
+    }
+    tensor->intended_step = seen->step;
+    return true;
+}
