@@ -253,10 +253,12 @@ const struct command cmd_recommend_table[] = {
      .usage = "recommend [list | yes | no]",
      .summary = "List the recommended watchpoints, or set them",
      .help =
-         "A starter set that fits most trainings: values that are not finite, tensors and\n"
-         "initial weights of zeros, gradients that vanish, weights that change too much,\n"
-         "activations that saturate. What does not fit the graph is left out; before the\n"
-         "first step of a program that shows its graph as it runs, nothing is. At the first stop\n"
+         "A starter set that a healthy training does not trip: values that are not finite and\n"
+         "were not asked for, weights and layers that are 0 and gradients that vanish for many\n"
+         "steps, weights that change too much, activations that saturate, a loss that rises. A\n"
+         "MindSpore process that evaluates by itself gets MindInsight's set instead. What does\n"
+         "not fit the graph is left out; before the first step of a program that shows its\n"
+         "graph as it runs, nothing is. At the first stop\n"
          "a person is asked once whether to set it; a command that was typed instead counts\n"
          "as no, and is run. \"set recommend on\" sets it without\n"
          "a question, \"set recommend off\" does neither; in scripts nothing is asked or set.\n"

@@ -40,7 +40,8 @@ static bool is_unreached(const struct gd_node_info *info)
 {
     const char *dot = strrchr(info->name, '.');
     return info->kind == GD_NODE_GRADIENT && info->input_count == 0 &&
-           strcmp(info->type, "Gradient") == 0 && dot && strcmp(dot, ".grad") == 0;
+           (strcmp(info->type, "Gradient") == 0 || strcmp(info->type, "InputGradient") == 0) &&
+           dot && strcmp(dot, ".grad") == 0;
 }
 
 int stack_missing(struct command_call *call, gd_node_id node, struct gd_err *err)

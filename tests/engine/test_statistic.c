@@ -47,7 +47,9 @@ static const struct gd_series past = {.seen = 10,
                                       .mean_var = 0.015625,
                                       .mean = 0.25,
                                       .best_mean = 0.2,
-                                      .best_step = 60};
+                                      .best_step = 60,
+                                      .recent = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.75, 1},
+                                      .height = 2};
 
 static struct gd_observation observe(const struct gd_stats *stats)
 {
@@ -107,6 +109,7 @@ static const struct {
     {GD_STAT_MEAN_RATIO, "mean_ratio", 2, ALL},
     {GD_STAT_MEAN_Z_SCORE, "mean_z_score", 2, ALL},
     {GD_STAT_STALL, "stall", 40, ALL},
+    {GD_STAT_RISE, "rise", 0.25, ALL},
     {GD_STAT_AGE, "age", 3, 0, 0, 0},
 };
 #define FIGURES (sizeof figures / sizeof *figures)
@@ -204,7 +207,7 @@ static void test_what_is_missing(void **state)
         seen.series = NULL;
         lacks(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
         struct gd_series young = past;
-        young.seen = GD_SERIES_WARMUP - 1;
+        young.seen = figures[i].statistic == GD_STAT_RISE ? 1 : GD_SERIES_WARMUP - 1;
         seen.series = &young;
         lacks(figures[i].statistic, &seen, needs & GD_NEED_SERIES ? GD_HIT_NO_HISTORY : 0);
         seen.series = &past;
@@ -320,6 +323,36 @@ static void test_series(void **state)
     assert_int_equal(series.best_step, 13);
 }
 
+static double rise_after(const struct gd_series *series, double mean)
+{
+    struct gd_stats stats = {.count = 1, .mean = mean};
+    struct gd_observation seen = {.stats = &stats, .dtype = GD_FLOAT64, .series = series};
+    double value = -1;
+    unsigned error;
+    return gd_statistic_value(GD_STAT_RISE, &seen, &value, &error) ? value : -1;
+}
+
+/* Against what was long ago, so that a loss that climbs for many steps does not hide itself. */
+static void test_rise(void **state)
+{
+    struct gd_series series = {0}, sunk = {0};
+    (void)state;
+    assert_true(rise_after(&series, 8) == -1);
+    add(&series, 4, 1);
+    add(&series, 40, 2);
+    assert_true(rise_after(&series, 2) == 0.5);
+    assert_true(rise_after(&series, 100) == 1); /* one value alone is no rise */
+    add(&series, 30, 3);
+    assert_true(rise_after(&series, 50) == 7.5);
+    for (int i = 4; i < 13; i++)
+        add(&series, 50 + i, i);
+    assert_true(rise_after(&series, 90) == 61.0 / 40);
+    add(&sunk, -1, 1);
+    add(&sunk, 40, 2);
+    add(&sunk, 40, 3);
+    assert_true(rise_after(&sunk, 40) == 0);
+}
+
 static void test_series_leaves_out(void **state)
 {
     (void)state;
@@ -355,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_corners),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_series),
+        cmocka_unit_test(test_rise),
         cmocka_unit_test(test_series_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

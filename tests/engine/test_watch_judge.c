@@ -266,6 +266,90 @@ static void test_excluded(void **state)
     bench_free(bench);
 }
 
+static gd_node_id add_operator(struct gd_session *session, const char *name, uint32_t order,
+                               const char *fill, gd_node_id input)
+{
+    struct gd_output output = {.dtype = GD_FLOAT32};
+    struct gd_attr attr = {"fill", fill};
+    struct gd_node_desc desc = {.name = name,
+                                .type = name,
+                                .kind = GD_NODE_ACTIVATION,
+                                .outputs = &output,
+                                .output_count = 1,
+                                .attrs = &attr,
+                                .attr_count = fill ? 1 : 0,
+                                .order = order};
+    gd_node_id node;
+    struct gd_edge edge = {.node = input};
+    assert_int_equal(gd_graph_add(session->graph, &desc, &node, NULL), GD_OK);
+    if (input != GD_NO_NODE)
+        assert_int_equal(gd_graph_connect(session->graph, node, &edge, 1, NULL), GD_OK);
+    return node;
+}
+
+/* A mask, what is made of it, and what is wrong with that. */
+static void test_intended(void **state)
+{
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_stats masked = bench_stats(4, 2), nan = masked, large = masked, loss = masked;
+    (void)state;
+    gd_node_id mask = add_operator(bench->session, "masked_fill", 10, "-inf", GD_NO_NODE);
+    gd_node_id sum = add_operator(bench->session, "sum", 11, NULL, mask);
+    gd_node_id log = add_operator(bench->session, "log", 12, NULL, N_RELU);
+    assert_int_equal(gd_graph_commit(bench->session->graph, NULL), GD_OK);
+    gd_session_on_graph(bench->session);
+    int number = bench_must_watch(bench, "TO on all");
+    bench_run(bench);
+    masked.neg_inf = nan.neg_inf = large.pos_inf = loss.neg_inf = 1;
+    nan.nan = 1;
+    loss.count = 1;
+    const struct {
+        gd_node_id node;
+        const struct gd_stats *stats;
+        bool fires;
+    } reports[] = {
+        {log, &masked, true}, {mask, &masked, false}, {sum, &masked, false}, {sum, &nan, true},
+        {sum, &large, true},  {mask, &nan, true},     {sum, &loss, true},
+    };
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        char why[200];
+        const struct fake_plan *plan = bench_plan(bench, reports[i].node, 0, true, NULL);
+        assert_int_equal(bench_report(bench, plan, reports[i].node, 0, (int64_t)i + 1,
+                                      reports[i].stats, 0, why, sizeof why),
+                         reports[i].fires);
+    }
+    const struct gd_watchpoint *watch = gd_watchpoint_at(bench->debugger, number);
+    assert_int_equal(watch->intended, 2);
+    assert_int_equal(watch->intended_tensors, 2);
+    assert_int_equal(watch->hits, 5);
+    bench_free(bench);
+}
+
+static void test_steps_in_a_row(void **state)
+{
+    static const struct {
+        int64_t step;
+        bool zero, fires;
+    } reports[] = {{1, true, false}, {2, true, false}, {3, false, false}, {4, true, false},
+                   {5, true, false}, {6, true, true},  {7, true, true},   {9, true, false}};
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_err err;
+    (void)state;
+    struct gd_watch_spec spec = {.where = "net/ReLU-op2", .steps = 3};
+    assert_int_equal(gd_condition_find("TZ", &spec.condition, &err), GD_OK);
+    assert_int_equal(gd_watchpoint_add(bench->debugger, &spec, NULL, &err), GD_OK);
+    bench_run(bench);
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        char why[200];
+        struct gd_stats stats = bench_stats(4, reports[i].zero ? 0 : 1);
+        const struct fake_plan *plan = bench_plan(bench, N_RELU, 0, false, NULL);
+        assert_int_equal(
+            bench_report(bench, plan, N_RELU, 0, reports[i].step, &stats, 0, why, sizeof why),
+            reports[i].fires);
+    }
+    bench_free(bench);
+}
+
 /* Of what came together, in the order of execution. */
 static void test_order(void **state)
 {
@@ -566,6 +650,8 @@ int main(void)
         cmocka_unit_test(test_previous_not_finite),
         cmocka_unit_test(test_temporary),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_intended),
+        cmocka_unit_test(test_steps_in_a_row),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_record_only),

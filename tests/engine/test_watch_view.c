@@ -286,7 +286,7 @@ static void test_recommended(void **state)
 
 static void test_recommended_less(void **state)
 {
-    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct watch_bench *bench = bench_make(BENCH_PLANS | GD_CAN_WATCH_REMOTE);
     struct gd_recommendation it;
     const char *want[] = {"WCL", "GV", "TO", "TZ", "AR"}; /* the first step is over, no Ascend */
     (void)state;
@@ -299,6 +299,28 @@ static void test_recommended_less(void **state)
     assert_false(gd_recommendation_at(bench->session, 5, &it));
     gd_session_on_lost(bench->session, "gone");
     assert_false(gd_recommendation_at(bench->session, 0, &it));
+    bench_free(bench);
+}
+
+/* Where gradb judges, nothing that one step alone would have fire. */
+static void test_recommended_own(void **state)
+{
+    static const struct {
+        const char *abbr, *guard;
+        uint32_t steps;
+    } want[] = {{"TO", NULL, 0},         {"WCL", NULL, 5},        {"TZ", "loss != 0", 10},
+                {"GV", "loss != 0", 10}, {"TZ", "loss != 0", 10}, {"LS", NULL, 0}};
+    struct watch_bench *bench = bench_make(BENCH_PLANS);
+    struct gd_recommendation it;
+    size_t count = sizeof want / sizeof *want;
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(gd_recommendation_at(bench->session, i, &it));
+        assert_string_equal(it.condition->abbr, want[i].abbr);
+        assert_int_equal(it.steps, want[i].steps);
+        assert_string_equal(it.guard ? it.guard : "", want[i].guard ? want[i].guard : "");
+    }
+    assert_false(gd_recommendation_at(bench->session, count, &it));
     bench_free(bench);
 }
 
@@ -324,11 +346,11 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),      cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_costs_fail),  cmocka_unit_test(test_costs_asked_twice),
-        cmocka_unit_test(test_commands),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_recommended), cmocka_unit_test(test_recommended_less),
-        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_states),          cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_costs_fail),      cmocka_unit_test(test_costs_asked_twice),
+        cmocka_unit_test(test_commands),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_recommended),     cmocka_unit_test(test_recommended_less),
+        cmocka_unit_test(test_recommended_own), cmocka_unit_test(test_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

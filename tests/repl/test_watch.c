@@ -76,13 +76,25 @@ static void watch_trace_twatch(void **state)
                "4    watchpoint  keep  y    'loss > 3' on loss\n");
     net_expect_rc(n, "watch TO on nothing/here", GD_ENOTFOUND,
                   "error: no node is named 'nothing/here'\n");
-    net_expect_rc(n, "watch", GD_EUSAGE,
-                  "error: watch: name a condition (\"info conditions\" lists them) (usage: watch "
-                  "[-exact | -step] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR])\n");
+    net_expect_rc(
+        n, "watch", GD_EUSAGE,
+        "error: watch: name a condition (\"info conditions\" lists them) (usage: watch "
+        "[-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR])\n");
     net_expect_part(n, "  watch TL abs_mean_gt=x", "is no number (column 12)");
     net_expect(n, "unwatch 1 2", "");
     net_expect_rc(n, "unwatch 1", GD_ENOTFOUND,
                   "error: there is no watchpoint 1: \"info watchpoints\" lists them\n");
+}
+
+static void steps_in_a_row(void **state)
+{
+    struct net *n = *state;
+    net_expect(n, "watch -for 3 TO on net/fc1 if step > 1",
+               "Watchpoint 1: TO on net/fc1 if step > 1, 3 steps in a row: 1 node\n");
+    net_expect_rc(n, "watch -for 0 TO on net/fc1", GD_EINVAL,
+                  "error: -for takes a number of steps, from 1 to a million (column 12)\n");
+    net_expect_rc(n, "watch -for 3 -exact TO on net/fc1", GD_EINVAL,
+                  "error: tensor_overflow can be judged only at the end of a step, not -exact\n");
 }
 
 static void guards(void **state)
@@ -542,6 +554,7 @@ int main(void)
 #define PERSON(fn) cmocka_unit_test_setup_teardown(fn, set_up_person, tear_down)
     const struct CMUnitTest tests[] = {
         TYPED(watch_trace_twatch),
+        TYPED(steps_in_a_row),
         TYPED(guards),
         TYPED(breakpoints_with_a_condition),
         TYPED(edits),

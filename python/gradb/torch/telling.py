@@ -103,17 +103,18 @@ class Telling(native.base("Telling")):
     def _gradient_of(self, parameter, weight, own):
         """The node of a leaf's gradient: made when a backward pass gets there (own: its backward.Step), so that it
         has its place in the order of execution."""
-        node = self._add_gradient(parameter, weight.name, own)
+        node = self._add_gradient(parameter, weight.name, own, "Gradient" if weight.operator == "Parameter"
+                                  else "InputGradient")
         if self.graph.holder(parameter) is weight:
             weight.gradient = node
         return node
 
-    def _add_gradient(self, parameter, name, own=None):
+    def _add_gradient(self, parameter, name, own=None, operator="Gradient"):
         known = self.graph.nodes.get(name + ".grad")
         if known is not None and self.agent.live.leaf(known.id) is parameter:
             return known
         reference = weakref.ref(parameter)
-        node = self.graph.add(name + ".grad", _lib.GRADIENT, operator="Gradient", phase=_lib.BACKWARD,
+        node = self.graph.add(name + ".grad", _lib.GRADIENT, operator=operator, phase=_lib.BACKWARD,
                               outputs=(values.shape_of(parameter),), inputs=own.inputs() if own is not None else (),
                               attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:

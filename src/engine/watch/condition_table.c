@@ -565,7 +565,8 @@ const struct gd_condition gd_condition_table[] = {
      .wire = GD_WIRE_OWN,
      .at_step_end = true,
      .any_tests = true,
-     .fires = "the loss is many times its running mean, many deviations above it, or rises far above its "
+     .fires = "the loss is many times its running mean, many deviations above it, or rises far "
+              "above its "
               "first values",
      .look = "the batch of this step, the update of the step before",
      .advice =

@@ -20,6 +20,7 @@ struct entry {
     uint32_t steps;    /* in a row */
 };
 
+#define LOSS     "loss" /* the number */
 /* A bias begins at 0, and so any update changes it by much of its size. */
 #define MATRICES "weights except *bias*, *beta"
 
@@ -80,9 +81,9 @@ static const struct entry mindinsight[] = {
     "type:linear, type:conv?d, type:relu, type:relu_, type:reluv2, type:relu6, type:leaky_relu, "  \
     "type:gelu, type:silu except " NOT_A_LAYER
 /* A bias before a normalisation has a gradient of 0 by algebra, and so has that of the keys. */
-#define OF_MATRICES "gradients except *bias*, *beta, backward/*"
+#define OF_MATRICES "gradients except *bias*, *beta, backward/*, type:InputGradient"
 /* Where the loss is 0 there is nothing left to learn. */
-#define LEARNS      "loss != 0"
+#define LEARNS      LOSS " != 0"
 
 /* For one where gradb evaluates: nothing that a healthy training does fires any of these. */
 static const struct entry own[] = {
@@ -117,7 +118,7 @@ static const struct entry own[] = {
     {.name = "recommend_tanh_activation_range_watchpoint",
      .condition = "AR",
      .where = "type:tanh except " NOT_A_LAYER,
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
                {"range_start_inclusive", GD_PARAM_FLOAT, -TANH_END},
                {"range_end_inclusive", GD_PARAM_FLOAT, TANH_END}},
      .value_count = 3,
@@ -125,11 +126,16 @@ static const struct entry own[] = {
     {.name = "recommend_sigmoid_activation_range_watchpoint",
      .condition = "AR",
      .where = "type:sigmoid except " NOT_A_LAYER,
-     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 0.1},
+     .value = {{"range_percentage_lt", GD_PARAM_FLOAT, 5},
                {"range_start_inclusive", GD_PARAM_FLOAT, SIGMOID_START},
                {"range_end_inclusive", GD_PARAM_FLOAT, SIGMOID_END}},
      .value_count = 3,
      .steps = LASTS},
+    {.name = "recommend_loss_rise_watchpoint",
+     .condition = "LS",
+     .where = LOSS,
+     .value = {{"rise_gt", GD_PARAM_FLOAT, 4}},
+     .value_count = 1},
 };
 
 static const struct entry *entry_at(const struct gd_session *session, size_t index)
@@ -155,6 +161,8 @@ static size_t count_nodes(struct gd_session *session, const char *where)
     struct gd_watchpoint watch = {.enabled = true};
     gd_node_id *nodes = NULL;
     size_t count = 0;
+    if (strcmp(where, LOSS) == 0)
+        return 1;
     if (gd_selector_parse(where, &watch.selector, NULL))
         return 0;
     if (gd_watchpoint_nodes(&watch, session, &nodes, &count, NULL))

@@ -40,10 +40,10 @@ struct watch_wants { /* what a watchpoint asks of the statistics, its guard's ne
 };
 
 struct watch_memory { /* what was judged of one tensor by one watchpoint */
-    unsigned told;     /* the error that was reported last, 0 none */
-    uint32_t held;     /* in so many steps in a row up to held_step */
+    unsigned told;    /* the error that was reported last, 0 none */
+    uint32_t held;    /* in so many steps in a row up to held_step */
     int64_t held_step;
-    int64_t hit_step;  /* INT64_MIN: never */
+    int64_t hit_step; /* INT64_MIN: never */
 };
 
 struct watch_sum { /* of a condition that is judged on all its tensors of a step together */
@@ -114,9 +114,10 @@ struct watch_tensor {
     uint32_t slot;
     const char *scalar;
     const struct watch_set *set;
-    uint32_t memory; /* its first of w->memory, one for each cover of the set */
-    uint32_t series; /* of w->series; UINT32_MAX none */
+    uint32_t memory;       /* its first of w->memory, one for each cover of the set */
+    uint32_t series;       /* of w->series; UINT32_MAX none */
     int64_t intended_step; /* the last in which it held infinities that were asked for; 0 never */
+    unsigned char intended_signs; /* which: 1 +inf, 2 -inf */
 };
 
 struct watch_item {

@@ -11,9 +11,10 @@
 /* Operators whose results hold an infinity of an operand as it is, as far as that can be told
  * without seeing the operand. */
 static const char *const hands_on[] = {
-    "add",   "add_",   "iadd",      "clone",     "contiguous", "expand", "expand_as", "float",
-    "half",  "getitem", "index_select", "repeat", "reshape",   "slice",  "to",        "type_as",
-    "unsqueeze", "view", "where",   "masked_fill", "bfloat16", "double",
+    "add",       "add_",        "iadd",     "clone",   "contiguous",   "expand",
+    "expand_as", "float",       "half",     "getitem", "index_select", "repeat",
+    "reshape",   "slice",       "to",       "type_as", "unsqueeze",    "view",
+    "where",     "masked_fill", "bfloat16", "double",
 };
 
 static bool is_one_of(const char *type, const char *const *list, size_t count)
@@ -36,14 +37,26 @@ static bool looks_like_mask(const struct gd_stats *stats)
     return stats->count > 1 && stats->neg_inf && stats->zero + stats->neg_inf == stats->count;
 }
 
+/* Operators that make +inf of -inf. */
+static const char *const turns[] = {"neg", "sub", "rsub", "sub_", "mul", "mul_", "div", "truediv"};
+
+static unsigned char signs_of(const struct gd_stats *stats)
+{
+    return (unsigned char)((stats->pos_inf ? 1 : 0) | (stats->neg_inf ? 2 : 0));
+}
+
+/* Whether infinities of those signs are handed on along the edge. What made them may have run in an
+ * earlier step: a mask that is kept. */
 static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_info *to,
-                             const struct gd_edge *edge, int64_t step)
+                             const struct gd_edge *edge, unsigned char signs)
 {
     struct gd_node_info from;
     size_t index = watching_tensor(w, edge->node, edge->slot, NULL);
     if (edge->control || !gd_graph_node(w->session->graph, edge->node, &from))
         return false;
-    if (index != SIZE_MAX && w->tensors[index].intended_step == step)
+    if (index != SIZE_MAX && w->tensors[index].intended_step &&
+        (!(signs & ~w->tensors[index].intended_signs) ||
+         is_one_of(to->type, turns, sizeof turns / sizeof *turns)))
         return true;
     /* Values that last are judged when the step is over, after those that were made of them. */
     if (strcasecmp(from.type, "Buffer") == 0)
@@ -67,7 +80,7 @@ static bool is_intended(const struct gd_watching *w, const struct watch_tensor *
     if (stats->count < 2) /* a loss: a mask has done harm */
         return false;
     for (uint32_t i = 0; i < info.input_count; i++)
-        if (edge_is_intended(w, &info, &info.inputs[i], seen->step))
+        if (edge_is_intended(w, &info, &info.inputs[i], signs_of(stats)))
             return true;
     return false;
 }
@@ -85,5 +98,6 @@ bool watching_is_intended(struct gd_watching *w, struct watch_tensor *tensor,
         cover->watch->intended_tensors += tensor->intended_step == 0;
     }
     tensor->intended_step = seen->step;
+    tensor->intended_signs = signs_of(seen->stats);
     return true;
 }

@@ -148,6 +148,8 @@ static void report(struct watch_judging *judging, struct watch_cover *cover,
 static bool is_no_fault(const struct gd_watchpoint *watch, unsigned error)
 {
     bool named = watch->selector && gd_selector_has_name(watch->selector);
+    if (watch->label && error == GD_HIT_NO_HISTORY)
+        return true; /* nobody asked for it by name, and a first step has none */
     return error == GD_HIT_NOT_RUN || (error == GD_HIT_GONE && !named);
 }
 
@@ -183,8 +185,8 @@ static void judge_both(const struct gd_watchpoint *watch, const struct gd_observ
     }
 }
 
-/* It holds in this step: whether it has for as many in a row as it takes. In a recheck, which is of a
- * step that was judged, nothing is counted. */
+/* It holds in this step: whether it has for as many in a row as it takes. In a recheck, which is of
+ * a step that was judged, nothing is counted. */
 static bool held_long_enough(const struct watch_judging *judging, const struct gd_watchpoint *watch,
                              struct watch_memory *memory)
 {
@@ -438,7 +440,8 @@ void watching_judge(struct watch_judging *judging, size_t tensor, const struct w
     seen->scalar = number_of;
     seen->scalar_ctx = &numbers;
     seen->series = t->series == UINT32_MAX ? NULL : &w->series[t->series];
-    if (seen->stats && (t->set->excluded || watching_is_intended(w, &w->tensors[tensor], part, seen))) {
+    if (seen->stats &&
+        (t->set->excluded || watching_is_intended(w, &w->tensors[tensor], part, seen))) {
         if (!leave_out_nonfinite(seen, &finite)) {
             count_for_sums(judging, t->set, part);
             return;

@@ -148,6 +148,7 @@ static void carry_memory(const struct gd_watching *w, const struct carry *carry,
                          const struct watch_tensor *from, struct watch_tensor *to)
 {
     to->intended_step = from->intended_step;
+    to->intended_signs = from->intended_signs;
     for (uint32_t i = 0; i < to->set->cover_count; i++) {
         const struct watch_cover *cover = &w->covers[to->set->cover[i]];
         for (uint32_t k = 0; k < from->set->cover_count; k++) {

@@ -88,8 +88,8 @@ void watching_wants(const struct gd_watchpoint *watch, const struct gd_settings 
 static bool is_plain(const struct gd_watching *w, const struct gd_watchpoint *watch)
 {
     const struct gd_debugger *debugger = w->session->debugger;
-    return !watch->guard && !watch->ignore && watch->steps <= 1 &&
-           watch->action == GD_WATCH_STOP && !debugger->excludes;
+    return !watch->guard && !watch->ignore && watch->steps <= 1 && watch->action == GD_WATCH_STOP &&
+           !debugger->excludes;
 }
 
 static int can_remote(const struct gd_watching *w, const struct watch_cover *cover,
