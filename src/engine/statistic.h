@@ -59,8 +59,8 @@ enum gd_statistic {
     GD_STAT_MEAN_RATIO,   /* mean / its running mean (a loss); not known when that is not above 0 */
     GD_STAT_MEAN_Z_SCORE, /* (mean - its running mean) / its running deviation (a loss) */
     GD_STAT_STALL,        /* steps since the lowest mean so far (a loss); 0: this one is it */
-    /* The lowest of the last 3 means over the highest of those before the last GD_SERIES_RECENT and of
-     * the first one: known from the third on, of means that were all above 0. */
+    /* The lowest of the last 3 means over the highest of those before the last GD_SERIES_RECENT and
+     * of the first one: known from the third on, of means that were all above 0. */
     GD_STAT_RISE,
     /* Steps since the value was computed; 0: in this step. Known also of a value that is not there,
      * when it is known which step computed the last one. */
@@ -100,7 +100,7 @@ struct gd_series {
     double best_mean; /* the last that was lower than all before by GD_SERIES_BETTER of itself */
     int64_t best_step;
     double recent[GD_SERIES_RECENT]; /* the last means; that of value i at i % GD_SERIES_RECENT */
-    double height;     /* the highest mean before those, or the first; infinite: one was 0 or less */
+    double height; /* the highest mean before those, or the first; infinite: one was 0 or less */
 };
 #define GD_SERIES_WINDOW 20   /* steps */
 #define GD_SERIES_WARMUP 10   /* values before anything is compared with them */

@@ -58,8 +58,12 @@ static const char *offer_text(struct command_call *call, const struct gd_recomme
                             : text;
 }
 
-static const char *nodes_text(struct command_call *call, size_t nodes)
+static const char *nodes_text(struct command_call *call, const struct gd_condition *condition,
+                              size_t nodes)
 {
+    if (condition && condition->target == GD_COND_SCALAR) {
+        return "a number that the training reports";
+    }
     return nodes > 0 ? inspect_plural(call, nodes, "node") : "waits for its nodes";
 }
 
@@ -91,7 +95,7 @@ static void list_offers(struct command_call *call, struct gd_session *session)
         }
         cJSON_AddItemToArray(list, object);
         out_printf(call->out, "  %s: %s%s\n", offer_text(call, &offer),
-                   nodes_text(call, offer.nodes),
+                   nodes_text(call, offer.condition, offer.nodes),
                    watch ? inspect_printf(call, ", set as watchpoint %d", watch->number) : "");
         open = open || !watch;
     }
@@ -126,7 +130,7 @@ static int set_offers(struct command_call *call, struct gd_session *session, str
         watch_record(call, object, watch);
         cJSON_AddItemToArray(list, object);
         out_printf(call->out, "Watchpoint %d: %s: %s\n", watch->number, watch_text(call, watch),
-                   nodes_text(call, watch_nodes(call, watch)));
+                   nodes_text(call, watch->condition, watch_nodes(call, watch)));
     }
     if (cJSON_GetArraySize(list) == 0) {
         out_printf(call->out, "All that is recommended is set already.\n");

@@ -318,7 +318,7 @@ class Recommended(unittest.TestCase):
             t.send(NEXT_PANE + "y")
             t.expect_not(self.ASKED)
             t.send(NEXT_PANE + NEXT_PANE)
-            t.command("recommend", r"set as watchpoint 5$")
+            t.command("recommend", r"set as watchpoint 6$")
 
     def test_a_training_that_runs_is_no_more_asked_about(self):
         with Terminal(rc="") as t:

@@ -560,7 +560,9 @@ class Telling(native.base("Telling")):
                 and self.agent.exceptions.mode != "off"):
             with self.agent.unseen():
                 self.flush()
-                self._stop(error, "backward raised %s" % (self._overwritten(error) or _told(error)))
+                place = stack.raised_at(error.__traceback__)[0] or stack.shown(stack.frames(2))
+                self._stop(error, "backward raised %s%s" % (self._overwritten(error) or _told(error),
+                                                            stack.words(place)))
 
     def _overwritten(self, error):
         """Of a pass that misses a value: which operator of the step wrote to it; None unless it can be but one."""

@@ -57,8 +57,8 @@ struct gd_watchpoint {
     uint64_t checks;   /* values that were judged, in all sessions; 0 where a process evaluates */
     uint64_t hits;     /* times it fired, ignored ones too */
     uint64_t unclear;  /* times it could not be checked */
-    /* Values whose infinities the program asked for (masks of -inf), so that they did not count, and
-     * of how many tensors they were. */
+    /* Values whose infinities the program asked for (masks of -inf), so that they did not count,
+     * and of how many tensors they were. */
     uint64_t intended, intended_tensors;
     /* Its share of what the targets spent, by the last gd_watch_costs: a tensor's cost is divided
      * evenly among the watchpoints that cover it, so that the shares add up. */
