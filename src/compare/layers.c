@@ -124,7 +124,7 @@ static int find_layers(const struct gd_table *table, struct layers *ret, struct 
         return gd_fail(err, GD_ENOMEM, "out of memory for the layers of a network");
     }
     for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
-        uint32_t depth = is_operator(table, i) ? path_of(table->unit[i].name, path) : 0;
+        uint32_t depth = is_operator(table, i) ? path_of(gd_unit_own(&table->unit[i]), path) : 0;
 
         if (depth > 0) {
             rc = add(ret, i, path, depth, err);

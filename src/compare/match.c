@@ -170,6 +170,67 @@ static int by_name(struct gd_matcher *m, struct gd_err *err)
     return rc;
 }
 
+static const char *wire_of(const struct gd_unit *unit)
+{
+    return unit->wire ? unit->wire : gd_unit_own(unit);
+}
+
+/* What the rules go by: a parameter's place in a graph says less than its own name. */
+static const char *rules_name(const struct gd_unit *unit)
+{
+    return strcmp(unit->op, "Parameter") == 0 ? wire_of(unit) : gd_unit_own(unit);
+}
+
+typedef const char *(*name_fn)(const struct gd_unit *unit);
+
+/* A weight as the optimizer left it is not the one that a step began with. A file tells of no step.
+ */
+static bool is_same_phase(const struct gd_table *x, uint32_t a, const struct gd_table *y,
+                          uint32_t b)
+{
+    return x->unit[a].phase == y->unit[b].phase || !x->graph || !y->graph;
+}
+
+static int add_free(struct gd_keys *keys, const struct gd_table *table, const uint32_t *taken,
+                    name_fn name_of, struct gd_err *err)
+{
+    int rc = keys_init(keys, table->unit_count, err);
+
+    for (uint32_t i = 0; rc == GD_OK && i < table->unit_count; i++) {
+        if (taken[i] == UINT32_MAX) {
+            rc = keys_add(keys, i, name_of(&table->unit[i]), err);
+        }
+    }
+    return rc;
+}
+
+/* By another name than the one that is shown, where one unit of each side has it. */
+static int by_other_name(struct gd_matcher *m, name_fn name_of, struct gd_err *err)
+{
+    struct gd_keys a, b = {.unit = NULL};
+    int rc = add_free(&a, m->a, m->of_a, name_of, err);
+
+    if (rc == GD_OK) {
+        rc = add_free(&b, m->b, m->of_b, name_of, err);
+    }
+    for (uint32_t i = 0; rc == GD_OK && i < m->a->unit_count; i++) {
+        const char *name = name_of(&m->a->unit[i]);
+        bool several_a = false, several_b = false;
+        uint32_t to =
+            m->of_a[i] == UINT32_MAX ? keys_find(&b, name, m->of_b, &several_b) : UINT32_MAX;
+
+        if (to != UINT32_MAX) {
+            keys_find(&a, name, m->of_a, &several_a);
+        }
+        if (to != UINT32_MAX && !several_a && !several_b && is_same_phase(m->a, i, m->b, to)) {
+            join(m, i, to, GD_HOW_NAME);
+        }
+    }
+    keys_free(&a);
+    keys_free(&b);
+    return rc;
+}
+
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 static const char *const prefixes[] = {
@@ -184,18 +245,19 @@ static bool is_state(const struct gd_table *table, uint32_t unit)
     const char *parameter;
     int64_t number;
 
-    return gd_name_state(table->unit[unit].name, &number, &parameter) ||
+    return gd_name_state(rules_name(&table->unit[unit]), &number, &parameter) ||
            table->item[table->unit[unit].first].kind == GD_ENTRY_OPTIMIZER ||
-           strncmp(table->unit[unit].name, "optimizer", 9) == 0;
+           strncmp(rules_name(&table->unit[unit]), "optimizer", 9) == 0;
 }
 
 static bool is_trainable(const struct gd_table *table, uint32_t unit)
 {
     const struct gd_item *item = &table->item[table->unit[unit].first];
-    const char *dot = strrchr(table->unit[unit].name, '.');
+    const char *dot = strrchr(rules_name(&table->unit[unit]), '.');
 
     return table->unit[unit].count > 0 && !is_state(table, unit) && item->kind != GD_ENTRY_BUFFER &&
-           item->trainable != GD_TRAINABLE_NO && !gd_name_is_alone(table->unit[unit].name) &&
+           item->trainable != GD_TRAINABLE_NO &&
+           !gd_name_is_alone(rules_name(&table->unit[unit])) &&
            !(dot && strncmp(dot, ".running_", 9) == 0);
 }
 
@@ -221,7 +283,7 @@ static int number_trainable(struct gd_table *table, struct gd_err *err)
 static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, char *ret,
                        size_t size)
 {
-    const char *name = table->unit[unit].name, *parameter;
+    const char *name = rules_name(&table->unit[unit]), *parameter;
     int64_t number;
     const char *state = gd_name_state(name, &number, &parameter);
     char common[MAX_NAME - 64];
@@ -233,7 +295,7 @@ static void common_key(const struct gd_table *table, uint32_t unit, size_t cut, 
     }
     if (!parameter && number >= 0) {
         parameter = (uint64_t)number < table->trainable_count
-                        ? table->unit[table->trainable[number]].name
+                        ? rules_name(&table->unit[table->trainable[number]])
                         : NULL;
     }
     common[0] = '\0';
@@ -255,7 +317,7 @@ static size_t common_prefix(const struct gd_table *table, size_t cut, const char
         if (is_state(table, i)) {
             continue;
         }
-        gd_name_common(table->unit[i].name, key, sizeof(key));
+        gd_name_common(rules_name(&table->unit[i]), key, sizeof(key));
         if (strlen(key) <= cut + len || strncmp(key + cut, prefix, len) != 0) {
             return 0;
         }
@@ -287,7 +349,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
         }
         common_key(m->a, i, cut_a, key, sizeof(key));
         to = keys_find(&keys, key, m->of_b, NULL);
-        if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
+        if (to != UINT32_MAX && is_same_phase(m->a, i, m->b, to)) {
             *count += 1;
             if (apply) {
                 join(m, i, to, GD_HOW_RULES);
@@ -383,7 +445,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
             common_key(from, i, 0, key, sizeof(key));
             found = by_tail(&keys, key, to_of);
         }
-        if (found != UINT32_MAX && from->unit[i].phase == to->unit[found].phase) {
+        if (found != UINT32_MAX && is_same_phase(from, i, to, found)) {
             claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* several: none */
         }
     }
@@ -500,6 +562,12 @@ static int run(struct gd_matcher *m, struct gd_err *err)
 
     if (rc == GD_OK) {
         rc = by_name(m, err);
+    }
+    if (rc == GD_OK) {
+        rc = by_other_name(m, gd_unit_own, err);
+    }
+    if (rc == GD_OK) {
+        rc = by_other_name(m, wire_of, err);
     }
     if (rc == GD_OK && m->options->last >= GD_HOW_RULES) {
         rc = by_rules(m, err);

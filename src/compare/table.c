@@ -89,6 +89,25 @@ static bool copy_text(struct gd_arena *arena, const char **text)
     return true;
 }
 
+int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_info *info,
+                  struct gd_err *err)
+{
+    int rc = gd_table_unit(table, info->name, info->type, err);
+    struct gd_unit *unit = rc == GD_OK ? &table->unit[table->unit_count - 1] : NULL;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    unit->node = node;
+    unit->ordered = info->order != GD_NO_ORDER;
+    unit->leaf = gd_table_is_leaf(info);
+    unit->own = strcmp(info->own_name, info->name) != 0 ? info->own_name : NULL;
+    unit->wire = strcmp(info->wire_name, info->own_name) != 0 ? info->wire_name : NULL;
+    return copy_text(&table->arena, &unit->own) && copy_text(&table->arena, &unit->wire)
+               ? GD_OK
+               : gd_fail(err, GD_ENOMEM, "out of memory for a list of tensors");
+}
+
 int gd_table_add(struct gd_table *table, const struct gd_item *item, struct gd_err *err)
 {
     int rc = grow(&table->item, sizeof(*table->item), table->item_count, &table->item_room, err);
@@ -397,15 +416,12 @@ static int unit_of(struct filling *f, const struct gd_catalog_value *value,
     struct gd_unit *unit = table->unit_count ? &table->unit[table->unit_count - 1] : NULL;
 
     if (!unit || unit->node != value->node) {
-        int rc = gd_table_unit(table, info->name, info->type, f->err);
+        int rc = gd_table_node(table, value->node, info, f->err);
 
         if (rc != GD_OK) {
             return rc;
         }
         unit = &table->unit[table->unit_count - 1];
-        unit->node = value->node;
-        unit->ordered = info->order != GD_NO_ORDER;
-        unit->leaf = gd_table_is_leaf(info);
         unit->time = value->time;
         if (is_left_behind(f, info, value)) {
             unit->left = info->kind == GD_NODE_WEIGHT || unit->phase == GD_PHASE_OPTIMIZER;

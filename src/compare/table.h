@@ -32,6 +32,8 @@ enum gd_phase { GD_PHASE_FORWARD, GD_PHASE_BACKWARD, GD_PHASE_OPTIMIZER };
 
 struct gd_unit {
     const char *name; /* of the node, or of the tensor */
+    const char *own;  /* within its graph; NULL: the same */
+    const char *wire; /* what the framework calls it elsewhere ("fc.weight"); NULL: nothing else */
     const char *op;   /* its type; "" unknown */
     enum gd_phase phase;
     bool ordered;          /* by execution; else as they stood in the file */
@@ -41,6 +43,12 @@ struct gd_unit {
     gd_node_id node;       /* GD_NO_NODE: no dump */
     uint32_t first, count; /* items: outputs, then inputs, in order of position */
 };
+
+/* Of one that other graphs have, too, the name within its graph. */
+static inline const char *gd_unit_own(const struct gd_unit *unit)
+{
+    return unit->own ? unit->own : unit->name;
+}
 
 struct gd_table {
     struct gd_item *item;
@@ -61,6 +69,9 @@ void gd_table_init(struct gd_table *table);
 void gd_table_deinit(struct gd_table *table);
 /* A new unit; items that are added then are its own. Texts are copied. */
 int gd_table_unit(struct gd_table *table, const char *name, const char *op, struct gd_err *err);
+/* The same of a node, by all of its names. */
+int gd_table_node(struct gd_table *table, gd_node_id node, const struct gd_node_info *info,
+                  struct gd_err *err);
 /* Names and texts are copied, a reference is taken on the source; stats stay the caller's. */
 int gd_table_add(struct gd_table *table, const struct gd_item *item, struct gd_err *err);
 

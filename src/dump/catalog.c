@@ -135,6 +135,7 @@ static void catalog_free(struct gd_catalog *catalog)
     free(catalog->where);
     free(catalog->values);
     free(catalog->steps);
+    free(catalog->graph_steps);
     free(catalog->reasons);
     free(catalog->scalars);
     free(catalog->events);

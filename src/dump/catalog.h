@@ -84,6 +84,14 @@ struct gd_catalog_step {
     size_t values; /* of this step alone */
 };
 const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog, size_t *count);
+/* The step before that the graph of a node ran: several graphs count their steps each for itself.
+ * GD_EVERY_STEP: none. */
+int64_t gd_catalog_step_before(const struct gd_catalog *catalog, gd_node_id node, int64_t step);
+/* Whether something of a subgraph was dumped in a step. */
+bool gd_catalog_has_graph(const struct gd_catalog *catalog, uint32_t subgraph, int64_t step);
+/* How many steps of a subgraph there are, from *first to *last. */
+size_t gd_catalog_graph_steps(const struct gd_catalog *catalog, uint32_t subgraph, int64_t *first,
+                              int64_t *last);
 /* The value of a tensor in a step, else that of every step; NULL: none. The source and stats inside
  * live as long as the dump. */
 const struct gd_catalog_value *gd_catalog_find(const struct gd_catalog *catalog, gd_node_id node,

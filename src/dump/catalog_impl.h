@@ -12,6 +12,11 @@ struct kept_reason { /* why a node was not dumped */
     const char *why;
 };
 
+struct graph_step { /* of one of several graphs */
+    uint32_t subgraph;
+    int64_t step;
+};
+
 struct kept_value {
     struct gd_catalog_value of;
     uint32_t order;  /* of the node: execution order first, the others in front */
@@ -32,6 +37,8 @@ struct gd_catalog {
     struct gd_lookup shape_lookup;
     struct gd_catalog_step *steps;
     size_t step_count, step_cap;
+    struct graph_step *graph_steps; /* sorted; none where there is one graph */
+    size_t graph_step_count;
     struct kept_reason *reasons;
     size_t reason_count, reason_cap;
     struct gd_catalog_scalar *scalars;

@@ -105,6 +105,60 @@ static int collect_steps(struct gd_catalog *catalog, struct gd_err *err)
     return GD_OK;
 }
 
+static int compare_graph_steps(const void *a, const void *b)
+{
+    const struct graph_step *x = a, *y = b;
+
+    if (x->subgraph != y->subgraph) {
+        return x->subgraph < y->subgraph ? -1 : 1;
+    }
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static size_t unique_graph_steps(struct graph_step *list, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || compare_graph_steps(&list[kept - 1], &list[i]) != 0) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
+/* Values are in the order of their steps: few follow each other that are not of one graph. */
+static int collect_graph_steps(struct gd_catalog *catalog, struct gd_err *err)
+{
+    struct graph_step *list;
+    size_t count = 0;
+
+    if (!gd_graph_is_qualified(catalog->graph)) {
+        return GD_OK;
+    }
+    list = malloc((catalog->value_count + 1) * sizeof(*list));
+    if (!list) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for the steps of a dump");
+    }
+    for (size_t i = 0; i < catalog->value_count; i++) {
+        const struct gd_catalog_value *value = &catalog->values[i].of;
+        struct gd_node_info info;
+        struct graph_step one = {.step = value->step};
+
+        if (value->step == GD_EVERY_STEP || !gd_graph_node(catalog->graph, value->node, &info)) {
+            continue;
+        }
+        one.subgraph = info.subgraph;
+        if (count == 0 || compare_graph_steps(&list[count - 1], &one) != 0) {
+            list[count++] = one;
+        }
+    }
+    sort(list, count, sizeof(*list), compare_graph_steps);
+    catalog->graph_steps = list;
+    catalog->graph_step_count = unique_graph_steps(list, count);
+    return GD_OK;
+}
+
 int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
 {
     int rc = gd_graph_commit(catalog->graph, err);
@@ -119,7 +173,8 @@ int gd_catalog_sort(struct gd_catalog *catalog, struct gd_err *err)
     sort(catalog->reasons, catalog->reason_count, sizeof(*catalog->reasons), compare_reasons);
     sort(catalog->scalars, catalog->scalar_count, sizeof(*catalog->scalars), compare_scalars);
     sort(catalog->events, catalog->event_count, sizeof(*catalog->events), compare_events);
-    return collect_steps(catalog, err);
+    rc = collect_steps(catalog, err);
+    return rc ? rc : collect_graph_steps(catalog, err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -128,6 +183,70 @@ const struct gd_catalog_step *gd_catalog_steps(const struct gd_catalog *catalog,
 {
     *count = catalog->step_count;
     return catalog->steps;
+}
+
+/* The first of a graph's steps that is not before it. */
+static size_t graph_step_from(const struct gd_catalog *catalog, uint32_t subgraph, int64_t step)
+{
+    struct graph_step key = {subgraph, step};
+    size_t low = 0, high = catalog->graph_step_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_graph_steps(&catalog->graph_steps[middle], &key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+bool gd_catalog_has_graph(const struct gd_catalog *catalog, uint32_t subgraph, int64_t step)
+{
+    size_t at = graph_step_from(catalog, subgraph, step);
+
+    return catalog->graph_step_count == 0 ||
+           (at < catalog->graph_step_count && catalog->graph_steps[at].subgraph == subgraph &&
+            catalog->graph_steps[at].step == step);
+}
+
+size_t gd_catalog_graph_steps(const struct gd_catalog *catalog, uint32_t subgraph, int64_t *first,
+                              int64_t *last)
+{
+    size_t from = graph_step_from(catalog, subgraph, INT64_MIN);
+    size_t end = graph_step_from(catalog, subgraph + 1, INT64_MIN);
+
+    if (end > from) {
+        *first = catalog->graph_steps[from].step;
+        *last = catalog->graph_steps[end - 1].step;
+    }
+    return end - from;
+}
+
+int64_t gd_catalog_step_before(const struct gd_catalog *catalog, gd_node_id node, int64_t step)
+{
+    struct gd_node_info info;
+    size_t low = 0, high = catalog->step_count;
+
+    if (catalog->graph_step_count && gd_graph_node(catalog->graph, node, &info)) {
+        size_t at = graph_step_from(catalog, info.subgraph, step);
+
+        return at > 0 && catalog->graph_steps[at - 1].subgraph == info.subgraph
+                   ? catalog->graph_steps[at - 1].step
+                   : GD_EVERY_STEP;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (catalog->steps[middle].step < step) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 ? catalog->steps[low - 1].step : GD_EVERY_STEP;
 }
 
 /* The first value that does not stand before the key. */

@@ -457,7 +457,7 @@ static void evaluate(struct dump_target *target, const struct dump_plan *plan,
     }
     figures = &target->figures[target->value_count];
     out = &target->values[target->value_count++];
-    rc = dump_stats(target, value, target->at, &item->options, figures, NULL);
+    rc = dump_stats(target, value, &item->options, figures, NULL);
     figures->stats.unknown |= item->dead ? GD_UNKNOWN_UNITS : 0;
     *out = (struct gd_watch_value){.plan = plan->id,
                                    .node = item->node,

@@ -65,13 +65,16 @@ static int find_value(const struct dump_target *target, const struct gd_tensor_r
                       const struct gd_catalog_value **ret, struct gd_err *err)
 {
     bool before = ref->iter == GD_PREVIOUS;
-    int64_t step = dump_step_at(target, target->at - (before ? 1 : 0));
+    int64_t step = dump_step_at(target, target->at);
     const struct gd_catalog_value *found;
 
+    step = before ? gd_catalog_step_before(target->catalog, ref->node, step) : step;
     if (before && step == GD_EVERY_STEP) {
         return gd_fail(err, GD_ENODATA,
-                       "%.300s has no value before: this is the first step of the dump",
-                       gd_graph_name(target->base.session->graph, ref->node));
+                       "%.300s has no previous value: this is the first step of %s",
+                       gd_graph_name(target->base.session->graph, ref->node),
+                       gd_graph_is_qualified(target->base.session->graph) ? "its graph in the dump"
+                                                                          : "the dump");
     }
     found = gd_catalog_find(target->catalog, ref->node, ref->slot, step);
     if (!found) {
@@ -145,13 +148,14 @@ static int threads(void)
 }
 
 struct gd_source *dump_before(const struct dump_target *target,
-                              const struct gd_catalog_value *value, size_t at)
+                              const struct gd_catalog_value *value)
 {
-    int64_t step = at > 0 ? dump_step_at(target, at - 1) : GD_EVERY_STEP;
+    int64_t step = value->step == GD_EVERY_STEP
+                       ? GD_EVERY_STEP
+                       : gd_catalog_step_before(target->catalog, value->node, value->step);
     const struct gd_catalog_value *found =
-        step == GD_EVERY_STEP || value->step == GD_EVERY_STEP
-            ? NULL
-            : gd_catalog_find(target->catalog, value->node, value->slot, step);
+        step == GD_EVERY_STEP ? NULL
+                              : gd_catalog_find(target->catalog, value->node, value->slot, step);
     struct gd_source_info now, then;
 
     if (!found || found->step == GD_EVERY_STEP || !found->source || !value->source ||
@@ -162,7 +166,7 @@ struct gd_source *dump_before(const struct dump_target *target,
     return found->source;
 }
 
-int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value, size_t at,
+int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value,
                const struct gd_stats_options *options, struct dump_figures *ret, struct gd_err *err)
 {
     struct gd_stats_options mine = options ? *options : (struct gd_stats_options){.rtol = 0};
@@ -186,7 +190,7 @@ int dump_stats(const struct dump_target *target, const struct gd_catalog_value *
     ret->dtype = info.dtype;
     ret->shape = info.shape;
     mine.threads = threads();
-    return gd_source_stats(value->source, dump_before(target, value, at), &mine, &ret->stats, err);
+    return gd_source_stats(value->source, dump_before(target, value), &mine, &ret->stats, err);
 }
 
 struct waiting { /* a user waits for statistics */
@@ -204,8 +208,8 @@ static bool wait_on(void *ctx, uint64_t done)
 }
 
 static int stats_while_waiting(const struct dump_target *target,
-                               const struct gd_catalog_value *value, size_t at,
-                               struct dump_figures *ret, struct gd_err *err)
+                               const struct gd_catalog_value *value, struct dump_figures *ret,
+                               struct gd_err *err)
 {
     struct waiting waiting = {.debugger = target->base.session->debugger};
     struct gd_stats_options options = {.go_on = wait_on, .go_on_ctx = &waiting};
@@ -215,7 +219,7 @@ static int stats_while_waiting(const struct dump_target *target,
         waiting.item = gd_dtype_size(info.dtype);
         waiting.total = (uint64_t)gd_shape_count(&info.shape) * waiting.item;
     }
-    return dump_stats(target, value, at, &options, ret, err);
+    return dump_stats(target, value, &options, ret, err);
 }
 
 static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref, gd_stats_fn fn,
@@ -227,8 +231,7 @@ static int answer_stats(struct gd_target *base, const struct gd_tensor_ref *ref,
     int rc = find_value(target, ref, &value, err);
 
     if (!rc) {
-        rc = stats_while_waiting(target, value, target->at - (ref->iter == GD_PREVIOUS), &figures,
-                                 err);
+        rc = stats_while_waiting(target, value, &figures, err);
     }
     if (rc) {
         return rc;
@@ -254,7 +257,7 @@ static int recall(struct gd_target *base, const struct gd_tensor_ref *ref, gd_re
             continue;
         }
         seen++;
-        if (dump_stats(target, value, i, NULL, &figures, NULL) == GD_OK
+        if (dump_stats(target, value, NULL, &figures, NULL) == GD_OK
                 ? !fn(ctx, value->step, figures.dtype, &figures.shape, &figures.stats)
                 : !fn(ctx, value->step, GD_DT_NONE, NULL, NULL)) {
             return gd_fail(err, GD_EINTR, "interrupted after %zu of %zu steps", i + 1, count);
@@ -266,6 +269,26 @@ static int recall(struct gd_target *base, const struct gd_tensor_ref *ref, gd_re
 /* ---- facts ----------------------------------------------------------------------------------- */
 
 typedef void (*fact_fn)(void *ctx, const char *name, const char *value);
+
+/* Several graphs count each for itself. */
+static void describe_graph_steps(const struct dump_target *target, fact_fn fact, void *ctx)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    struct gd_graph_counts counts;
+    char text[400];
+
+    gd_graph_counts(graph, &counts);
+    for (uint32_t i = 0; i < counts.subgraphs; i++) {
+        int64_t first, last;
+        size_t steps = gd_catalog_graph_steps(target->catalog, i, &first, &last);
+
+        if (steps) {
+            snprintf(text, sizeof(text), "%.300s: %zu, from %lld to %lld",
+                     gd_graph_subgraph_name(graph, i), steps, (long long)first, (long long)last);
+            fact(ctx, "graph's steps", text);
+        }
+    }
+}
 
 static void describe_steps(const struct dump_target *target, fact_fn fact, void *ctx)
 {
@@ -285,6 +308,7 @@ static void describe_steps(const struct dump_target *target, fact_fn fact, void 
                  (long long)steps[count - 1].step);
     }
     fact(ctx, "dumped steps", text);
+    describe_graph_steps(target, fact, ctx);
     snprintf(text, sizeof(text), "%zu", values);
     fact(ctx, "dumped values", text);
 }

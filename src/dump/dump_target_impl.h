@@ -72,14 +72,14 @@ struct dump_target {
 int64_t dump_step_at(const struct dump_target *target, size_t at);
 /* The target of a session that is a dump; else NULL. */
 struct dump_target *dump_target_of(const struct gd_session *session);
-/* Statistics of a value as of the step number `at`, against the step before where that can be. */
-int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value, size_t at,
+/* Statistics of a value, against the previous step of its graph where that can be. */
+int dump_stats(const struct dump_target *target, const struct gd_catalog_value *value,
                const struct gd_stats_options *options, struct dump_figures *ret,
                struct gd_err *err);
 
-/* The value of the step before that can be compared with it; NULL: there is none. */
+/* The value of the previous step of its graph that can be compared with it; NULL: there is none. */
 struct gd_source *dump_before(const struct dump_target *target,
-                              const struct gd_catalog_value *value, size_t at);
+                              const struct gd_catalog_value *value);
 
 /* ---- dump_run.c ---- */
 

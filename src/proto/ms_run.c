@@ -19,9 +19,36 @@ static void copy_name(char *out, size_t size, const char *name)
     out[len] = '\0';
 }
 
+/* What follows the device. Some clients always say the same, or nothing: those tell nothing. */
+static void note_graph(struct ms_position *at, const struct gd_ms_metadata *metadata)
+{
+    const char *id = strchr(metadata->device_name, ':');
+    if (!id || !id[1])
+        return;
+    at->tells_graph = at->tells_graph || (at->graph_id[0] && strcmp(at->graph_id, id + 1) != 0);
+    copy_name(at->graph_id, sizeof at->graph_id, id + 1);
+}
+
+uint32_t ms_current_graph(const struct gd_ms_target *target)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    struct gd_graph_counts counts;
+    if (!target->at.tells_graph)
+        return GD_NO_SUBGRAPH;
+    gd_graph_counts(graph, &counts);
+    for (uint32_t i = 0; i < counts.subgraphs; i++) {
+        const char *name = gd_graph_subgraph_name(graph, i), *end = strrchr(name, '_');
+        if (strcmp(end ? end + 1 : name, target->at.graph_id) == 0)
+            return i;
+    }
+    return GD_NO_SUBGRAPH;
+}
+
 void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
+    note_graph(at, metadata);
+    at->is_first = true;
     at->counts_after = target->version.counts_after_wait;
     at->cur_step = metadata->cur_step;
     copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
@@ -85,11 +112,17 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
 }
 
 /* From 1.6 on a process without the actor runtime counts as before. That shows at a certain end of
- * step, reached from a certain place. */
+ * step, reached from a certain place; and in the middle of the step that follows the first stop,
+ * when the counter has not moved since: the steps are counted on from what was told there. */
 static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
     const struct ms_run *run = &target->run;
+    if (at->is_first && run->sent == MS_SENT_NEXT && at->cur_step > 0 &&
+        metadata->cur_step == at->cur_step) {
+        at->counts_after = false;
+        at->base++; /* the first stop was told to be after the step that this one is in */
+    }
     if (!at->counts_after || run->sent != MS_SENT_STEP || hit_by_operator(run, metadata) ||
         at->base)
         return;
@@ -124,6 +157,9 @@ void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata
         else
             update_before(target, metadata);
     }
+    at->is_first = false;
+    target->moves++;
+    note_graph(at, metadata);
     at->cur_step = metadata->cur_step;
     copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
 }
@@ -158,6 +194,7 @@ static int begin_to_node(struct gd_ms_target *target, const struct gd_run *run, 
         if (!is_operator(&info))
             return gd_fail(err, GD_EINVAL, "%s is no operator: it does not execute", info.name);
         mine->is_kernel = true;
+        mine->node = run->node;
         copy_name(mine->name, sizeof mine->name, info.wire_name);
     } else {
         copy_name(mine->name, sizeof mine->name, run->name ? run->name : "");
@@ -178,6 +215,7 @@ int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct g
                        target->base.session->peer.device[0] ? "Ascend" : "this device");
     struct ms_run before = *mine;
     memset(mine, 0, sizeof *mine);
+    mine->node = GD_NO_NODE;
     mine->kind = run->kind;
     mine->left = run->count > 0 ? run->count : 1;
     mine->start_step = ms_steps_done(target);
@@ -196,7 +234,7 @@ static bool at_breakpoint(const struct gd_ms_target *target)
     if (!target->is_gpu || target->at.at_end)
         return false;
     for (size_t i = 0; i < target->breakpoint_count; i++)
-        if (strcmp(target->breakpoints[i], target->at.cur_node) == 0)
+        if (ms_is_node(target, target->break_nodes[i], target->breakpoints[i], target->at.cur_node))
             return true;
     return false;
 }
@@ -208,7 +246,7 @@ static bool at_target_node(const struct gd_ms_target *target)
     size_t len = strlen(run->name);
     if (target->at.at_end && run->sent != MS_SENT_NAMED)
         return false;
-    if (strcmp(target->at.cur_node, run->name) == 0)
+    if (ms_is_node(target, run->node, run->name, target->at.cur_node))
         return true;
     return !run->is_kernel && len && strncmp(target->at.cur_node, run->name, len) == 0 &&
            (target->at.cur_node[len] == '/' || run->name[len - 1] == '/');
@@ -309,6 +347,8 @@ void ms_run_free(struct gd_ms_target *target)
     for (size_t i = 0; i < target->breakpoint_count; i++)
         free(target->breakpoints[i]);
     free(target->breakpoints);
+    free(target->break_nodes);
+    target->break_nodes = NULL;
     target->breakpoints = NULL;
     target->breakpoint_count = 0;
 }
@@ -325,7 +365,8 @@ int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
             err, GD_EUNSUPPORTED,
             "a MindSpore process on Ascend stops only at the end of a step, not at nodes");
     target->breakpoints = calloc(count, sizeof *target->breakpoints);
-    if (!target->breakpoints)
+    target->break_nodes = calloc(count, sizeof *target->break_nodes);
+    if (!target->breakpoints || !target->break_nodes)
         return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
     for (size_t i = 0; i < count; i++) {
         struct gd_node_info info;
@@ -334,6 +375,7 @@ int ms_run_set_breakpoints(struct gd_target *base, const gd_node_id *nodes, size
         char *name = strdup(info.wire_name);
         if (!name)
             return gd_fail(err, GD_ENOMEM, "out of memory for %zu breakpoints", count);
+        target->break_nodes[target->breakpoint_count] = nodes[i];
         target->breakpoints[target->breakpoint_count++] = name;
     }
     return GD_OK;

@@ -41,10 +41,50 @@ gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name)
     if (!*name)
         return GD_NO_NODE;
     /* A parameter comes back under the place in the graph that it was watched by. */
-    gd_node_id node = gd_graph_lookup(target->base.session->graph, name, strlen(name));
-    if (node != GD_NO_NODE)
-        return node;
-    return gd_graph_lookup_wire(target->base.session->graph, name, strlen(name));
+    const struct gd_graph *graph = target->base.session->graph;
+    size_t len = strlen(name);
+    gd_node_id node = gd_graph_lookup(graph, name, len);
+    if (node == GD_NO_NODE)
+        node = gd_graph_lookup_wire(graph, name, len);
+    uint32_t subgraph = node == GD_NO_NODE ? ms_current_graph(target) : GD_NO_SUBGRAPH;
+    return subgraph == GD_NO_SUBGRAPH ? node : gd_graph_lookup_in(graph, subgraph, name, len);
+}
+
+bool ms_is_node(const struct gd_ms_target *target, gd_node_id node, const char *wire,
+                const char *told)
+{
+    struct gd_node_info info;
+    uint32_t subgraph = ms_current_graph(target);
+    return strcmp(wire, told) == 0 &&
+           (subgraph == GD_NO_SUBGRAPH ||
+            !gd_graph_node(target->base.session->graph, node, &info) || info.subgraph == subgraph ||
+            gd_graph_lookup_in(target->base.session->graph, subgraph, told, strlen(told)) ==
+                GD_NO_NODE);
+}
+
+void ms_tell_shared(struct gd_ms_target *target, const char *name)
+{
+    if (target->told_shared)
+        return;
+    target->told_shared = true;
+    ms_warn(target,
+            "several graphs have a node %s: MindSpore does not say which of them it means, and "
+            "keeps one value for all, that of the graph that ran last",
+            name);
+}
+
+/* Where the process stopped: of several graphs the one in which it was told to stop. */
+gd_node_id ms_stopped_node(const struct gd_ms_target *target)
+{
+    const struct ms_run *run = &target->run;
+    const char *cur = target->at.cur_node;
+    gd_node_id node = ms_find_node(target, cur);
+    if (node == GD_NO_NODE && run->kind == GD_RUN_TO_NODE && strcmp(run->name, cur) == 0)
+        node = run->node;
+    for (size_t i = 0; node == GD_NO_NODE && i < target->breakpoint_count; i++)
+        if (strcmp(target->breakpoints[i], cur) == 0)
+            node = target->break_nodes[i];
+    return node;
 }
 
 /* ---- stops --------------------------------------------------------------------------------- */
@@ -63,7 +103,7 @@ void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
     if (reason == GD_STOP_HIT)
         snprintf(stop.text, sizeof stop.text, "%s", target->run.hit_text);
     if (target->is_gpu && !target->at.at_end) {
-        stop.node = ms_find_node(target, target->at.cur_node);
+        stop.node = ms_stopped_node(target);
         snprintf(stop.node_name, sizeof stop.node_name, "%s",
                  stop.node == GD_NO_NODE ? target->at.cur_node
                                          : gd_graph_name(target->base.session->graph, stop.node));
@@ -497,6 +537,7 @@ static void destroy(struct gd_target *base)
     ms_plan_free(target);
     ms_watch_free(target);
     ms_run_free(target);
+    free(target->ran);
     free(target);
 }
 

@@ -26,14 +26,18 @@ struct ms_position {
     int64_t base; /* added to cur_step */
     int32_t cur_step;
     bool counts_after; /* see gd_ms_version; corrected by what is observed */
+    bool is_first;     /* no run has ended yet */
     char cur_node[512];
+    char graph_id[64]; /* that the process says it is in */
+    bool tells_graph;  /* it has told two different ones */
 };
 
 struct ms_run {
     enum gd_run_kind kind;
     int64_t left;       /* NEXT: nodes, STEP: steps */
     int64_t start_step; /* steps that were complete when it began */
-    char name[512];     /* TO_NODE: what the wire calls it */
+    gd_node_id node;    /* TO_NODE: GD_NO_NODE when the graph lacks it */
+    char name[512];     /* ... and what the wire calls it */
     bool is_kernel;     /* the graph knows that name as an operator's */
     enum ms_level_sent sent;
     char sent_name[512];
@@ -85,6 +89,8 @@ struct ms_watch { /* a watchpoint as the process knows it: one or several ids */
 
 struct ms_plans; /* evaluation by ourselves: ms_plan.h */
 
+enum ms_ran { MS_RAN_UNKNOWN, MS_RAN, MS_RAN_NOT };
+
 struct ms_pending_hit {
     struct gd_hit hit;
     uint32_t rank; /* of its operator among the others */
@@ -126,7 +132,8 @@ struct gd_ms_target {
     bool want_run, want_recheck, want_exit, want_interrupt;
     bool recheck_asked; /* by the user, not before the first step */
     bool recheck_hit;
-    char **breakpoints; /* names as the wire has them */
+    gd_node_id *break_nodes;
+    char **breakpoints; /* their names as the wire has them */
     size_t breakpoint_count;
 
     struct ms_command *commands, **commands_end;
@@ -134,7 +141,12 @@ struct gd_ms_target {
     struct ms_watch *watches;
     enum { PREVIOUS_UNKNOWN, PREVIOUS_ASKED, PREVIOUS_THERE, PREVIOUS_MISSING } previous;
     int32_t next_client_id;
-    unsigned stray_hits;       /* of watchpoints that were never set */
+    unsigned stray_hits; /* of watchpoints that were never set */
+    uint64_t moves;      /* how often it came somewhere else */
+    uint8_t *ran;        /* by node, at the move ran_at: enum ms_ran */
+    uint32_t ran_limit;
+    uint64_t ran_at;
+    bool told_shared;          /* that it does not say of which graph a node is */
     bool init_watch;           /* a weight_initialization was set since the last check */
     uint64_t error_seen[1024]; /* what could not be checked and was told already */
     struct ms_plans *plans;    /* NULL until needed */
@@ -147,8 +159,16 @@ double ms_now(const struct gd_ms_target *target);
 void ms_pump(struct gd_ms_target *target);
 void ms_warn(struct gd_ms_target *target, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The node of that exact name or wire name, else GD_NO_NODE. */
+/* The node of that exact name or wire name, else GD_NO_NODE; one that several graphs have is that
+ * of the graph that the process is in, where it says so. */
 gd_node_id ms_find_node(const struct gd_ms_target *target, const char *name);
+/* Whether the name that the process tells means that node, as far as it says. */
+bool ms_is_node(const struct gd_ms_target *target, gd_node_id node, const char *wire,
+                const char *told);
+/* The operator that ran last, in the middle of a step; GD_NO_NODE: not known. */
+gd_node_id ms_stopped_node(const struct gd_ms_target *target);
+/* Says once what it means that several graphs have nodes of one name. */
+void ms_tell_shared(struct gd_ms_target *target, const char *name);
 void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason);
 /* It stands somewhere new: stops there or goes on. */
 void ms_arrived(struct gd_ms_target *target);
@@ -160,6 +180,8 @@ void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata
  * at their end. */
 int64_t ms_position_last(const struct gd_ms_target *target, const struct gd_ms_metadata *metadata);
 int64_t ms_steps_done(const struct gd_ms_target *target);
+/* The graph that the process is in; GD_NO_SUBGRAPH: it does not tell. */
+uint32_t ms_current_graph(const struct gd_ms_target *target);
 int ms_run_begin(struct gd_ms_target *target, const struct gd_run *run, struct gd_err *err);
 /* Whether to stop here; else the run goes on. */
 bool ms_run_decide(struct gd_ms_target *target, enum gd_stop_reason *reason);

@@ -68,10 +68,32 @@ static bool is_stored(const struct gd_node_info *info) /* parameters and constan
  */
 void ms_view_name(const struct gd_node_info *info, char *out, size_t size)
 {
-    size_t len = strlen(info->name), tail = strlen(info->wire_name);
-    bool placed = is_stored(info) && len > tail && info->name[len - tail - 1] == '/' &&
-                  strcmp(info->name + len - tail, info->wire_name) == 0;
-    snprintf(out, size, "%s", placed ? info->name : info->wire_name);
+    const char *name = info->own_name; /* the process does not know the graph's name */
+    size_t len = strlen(name), tail = strlen(info->wire_name);
+    bool placed = is_stored(info) && len > tail && name[len - tail - 1] == '/' &&
+                  strcmp(name + len - tail, info->wire_name) == 0;
+    snprintf(out, size, "%s", placed ? name : info->wire_name);
+}
+
+/* A process keeps the outputs of operators by name: those of one graph hide those of another. */
+static int check_graph(struct gd_ms_target *target, const struct gd_node_info *info,
+                       struct gd_err *err)
+{
+    uint32_t current = ms_current_graph(target);
+    if (info->name == info->own_name || is_stored(info))
+        return GD_OK;
+    if (current == GD_NO_SUBGRAPH) {
+        ms_tell_shared(target, info->own_name);
+        return GD_OK;
+    }
+    if (current == info->subgraph ||
+        gd_graph_lookup_in(target->base.session->graph, current, info->wire_name,
+                           strlen(info->wire_name)) == GD_NO_NODE)
+        return GD_OK;
+    return gd_fail(err, GD_ENODATA,
+                   "%.300s has no value at this stop: graph %.100s ran last, and a MindSpore "
+                   "process keeps one value for each name",
+                   info->name, gd_graph_subgraph_name(target->base.session->graph, current));
 }
 
 static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *ref,
@@ -84,6 +106,9 @@ static int make_view(struct gd_ms_target *target, const struct gd_tensor_ref *re
         return gd_fail(err, GD_EUNSUPPORTED,
                        "a MindSpore process keeps previous values of parameters only, not of %s",
                        info.name);
+    int rc = check_graph(target, &info, err);
+    if (rc)
+        return rc;
     struct gd_output output;
     size_t bytes = 0;
     if (gd_graph_output(target->base.session->graph, ref->node, ref->slot, &output) &&
@@ -226,9 +251,72 @@ bool gd_ms_target_expects(const struct gd_ms_target *target, size_t *bytes)
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-static int64_t step_of(const struct gd_ms_target *target, const struct ms_view *view)
+/* Marks what leads to a node, or what it leads to: with an edge between them, the one ran before
+ * the other. */
+static void mark_from(struct gd_ms_target *target, gd_node_id from, bool forward, gd_node_id *stack)
 {
-    return view->ref.iter == GD_PREVIOUS ? target->at.step - 1 : target->at.step;
+    const struct gd_graph *graph = target->base.session->graph;
+    uint8_t mark = forward ? MS_RAN_NOT : MS_RAN;
+    size_t depth = 1;
+    stack[0] = from;
+    while (depth > 0) {
+        gd_node_id node = stack[--depth];
+        struct gd_node_info info;
+        const struct gd_edge *edges;
+        uint32_t count;
+        if (!gd_graph_node(graph, node, &info))
+            continue;
+        edges = info.inputs;
+        count = forward ? gd_graph_consumers(graph, node, &edges) : info.input_count;
+        for (uint32_t i = 0; i < count; i++) {
+            if (edges[i].node < target->ran_limit && !target->ran[edges[i].node]) {
+                target->ran[edges[i].node] = mark;
+                stack[depth++] = edges[i].node;
+            }
+        }
+    }
+}
+
+/* What has run at a stop in the middle of a step, as far as the edges tell. */
+static enum ms_ran has_run(struct gd_ms_target *target, gd_node_id node)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    gd_node_id here = ms_stopped_node(target);
+    if (here == GD_NO_NODE)
+        return MS_RAN_UNKNOWN;
+    if (target->ran_at != target->moves || !target->ran) {
+        free(target->ran);
+        target->ran_limit = gd_graph_node_limit(graph);
+        target->ran = calloc((size_t)target->ran_limit + 1, 1);
+        gd_node_id *stack = malloc(((size_t)target->ran_limit + 1) * sizeof *stack);
+        if (target->ran && stack) {
+            target->ran[here] = MS_RAN;
+            mark_from(target, here, true, stack);
+            mark_from(target, here, false, stack);
+        }
+        free(stack);
+        target->ran_at = target->moves;
+    }
+    return target->ran && node < target->ran_limit ? (enum ms_ran)target->ran[node]
+                                                   : MS_RAN_UNKNOWN;
+}
+
+/* Of an operator that has not run in this step the process still holds what it gave in the step
+ * before. */
+static int64_t step_of(struct gd_ms_target *target, const struct ms_view *view)
+{
+    struct gd_node_info info;
+    if (view->ref.iter == GD_PREVIOUS)
+        return target->at.step - 1;
+    if (target->at.at_end || !target->is_gpu ||
+        !gd_graph_node(target->base.session->graph, view->ref.node, &info) || is_stored(&info))
+        return target->at.step;
+    switch (has_run(target, view->ref.node)) {
+    case MS_RAN: return target->at.step;
+    case MS_RAN_NOT: return target->at.step - 1;
+    case MS_RAN_UNKNOWN: break;
+    }
+    return -1;
 }
 
 static void give_tensor(struct gd_ms_target *target, struct ms_view *view, struct gd_tensor *tensor)

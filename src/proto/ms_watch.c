@@ -199,6 +199,48 @@ static int fill_watch(struct ms_watch *mine, const struct gd_remote_watch *watch
     return GD_OK;
 }
 
+struct named { /* a text, and what a process takes for its key: parameters are known by their end */
+    const char *key;
+    size_t at;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Leaves the first of those that a process would take for one: several graphs may have them. */
+static int drop_same(struct gd_ms_watch_node *nodes, char **texts, const bool *stored,
+                     size_t *count, struct gd_err *err)
+{
+    struct named *named = malloc((*count + 1) * sizeof *named);
+    size_t kept = 0;
+    if (!named)
+        return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", *count);
+    for (size_t i = 0; i < *count; i++) {
+        const char *slash = stored[i] ? strrchr(texts[i], '/') : NULL;
+        named[i] = (struct named){slash ? slash + 1 : texts[i], i};
+    }
+    qsort(named, *count, sizeof *named, compare_named);
+    for (size_t i = 1; i < *count; i++) {
+        if (strcmp(named[i].key, named[i - 1].key) == 0)
+            nodes[named[i].at].name = NULL;
+    }
+    free(named);
+    for (size_t i = 0; i < *count; i++) {
+        if (!nodes[i].name) {
+            free(texts[i]);
+            continue;
+        }
+        nodes[kept] = nodes[i];
+        texts[kept++] = texts[i];
+    }
+    *count = kept;
+    return GD_OK;
+}
+
 /* Names as the process has them, constants left out: it would match them, and cannot watch them. */
 static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
                       struct gd_ms_watch_node **ret, char ***texts, size_t *count,
@@ -207,9 +249,9 @@ static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
     *count = 0;
     *ret = calloc(watch->node_count + 1, sizeof **ret);
     *texts = calloc(watch->node_count + 1, sizeof **texts);
-    if (!*ret || !*texts)
-        return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes", watch->node_count);
-    for (size_t i = 0; i < watch->node_count; i++) {
+    bool *stored = calloc(watch->node_count + 1, sizeof *stored);
+    int rc = *ret && *texts && stored ? GD_OK : GD_ENOMEM;
+    for (size_t i = 0; !rc && i < watch->node_count; i++) {
         struct gd_node_info info;
         char name[600];
         if (!gd_graph_node(target->base.session->graph, watch->nodes[i], &info) ||
@@ -217,16 +259,21 @@ static int name_nodes(struct gd_ms_target *target, const struct ms_watch *watch,
             continue;
         ms_view_name(&info, name, sizeof name);
         char *copy = strdup(name);
-        if (!copy)
-            return gd_fail(err, GD_ENOMEM, "out of memory for %zu watched nodes",
-                           watch->node_count);
+        if (!copy) {
+            rc = GD_ENOMEM;
+            break;
+        }
+        stored[*count] = strcmp(info.type, "Parameter") == 0;
         (*texts)[*count] = copy;
         /* A type of that name would make the process match by prefix and lose the node's name. */
         bool scope = strcmp(info.type, "scope") == 0;
         (*ret)[*count] = (struct gd_ms_watch_node){copy, scope ? "" : info.type};
         (*count)++;
     }
-    return GD_OK;
+    rc = rc ? gd_fail(err, rc, "out of memory for %zu watched nodes", watch->node_count)
+            : drop_same(*ret, *texts, stored, count, err);
+    free(stored);
+    return rc;
 }
 
 int ms_watch_set(struct gd_target *base, const struct gd_remote_watch *watch, struct gd_err *err)
@@ -557,14 +604,14 @@ static void name_params(const struct ms_watch *watch, struct gd_hit *hit)
 }
 
 static void fill_hit(const struct gd_ms_target *target, const struct ms_watch *watch,
-                     const struct gd_ms_hit *hit, struct gd_hit *ret)
+                     const struct gd_ms_hit *hit, gd_node_id node, struct gd_hit *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->watchpoint = watch->id;
     ret->condition = watch->condition; /* a hit need not repeat it */
     ret->step = step_of_hits(target);
     ret->stop_sequence = target->base.session->stop.sequence + (target->phase != MS_SUSPENDED);
-    ret->node = ms_find_node(target, hit->node_name);
+    ret->node = node;
     snprintf(ret->node_name, sizeof ret->node_name, "%s",
              ret->node == GD_NO_NODE ? hit->node_name
                                      : gd_graph_name(target->base.session->graph, ret->node));
@@ -587,10 +634,58 @@ static void stray_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
                 hit->node_name, hit->id);
 }
 
+static bool covers(const struct ms_watch *watch, gd_node_id node)
+{
+    for (size_t i = 0; i < watch->node_count; i++)
+        if (watch->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static void take_hit_on(struct gd_ms_target *target, struct ms_watch *watch,
+                        const struct gd_ms_hit *hit, gd_node_id node)
+{
+    struct gd_hit mine;
+    fill_hit(target, watch, hit, node, &mine);
+    if (mine.error & GD_HIT_NO_PREVIOUS)
+        note_missing(watch, mine.step);
+    else if (is_change(watch->condition))
+        target->previous = PREVIOUS_THERE;
+    add_hit(target, &mine);
+}
+
+/* Of a name that several graphs have: it is on those that the watchpoint covers. */
+static bool take_shared_hit(struct gd_ms_target *target, struct ms_watch *watch,
+                            const struct gd_ms_hit *hit, bool covered)
+{
+    const struct gd_graph *graph = target->base.session->graph;
+    struct gd_graph_counts counts;
+    size_t len = strlen(hit->node_name), taken = 0;
+    gd_graph_counts(graph, &counts);
+    for (uint32_t i = 0; i < counts.subgraphs; i++) {
+        gd_node_id node = gd_graph_lookup_in(graph, i, hit->node_name, len);
+        if (node == GD_NO_NODE || (covered && !covers(watch, node)))
+            continue;
+        if (++taken == 2)
+            ms_tell_shared(target, hit->node_name);
+        take_hit_on(target, watch, hit, node);
+    }
+    return taken > 0;
+}
+
+static void take_hit(struct gd_ms_target *target, struct ms_watch *watch,
+                     const struct gd_ms_hit *hit)
+{
+    gd_node_id node = ms_find_node(target, hit->node_name);
+    if (node == GD_NO_NODE &&
+        (take_shared_hit(target, watch, hit, true) || take_shared_hit(target, watch, hit, false)))
+        return;
+    take_hit_on(target, watch, hit, node);
+}
+
 void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hit)
 {
     struct ms_watch *watch = find_client_watch(target, hit->id);
-    struct gd_hit mine;
     target->hits_seen++;
     if (!target->run.any_hits)
         snprintf(target->run.hit_name, sizeof target->run.hit_name, "%s", hit->node_name);
@@ -604,12 +699,7 @@ void gd_ms_target_on_hit(struct gd_ms_target *target, const struct gd_ms_hit *hi
         stray_hit(target, hit);
         return;
     }
-    fill_hit(target, watch, hit, &mine);
-    if (mine.error & GD_HIT_NO_PREVIOUS)
-        note_missing(watch, mine.step);
-    else if (is_change(watch->condition))
-        target->previous = PREVIOUS_THERE;
-    add_hit(target, &mine);
+    take_hit(target, watch, hit);
 }
 
 void gd_ms_target_on_hits_end(struct gd_ms_target *target)

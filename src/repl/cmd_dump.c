@@ -260,23 +260,45 @@ static int need_catalog(struct command_call *call, const struct gd_catalog **ret
     return rc;
 }
 
+/* The graphs that ran in it, each by its own count. */
+static const char *graphs_of_step(struct command_call *call, const struct gd_catalog *catalog,
+                                  int64_t step)
+{
+    const struct gd_graph *graph = call->session->graph;
+    const char *text = "";
+    struct gd_graph_counts counts;
+
+    gd_graph_counts(graph, &counts);
+    for (uint32_t i = 0; i < counts.subgraphs; i++) {
+        if (gd_catalog_has_graph(catalog, i, step)) {
+            text = inspect_printf(call, "%s%s%s", text, text[0] ? ", " : "",
+                                  inspect_name(call, gd_graph_subgraph_name(graph, i)));
+        }
+    }
+    return text;
+}
+
 static void step_row(struct command_call *call, struct out_table *table,
-                     const struct gd_catalog_step *step)
+                     const struct gd_catalog *catalog, const struct gd_catalog_step *step)
 {
     bool here = step->step == call->session->stop.step;
-    const char *cells[] = {out_is_json(call->out) ? (here ? "true" : "false")
-                           : here                 ? "*"
-                                                  : "",
-                           inspect_printf(call, "%lld", (long long)step->step),
-                           inspect_number(call, step->values)};
+    const char *cells[] = {
+        out_is_json(call->out) ? (here ? "true" : "false")
+        : here                 ? "*"
+                               : "",
+        inspect_printf(call, "%lld", (long long)step->step), inspect_number(call, step->values),
+        gd_graph_is_qualified(call->session->graph) ? graphs_of_step(call, catalog, step->step)
+                                                    : ""};
 
     out_table_row(table, cells);
 }
 
 int inspect_info_steps(struct command_call *call, struct gd_err *err)
 {
-    static const struct out_column columns[] = {
-        {"here", "", false}, {"step", "Step", true}, {"values", "Values", true}};
+    static const struct out_column columns[] = {{"here", "", false},
+                                                {"step", "Step", true},
+                                                {"values", "Values", true},
+                                                {"graphs", "Graphs", false}};
     const struct gd_catalog *catalog;
     bool all = inspect_take_flag(call, "-a");
     size_t count, first = 0, shown, here = 0;
@@ -297,9 +319,10 @@ int inspect_info_steps(struct command_call *call, struct gd_err *err)
         first = here - shown / 2;
         first = first + shown > count ? count - shown : first;
     }
-    struct out_table *table = out_table_begin(call->out, "steps", columns, 3);
+    struct out_table *table = out_table_begin(call->out, "steps", columns,
+                                              gd_graph_is_qualified(call->session->graph) ? 4 : 3);
     for (size_t i = first; i < first + shown; i++) {
-        step_row(call, table, &steps[i]);
+        step_row(call, table, catalog, &steps[i]);
     }
     out_table_end(table);
     if (shown < count) {

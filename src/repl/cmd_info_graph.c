@@ -256,7 +256,7 @@ static void node_text(struct command_call *call, gd_node_id node, const struct g
     }
     out_printf(call->out, "%s%s\n", subgraph && subgraph[0] ? ", graph " : "",
                subgraph ? out_safe(call, subgraph) : "");
-    if (strcmp(info->wire_name, info->name) != 0) {
+    if (strcmp(info->wire_name, info->own_name) != 0) {
         out_printf(call->out, "  %-11s %s\n", "wire name", out_safe(call, info->wire_name));
     }
     output_lines(call, node, info->output_count);

@@ -5,6 +5,7 @@
 
 #include "repl/commands.h"
 #include "repl/inspect.h"
+#include "repl/nodes.h"
 #include "repl/value.h"
 
 /* ---- print --------------------------------------------------------------------------------- */
@@ -166,13 +167,59 @@ static uint32_t slots_of(struct command_call *call, const struct value *value)
     return info.output_count > 1 ? info.output_count : 1;
 }
 
+/* What selects nodes without naming one. */
+static bool is_selector(const char *word)
+{
+    size_t len = strlen(word);
+    return strpbrk(word, "*?") || strncmp(word, "type:", 5) == 0 || strncmp(word, "at:", 3) == 0 ||
+           (len > 2 && word[0] == '/' && word[len - 1] == '/');
+}
+
+/* A line for each slot of all nodes that a glob or another selector takes. */
+static int print_selected(struct command_call *call, struct print_job *job, const char *word,
+                          struct gd_err *err)
+{
+    struct node_list list;
+    int rc = nodes_select(call, word, &list, err);
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (list.count == 0) {
+        rc = gd_fail(err, GD_ENOTFOUND, "nothing matches %.200s", out_safe(call, word));
+    }
+    if (out_is_json(call->out) && !job->list) {
+        job->list = cJSON_AddArrayToObject(out_record(call->out, "tensors"), "tensors");
+    }
+    size_t shown = job->format.all || list.count <= NODES_SHOWN ? list.count : NODES_SHOWN;
+    for (size_t i = 0; rc == GD_OK && i < shown; i++) {
+        struct gd_node_info info;
+        struct value value = {.which = job->which, .step = -1, .prev_step = -1};
+        value.arg.ref.node = list.node[i];
+        if (gd_graph_node(call->session->graph, list.node[i], &info)) {
+            rc = print_slots(call, job, &value, info.output_count, err);
+        }
+    }
+    if (rc == GD_OK && shown < list.count) {
+        out_printf(call->out, "... %s more (print -a %s)\n",
+                   inspect_number(call, list.count - shown), out_safe(call, word));
+    }
+    node_list_deinit(&list);
+    return rc;
+}
+
 static int print_word(struct command_call *call, struct print_job *job, const char *word,
                       struct gd_err *err)
 {
     struct value value;
     int rc = value_parse(call, word, &value, err);
+    if (rc == GD_ENOTFOUND && word && print_scalar(call, job, word)) {
+        return GD_OK;
+    }
+    if (rc != GD_OK && rc != GD_EAMBIGUOUS && word && word[0] != '$' && is_selector(word)) {
+        return print_selected(call, job, word, err);
+    }
     if (rc != GD_OK) {
-        return rc == GD_ENOTFOUND && word && print_scalar(call, job, word) ? GD_OK : rc;
+        return rc;
     }
     value.which = job->which;
     uint32_t slots = slots_of(call, &value);
@@ -387,13 +434,15 @@ const struct command cmd_print_table[] = {
         .name = "print",
         .aliases = "p pt inspect",
         .group = "data",
-        .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|$N ...] [prev|diff]",
+        .usage = "print[/f|e|x|d|a] [-a] [-s] [NODE[:SLOT][SLICE]|SELECTOR|$N ...] [prev|diff]",
         .summary = "Show a tensor: one line of statistics, then the values",
         .help = "Without an argument the current node is shown. A slice is numpy's, and\n"
                 "only the slice travels. A node with several outputs shows one line for\n"
-                "each; NODE:1 picks one. Each value shown gets a number: $1, $2, ... can be\n"
-                "printed (and sliced) later, when the trainer has moved on. `$` is the last\n"
-                "one, `$$` the one before it; `$_` is the last tensor, fetched anew.\n"
+                "each; NODE:1 picks one. A glob or another selector (*.weight, type:ReLU)\n"
+                "shows one line for each tensor, of at most 40 nodes unless -a is given.\n"
+                "Each value shown gets a number: $1, $2, ... can be printed (and sliced)\n"
+                "later, when the training has moved on. `$` is the last one, `$$` the one\n"
+                "before it; `$_` is the last tensor, fetched again.\n"
                 "\n"
                 "  -a /a  all values, never abbreviated with ...\n"
                 "  -s     the statistics alone, computed where the tensor lives\n"
@@ -405,6 +454,7 @@ const struct command cmd_print_table[] = {
                 "  print block0/attn/MatMul-op4\n"
                 "  print block0/attn/Softmax-op10[0, 0, :, 1:3]\n"
                 "  print/e head.weight[:2] diff\n"
+                "  print *.weight\n"
                 "  print $1[::2]\n",
         .args = {ARG_TENSOR},
         .flags = CMD_REPEATS,

@@ -407,6 +407,14 @@ static int compare_tables(struct comparing *c, struct gd_err *err)
 
 /* ---- steps and ranks ------------------------------------------------------------------------- */
 
+/* Of a side that alone has steps, where none is asked for: that at which its session stands, else
+ * the last one. */
+static int64_t step_alone(const struct side *side, const struct gd_catalog_step *steps,
+                          size_t count)
+{
+    return side->session ? side->session->stop.step : steps[count - 1].step;
+}
+
 static int add_step(struct compare_step **list, size_t *count, struct compare_step step,
                     struct gd_err *err)
 {
@@ -447,8 +455,11 @@ static int steps_of_ranks(const struct side *a, const struct side *b, size_t ran
     }
     for (size_t i = 0; rc == GD_OK && (many_a == 0) != (many_b == 0) && i < many_a + many_b; i++) {
         int64_t step = many_a ? steps_a[i].step : steps_b[i].step;
+        int64_t wanted = !any     ? options->step
+                         : many_a ? step_alone(a, steps_a, many_a)
+                                  : step_alone(b, steps_b, many_b);
 
-        if (any ? i + 1 == many_a + many_b : step == options->step) {
+        if (step == wanted) {
             rc = add_step(
                 ret, count,
                 (struct compare_step){rank_a, rank_b, many_a ? step : -1, many_b ? step : -1}, err);

@@ -76,40 +76,88 @@ static struct gd_graph *graph_of(struct completion *c)
     return session != NULL ? session->graph : NULL;
 }
 
-/* The scope that the word's last slash ends, and how long its path is. */
-static gd_scope_id scope_of_word(struct completion *c, struct gd_graph *graph)
+/* What ends with the word's last slash. */
+static size_t dir_of_word(const struct completion *c)
 {
     size_t dir = c->len;
     while (dir > 0 && c->word[dir - 1] != '/') {
         dir--;
     }
-    return dir == 0 ? 0 : gd_graph_find_scope(graph, c->word, dir - 1);
+    return dir;
 }
 
-static void add_scopes(struct completion *c, struct gd_graph *graph)
+/* A scope by its last component, below what was typed: its path may begin with a graph's name. */
+static void add_scope(struct completion *c, size_t dir, const char *leaf)
+{
+    size_t len = dir + strlen(leaf);
+    char *path = malloc(len + 2);
+
+    if (path != NULL) {
+        memcpy(path, c->word, dir);
+        memcpy(path + dir, leaf, len - dir);
+        memcpy(path + len, "/", 2);
+        add_if(c, path);
+    }
+    free(path);
+}
+
+static bool add_name(const void *ctx, const char *name)
+{
+    struct completion *const *c = ctx;
+    add_if(*c, name);
+    return false;
+}
+
+/* The nodes in a scope: by either name, but where several graphs have one of that name. */
+static void add_nodes_of(struct completion *c, struct gd_graph *graph, gd_scope_id scope)
 {
     struct gd_scope_info info;
-    gd_scope_id parent = scope_of_word(c, graph);
+    gd_node_id first = gd_graph_scope(graph, scope, &info) ? info.first_node : GD_NO_NODE;
 
-    if (parent == GD_NO_SCOPE || !gd_graph_scope(graph, parent, &info)) {
+    for (gd_node_id node = first; node != GD_NO_NODE && c->count < MAX_WORDS;
+         node = gd_graph_next_in_scope(graph, node)) {
+        struct gd_node_info at;
+
+        if (gd_graph_node(graph, node, &at) && at.name != at.own_name) {
+            add_if(c, at.name);
+        } else {
+            gd_graph_any_name(graph, node, add_name, &c);
+        }
+    }
+}
+
+typedef void (*scope_fn)(struct completion *c, struct gd_graph *graph, gd_scope_id scope);
+
+static void add_scopes_of(struct completion *c, struct gd_graph *graph, gd_scope_id scope)
+{
+    struct gd_scope_info info, child;
+
+    if (!gd_graph_scope(graph, scope, &info)) {
         return;
     }
-    for (gd_scope_id s = info.first_child; s != GD_NO_SCOPE && c->count < MAX_WORDS;) {
-        struct gd_scope_info child;
-        if (!gd_graph_scope(graph, s, &child)) {
-            return;
-        }
-        if (strncmp(child.name, c->word, c->len) == 0) {
-            size_t len = strlen(child.name);
-            char *path = malloc(len + 2);
-            if (path != NULL) {
-                memcpy(path, child.name, len);
-                memcpy(path + len, "/", 2);
-                add(c, path, len + 1);
-            }
-            free(path);
-        }
-        s = child.next;
+    for (gd_scope_id s = info.first_child; c->count < MAX_WORDS && gd_graph_scope(graph, s, &child);
+         s = child.next) {
+        add_scope(c, dir_of_word(c), child.leaf);
+    }
+}
+
+/* What is in the scope that the word's last slash ends, in every graph that has it; of a word
+ * without one also what is at the top of each graph. */
+static void add_below(struct completion *c, struct gd_graph *graph, scope_fn fn)
+{
+    struct gd_scope_info root, top;
+    size_t dir = dir_of_word(c);
+    uint32_t subgraph = 0;
+    gd_scope_id scope;
+
+    while ((scope = gd_graph_next_scope(graph, c->word, dir, &subgraph)) != GD_NO_SCOPE) {
+        fn(c, graph, scope);
+    }
+    if (dir > 0 || !gd_graph_is_qualified(graph) || !gd_graph_scope(graph, 0, &root)) {
+        return;
+    }
+    for (gd_scope_id s = root.first_child; gd_graph_scope(graph, s, &top); s = top.next) {
+        fn(c, graph, s);
     }
 }
 
@@ -125,7 +173,6 @@ static int add_leaf(void *ctx, gd_node_id node)
     return c->count >= 2000;
 }
 
-/* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
 /* Behind the name of a node and a colon: its slots, where a dump has its inputs, too. */
 static void add_slots(struct completion *c)
 {
@@ -151,23 +198,16 @@ static void add_slots(struct completion *c)
     }
 }
 
+/* Scope by scope; a word without a slash that begins no scope may be a node's own name. */
 static void add_nodes(struct completion *c)
 {
     struct gd_graph *graph = graph_of(c);
-    struct gd_scope_info info;
 
     if (graph == NULL || memchr(c->word, '[', c->len) != NULL) {
         return;
     }
-    add_scopes(c, graph);
-    gd_scope_id scope = scope_of_word(c, graph);
-    if (scope != GD_NO_SCOPE && gd_graph_scope(graph, scope, &info)) {
-        gd_node_id node = info.first_node;
-        while (node != GD_NO_NODE && c->count < MAX_WORDS) {
-            add_if(c, gd_graph_name(graph, node));
-            node = gd_graph_next_in_scope(graph, node);
-        }
-    }
+    add_below(c, graph, add_scopes_of);
+    add_below(c, graph, add_nodes_of);
     if (c->count == 0 && c->len > 0 && memchr(c->word, '/', c->len) == NULL) {
         char *text = strndup(c->word, c->len);
         if (text != NULL) {
@@ -577,7 +617,7 @@ static void complete_argument(struct completion *c, const struct command *comman
     case ARG_SCOPE: {
         struct gd_graph *graph = graph_of(c);
         if (graph != NULL) {
-            add_scopes(c, graph);
+            add_below(c, graph, add_scopes_of);
         }
         break;
     }

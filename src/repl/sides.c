@@ -275,11 +275,8 @@ static int load_live(const struct gd_session *session, struct gd_table *table, s
         if (!gd_graph_node(session->graph, order[i], &info) || info.output_count == 0) {
             continue;
         }
-        rc = gd_table_unit(table, info.name, info.type, err);
+        rc = gd_table_node(table, order[i], &info, err);
         if (rc == GD_OK) {
-            table->unit[table->unit_count - 1].node = order[i];
-            table->unit[table->unit_count - 1].ordered = info.order != GD_NO_ORDER;
-            table->unit[table->unit_count - 1].leaf = gd_table_is_leaf(&info);
             table->unit[table->unit_count - 1].left =
                 info.kind == GD_NODE_WEIGHT && session->stop.at_step_end;
         }

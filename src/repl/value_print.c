@@ -81,6 +81,10 @@ const char *value_title(struct command_call *call, const struct value *value)
         return inspect_printf(call, "%s, of step %lld (now at step %lld)", label,
                               (long long)value->step, (long long)now);
     }
+    if (value->step < 0 && !call->session->stop.at_step_end && gd_session_is_live(call->session) &&
+        !gd_session_is_record(call->session)) {
+        return inspect_printf(call, "%s, of step %lld or an earlier one", label, (long long)now);
+    }
     return label;
 }
 

@@ -327,8 +327,9 @@ class Files(unittest.TestCase):
                 np.save(step / f"Add.Add-op1.0.0.170000000000000{graph}.output.0.DefaultFormat.npy",
                         np.full(2, graph, np.float32))
             done, = self.saved(folder, folder / "rank_0", "save all out.npz")
-            self.assertEqual((done["count"], done["renamed"]), (2, 1))
+            self.assertEqual((done["count"], done["renamed"]), (2, 0))
             with np.load(folder / "out.npz") as saved:
+                self.assertEqual(sorted(saved.files), ["graph_0/Add-op1", "graph_1/Add-op1"])
                 self.assertEqual([saved[key].tolist() for key in sorted(saved.files)], [[0, 0], [1, 1]])
 
 

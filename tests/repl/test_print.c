@@ -91,7 +91,7 @@ static void print_formats(void **state)
     net_expect_rc(*state, "print/q net/big", GD_EUSAGE,
                   "error: format 'q' is not known: f (fixed), e (scientific), x (hexadecimal), d "
                   "(integer) or a (all values) (usage: print[/f|e|x|d|a] [-a] [-s] "
-                  "[NODE[:SLOT][SLICE]|$N ...] "
+                  "[NODE[:SLOT][SLICE]|SELECTOR|$N ...] "
                   "[prev|diff])\n");
 }
 

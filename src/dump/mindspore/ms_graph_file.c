@@ -154,7 +154,7 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
             return rc;
         }
     }
-    snprintf(name, sizeof(name), "graph %.60s", id);
+    snprintf(name, sizeof(name), "graph_%.60s", id);
     return ms_nodes_begin(graph, id[0] ? name : "graph", nodes, err);
 }
 

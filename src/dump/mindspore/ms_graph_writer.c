@@ -178,16 +178,16 @@ static void put_node(struct gd_buf *out, struct gd_graph *graph, gd_node_id node
                      const struct gd_node_info *info)
 {
     char name[24];
-    const char *slash = strrchr(info->name, '/');
+    const char *slash = strrchr(info->own_name, '/');
 
     snprintf(name, sizeof(name), "%lu", (unsigned long)node + 1);
     put_inputs(out, graph, info);
     put_text(out, 2, name);
     put_text(out, 3, gd_ms_dumped_type(info));
-    put_bytes(out, 4, info->name, slash ? (size_t)(slash - info->name) : 0);
+    put_bytes(out, 4, info->own_name, slash ? (size_t)(slash - info->own_name) : 0);
     put_output_type(out, graph, node, info->output_count - info->input_slots);
-    put_text(out, 8, info->name);
-    if (strcmp(info->wire_name, info->name) != 0) {
+    put_text(out, 8, info->own_name);
+    if (strcmp(info->wire_name, info->own_name) != 0) {
         put_text(out, GD_MS_NODE_WIRE, info->wire_name);
     }
     put_stack(out, graph, node);

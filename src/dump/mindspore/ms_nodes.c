@@ -39,8 +39,8 @@ enum spelling { FULL, ESCAPED, SHORT, WIRE, WIRE_ESCAPED, WIRE_SHORT, SPELLINGS 
 /* What files may call a node; "" when it is the same as an earlier one. */
 static const char *spell(const struct gd_node_info *info, enum spelling how, char *buffer)
 {
-    bool has_wire = info->wire_name != info->name;
-    const char *name = how >= WIRE ? info->wire_name : info->name;
+    bool has_wire = info->wire_name != info->own_name;
+    const char *name = how >= WIRE ? info->wire_name : info->own_name;
 
     if (how >= WIRE && !has_wire) {
         return "";

@@ -173,7 +173,7 @@ static int put_order(struct gd_ms_writer *w, const struct gd_graph *graph, uint3
     for (uint32_t i = 0; i < count; i++) {
         if (gd_graph_node(graph, node[i], &info) && info.subgraph == subgraph &&
             info.order != GD_NO_ORDER && !is_parameter(&info) && !is_constant(&info)) {
-            put_line(&text, info.name);
+            put_line(&text, info.own_name);
         }
     }
     snprintf(name, sizeof(name), "ms_execution_order_graph_%" PRIu32 ".csv", subgraph);
@@ -285,7 +285,7 @@ static int name_file(struct gd_ms_writer *w, struct gd_folder *folder,
     uint64_t time = stamp(w);
 
     spell(type_of(item->node), "Op", type, sizeof(type));
-    spell(item->node->name, "node", name, sizeof(name));
+    spell(item->node->own_name, "node", name, sizeof(name));
     int len = snprintf(
         line, sizeof(line),
         "%" PRIu64 ".npy,%s.%s.0.0.%" PRIu64 ".%s.%" PRIu32 ".DefaultFormat.%s.npy\n", time, type,
@@ -513,7 +513,7 @@ int gd_ms_writer_row(struct gd_ms_writer *w, const struct gd_ms_item *item, enum
     }
     gd_shape_bytes(shape, dtype, &bytes, NULL);
     spell(type_of(item->node), "Op", type, sizeof(type));
-    spell(item->node->name, "node", name, sizeof(name));
+    spell(item->node->own_name, "node", name, sizeof(name));
     gd_buf_printf(&dir->rows, "%s,%s,0,0,%" PRIu64 ",%s,%" PRIu32 ",%zu,%s,\"(", type, name,
                   stamp(w), item->is_input ? "input" : "output", item->slot, bytes,
                   gd_dtype_name(dtype));

@@ -228,7 +228,7 @@ static int compute_stats(const struct scan_look *look, const struct scan_work *w
     options.threads = look->threads;
     options.go_on = stats_go_on;
     options.go_on_ctx = &amount;
-    prev = item->against ? dump_before(look->target, work->value, look->at) : NULL;
+    prev = item->against ? dump_before(look->target, work->value) : NULL;
     if (work->again) {
         rc = compute_kept(look, work, prev, &options, figures, ret, err);
     }

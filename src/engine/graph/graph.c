@@ -143,7 +143,9 @@ static int make_root(struct gd_graph *graph, struct gd_err *err)
         return rc;
     }
     graph->scope[0] = (struct graph_scope){
+        .qualified = "",
         .name = "",
+        .subgraph = GRAPH_NONE,
         .parent = GRAPH_NONE,
         .first_child = GRAPH_NONE,
         .last_child = GRAPH_NONE,
@@ -231,7 +233,8 @@ void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret)
 {
     memset(ret, 0, sizeof(*ret));
     ret->nodes = graph->live_count;
-    ret->scopes = graph->scope_count - 1; /* the root is not one that anybody named */
+    /* the roots are not ones that anybody named */
+    ret->scopes = graph->scope_count - 1 - graph->subgraph_count;
     ret->subgraphs = graph->subgraph_count;
     ret->edges = graph->edge_count;
     memcpy(ret->by_kind, graph->by_kind, sizeof(ret->by_kind));
@@ -244,6 +247,11 @@ void gd_graph_counts(const struct gd_graph *graph, struct gd_graph_counts *ret)
 uint32_t gd_graph_node_limit(const struct gd_graph *graph)
 {
     return graph->node_count;
+}
+
+gd_scope_id gd_graph_scope_limit(const struct gd_graph *graph)
+{
+    return graph->scope_count;
 }
 
 uint64_t gd_graph_changes(const struct gd_graph *graph)
@@ -264,12 +272,13 @@ bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node
         return false;
     }
     *ret = (struct gd_node_info){
-        .name = rec->name,
+        .name = graph_shown_name(rec),
+        .own_name = rec->name,
         .wire_name = graph_wire_name(rec),
         .type = graph->type[rec->type].name,
         .kind = (enum gd_node_kind)rec->kind,
         .subgraph = rec->subgraph,
-        .scope = rec->scope,
+        .scope = graph->live_subgraphs < 2 && graph->scope[rec->scope].len == 0 ? 0 : rec->scope,
         .order = rec->order,
         .inputs = rec->inputs,
         .input_count = rec->input_count,
@@ -329,7 +338,7 @@ const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node)
 {
     const struct graph_node *rec = live_node(graph, node);
 
-    return rec ? rec->name : "";
+    return rec ? graph_shown_name(rec) : "";
 }
 
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
@@ -354,20 +363,64 @@ const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgra
     return subgraph < graph->subgraph_count ? graph->subgraph[subgraph].name : "";
 }
 
+bool gd_graph_is_qualified(const struct gd_graph *graph)
+{
+    return graph->live_subgraphs > 1;
+}
+
+/* The root of the one subgraph that has nodes, or of one of them where none has. */
+static const struct graph_scope *only_root(const struct gd_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        if (graph->subgraph[i].live || i + 1 == graph->subgraph_count) {
+            return &graph->scope[graph->subgraph[i].scope];
+        }
+    }
+    return &graph->scope[0];
+}
+
+/* Of the scopes from `id` on, the first that is to be seen: subgraphs without nodes are not. */
+static gd_scope_id seen_from(const struct gd_graph *graph, gd_scope_id id)
+{
+    while (id != GRAPH_NONE && graph->scope[id].len == 0 && !graph->scope[id].total_count) {
+        id = graph->scope[id].next;
+    }
+    return id;
+}
+
+static const struct graph_scope no_scope = {
+    .qualified = "",
+    .name = "",
+    .first_child = GRAPH_NONE,
+    .next = GRAPH_NONE,
+    .first_node = GRAPH_NONE,
+};
+
 bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret)
 {
+    bool qualified = gd_graph_is_qualified(graph);
     const struct graph_scope *rec;
+    gd_scope_id parent;
 
     if (scope >= graph->scope_count) {
         return false;
     }
     rec = &graph->scope[scope];
+    parent = rec->parent;
+    if (!qualified && scope == 0) {
+        rec = only_root(graph);
+        parent = GD_NO_SCOPE;
+    } else if (!qualified && rec->len == 0) {
+        rec = &no_scope; /* its place is that of the root */
+    } else if (!qualified && graph->scope[parent].len == 0) {
+        parent = 0;
+    }
     *ret = (struct gd_scope_info){
-        .name = rec->name,
-        .leaf = rec->name + rec->leaf,
-        .parent = rec->parent,
-        .first_child = rec->first_child,
-        .next = rec->next,
+        .name = qualified ? rec->qualified : rec->name,
+        .leaf = rec->len || !qualified ? rec->name + rec->leaf : rec->qualified,
+        .parent = parent,
+        .first_child = seen_from(graph, rec->first_child),
+        .next = scope == 0 ? GD_NO_SCOPE : seen_from(graph, rec->next),
         .first_node = rec->first_node,
         .node_count = rec->node_count,
         .total_count = rec->total_count,

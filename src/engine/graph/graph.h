@@ -82,9 +82,10 @@ struct gd_node_desc {      /* what a target knows of a new node; copied */
     uint32_t order;     /* execution order within the process, or GD_NO_ORDER */
 };
 
-struct gd_node_info { /* a node as readers see it; pointers live as long as the graph */
-    const char *name;
-    const char *wire_name; /* equals name when none was given */
+struct gd_node_info {      /* a node as readers see it; pointers live as long as the graph */
+    const char *name;      /* as people see it: see gd_graph_name */
+    const char *own_name;  /* within its subgraph: as the framework spells it */
+    const char *wire_name; /* equals own_name when none was given */
     const char *type;
     enum gd_node_kind kind;
     uint32_t subgraph;
@@ -156,7 +157,15 @@ uint32_t gd_graph_node_limit(const struct gd_graph *graph); /* ids are < this; s
  * of them, or a place in the execution order that it had not. New nodes leave it as it is. */
 uint64_t gd_graph_changes(const struct gd_graph *graph);
 bool gd_graph_node(const struct gd_graph *graph, gd_node_id node, struct gd_node_info *ret);
-const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node);    /* "" when gone */
+/* As people see and type it: as the framework spells it, with the name of its subgraph in front
+ * (GRAPH/NAME) where several have a node of that name. "" when gone. */
+const char *gd_graph_name(const struct gd_graph *graph, gd_node_id node);
+/* Several subgraphs have nodes: each is a scope of the root. */
+bool gd_graph_is_qualified(const struct gd_graph *graph);
+/* Calls fn with every whole name that a node goes by until it says true: as the framework spells
+ * it, and with the name of its subgraph in front. */
+bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
+                       bool (*fn)(const void *ctx, const char *name), const void *ctx);
 const char *gd_node_attr(const struct gd_node_info *info, const char *name); /* NULL: has none */
 bool gd_graph_output(const struct gd_graph *graph, gd_node_id node, uint32_t slot,
                      struct gd_output *ret);
@@ -176,18 +185,22 @@ const gd_node_id *gd_graph_execution(const struct gd_graph *graph, uint32_t *cou
  * sent, each after those that it depends on. GD_NO_ORDER: it does not run. */
 uint32_t gd_graph_order(const struct gd_graph *graph, gd_node_id node);
 
-/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME".
- * GD_ENOTFOUND (with a near name in the text where there is one), GD_EAMBIGUOUS (with two of them).
- */
+/* Exact full name, else exact wire name, else the one node whose name ends in "/NAME"; the same of
+ * one subgraph when NAME begins with its name and a slash. GD_ENOTFOUND (with a near name in the
+ * text where there is one), GD_EAMBIGUOUS (with two of them). */
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err);
-/* Exact full name only. */
+/* Exact full name only, or GRAPH/NAME. GD_NO_NODE also where several subgraphs have it. */
 gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len);
-/* The name that the target uses: exact wire name, else exact full name. Both of these see a node as
- * soon as it is added; with several subgraphs the latest one wins. */
+/* The name that the target uses: exact wire name, else exact full name. GD_NO_NODE also where it
+ * could be of several subgraphs. Both of these see a node as soon as it is added. */
 gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, size_t len);
+/* Exact full name, else exact wire name, in one subgraph. */
+gd_node_id gd_graph_lookup_in(const struct gd_graph *graph, uint32_t subgraph, const char *name,
+                              size_t len);
 
-/* Scopes form a tree; children in name order of first appearance. */
+/* Scopes form a tree; children in name order of first appearance. Where several subgraphs have
+ * nodes, the root's children are the subgraphs, and every path begins with the name of one. */
 struct gd_scope_info {
     const char *name;        /* full path without a trailing slash */
     const char *leaf;        /* last component, inside name */
@@ -199,8 +212,14 @@ struct gd_scope_info {
     uint32_t total_count;    /* with everything below */
 };
 bool gd_graph_scope(const struct gd_graph *graph, gd_scope_id scope, struct gd_scope_info *ret);
+gd_scope_id gd_graph_scope_limit(const struct gd_graph *graph); /* ids are < this */
 gd_node_id gd_graph_next_in_scope(const struct gd_graph *graph, gd_node_id node);
+/* By its path, or its path within a subgraph where no other has it. */
 gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len);
+/* All that have the path within their subgraph, one after the other: *subgraph is 0 at first.
+ * GD_NO_SCOPE: no more. */
+gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, size_t len,
+                                uint32_t *subgraph);
 
 /* Frames of a node's stack, innermost first; parsed on first use. *count may be 0. */
 const struct gd_frame *gd_graph_stack(struct gd_graph *graph, gd_node_id node, uint32_t *count);
@@ -214,7 +233,8 @@ const struct gd_frame *gd_graph_place(struct gd_graph *graph, gd_node_id node);
 /* Called once per match in node order; a non-zero return stops the search and is returned. */
 typedef int (*gd_node_fn)(void *ctx, gd_node_id node);
 
-/* Substring of the full name, ASCII case ignored. */
+/* Substring of the full name, ASCII case ignored; of GRAPH/NAME where several subgraphs have nodes,
+ * when it reaches beyond the graph's name. */
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx);
 /* Nodes of a type (case ignored) / of a kind / with a stack line FILE:LINE (file by path suffix;
  * line 0 means any). The source index is built on first use. */

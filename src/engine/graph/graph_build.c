@@ -88,7 +88,14 @@ static void unlink_gone(struct gd_graph *graph, struct graph_scope *scope)
 
 static void count_node(struct gd_graph *graph, const struct graph_node *node, uint32_t by)
 {
+    struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
+    bool was_live = sub->live > 0;
+
     graph->live_count += by; /* `by` is 1 or, wrapping around, -1 */
+    sub->live += by;
+    if (was_live != (sub->live > 0)) {
+        graph->live_subgraphs += by;
+    }
     graph->by_kind[node->kind] += by;
     graph->type[node->type].count += by;
     graph->scope[node->scope].node_count += by;
@@ -100,11 +107,11 @@ static void count_node(struct gd_graph *graph, const struct graph_node *node, ui
 static void drop_names(struct gd_graph *graph, const struct graph_node *node)
 {
     gd_node_id id = (gd_node_id)(node - graph->node);
-    uint64_t hash = graph_hash(graph, node->name, node->name_len);
 
-    graph_table_remove(&graph->names, graph_hash_in(hash, node->subgraph), id);
+    graph_drop_name(graph, id);
     if (node->extra && node->extra->wire_name) {
-        hash = graph_hash(graph, node->extra->wire_name, strlen(node->extra->wire_name));
+        uint64_t hash = graph_hash(graph, node->extra->wire_name, strlen(node->extra->wire_name));
+
         graph_table_remove(&graph->wire_names, graph_hash_in(hash, node->subgraph), id);
     }
 }
@@ -172,8 +179,11 @@ static int add_subgraph(struct gd_graph *graph, const char *name, struct gd_err 
     if (!sub->name) {
         return err->code;
     }
-    graph->subgraph_count++;
-    return GD_OK;
+    sub->word = sub->name[0] ? sub->name : "graph";
+    sub->word_len = (uint32_t)strlen(sub->word);
+    rc = graph_add_root(graph, graph->subgraph_count, err);
+    graph->subgraph_count += rc == GD_OK;
+    return rc;
 }
 
 int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, uint32_t *ret,
@@ -302,7 +312,8 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
     if (!extra) {
         return err->code;
     }
-    *extra = (struct graph_extra){.stack = GRAPH_NONE, .input_slots = desc->input_slots};
+    *extra = (struct graph_extra){
+        .stack = GRAPH_NONE, .input_slots = desc->input_slots, .same = GD_NO_NODE};
     rc = copy_attrs(graph, extra, desc, err);
     if (!rc && desc->frame_count) {
         rc = graph_intern_frames(graph, desc->frames, desc->frame_count, &extra->stack, err);
@@ -319,7 +330,7 @@ static int copy_extra(struct gd_graph *graph, struct graph_node *node,
 
 /* Everything of the node that may fail, its name last. */
 static int fill_node(struct gd_graph *graph, struct graph_node *node,
-                     const struct gd_node_desc *desc, struct gd_err *err)
+                     const struct gd_node_desc *desc, uint64_t hash, struct gd_err *err)
 {
     int rc = graph_intern_type(graph, desc->type ? desc->type : "", &node->type, err);
 
@@ -333,13 +344,17 @@ static int fill_node(struct gd_graph *graph, struct graph_node *node,
         rc = copy_extra(graph, node, desc, err);
     }
     if (!rc) {
+        node->name = desc->name;
+        rc = graph_reserve_same(graph, node, hash, err);
+    }
+    if (!rc) {
         rc = copy_name(graph, desc->name, node->name_len, &node->name, err);
     }
     return rc;
 }
 
 /* Nothing here can fail: from now on the node exists. */
-static void publish_node(struct gd_graph *graph, const struct graph_node *filled, uint32_t hash)
+static void publish_node(struct gd_graph *graph, const struct graph_node *filled, uint64_t hash)
 {
     gd_node_id id = graph->node_count++;
     struct graph_node *node = &graph->node[id];
@@ -352,7 +367,7 @@ static void publish_node(struct gd_graph *graph, const struct graph_node *filled
         graph->node[scope->last_node].next_in_scope = id;
     }
     scope->last_node = id;
-    graph_table_insert(&graph->names, hash, id);
+    graph_enter_name(graph, id, hash);
     if (node->extra && node->extra->wire_name) {
         const char *wire = node->extra->wire_name;
         size_t len = strlen(wire);
@@ -391,14 +406,14 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
                        graph->subgraph[graph->current].name, desc->name);
     }
     node.name_len = (uint32_t)len;
-    node.subgraph = graph->current & 0xffffffU;
+    node.subgraph = graph->current & 0x7fffffU;
     rc = graph_grow(graph, &graph->node, &graph->node_cap, (uint64_t)graph->node_count + 1,
                     sizeof(*graph->node), err);
     if (!rc) {
         rc = graph_table_reserve(graph, &graph->names, err);
     }
     if (!rc) {
-        rc = fill_node(graph, &node, desc, err);
+        rc = fill_node(graph, &node, desc, hash, err);
     }
     if (rc) {
         return rc;
@@ -408,7 +423,7 @@ int gd_graph_add(struct gd_graph *graph, const struct gd_node_desc *desc, gd_nod
     } else {
         node.kind = (unsigned)graph_classify(node.name, len, graph->type[node.type].class) & 0xf;
     }
-    publish_node(graph, &node, graph_hash_in(hash, node.subgraph));
+    publish_node(graph, &node, hash);
     if (ret) {
         *ret = graph->node_count - 1;
     }
@@ -488,7 +503,7 @@ int gd_graph_add_attrs(struct gd_graph *graph, gd_node_id node, const struct gd_
     if (!extra) {
         return err->code;
     }
-    *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE};
+    *extra = had ? *had : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
     all = malloc(desc.attr_count * sizeof(*all));
     if (!all) {
         return gd_fail(err, GD_ENOMEM, "out of memory for the attributes of a node");
@@ -521,7 +536,8 @@ static int set_input_slots(struct gd_graph *graph, struct graph_node *node, uint
     if (!extra) {
         return err ? err->code : GD_ENOMEM;
     }
-    *extra = node->extra ? *node->extra : (struct graph_extra){.stack = GRAPH_NONE};
+    *extra =
+        node->extra ? *node->extra : (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
     extra->input_slots = count;
     node->extra = extra;
     return GD_OK;

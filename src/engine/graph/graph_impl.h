@@ -57,17 +57,19 @@ struct graph_extra {       /* what many nodes do not have */
     const struct gd_attr *attrs;
     uint32_t attr_count;
     uint32_t input_slots;
-    uint32_t stack; /* GRAPH_NONE: no stack */
+    uint32_t stack;        /* GRAPH_NONE: no stack */
+    const char *qualified; /* GRAPH/NAME, of one whose name other subgraphs have, too; else NULL */
+    gd_node_id same;       /* the next node of that name, in another subgraph; GD_NO_NODE: none */
 };
 
-struct graph_node { /* 64 bytes: a cache line */
-    const char *name;
+struct graph_node {   /* 64 bytes: a cache line */
+    const char *name; /* within its subgraph */
     const struct gd_edge *inputs;
     union {
         uint32_t one;   /* output_count == 1: the shape's number */
         uint32_t *many; /* output_count > 1 */
     } output;
-    const struct graph_extra *extra; /* may be NULL */
+    struct graph_extra *extra; /* of this node alone; may be NULL */
     uint32_t name_len;
     uint32_t input_count;
     uint32_t output_count;
@@ -75,15 +77,18 @@ struct graph_node { /* 64 bytes: a cache line */
     uint32_t scope;
     uint32_t next_in_scope;
     uint32_t order;
-    uint32_t subgraph : 24;
+    uint32_t subgraph : 23;
+    uint32_t shared : 1; /* other subgraphs have a node of its name */
     uint32_t kind : 4;
     uint32_t gone : 1;
     uint32_t pending : 1; /* in the list of nodes with inputs to index */
 };
 
 struct graph_scope {
-    const char *name;
-    uint32_t len, leaf; /* leaf: offset in name */
+    const char *qualified; /* GRAPH/PATH */
+    const char *name;      /* inside it: the path within the subgraph */
+    uint32_t len, leaf;    /* of name; leaf: offset in it */
+    uint32_t subgraph;
     uint32_t depth;
     uint32_t parent, first_child, last_child, next;
     uint32_t first_node, last_node;
@@ -103,7 +108,11 @@ struct graph_shape {
 
 struct graph_subgraph {
     const char *name;
+    const char *word; /* what qualifies the names of its nodes: the name, unless that is "" */
+    uint32_t word_len;
+    uint32_t scope;      /* its root: what is below 0, unless other subgraphs have nodes, too */
     uint32_t first, end; /* its nodes are in [first, end) */
+    uint32_t live;       /* so many of them are there */
     uint64_t missing;
 };
 
@@ -158,12 +167,13 @@ struct gd_graph {
     struct graph_pool data; /* 8-byte aligned records */
     struct graph_pool text; /* other strings */
 
-    struct graph_table names;      /* (name, subgraph) -> node */
+    struct graph_table names;      /* name -> the first of the nodes of that name */
     struct graph_table wire_names; /* (wire name, subgraph) -> node */
 
     struct graph_subgraph *subgraph;
     uint32_t subgraph_count, subgraph_cap;
-    uint32_t current; /* subgraph that nodes go to */
+    uint32_t live_subgraphs; /* that have nodes */
+    uint32_t current;        /* subgraph that nodes go to */
 
     struct graph_scope *scope;
     uint32_t scope_count, scope_cap;
@@ -230,13 +240,32 @@ int graph_intern_shape(struct gd_graph *graph, const struct gd_output *output, u
                        struct gd_err *err);
 int graph_intern_word(struct gd_graph *graph, const char *word, const char **ret,
                       struct gd_err *err);
-/* The scope that holds a node of that name, made with its parents when new. */
+/* The scope of the current subgraph that holds a node of that name, made with its parents when new.
+ */
 int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uint32_t *ret,
                        struct gd_err *err);
+/* The root scope of a new subgraph, which is the last one. */
+int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err);
+/* The first node of that name, of any subgraph; extra->same leads to the others. */
+gd_node_id graph_find_first(const struct gd_graph *graph, const char *name, size_t len,
+                            uint64_t hash);
+/* Up to two nodes of that wire name, of different subgraphs. */
+uint32_t graph_find_wire(const struct gd_graph *graph, const char *name, size_t len,
+                         gd_node_id found[2]);
 /* Node of that (wire) name in one subgraph, or GD_NO_NODE. */
 gd_node_id graph_find_in(const struct gd_graph *graph, const struct graph_table *table,
                          const char *name, size_t len, uint64_t hash, uint32_t subgraph);
 const char *graph_wire_name(const struct graph_node *node);
+/* As people see it. */
+const char *graph_shown_name(const struct graph_node *node);
+/* A node of that name is to come in the current subgraph: what that takes and may fail. */
+int graph_reserve_same(struct gd_graph *graph, struct graph_node *node, uint64_t hash,
+                       struct gd_err *err);
+/* Enters a node in the table of names, and takes it out again. Neither can fail. */
+void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash);
+void graph_drop_name(struct gd_graph *graph, gd_node_id id);
+/* What of a name follows the word of a subgraph and a slash; NULL: it does not begin so. */
+const char *graph_within(const struct graph_subgraph *sub, const char *name, size_t *len);
 
 /* ---- stacks (graph_stack.c) ----------------------------------------------------------------- */
 

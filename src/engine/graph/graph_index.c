@@ -114,43 +114,97 @@ void graph_table_remove(struct graph_table *table, uint32_t hash, uint32_t id)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-gd_node_id graph_find_in(const struct gd_graph *graph, const struct graph_table *table,
-                         const char *name, size_t len, uint64_t hash, uint32_t subgraph)
+static bool is_name(const char *have, const char *name, size_t len)
 {
-    uint32_t short_hash = graph_hash_in(hash, subgraph);
-    bool wire = table == &graph->wire_names;
+    return strncmp(have, name, len) == 0 && have[len] == '\0';
+}
 
-    if (!table->slot) {
-        return GD_NO_NODE;
-    }
-    for (uint32_t i = short_hash & table->mask; table->slot[i].id != GRAPH_NONE;
+gd_node_id graph_find_first(const struct gd_graph *graph, const char *name, size_t len,
+                            uint64_t hash)
+{
+    const struct graph_table *table = &graph->names;
+    uint32_t short_hash = (uint32_t)hash;
+
+    for (uint32_t i = short_hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
          i = (i + 1) & table->mask) {
-        const struct graph_node *node;
-        const char *have;
-
-        if (table->slot[i].hash != short_hash) {
-            continue;
-        }
-        node = &graph->node[table->slot[i].id];
-        have = wire ? graph_wire_name(node) : node->name;
-        if (node->subgraph == subgraph && strncmp(have, name, len) == 0 && have[len] == '\0') {
+        if (table->slot[i].hash == short_hash &&
+            is_name(graph->node[table->slot[i].id].name, name, len)) {
             return table->slot[i].id;
         }
     }
     return GD_NO_NODE;
 }
 
-static gd_node_id find_anywhere(const struct gd_graph *graph, const struct graph_table *table,
-                                const char *name, size_t len)
+static gd_node_id next_same(const struct gd_graph *graph, gd_node_id node)
 {
-    uint64_t hash;
+    return graph->node[node].shared ? graph->node[node].extra->same : GD_NO_NODE;
+}
 
-    if (!table->slot || len > GRAPH_MAX_NAME) {
-        return GD_NO_NODE;
+static gd_node_id find_wire_in(const struct gd_graph *graph, const char *name, size_t len,
+                               uint64_t hash, uint32_t subgraph)
+{
+    const struct graph_table *table = &graph->wire_names;
+    uint32_t short_hash = graph_hash_in(hash, subgraph);
+
+    for (uint32_t i = short_hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
+         i = (i + 1) & table->mask) {
+        const struct graph_node *node = &graph->node[table->slot[i].id];
+
+        if (table->slot[i].hash == short_hash && node->subgraph == subgraph &&
+            is_name(graph_wire_name(node), name, len)) {
+            return table->slot[i].id;
+        }
     }
-    hash = graph_hash(graph, name, len);
-    for (uint32_t i = graph->subgraph_count; i-- > 0;) {
-        gd_node_id found = graph_find_in(graph, table, name, len, hash, i);
+    return GD_NO_NODE;
+}
+
+gd_node_id graph_find_in(const struct gd_graph *graph, const struct graph_table *table,
+                         const char *name, size_t len, uint64_t hash, uint32_t subgraph)
+{
+    gd_node_id node;
+
+    if (table == &graph->wire_names) {
+        return find_wire_in(graph, name, len, hash, subgraph);
+    }
+    node = graph_find_first(graph, name, len, hash);
+    while (node != GD_NO_NODE && graph->node[node].subgraph != subgraph) {
+        node = next_same(graph, node);
+    }
+    return node;
+}
+
+const char *graph_within(const struct graph_subgraph *sub, const char *name, size_t *len)
+{
+    size_t skip = (size_t)sub->word_len + 1;
+
+    if (*len <= skip || memcmp(name, sub->word, sub->word_len) != 0 || name[skip - 1] != '/') {
+        return NULL;
+    }
+    *len -= skip;
+    return name + skip;
+}
+
+gd_node_id gd_graph_lookup_in(const struct gd_graph *graph, uint32_t subgraph, const char *name,
+                              size_t len)
+{
+    uint64_t hash = graph_hash(graph, name, len);
+    gd_node_id found = graph_find_in(graph, &graph->names, name, len, hash, subgraph);
+
+    return found != GD_NO_NODE
+               ? found
+               : graph_find_in(graph, &graph->wire_names, name, len, hash, subgraph);
+}
+
+/* GRAPH/NAME */
+static gd_node_id find_qualified(const struct gd_graph *graph, const struct graph_table *table,
+                                 const char *name, size_t len)
+{
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        size_t rest_len = len;
+        const char *rest = graph_within(&graph->subgraph[i], name, &rest_len);
+        gd_node_id found =
+            rest ? graph_find_in(graph, table, rest, rest_len, graph_hash(graph, rest, rest_len), i)
+                 : GD_NO_NODE;
 
         if (found != GD_NO_NODE) {
             return found;
@@ -161,14 +215,126 @@ static gd_node_id find_anywhere(const struct gd_graph *graph, const struct graph
 
 gd_node_id gd_graph_lookup(const struct gd_graph *graph, const char *name, size_t len)
 {
-    return find_anywhere(graph, &graph->names, name, len);
+    gd_node_id found = graph_find_first(graph, name, len, graph_hash(graph, name, len));
+
+    if (found == GD_NO_NODE) {
+        return find_qualified(graph, &graph->names, name, len);
+    }
+    return graph->node[found].shared ? GD_NO_NODE : found;
+}
+
+uint32_t graph_find_wire(const struct gd_graph *graph, const char *name, size_t len,
+                         gd_node_id found[2])
+{
+    uint64_t hash = graph_hash(graph, name, len);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; count < 2 && i < graph->subgraph_count; i++) {
+        found[count] = find_wire_in(graph, name, len, hash, i);
+        count += found[count] != GD_NO_NODE;
+    }
+    return count;
 }
 
 gd_node_id gd_graph_lookup_wire(const struct gd_graph *graph, const char *name, size_t len)
 {
-    gd_node_id found = find_anywhere(graph, &graph->wire_names, name, len);
+    gd_node_id found[2];
+    uint32_t count = graph_find_wire(graph, name, len, found);
 
-    return found != GD_NO_NODE ? found : gd_graph_lookup(graph, name, len);
+    if (count == 0) {
+        found[0] = find_qualified(graph, &graph->wire_names, name, len);
+        return found[0] != GD_NO_NODE ? found[0] : gd_graph_lookup(graph, name, len);
+    }
+    return count == 1 ? found[0] : GD_NO_NODE;
+}
+
+/* ---- names that several subgraphs have ------------------------------------------------------- */
+
+const char *graph_shown_name(const struct graph_node *node)
+{
+    return node->shared ? node->extra->qualified : node->name;
+}
+
+static int qualify(struct gd_graph *graph, struct graph_node *node, const char *name,
+                   struct gd_err *err)
+{
+    const struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
+    size_t len = sub->word_len + 1 + (size_t)node->name_len;
+    char *text;
+
+    if (!node->extra) {
+        node->extra = graph_pool_alloc(graph, &graph->data, sizeof(*node->extra), 8, err);
+        if (!node->extra) {
+            return err->code;
+        }
+        *node->extra = (struct graph_extra){.stack = GRAPH_NONE, .same = GD_NO_NODE};
+    }
+    text = node->extra->qualified ? NULL : graph_pool_alloc(graph, &graph->text, len + 1, 1, err);
+    if (!text) {
+        return node->extra->qualified ? GD_OK : err->code;
+    }
+    memcpy(text, sub->word, sub->word_len);
+    text[sub->word_len] = '/';
+    memcpy(text + sub->word_len + 1, name, node->name_len);
+    text[len] = '\0';
+    node->extra->qualified = text;
+    return GD_OK;
+}
+
+int graph_reserve_same(struct gd_graph *graph, struct graph_node *node, uint64_t hash,
+                       struct gd_err *err)
+{
+    gd_node_id first = graph_find_first(graph, node->name, node->name_len, hash);
+    int rc = GD_OK;
+
+    if (first == GD_NO_NODE) {
+        return GD_OK;
+    }
+    rc = qualify(graph, node, node->name, err);
+    return rc ? rc : qualify(graph, &graph->node[first], graph->node[first].name, err);
+}
+
+void graph_enter_name(struct gd_graph *graph, gd_node_id id, uint64_t hash)
+{
+    struct graph_node *node = &graph->node[id];
+    gd_node_id first = graph_find_first(graph, node->name, node->name_len, hash);
+
+    node->shared = first != GD_NO_NODE;
+    if (!node->shared) {
+        graph_table_insert(&graph->names, (uint32_t)hash, id);
+        return;
+    }
+    node->extra->same = next_same(graph, first);
+    graph->changes += !graph->node[first].shared; /* it is shown under another name now */
+    graph->node[first].shared = true;
+    graph->node[first].extra->same = id;
+}
+
+void graph_drop_name(struct gd_graph *graph, gd_node_id id)
+{
+    struct graph_node *node = &graph->node[id];
+    uint64_t hash = graph_hash(graph, node->name, node->name_len);
+    gd_node_id first = graph_find_first(graph, node->name, node->name_len, hash);
+    gd_node_id next = next_same(graph, id);
+
+    if (first == id) {
+        graph_table_remove(&graph->names, (uint32_t)hash, id);
+        if (next != GD_NO_NODE) {
+            graph_table_insert(&graph->names, (uint32_t)hash, next);
+        }
+        first = next;
+    } else {
+        gd_node_id before = first;
+
+        while (next_same(graph, before) != id) {
+            before = next_same(graph, before);
+        }
+        graph->node[before].extra->same = next;
+    }
+    if (first != GD_NO_NODE && next_same(graph, first) == GD_NO_NODE) {
+        graph->node[first].shared = false; /* alone again */
+        graph->changes++;
+    }
 }
 
 /* ---- things that are kept once --------------------------------------------------------------- */

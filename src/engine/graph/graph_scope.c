@@ -15,12 +15,20 @@ static size_t parent_len(const char *path, size_t len)
     return len;
 }
 
-static gd_scope_id lookup(const struct gd_graph *graph, const char *path, size_t len, uint32_t hash)
+static uint32_t hash_of(const struct gd_graph *graph, uint32_t subgraph, const char *path,
+                        size_t len)
+{
+    return graph_hash_in(graph_hash(graph, path, len), subgraph);
+}
+
+static gd_scope_id lookup(const struct gd_graph *graph, uint32_t subgraph, const char *path,
+                          size_t len)
 {
     const struct graph_table *table = &graph->scopes;
+    uint32_t hash = hash_of(graph, subgraph, path, len);
 
     if (len == 0) {
-        return 0;
+        return graph->subgraph[subgraph].scope;
     }
     for (uint32_t i = hash & table->mask; table->slot && table->slot[i].id != GRAPH_NONE;
          i = (i + 1) & table->mask) {
@@ -30,48 +38,162 @@ static gd_scope_id lookup(const struct gd_graph *graph, const char *path, size_t
             continue;
         }
         scope = &graph->scope[table->slot[i].id];
-        if (scope->len == len && memcmp(scope->name, path, len) == 0) {
+        if (scope->subgraph == subgraph && scope->len == len &&
+            memcmp(scope->name, path, len) == 0) {
             return table->slot[i].id;
         }
     }
     return GD_NO_SCOPE;
 }
 
-gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len)
+/* Of a subgraph, by its path in it or with the graph's name in front. */
+static gd_scope_id find_in(const struct gd_graph *graph, uint32_t subgraph, const char *path,
+                           size_t len)
 {
+    const struct graph_subgraph *sub = &graph->subgraph[subgraph];
+    gd_scope_id found = lookup(graph, subgraph, path, len);
+    const char *rest;
+
+    if (found == GD_NO_SCOPE && len == sub->word_len && memcmp(path, sub->word, len) == 0) {
+        return sub->scope;
+    }
+    rest = found == GD_NO_SCOPE ? graph_within(sub, path, &len) : NULL;
+    return rest ? lookup(graph, subgraph, rest, len) : found;
+}
+
+/* Another subgraph has nodes in a scope of that path. */
+static bool is_elsewhere(const struct gd_graph *graph, gd_scope_id scope)
+{
+    const struct graph_scope *rec = &graph->scope[scope];
+
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        gd_scope_id other =
+            i == rec->subgraph ? GD_NO_SCOPE : lookup(graph, i, rec->name, rec->len);
+
+        if (other != GD_NO_SCOPE && graph->scope[other].total_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+gd_scope_id gd_graph_next_scope(const struct gd_graph *graph, const char *path, size_t len,
+                                uint32_t *subgraph)
+{
+    gd_scope_id found = GD_NO_SCOPE;
+
     while (len > 0 && path[len - 1] == '/') {
         len--;
     }
-    return lookup(graph, path, len, (uint32_t)graph_hash(graph, path, len));
+    if (len == 0) {
+        return (*subgraph)++ == 0 ? 0 : GD_NO_SCOPE;
+    }
+    while (found == GD_NO_SCOPE && *subgraph < graph->subgraph_count) {
+        found = find_in(graph, (*subgraph)++, path, len);
+        if (found != GD_NO_SCOPE && !graph->scope[found].total_count &&
+            is_elsewhere(graph, found)) {
+            found = GD_NO_SCOPE; /* an emptied one */
+        }
+    }
+    if (found != GD_NO_SCOPE && graph->scope[found].len == 0 && graph->live_subgraphs < 2) {
+        found = 0; /* all that there is */
+    }
+    return found;
+}
+
+gd_scope_id gd_graph_find_scope(const struct gd_graph *graph, const char *path, size_t len)
+{
+    uint32_t subgraph = 0;
+    gd_scope_id found = gd_graph_next_scope(graph, path, len, &subgraph);
+
+    return found != GD_NO_SCOPE && gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE
+               ? GD_NO_SCOPE
+               : found;
+}
+
+static void link_child(struct gd_graph *graph, uint32_t parent, uint32_t id)
+{
+    struct graph_scope *scope = &graph->scope[parent];
+
+    if (scope->last_child == GRAPH_NONE) {
+        scope->first_child = id;
+    } else {
+        graph->scope[scope->last_child].next = id;
+    }
+    scope->last_child = id;
+}
+
+int graph_add_root(struct gd_graph *graph, uint32_t subgraph, struct gd_err *err)
+{
+    struct graph_subgraph *sub = &graph->subgraph[subgraph];
+    uint32_t id = graph->scope_count;
+    int rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
+                        sizeof(*graph->scope), err);
+
+    if (rc) {
+        return rc;
+    }
+    graph->scope[id] = (struct graph_scope){
+        .qualified = sub->word,
+        .name = sub->word + sub->word_len,
+        .subgraph = subgraph,
+        .first_child = GRAPH_NONE,
+        .last_child = GRAPH_NONE,
+        .next = GRAPH_NONE,
+        .first_node = GRAPH_NONE,
+        .last_node = GRAPH_NONE,
+    };
+    link_child(graph, 0, id);
+    graph->scope_count++;
+    sub->scope = id;
+    return GD_OK;
+}
+
+/* GRAPH/PATH; *name is what follows the graph's name. */
+static const char *scope_text(struct gd_graph *graph, uint32_t subgraph, const char *path,
+                              size_t len, const char **name, struct gd_err *err)
+{
+    const struct graph_subgraph *sub = &graph->subgraph[subgraph];
+    char *text = graph_pool_alloc(graph, &graph->text, sub->word_len + len + 2, 1, err);
+
+    if (text) {
+        memcpy(text, sub->word, sub->word_len);
+        text[sub->word_len] = '/';
+        memcpy(text + sub->word_len + 1, path, len);
+        text[sub->word_len + 1 + len] = '\0';
+        *name = text + sub->word_len + 1;
+    }
+    return text;
 }
 
 static int add_scope(struct gd_graph *graph, const char *path, size_t len, uint32_t parent,
                      uint32_t *ret, struct gd_err *err)
 {
-    uint32_t id = graph->scope_count;
-    struct graph_scope *scope;
-    const char *name;
+    uint32_t id = graph->scope_count, subgraph = graph->scope[parent].subgraph;
+    const char *name, *qualified;
     size_t leaf = len;
     int rc = graph_table_reserve(graph, &graph->scopes, err);
 
     if (!rc) {
-        rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1, sizeof(*scope),
-                        err);
+        rc = graph_grow(graph, &graph->scope, &graph->scope_cap, (uint64_t)id + 1,
+                        sizeof(*graph->scope), err);
     }
     if (rc) {
         return rc;
     }
-    name = graph_text(graph, path, len, err);
-    if (!name) {
+    qualified = scope_text(graph, subgraph, path, len, &name, err);
+    if (!qualified) {
         return err->code;
     }
     while (leaf > 0 && path[leaf - 1] != '/') {
         leaf--;
     }
     graph->scope[id] = (struct graph_scope){
+        .qualified = qualified,
         .name = name,
         .len = (uint32_t)len,
         .leaf = (uint32_t)leaf,
+        .subgraph = subgraph,
         .depth = graph->scope[parent].depth + 1,
         .parent = parent,
         .first_child = GRAPH_NONE,
@@ -80,14 +202,8 @@ static int add_scope(struct gd_graph *graph, const char *path, size_t len, uint3
         .first_node = GRAPH_NONE,
         .last_node = GRAPH_NONE,
     };
-    scope = &graph->scope[parent];
-    if (scope->last_child == GRAPH_NONE) {
-        scope->first_child = id;
-    } else {
-        graph->scope[scope->last_child].next = id;
-    }
-    scope->last_child = id;
-    graph_table_insert(&graph->scopes, (uint32_t)graph_hash(graph, path, len), id);
+    link_child(graph, parent, id);
+    graph_table_insert(&graph->scopes, hash_of(graph, subgraph, path, len), id);
     graph->scope_count++;
     *ret = id;
     return GD_OK;
@@ -103,12 +219,13 @@ int graph_intern_scope(struct gd_graph *graph, const char *name, size_t len, uin
     int missing = 0;
 
     /* Neighbours in a graph mostly share their scope. */
-    if (path == last->len && memcmp(name, last->name, path) == 0) {
+    if (graph->last_scope && last->subgraph == graph->current && path == last->len &&
+        memcmp(name, last->name, path) == 0) {
         *ret = graph->last_scope;
         return GD_OK;
     }
     while (scope == GD_NO_SCOPE) {
-        scope = lookup(graph, name, path, (uint32_t)graph_hash(graph, name, path));
+        scope = lookup(graph, graph->current, name, path);
         if (scope == GD_NO_SCOPE) {
             /* Too deep a path loses its lowest levels: the ring keeps the highest ones. */
             prefix[missing++ % GRAPH_MAX_DEPTH] = path;

@@ -2,6 +2,7 @@
 #include "engine/graph/graph_impl.h"
 #include "engine/graph/similar.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -152,6 +153,89 @@ static int search_chunk(const struct gd_graph *graph, uint32_t index, const stru
     return 0;
 }
 
+/* ---- names with the name of their subgraph in front ------------------------------------------ */
+
+struct qualified { /* GRAPH/NAME, or what of it fits */
+    char text[2 * GRAPH_MAX_NAME];
+    size_t word_len;
+};
+
+static void qualify(const struct gd_graph *graph, const struct graph_node *node,
+                    struct qualified *ret)
+{
+    const struct graph_subgraph *sub = &graph->subgraph[node->subgraph];
+
+    ret->word_len = (size_t)snprintf(ret->text, GRAPH_MAX_NAME, "%s", sub->word);
+    if (ret->word_len >= GRAPH_MAX_NAME) {
+        ret->word_len = GRAPH_MAX_NAME - 1;
+    }
+    snprintf(ret->text + ret->word_len, sizeof(ret->text) - ret->word_len, "/%s", node->name);
+}
+
+bool gd_graph_any_name(const struct gd_graph *graph, gd_node_id node,
+                       bool (*fn)(const void *ctx, const char *name), const void *ctx)
+{
+    const struct graph_node *rec = &graph->node[node];
+    struct qualified qualified;
+
+    if (node >= graph->node_count || rec->gone) {
+        return false;
+    }
+    if (fn(ctx, rec->name)) {
+        return true;
+    }
+    if (!gd_graph_is_qualified(graph)) {
+        return false;
+    }
+    qualify(graph, rec, &qualified);
+    return fn(ctx, qualified.text);
+}
+
+/* Whether the text could hold the end of a graph's name or all of it. */
+static bool may_hold_word(const struct gd_graph *graph, const char *text)
+{
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        const struct graph_subgraph *sub = &graph->subgraph[i];
+        const char *slash = strchr(text, '/');
+        size_t len = slash ? (size_t)(slash - text) : strlen(text);
+
+        for (; sub->live && slash; slash = strchr(slash + 1, '/')) {
+            len = (size_t)(slash - text);
+            if (len <= sub->word_len &&
+                strncasecmp(sub->word + sub->word_len - len, text, len) == 0) {
+                return true;
+            }
+        }
+        if (sub->live && !strchr(text, '/') && strcasestr(sub->word, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Slower than a scan of all names at once: only where a graph's name may be meant. */
+static int search_qualified(const struct gd_graph *graph, const char *text, gd_node_fn fn,
+                            void *ctx)
+{
+    struct qualified qualified;
+    size_t len = strlen(text);
+    int rc = 0;
+
+    for (gd_node_id i = 0; !rc && i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->node[i];
+        const char *found;
+
+        if (node->gone) {
+            continue;
+        }
+        qualify(graph, node, &qualified);
+        found = qualified.text +
+                (node->shared || len > qualified.word_len ? 0 : qualified.word_len + 1 - len);
+        rc = strcasestr(found, text) ? fn(ctx, i) : 0;
+    }
+    return rc;
+}
+
 int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node_fn fn, void *ctx)
 {
     struct needle needle;
@@ -165,6 +249,9 @@ int gd_graph_search_name(const struct gd_graph *graph, const char *text, gd_node
             rc = graph->node[i].gone ? 0 : fn(ctx, i);
         }
         return rc;
+    }
+    if (gd_graph_is_qualified(graph) && may_hold_word(graph, text)) {
+        return search_qualified(graph, text, fn, ctx);
     }
     for (uint32_t i = 0; !rc && i < graph->name_chunk_count; i++) {
         rc = search_chunk(graph, i, &needle, fn, ctx);
@@ -217,6 +304,7 @@ struct suffix_search {
     const struct gd_graph *graph;
     const char *name;
     size_t len;
+    uint32_t subgraph; /* GD_NO_SUBGRAPH: any */
     gd_node_id found[2];
     int count;
     gd_node_id near; /* contains the text, case ignored */
@@ -230,7 +318,8 @@ static int match_suffix(void *ctx, gd_node_id id)
     if (search->near == GD_NO_NODE) {
         search->near = id;
     }
-    if (node->name_len > search->len && node->name[node->name_len - search->len - 1] == '/' &&
+    if ((search->subgraph == GD_NO_SUBGRAPH || node->subgraph == search->subgraph) &&
+        node->name_len > search->len && node->name[node->name_len - search->len - 1] == '/' &&
         memcmp(node->name + node->name_len - search->len, search->name, search->len) == 0) {
         search->found[search->count++] = id;
     }
@@ -293,33 +382,76 @@ static int not_found(const struct gd_graph *graph, const char *name, size_t len,
         return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s'", name);
     }
     return gd_fail(err, GD_ENOTFOUND, "no node is named '%.150s' (did you mean '%.200s'?)", name,
-                   graph->node[near].name);
+                   graph_shown_name(&graph->node[near]));
+}
+
+static int ambiguous(const struct gd_graph *graph, const char *name, const gd_node_id found[2],
+                     struct gd_err *err)
+{
+    return gd_fail(
+        err, GD_EAMBIGUOUS, "'%.100s' could be '%.150s' or '%.150s': write more of the name", name,
+        graph_shown_name(&graph->node[found[0]]), graph_shown_name(&graph->node[found[1]]));
+}
+
+/* GRAPH/NAME: up to two nodes that NAME means within the graph. */
+static int find_within(const struct gd_graph *graph, const char *name, size_t len,
+                       gd_node_id found[2])
+{
+    int count = 0;
+
+    for (uint32_t i = 0; !count && i < graph->subgraph_count; i++) {
+        struct suffix_search search = {
+            .graph = graph, .len = len, .subgraph = i, .near = GD_NO_NODE};
+
+        search.name = graph_within(&graph->subgraph[i], name, &search.len);
+        if (!search.name) {
+            continue;
+        }
+        found[0] = gd_graph_lookup_in(graph, i, search.name, search.len);
+        count = found[0] != GD_NO_NODE;
+        if (!count) {
+            gd_graph_search_name(graph, search.name, match_suffix, &search);
+            memcpy(found, search.found, sizeof(search.found));
+            count = search.count;
+        }
+    }
+    return count;
+}
+
+/* Up to two nodes that have the name in full, or are asked for by it. */
+static int find_exact(const struct gd_graph *graph, const char *name, size_t len,
+                      gd_node_id found[2])
+{
+    int count;
+
+    found[0] = graph_find_first(graph, name, len, graph_hash(graph, name, len));
+    if (found[0] == GD_NO_NODE) {
+        count = (int)graph_find_wire(graph, name, len, found);
+        return count ? count : find_within(graph, name, len, found);
+    }
+    if (!graph->node[found[0]].shared) {
+        return 1;
+    }
+    found[1] = graph->node[found[0]].extra->same;
+    return 2;
 }
 
 int gd_graph_find(const struct gd_graph *graph, const char *name, gd_node_id *ret,
                   struct gd_err *err)
 {
     size_t len = strlen(name);
-    struct suffix_search search = {.graph = graph, .name = name, .len = len, .near = GD_NO_NODE};
-    gd_node_id found = gd_graph_lookup(graph, name, len);
+    struct suffix_search search = {
+        .graph = graph, .name = name, .len = len, .subgraph = GD_NO_SUBGRAPH, .near = GD_NO_NODE};
 
-    if (found == GD_NO_NODE) {
-        found = gd_graph_lookup_wire(graph, name, len);
-    }
-    if (found != GD_NO_NODE) {
-        *ret = found;
-        return GD_OK;
-    }
-    if (len > 0) {
+    search.count = find_exact(graph, name, len, search.found);
+    if (search.count == 0 && len > 0) {
         gd_graph_search_name(graph, name, match_suffix, &search);
     }
     if (search.count == 0) {
         return not_found(graph, name, len, search.near, err);
     }
     if (search.count > 1) {
-        return gd_fail(err, GD_EAMBIGUOUS,
-                       "'%.100s' could be '%.150s' or '%.150s': write more of the name", name,
-                       graph->node[search.found[0]].name, graph->node[search.found[1]].name);
+        return ambiguous(graph, name, search.found, err);
     }
     *ret = search.found[0];
     return GD_OK;

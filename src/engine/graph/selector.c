@@ -70,18 +70,23 @@ struct glob_search {
     bool leaf_too;
 };
 
-static bool glob_matches(const char *pattern, bool leaf_too, const char *name)
+static bool glob_fits(const void *pattern, const char *name)
 {
-    return gd_glob_match(pattern, name, false) ||
-           (leaf_too && gd_glob_match(pattern, leaf_of(name), false));
+    return gd_glob_match(pattern, name, false);
+}
+
+static bool glob_matches(const char *pattern, bool leaf_too, const struct gd_graph *graph,
+                         gd_node_id node)
+{
+    return gd_graph_any_name(graph, node, glob_fits, pattern) ||
+           (leaf_too && gd_glob_match(pattern, leaf_of(gd_graph_name(graph, node)), false));
 }
 
 static int match_glob(void *ctx, gd_node_id node)
 {
     const struct glob_search *search = ctx;
 
-    if (glob_matches(search->pattern, search->leaf_too,
-                     gd_graph_name(search->picked->graph, node))) {
+    if (glob_matches(search->pattern, search->leaf_too, search->picked->graph, node)) {
         pick(search->picked, node);
     }
     return 0;
@@ -147,18 +152,21 @@ static void pick_glob(struct picked *picked, const char *pattern)
     char literal[128];
 
     literal_of(pattern, literal, sizeof(literal));
+    if (gd_graph_is_qualified(picked->graph)) {
+        literal[0] = '\0'; /* it may lie in the graph's name */
+    }
     gd_graph_search_name(picked->graph, literal, match_glob, &search);
 }
 
-static bool regex_matches(const regex_t *regex, const char *name)
+static bool regex_fits(const void *regex, const char *name)
 {
-    return name[0] && regexec(regex, name, 0, NULL, 0) == 0;
+    return regexec(regex, name, 0, NULL, 0) == 0;
 }
 
 static void pick_regex(struct picked *picked, const regex_t *regex)
 {
     for (gd_node_id i = 0; i < gd_graph_node_limit(picked->graph); i++) {
-        if (regex_matches(regex, gd_graph_name(picked->graph, i))) {
+        if (gd_graph_any_name(picked->graph, i, regex_fits, regex)) {
             pick(picked, i);
         }
     }
@@ -209,6 +217,27 @@ static int pick_kinds(struct picked *picked, unsigned kinds)
     return rc;
 }
 
+/* The scopes of that path: of every subgraph that has it. */
+static bool pick_scopes(struct picked *picked, const char *path, size_t len)
+{
+    uint32_t subgraph = 0;
+    gd_scope_id scope;
+    bool any = false;
+
+    while ((scope = gd_graph_next_scope(picked->graph, path, len, &subgraph)) != GD_NO_SCOPE) {
+        pick_scope(picked, scope);
+        any = true;
+    }
+    return any;
+}
+
+static bool has_scope(const struct gd_graph *graph, const char *path, size_t len)
+{
+    uint32_t subgraph = 0;
+
+    return gd_graph_next_scope(graph, path, len, &subgraph) != GD_NO_SCOPE;
+}
+
 /* The one scope whose path ends in "/text"; GD_NO_SCOPE when none or several. */
 static gd_scope_id scope_by_suffix(const struct gd_graph *graph, const char *text, size_t len)
 {
@@ -234,14 +263,13 @@ static int pick_name(struct picked *picked, const struct term *term, struct gd_e
     size_t len = strlen(term->text);
     bool scope_only = len > 1 && term->text[len - 1] == '/';
     gd_node_id node = gd_graph_lookup(picked->graph, term->text, len);
-    gd_scope_id scope = gd_graph_find_scope(picked->graph, term->text, len);
+    gd_scope_id scope;
     int rc;
 
     if (node != GD_NO_NODE && !scope_only) {
         return pick(picked, node);
     }
-    if (scope != GD_NO_SCOPE) {
-        pick_scope(picked, scope);
+    if (pick_scopes(picked, term->text, len)) {
         return GD_OK;
     }
     if (term->kind == TERM_NAME && gd_glob_is_pattern(term->text)) {
@@ -329,7 +357,7 @@ static bool term_goes_by_node(const struct term *term, const struct gd_graph *gr
     case TERM_NAME: /* a pattern, unless something has that very name */
         return gd_glob_is_pattern(term->text) &&
                gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
-               gd_graph_find_scope(graph, term->text, len) == GD_NO_SCOPE;
+               !has_scope(graph, term->text, len);
     case TERM_QUOTED: return false;
     case TERM_SOURCE:
     case TERM_REGEX:
@@ -345,8 +373,8 @@ static bool term_matches(const struct term *term, struct gd_graph *graph, gd_nod
                          const struct gd_node_info *info)
 {
     switch (term->kind) {
-    case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, info->name);
-    case TERM_REGEX: return regex_matches(&term->regex, info->name);
+    case TERM_NAME: return glob_matches(term->text, strchr(term->text, '/') == NULL, graph, node);
+    case TERM_REGEX: return gd_graph_any_name(graph, node, regex_fits, &term->regex);
     case TERM_KINDS: return term->kinds & (1U << info->kind);
     case TERM_ALL: return true;
     case TERM_TYPE:
@@ -377,12 +405,18 @@ bool gd_selector_matches(const struct gd_selector *selector, struct gd_graph *gr
 }
 
 /* Whether it may be what a name means, or lie in a scope of that name. */
-static bool may_be_named(const struct term *term, const struct gd_node_info *info)
+static bool holds_part(const void *part, const char *name)
+{
+    return strstr(name, part) != NULL;
+}
+
+static bool may_be_named(const struct term *term, const struct gd_graph *graph, gd_node_id node,
+                         const struct gd_node_info *info)
 {
     char part[256];
 
     part_of_name(term, part, sizeof(part));
-    return strstr(info->name, part) != NULL || strstr(info->wire_name, part) != NULL;
+    return gd_graph_any_name(graph, node, holds_part, part) || holds_part(part, info->wire_name);
 }
 
 bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph *graph,
@@ -399,10 +433,10 @@ bool gd_selector_takes_alone(const struct gd_selector *selector, struct gd_graph
 
         if (term_goes_by_node(term, graph)) {
             selected = selected || (!term->except && term_matches(term, graph, node, &info));
-        } else if (may_be_named(term, &info)) {
+        } else if (may_be_named(term, graph, node, &info)) {
             return false;
         } else if (!resolved && gd_graph_lookup(graph, term->text, len) == GD_NO_NODE &&
-                   gd_graph_find_scope(graph, term->text, len) == GD_NO_SCOPE) {
+                   !has_scope(graph, term->text, len)) {
             all_found = false; /* nothing is selected before it is, or it is the end of a name */
         }
     }

@@ -71,9 +71,7 @@ static void tally_scopes(struct gd_session *session, struct tally *tally, uint32
 static bool tally_up(struct gd_watching *w)
 {
     struct gd_session *session = w->session;
-    struct gd_graph_counts counts;
-    gd_graph_counts(session->graph, &counts);
-    uint32_t scopes = counts.scopes + 1; /* the root is not counted */
+    uint32_t scopes = gd_graph_scope_limit(session->graph);
     if (w->scope_state && w->state_version == w->version &&
         w->state_generation == session->graph_generation && w->scope_count == scopes)
         return true;
