@@ -175,10 +175,14 @@ static const char *wire_of(const struct gd_unit *unit)
     return unit->wire ? unit->wire : gd_unit_own(unit);
 }
 
-/* What the rules go by: a parameter's place in a graph says less than its own name. */
+/* What the rules go by. A parameter's place in a graph, SCOPE/WIRE, says less than its own name. */
 static const char *rules_name(const struct gd_unit *unit)
 {
-    return strcmp(unit->op, "Parameter") == 0 ? wire_of(unit) : gd_unit_own(unit);
+    const char *own = gd_unit_own(unit), *wire = wire_of(unit);
+    size_t len = strlen(own), end = strlen(wire);
+    bool placed = len > end && own[len - end - 1] == '/' && strcmp(own + len - end, wire) == 0;
+
+    return placed && strcmp(unit->op, "Parameter") == 0 ? wire : own;
 }
 
 typedef const char *(*name_fn)(const struct gd_unit *unit);
@@ -349,7 +353,7 @@ static int match_cut(struct gd_matcher *m, size_t cut_a, size_t cut_b, bool appl
         }
         common_key(m->a, i, cut_a, key, sizeof(key));
         to = keys_find(&keys, key, m->of_b, NULL);
-        if (to != UINT32_MAX && is_same_phase(m->a, i, m->b, to)) {
+        if (to != UINT32_MAX && m->a->unit[i].phase == m->b->unit[to].phase) {
             *count += 1;
             if (apply) {
                 join(m, i, to, GD_HOW_RULES);
@@ -445,7 +449,7 @@ static int match_tails(struct gd_matcher *m, bool back, struct gd_err *err)
             common_key(from, i, 0, key, sizeof(key));
             found = by_tail(&keys, key, to_of);
         }
-        if (found != UINT32_MAX && is_same_phase(from, i, to, found)) {
+        if (found != UINT32_MAX && from->unit[i].phase == to->unit[found].phase) {
             claim[found] = claim[found] == UINT32_MAX ? i : UINT32_MAX - 1; /* several: none */
         }
     }

@@ -104,6 +104,8 @@ void ms_stop(struct gd_ms_target *target, enum gd_stop_reason reason)
         snprintf(stop.text, sizeof stop.text, "%s", target->run.hit_text);
     if (target->is_gpu && !target->at.at_end) {
         stop.node = ms_stopped_node(target);
+        if (stop.node != ms_find_node(target, target->at.cur_node))
+            ms_tell_shared(target, target->at.cur_node);
         snprintf(stop.node_name, sizeof stop.node_name, "%s",
                  stop.node == GD_NO_NODE ? target->at.cur_node
                                          : gd_graph_name(target->base.session->graph, stop.node));

@@ -88,7 +88,7 @@ static void stats_cells(struct tensor_rows *rows, const struct value *value)
     struct command_call *call = rows->call;
     const struct gd_stats *s = &value->stats;
     bool finite = s->count > s->nan + s->pos_inf + s->neg_inf;
-    bool old = value->step >= 0 && value->step != call->session->stop.step;
+    char age[VALUE_AGE];
     const char *cells[] = {
         finite ? inspect_printf(call, "%.4g", s->min) : NULL,
         finite ? inspect_printf(call, "%.4g", s->max) : NULL,
@@ -97,7 +97,7 @@ static void stats_cells(struct tensor_rows *rows, const struct value *value)
         bad_cell(call, s, GD_UNKNOWN_NAN, s->nan),
         bad_cell(call, s, GD_UNKNOWN_INF, s->pos_inf + s->neg_inf),
         out_safe(call, value->label),
-        old ? inspect_printf(call, "of step %lld", (long long)value->step) : "",
+        value_age(call->session, value->step, age),
     };
     out_table_row(rows->table, cells);
 }

@@ -293,8 +293,12 @@ static int examine(struct command_call *call, const char *text, int64_t skip, in
     if (rc == GD_OK && out_is_json(call->out)) {
         record_rows(call, &job);
     } else if (rc == GD_OK) {
-        if (skip == 0) {
-            out_printf(call->out, "%s\n", out_safe(call, job.name));
+        char age[VALUE_AGE] = "";
+        if (!value.is_history) {
+            value_age(call->session, job.step, age);
+        }
+        if (skip == 0 || age[0]) {
+            out_printf(call->out, "%s%s%s\n", out_safe(call, job.name), age[0] ? ", " : "", age);
         }
         print_rows(call, &job, &format);
     }

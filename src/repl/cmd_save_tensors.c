@@ -42,6 +42,7 @@ struct saving {
     size_t written;  /* tensors */
     size_t missing;  /* without a value now */
     size_t renamed;  /* called as another one */
+    size_t old;      /* not of the step at which the session is stopped */
     const char *why; /* what the first of those said */
     bool as_bits;    /* a bfloat16 in a file of numpy's */
     bool stood;      /* the values are those of a training that stood */
@@ -317,6 +318,13 @@ static int fetch_item(struct saving *s, struct saved *item, struct gd_err *err)
                         : value_fetch(s->call, &item->value, VALUE_ELEMENTS, err);
 }
 
+static void count_old(struct saving *s, const struct saved *item)
+{
+    char age[VALUE_AGE];
+    s->old += !item->value.is_history && item->value.which == VALUE_CURRENT &&
+              value_age(s->call->session, item->value.step, age)[0] != '\0';
+}
+
 /* Of many, those without a value are counted and left out. */
 static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
 {
@@ -338,6 +346,9 @@ static int save_item(struct saving *s, struct saved *item, struct gd_err *err)
             s->why = inspect_printf(s->call, "%s", out_safe(s->call, why.text));
         }
         rc = GD_OK;
+    }
+    if (begun || item->value.tensor) {
+        count_old(s, item);
     }
     if (s->count > 1) { /* of one, the record tells what it is */
         value_deinit(&item->value);
@@ -460,6 +471,7 @@ static void report_many(struct saving *s, const char *path)
         inspect_add_count(record, "bytes", s->done);
         inspect_add_count(record, "missing", s->missing);
         inspect_add_count(record, "renamed", s->renamed);
+        inspect_add_count(record, "of_other_steps", s->old);
         return;
     }
     out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),
@@ -468,6 +480,11 @@ static void report_many(struct saving *s, const char *path)
     if (s->renamed) {
         out_printf(call->out, "%s had the name of another, and %s a number behind it\n",
                    inspect_plural(call, s->renamed, "tensor"), s->renamed == 1 ? "has" : "have");
+    }
+    if (s->old) {
+        out_printf(call->out, "%s %s not of step %lld, at which the session is stopped\n",
+                   inspect_plural(call, s->old, "tensor"), s->old == 1 ? "is" : "are",
+                   (long long)call->session->stop.step);
     }
     if (s->missing) {
         out_printf(call->out, "%s %s no value, the first: %s\n",

@@ -139,11 +139,14 @@ static void record_slot(struct command_call *call, gd_node_id node, uint32_t slo
 static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot,
                        const struct slot_value *value)
 {
-    bool old = value->has_stats && value->step >= 0 && value->step != call->session->stop.step;
+    char age[VALUE_AGE] = "";
+    if (value->has_stats) {
+        value_age(call->session, value->step, age);
+    }
     out_printf(
         call->out, "    :%s%s  %s%s\n", inspect_slot(call, node, slot), why_hits(call, node, slot),
         why_figures(call, value->dtype, &value->shape, value->has_stats ? &value->stats : NULL),
-        old ? inspect_printf(call, "  (of step %lld)", (long long)value->step)
+        age[0]                                         ? inspect_printf(call, "  (%s)", age)
         : value->has_stats || value->err.code == GD_OK ? ""
                                                        : "  (no value)");
 }

@@ -63,6 +63,10 @@ int value_declared(struct command_call *call, const struct value *value, enum gd
 int value_format(struct command_call *call, const char *letters, struct gd_format *ret,
                  struct gd_err *err);
 
+#define VALUE_AGE 64
+/* "of step 2 (now at step 3)" of a current value that is not of the step at which the session is
+ * stopped, "of step 3 or an earlier one" where that is unknown; "" of any other. */
+const char *value_age(const struct gd_session *session, int64_t step, char out[VALUE_AGE]);
 /* "LABEL at step 12, the step before" ...: the name and, when it is not the current step's value,
  * whose it is. */
 const char *value_title(struct command_call *call, const struct value *value);

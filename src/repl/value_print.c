@@ -3,6 +3,7 @@
 #include "repl/value.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "repl/inspect.h"
@@ -58,13 +59,26 @@ int value_format(struct command_call *call, const char *letters, struct gd_forma
     return GD_OK;
 }
 
+const char *value_age(const struct gd_session *session, int64_t step, char out[VALUE_AGE])
+{
+    long long now = (long long)session->stop.step;
+
+    out[0] = '\0';
+    if (step >= 0 && step != session->stop.step) {
+        snprintf(out, VALUE_AGE, "of step %lld (now at step %lld)", (long long)step, now);
+    } else if (step < 0 && !session->stop.at_step_end && gd_session_is_live(session) &&
+               !gd_session_is_record(session)) {
+        snprintf(out, VALUE_AGE, "of step %lld or an earlier one", now);
+    }
+    return out;
+}
+
 const char *value_title(struct command_call *call, const struct value *value)
 {
     const char *label = out_safe(call, value->label);
     if (value->is_history) {
         return label;
     }
-    int64_t now = call->session->stop.step;
     if (value->which == VALUE_DIFFERENCE) {
         if (value->step >= 0 && value->prev_step >= 0) {
             return inspect_printf(call, "%s, change from step %lld to step %lld", label,
@@ -77,15 +91,9 @@ const char *value_title(struct command_call *call, const struct value *value)
                                                  (long long)value->step)
                                 : inspect_printf(call, "%s, previous value", label);
     }
-    if (value->step >= 0 && value->step != now) {
-        return inspect_printf(call, "%s, of step %lld (now at step %lld)", label,
-                              (long long)value->step, (long long)now);
-    }
-    if (value->step < 0 && !call->session->stop.at_step_end && gd_session_is_live(call->session) &&
-        !gd_session_is_record(call->session)) {
-        return inspect_printf(call, "%s, of step %lld or an earlier one", label, (long long)now);
-    }
-    return label;
+    char age[VALUE_AGE];
+    value_age(call->session, value->step, age);
+    return age[0] ? inspect_printf(call, "%s, %s", label, age) : label;
 }
 
 void value_print_change(struct command_call *call, const struct gd_stats *change, bool count)

@@ -10,6 +10,7 @@
 #include "engine/format.h"
 #include "engine/watch/watchpoint.h"
 #include "repl/hits.h"
+#include "repl/value.h"
 #include "tui/text.h"
 
 #define MAX_EDGES_SHOWN 200 /* inputs; outputs; consumers */
@@ -185,8 +186,9 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
         if (bars && slot->sampled) {
             gd_buf_puts(out, " of a sample");
         }
-        if (slot->step >= 0 && slot->step != session->stop.step) { /* it has not run again yet */
-            gd_buf_printf(out, " (of step %lld)", (long long)slot->step);
+        char age[VALUE_AGE];
+        if (value_age(session, slot->step, age)[0]) { /* it has not run again yet */
+            gd_buf_printf(out, " (%s)", age);
         }
     } else {
         if (gd_graph_output(session->graph, view->node, number, &output)) {

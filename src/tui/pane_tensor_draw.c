@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/format.h"
+#include "repl/value.h"
 #include "tui/text.h"
 
 #define MIN_CELL   4
@@ -535,7 +536,13 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
         gd_buf_printf(out, "%s %s", gd_dtype_name(figures->dtype),
                       gd_shape_text(&figures->shape, shape, sizeof(shape)));
     }
-    if (figures->step >= 0) {
+    char age[VALUE_AGE] = "";
+    if (pane->which == TENSOR_CURRENT && session->state != GD_RUNNING) {
+        value_age(session, figures->step, age);
+    }
+    if (age[0]) {
+        gd_buf_printf(out, "  %s", age);
+    } else if (figures->step >= 0) {
         gd_buf_printf(out, "  step %lld", (long long)figures->step);
     }
     if (session->state == GD_RUNNING) {

@@ -231,7 +231,8 @@ class Gone(Exception):
 class FakeMindSpore(threading.Thread):
     def __init__(self, port, version="2.0.0", backend="GPU", steps=3, graphs=None, device=0,
                  host="127.0.0.1", heartbeat=None, mindrt=True, send_version=None, break_tensor=None,
-                 send_graphs=True, introduce=True, done=True, partial=False, alternate=False, patience=None):
+                 send_graphs=True, introduce=True, done=True, partial=False, alternate=False, patience=None,
+                 keeps=False, counts_early=False):
         super().__init__(daemon=True)
         self.version = tuple(int(part) for part in version.split(".")[:3])
         self.spelled = send_version if send_version is not None else {
@@ -243,6 +244,8 @@ class FakeMindSpore(threading.Thread):
         self.break_tensor = break_tensor  # "short", "long", "vanish", "garbage", "skip"
         self.send_graphs, self.introduce, self.done = send_graphs, introduce, done
         self.partial = partial  # Ascend: only what is watched is held
+        self.keeps = keeps  # a GPU that still holds what operators gave in the step before
+        self.counts_early = counts_early  # without the actor runtime, met in the middle of its training
         self.alternate = alternate  # each step runs one graph, the next step the next one
         # patience: seconds for which the server may not stir while the process waits; then it ends itself
         alive = [("grpc.keepalive_time_ms", 1000), ("grpc.keepalive_timeout_ms", patience * 1000),
@@ -250,7 +253,7 @@ class FakeMindSpore(threading.Thread):
         self.channel = grpc.insecure_channel(f"{host}:{port}", options=alive + [
             ("grpc.max_send_message_length", -1), ("grpc.enable_http_proxy", 0),
             ("grpc.use_local_subchannel_pool", 1)])
-        self.cur_step, self.cur_node, self.completed = 0, "", 0
+        self.cur_step, self.cur_node, self.completed = int(counts_early), "", int(counts_early)
         self.level, self.target = "step", ""
         self.exit_marked, self.initial, self.node_stop, self.at_end = False, True, False, True
         self.watchpoints, self.checked, self.store, self.previous = {}, set(), {}, {}
@@ -281,7 +284,9 @@ class FakeMindSpore(threading.Thread):
                     response_deserializer=pb.EventReply.FromString)(request, wait_for_ready=False)
 
     def metadata(self, **more):
-        return pb.Metadata(device_name=f"{self.device}:{self.graphs[0].name.rpartition('_')[2]}",
+        """With the graph that runs, or ran last, where each step runs another one."""
+        here = self.running()[-1] if self.alternate else self.graphs[0]
+        return pb.Metadata(device_name=f"{self.device}:{here.name.rpartition('_')[2]}",
                            cur_step=self.cur_step, backend=self.backend,
                            cur_node=self.cur_node if self.backend == "GPU" else "", **more)
 
@@ -584,7 +589,7 @@ class FakeMindSpore(threading.Thread):
         self.at_end = False
         parameters = {name for graph in self.graphs for name in graph.parameters}
         reloads = self.version <= (1, 6, 0)
-        if self.backend == "GPU":
+        if self.backend == "GPU" and not self.keeps:
             for name in [name for name in self.store if ":" in name or
                          (number and not reloads and name in parameters)]:
                 del self.store[name]

@@ -347,108 +347,6 @@ static void test_replace(void **state)
     gd_graph_destroy(graph);
 }
 
-static gd_node_id add_wired(struct gd_graph *graph, const char *name, const char *wire)
-{
-    struct gd_node_desc desc = {
-        .name = name, .wire_name = wire, .type = "Parameter", .order = GD_NO_ORDER};
-    gd_node_id id;
-
-    assert_int_equal(gd_graph_add(graph, &desc, &id, NULL), GD_OK);
-    return id;
-}
-
-static int count_one(void *ctx, gd_node_id node)
-{
-    (void)node;
-    ++*(int *)ctx;
-    return 0;
-}
-
-static int found_by_name(const struct gd_graph *graph, const char *text)
-{
-    int count = 0;
-
-    gd_graph_search_name(graph, text, count_one, &count);
-    return count;
-}
-
-static void check_qualified(struct gd_graph *graph, const gd_node_id weight[2], gd_node_id alone)
-{
-    struct gd_scope_info scope;
-    struct gd_node_info info;
-    struct gd_err err;
-    gd_node_id id;
-
-    assert_true(gd_graph_is_qualified(graph));
-    assert_string_equal(gd_graph_name(graph, weight[0]), "g0/net/fc.weight");
-    assert_string_equal(gd_graph_name(graph, weight[1]), "g1/net/fc.weight");
-    assert_string_equal(gd_graph_name(graph, alone), "net/Alone"); /* unique: stays as it is */
-    assert_true(gd_graph_node(graph, weight[1], &info));
-    assert_string_equal(info.own_name, "net/fc.weight");
-    assert_string_equal(info.wire_name, "fc.weight");
-    for (int i = 0; i < 2; i++) {
-        static const char *const names[2][3] = {
-            {"g0/net/fc.weight", "g0/fc.weight", "g0/fc.weight"},
-            {"g1/net/fc.weight", "g1/fc.weight", "g1/fc.weight"}};
-
-        for (int k = 0; k < 3; k++) {
-            assert_int_equal(gd_graph_find(graph, names[i][k], &id, &err), GD_OK);
-            assert_int_equal(id, weight[i]);
-        }
-        assert_int_equal(gd_graph_lookup_in(graph, (uint32_t)i, "fc.weight", 9), weight[i]);
-    }
-    assert_int_equal(gd_graph_find(graph, "g1/net/Alone", &id, &err), GD_OK);
-    assert_int_equal(id, alone);
-    assert_int_equal(gd_graph_find(graph, "fc.weight", &id, &err), GD_EAMBIGUOUS);
-    assert_non_null(strstr(err.text, "'g0/net/fc.weight' or 'g1/net/fc.weight'"));
-    assert_int_equal(gd_graph_find(graph, "net/fc.weight", &id, &err), GD_EAMBIGUOUS);
-    assert_int_equal(gd_graph_lookup_wire(graph, "fc.weight", 9), GD_NO_NODE);
-    assert_int_equal(found_by_name(graph, "g1/net"), 2);
-    assert_int_equal(found_by_name(graph, "fc.weight"), 2);
-    assert_true(gd_graph_scope(graph, 0, &scope));
-    assert_true(gd_graph_scope(graph, scope.first_child, &scope));
-    assert_string_equal(scope.name, "g0"); /* a graph is a root */
-    assert_true(gd_graph_scope(graph, scope.next, &scope));
-    assert_string_equal(scope.name, "g1");
-    assert_int_equal(scope.total_count, 2);
-    assert_int_equal(gd_graph_find_scope(graph, "net", 3), GD_NO_SCOPE);
-    assert_int_not_equal(gd_graph_find_scope(graph, "g1/net", 6), GD_NO_SCOPE);
-}
-
-static void test_names_of_two_graphs(void **state)
-{
-    struct gd_graph *graph = make(0);
-    struct gd_scope_info scope;
-    gd_node_id weight[2], alone;
-    uint64_t changes;
-    (void)state;
-
-    subgraph(graph, "g0", false);
-    weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
-    commit(graph);
-    assert_false(gd_graph_is_qualified(graph));
-    assert_string_equal(gd_graph_name(graph, weight[0]), "net/fc.weight");
-    assert_true(gd_graph_scope(graph, 0, &scope));
-    assert_true(gd_graph_scope(graph, scope.first_child, &scope));
-    assert_string_equal(scope.name, "net"); /* one graph is no row */
-    assert_int_equal(scope.parent, 0);
-    changes = gd_graph_changes(graph);
-    subgraph(graph, "g1", false);
-    weight[1] = add_wired(graph, "net/fc.weight", "fc.weight");
-    assert_true(gd_graph_changes(graph) > changes);
-    alone = add(graph, "net/Alone", "X");
-    commit(graph);
-    check_qualified(graph, weight, alone);
-    subgraph(graph, "g0", true);
-    commit(graph);
-    assert_string_equal(gd_graph_name(graph, weight[1]), "net/fc.weight"); /* alone again */
-    subgraph(graph, "g0", false);
-    weight[0] = add_wired(graph, "net/fc.weight", "fc.weight");
-    commit(graph);
-    check_qualified(graph, weight, alone);
-    gd_graph_destroy(graph);
-}
-
 static void test_scopes(void **state)
 {
     struct gd_graph *graph = make(0);
@@ -826,21 +724,13 @@ static void test_stress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_node_facts),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_names_of_two_graphs),
-        cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_execution),
-        cmocka_unit_test(test_search),
-        cmocka_unit_test(test_search_against_plain),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_stress),
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_node_facts),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_growth),       cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_scopes),       cmocka_unit_test(test_execution),
+        cmocka_unit_test(test_search),       cmocka_unit_test(test_search_against_plain),
+        cmocka_unit_test(test_find),         cmocka_unit_test(test_source),
+        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_stress),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
