@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A small convolutional network in MindSpore on the CPU: what is dumped of it is looked at by the tests.
 
-Usage: ms_lenet.py STEPS [ZERO]; MINDSPORE_DUMP_CONFIG names the configuration of the dump. Prints the losses. With
-ZERO the loss is a logarithm, which is given 0 in that step: its gradients, and so the parameters, are NaN then.
+Usage: ms_lenet.py STEPS [ZERO], or ms_lenet.py EPOCHS eval; MINDSPORE_DUMP_CONFIG names the configuration of the
+dump. Prints the losses. With ZERO the loss is a logarithm, which is given 0 in that step: its gradients, and so the parameters, are NaN then.
 """
 import sys
 
 import mindspore
+import mindspore.dataset
 import numpy
 from mindspore import nn
 
@@ -44,12 +45,52 @@ class LogLoss(nn.Cell):
         return self.mean(self.log(scores * scores * y))
 
 
+class Evaluation(mindspore.Callback):
+    """Evaluates at the end of every epoch: a second graph, which has iterations of its own."""
+
+    def __init__(self, model, data):
+        super().__init__()
+        self.model, self.data = model, data
+
+    def on_train_epoch_end(self, _):
+        """In the same process, between two epochs."""
+        self.model.eval(self.data(), dataset_sink_mode=False)
+
+
+class Images:
+    """Random images, each time the same."""
+
+    def __init__(self, count):
+        random = numpy.random.RandomState(1)
+        self.image = random.rand(count, 1, 16, 16).astype(numpy.float32)
+        self.label = random.randint(0, 10, count).astype(numpy.int32)
+
+    def __len__(self):
+        return len(self.label)
+
+    def __getitem__(self, at):
+        return self.image[at], self.label[at]
+
+
+def evaluate_between(net, epochs):
+    """Trains by mindspore.Model, three batches an epoch."""
+    def data():
+        return mindspore.dataset.GeneratorDataset(Images(24), ["x", "y"], shuffle=False).batch(8)
+
+    model = mindspore.Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"),
+                            nn.Momentum(net.trainable_params(), 0.05, 0.9), metrics={"accuracy"})
+    model.train(epochs, data(), callbacks=[Evaluation(model, data)], dataset_sink_mode=False)
+
+
 def main():
     """Trains on random images, the same ones every time."""
     mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="CPU")
     mindspore.set_seed(1)
     random = numpy.random.RandomState(1)
     net = Net()
+    if sys.argv[2:] == ["eval"]:
+        evaluate_between(net, int(sys.argv[1]))
+        return
     zero = int(sys.argv[2]) if len(sys.argv) > 2 else None
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
     judged = nn.WithLossCell(net, loss) if zero is None else LogLoss(net)

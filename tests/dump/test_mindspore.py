@@ -171,6 +171,76 @@ class MindSporeItself(unittest.TestCase):
                 self.assertNotIn("before any operator", why["text"])
 
 
+@unittest.skipUnless(mindspore_python(), "no build/mindspore-venv: ./dev test makes it where pip can install MindSpore")
+class TwoGraphs(unittest.TestCase):
+    """Model.train with an evaluation after each epoch: two graphs, whose parameters have the same names and whose
+    iterations are counted apart."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="gradb-ms-")
+        cls.root = pathlib.Path(cls.folder.name).resolve()
+        lenet(cls.root, "2", "eval")
+        cls.rank = cls.root / "dump" / "rank_0"
+        [graph] = records(cls.rank.parent, ["info graph"], "graph")
+        cls.names = graph["subgraphs"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def weights(self, graph):
+        """fc2.weight by the iterations of a graph, as numpy reads it."""
+        return {int(path.parent.name): np.load(path)
+                for path in self.rank.glob(f"lenet/{graph}/*/Parameter.fc2_weight.*.output.0.*.npy")}
+
+    def test_both_are_reached_and_apart(self):
+        self.assertEqual(len(self.names), 2)
+        for number, name in enumerate(self.names):
+            expected = self.weights(number)
+            self.assertGreaterEqual(len(expected), 6)
+            steps = sorted(expected)
+            for value, step in zip(saved(self.rank.parent, [(step, f"{name}/fc2.weight") for step in steps]), steps,
+                                   strict=True):
+                with self.subTest(graph=name, step=step):
+                    self.assertTrue(same_bits(value, expected[step]))
+        both = self.weights(0).keys() & self.weights(1).keys()
+        self.assertTrue(any(not np.array_equal(self.weights(0)[s], self.weights(1)[s]) for s in both))
+
+    def test_a_name_alone_is_not_a_guess(self):
+        done = harness.run_gradb("--batch", "--nx", "-ex", "goto 3", "-ex", "print fc2.weight[0,:4]", "open",
+                                 self.rank.parent)
+        first, second = self.names
+        self.assertRegex(done.stderr, f"'fc2.weight' could be '{first}/.*fc2.weight' or '{second}/.*fc2.weight'")
+        self.assertNotIn("$1 =", done.stdout)
+
+    def test_iterations_are_of_their_graph(self):
+        [steps] = records(self.rank.parent, ["info steps"], "steps")
+        for number, name in enumerate(self.names):
+            self.assertEqual([int(row["step"]) for row in steps["steps"] if name in row["graphs"].split(", ")],
+                             sorted(int(path.name) for path in self.rank.glob(f"lenet/{number}/*")))
+        text = gradb(self.rank.parent, ["info target"])
+        for number, name in enumerate(self.names):
+            self.assertIn(f"{name}: {len(self.weights(number))}, from {min(self.weights(number))}", text)
+
+    def test_what_did_not_change_by_its_own_iterations(self):
+        for number, name in enumerate(self.names):
+            values = self.weights(number)
+            steps = sorted(values)
+            same = [b for a, b in zip(steps, steps[1:]) if np.allclose(values[b], values[a], rtol=1e-5, atol=1e-8)]
+            hits = records(self.rank.parent, ["set stop-on-hit off", f"watch WNC on {name}/fc2.weight", "continue",
+                                              "info hits -a"], "hits")[-1]["hits"]
+            self.assertEqual([hit["step"] for hit in hits if not hit["error"]], same)
+            self.assertEqual({hit["node"].partition("/")[0] for hit in hits}, {name} if same else set())
+
+    def test_listings_and_the_tree(self):
+        [nodes] = records(self.rank.parent, ["info nodes -a"], "nodes")
+        names = [row["node"] for row in nodes["nodes"]]
+        self.assertEqual(len(names), len(set(names)))
+        [scopes] = records(self.rank.parent, ["info scopes -d 1"], "scopes")
+        self.assertEqual([one["scope"] for one in scopes["tree"][0]["scopes"]], self.names)
+
+
 class OlderReleases(unittest.TestCase):
     """Every generation of the layout, from the layouts themselves."""
 
@@ -448,6 +518,62 @@ class OlderReleases(unittest.TestCase):
                                  ("cann", "ge"), ("cann", "extra-info"), ("tensor-files", "loose")})
         self.assertEqual([found[key] for key in ("links", "others", "too_deep")], [2, 1, 1])
         self.assertEqual(opened["ranks"], 5)
+
+    def test_the_previous_step_is_that_of_the_graph(self):
+        """Two graphs with gaps: what one did not run in is no step of the other's."""
+        root = self.root / "gaps"
+        values = {0: {0: 1, 1: 2, 2: 2, 3: 4}, 1: {0: 5, 2: 6, 3: 6}}
+        for graph, steps in values.items():
+            for step, value in steps.items():
+                folder = root / "rank_0" / "net" / str(graph) / str(step)
+                folder.mkdir(parents=True)
+                writer.npy(folder / f"Add.Add-op1.0.0.16000000000{step}000{graph}.output.0.DefaultFormat.npy",
+                           np.full(3, value, "<f4"))
+        found = records(root, ["goto 2", "print graph_0/Add-op1 prev", "print graph_1/Add-op1 prev", "goto 3",
+                               "print graph_1/Add-op1 prev"], "tensor")
+        self.assertEqual([(one["step"], one["values"]) for one in found],
+                         [(1, [2] * 3), (0, [5] * 3), (2, [6] * 3)])
+        hits = records(root, ["set stop-on-hit off", "watch WNC on Add-op1*", "continue", "info hits -a"],
+                       "hits")[-1]["hits"]
+        self.assertEqual([(hit["step"], hit["node"]) for hit in hits if not hit["error"]],
+                         [(2, "graph_0/Add-op1"), (3, "graph_1/Add-op1")])
+        done = harness.run_gradb("--batch", "--nx", "-ex", "goto 1", "-ex", "print graph_1/Add-op1", "open", root)
+        self.assertRegex(done.stderr, "graph_1/Add-op1:0 was not dumped in step 1: the nearest step that has it is")
+
+    def test_parameters_match_by_their_own_name(self):
+        """Not by the scope in which a graph shows them; and at the step at which the session is stopped."""
+        root = self.root / "wire"
+        rank = root / "rank_0"
+        (rank / "graphs").mkdir(parents=True)
+        (rank / "graphs" / "ms_output_trace_code_graph_0.pb").write_bytes(writer.model(writer.graph(
+            "kernel_graph_0", [writer.node(1, ["x", "fc1.weight", "fc2.bias"], "MatMul", "Default/net-Net/MatMul-op1",
+                                           (3,))], [("x", (3,)), ("fc1.weight", (3,)), ("fc2.bias", (3,))])))
+        for step in (1, 2, 3):
+            folder = rank / "net" / "0" / str(step)
+            folder.mkdir(parents=True)
+            for name, value in (("fc1.weight", step), ("fc2.bias", -step)):
+                writer.npy(folder / f"Parameter.{name}.0.0.160000000000000{step}.output.0.DefaultFormat.npy",
+                           np.full(3, value, "<f4"))
+        np.savez(root / "state.npz", **{"fc1.weight": np.full(3, 2, "f4"), "fc2.bias": np.full(3, -2, "f4")})
+        [found] = records(rank, ["goto 2", f"compare @1 {root}/state.npz"], "compare")
+        self.assertEqual([(row["a"], row["b"], row["how"], row["step"], row["verdict"]) for row in found["pairs"]],
+                         [(f"Default/net-Net/{name}:0", name, "name", 2, "SAME") for name in ("fc1.weight", "fc2.bias")])
+        [found] = records(rank, ["goto 2", f"compare {root}/state.npz @1"], "compare")
+        self.assertEqual({row["verdict"] for row in found["pairs"]}, {"SAME"})
+
+    def test_globs_are_printed(self):
+        root = self.root / "glob"
+        folder = root / "rank_0" / "net" / "0" / "1"
+        folder.mkdir(parents=True)
+        for number in (1, 2):
+            writer.npy(folder / f"Add.Add-op{number}.0.0.160000000000000{number}.output.0.DefaultFormat.npy",
+                       np.full(3, number, "<f4"))
+        [found] = records(root, ["print Add-op*"], "tensors")
+        self.assertEqual([(one["node"], one["stats"]["max"]) for one in found["tensors"]],
+                         [("Add-op1", 1), ("Add-op2", 2)])
+        self.assertIn("Add-op2:0\n  float32 (3,)", gradb(root, ["print type:Add"]))
+        done = harness.run_gradb("--batch", "--nx", "-ex", "print *nothing*", "open", root)
+        self.assertIn("nothing matches *nothing*", done.stderr)
 
     def test_statistics_alone(self):
         self.statistics("alone", writer.ALL, False)
