@@ -125,12 +125,94 @@ static void print_hidden(struct command_call *call, int only)
     }
 }
 
+const char *hits_checked(struct command_call *call, uint64_t checks, uint64_t unclear,
+                         unsigned errors)
+{
+    const char *text = inspect_plural(call, checks - unclear, "check");
+    char why[256];
+
+    if (unclear == 0) {
+        return text;
+    }
+    gd_hit_error_text(errors, why, sizeof(why));
+    return inspect_printf(call, "%s, %s more could not be made%s%s", text,
+                          inspect_number(call, unclear), why[0] ? ": " : "", why);
+}
+
+void hits_add_checked(cJSON *record, uint64_t checks, uint64_t unclear, unsigned errors)
+{
+    char why[256];
+
+    inspect_add_count(record, "checks", checks - unclear);
+    inspect_add_count(record, "unclear", unclear);
+    gd_hit_error_text(errors, why, sizeof(why));
+    if (why[0]) {
+        cJSON_AddStringToObject(record, "why_unclear", why);
+    }
+}
+
+int hits_need_checked(uint64_t hits, uint64_t checks, uint64_t unclear, unsigned errors,
+                      struct gd_err *err)
+{
+    char why[256];
+
+    if (hits > 0 || checks > unclear) {
+        return GD_OK;
+    }
+    if (unclear == 0) {
+        return gd_fail(err, GD_ENODATA,
+                       "no watchpoint was checked: none covers a value that is "
+                       "there, or their \"if\" was never true");
+    }
+    gd_hit_error_text(errors, why, sizeof(why));
+    return gd_fail(err, GD_ENODATA,
+                   "no watchpoint could be checked: %llu %s could not be made"
+                   "%s%s",
+                   (unsigned long long)unclear, unclear == 1 ? "check" : "checks",
+                   why[0] ? ": " : "", why);
+}
+
+/* Of all watchpoints, or of one. */
+static struct gd_watch_tally tally_of(const struct command_call *call, int only)
+{
+    const struct gd_watchpoint *w = only ? gd_watchpoint_at(call->debugger, only) : NULL;
+    struct gd_watch_tally tally = {.watchpoints = 0};
+
+    if (!only) {
+        gd_watch_tally(call->debugger, &tally);
+    } else if (w) {
+        tally = (struct gd_watch_tally){1, w->checks, w->hits, w->unclear, w->unclear_errors};
+    }
+    return tally;
+}
+
+static void add_tally(struct command_call *call, cJSON *record, int only)
+{
+    struct gd_watch_tally tally = tally_of(call, only);
+    char why[256];
+
+    inspect_add_count(record, "watchpoints", tally.watchpoints);
+    inspect_add_count(record, "unclear", tally.unclear);
+    gd_hit_error_text(tally.errors, why, sizeof(why));
+    if (why[0]) {
+        cJSON_AddStringToObject(record, "why_unclear", why);
+    }
+}
+
 static void print_none(struct command_call *call, int only)
 {
-    if (only) {
-        out_printf(call->out, "Watchpoint %d has not fired.\n", only);
+    struct gd_watch_tally tally = tally_of(call, only);
+    const char *who = only ? inspect_printf(call, "Watchpoint %d has not fired", only)
+                           : "No watchpoint has fired";
+    char why[256];
+
+    gd_hit_error_text(tally.errors, why, sizeof(why));
+    if (tally.watchpoints == 0) {
+        out_printf(call->out, "%s: %s.\n", who, only ? "it is not set" : "none is set");
     } else {
-        out_printf(call->out, "No watchpoint has fired.\n");
+        out_printf(call->out, "%s: %s set, %s could not be made%s%s.\n", who,
+                   inspect_number(call, tally.watchpoints),
+                   inspect_plural(call, tally.unclear, "check"), why[0] ? ": " : "", why);
     }
 }
 
@@ -214,6 +296,7 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     cJSON *list = cJSON_AddArrayToObject(record, "hits");
     size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
     inspect_add_count(record, "earlier", first);
+    add_tally(call, record, only);
     if (count == 0) {
         print_none(call, only);
     }
@@ -256,6 +339,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
     size_t first = all || count <= HITS_SHOWN ? 0 : count - HITS_SHOWN;
     inspect_add_count(record, "dropped", session->hits_dropped);
     inspect_add_count(record, "earlier", first);
+    add_tally(call, record, only);
     if (gd_ranks_of(session) != NULL) {
         cJSON_AddNumberToObject(record, "rank", session->peer.rank);
         out_printf(call->out, "Rank %d of %d:\n", session->peer.rank, session->peer.world_size);

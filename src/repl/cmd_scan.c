@@ -5,6 +5,7 @@
 
 #include "dump/scan/scan.h"
 #include "repl/commands.h"
+#include "repl/hits.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/work.h"
@@ -192,7 +193,7 @@ static void tell_json(struct command_call *call, const struct gd_scan_options *o
     inspect_add_count(record, "bytes", sum->bytes);
     inspect_add_double(record, "seconds", seconds);
     inspect_add_count(record, "hits", sum->hits);
-    inspect_add_count(record, "unclear", sum->unclear);
+    hits_add_checked(record, sum->checks, sum->unclear, sum->errors);
     inspect_add_count(record, "unreadable", sum->unreadable);
     if (options->asked.shards > 1) {
         inspect_add_count(record, "shard", options->asked.shard);
@@ -228,9 +229,12 @@ static void tell_text(struct command_call *call, const struct gd_scan_options *o
         out_printf(call->out, "Part %u of %u is in %s; merge judges all parts together.\n",
                    options->asked.shard, options->asked.shards, out_safe(call, sum->file));
     } else if (sum->hits == 0) {
-        out_printf(call->out, "No watchpoint fired.\n");
+        out_printf(call->out, "No watchpoint fired: %s.\n",
+                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
     } else {
-        out_printf(call->out, "%s (info hits, hit N).\n", inspect_plural(call, sum->hits, "hit"));
+        out_printf(call->out, "%s (info hits, hit N): %s.\n",
+                   inspect_plural(call, sum->hits, "hit"),
+                   hits_checked(call, sum->checks, sum->unclear, sum->errors));
     }
     if (sum->unreadable > 0) {
         out_printf(call->out, "warning: %s could not be read%s%s\n",
@@ -279,6 +283,9 @@ static int run_scan(struct command_call *call, struct gd_err *err)
         why = *err;
         return gd_fail(err, rc, "%.200s: the same scan goes on from there", why.text);
     }
+    if (rc == GD_OK && options.asked.shards == 1) {
+        rc = hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err);
+    }
     if (rc == GD_OK) {
         tell_json(call, &options, &sum, repl_now(call->repl) - since);
         tell_text(call, &options, &sum, repl_now(call->repl) - since);
@@ -309,6 +316,7 @@ static int run_merge(struct command_call *call, struct gd_err *err)
                 gd_scan_merge(call->session, (const char *const *)call->argv, (size_t)call->argc,
                               &options, &sum, err),
                 err);
+    rc = rc == GD_OK ? hits_need_checked(sum.hits, sum.checks, sum.unclear, sum.errors, err) : rc;
     if (rc == GD_OK) {
         sum.remembered = 0; /* all of it */
         tell_json(call, &options, &sum, repl_now(call->repl) - since);

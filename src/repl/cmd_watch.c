@@ -6,6 +6,7 @@
 
 #include "engine/graph/selector.h"
 #include "repl/commands.h"
+#include "repl/hits.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
@@ -374,12 +375,53 @@ static bool recheck_done(void *ctx)
     return ((const struct recheck *)ctx)->done;
 }
 
+/* What a process of MindSpore evaluates by itself it does not count. */
+static bool counts_checks(const struct command_call *call)
+{
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; w; w = w->next) {
+        if (w->enabled && gd_watchpoint_place(w, call->debugger, call->session, NULL, 0) ==
+                              GD_WATCH_PLACE_PROCESS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int tell_rechecked(struct command_call *call, size_t hits, struct gd_watch_tally tally,
+                          struct gd_err *err)
+{
+    size_t missing = gd_watch_recheck_missing(call->session);
+    bool counts = counts_checks(call);
+    int rc =
+        counts ? hits_need_checked(hits, tally.checks, tally.unclear, tally.errors, err) : GD_OK;
+
+    if (rc != GD_OK) {
+        return rc;
+    }
+    if (hits == 0) {
+        out_printf(call->out, "No watchpoint fires on these values: %s",
+                   hits_checked(call, tally.checks, tally.unclear, tally.errors));
+        out_printf(call->out, "%s", counts ? "" : ", and those of the process, which counts none");
+        if (missing > 0) {
+            out_printf(call->out, "; %s without a value", inspect_plural(call, missing, "tensor"));
+        }
+        out_printf(call->out, ".\n");
+    }
+    cJSON *record = out_record(call->out, "recheck");
+    inspect_add_count(record, "hits", hits);
+    hits_add_checked(record, tally.checks, tally.unclear, tally.errors);
+    inspect_add_count(record, "no_value", missing);
+    return GD_OK;
+}
+
 static int run_recheck(struct command_call *call, struct gd_err *err)
 {
     struct recheck *recheck = calloc(1, sizeof(*recheck));
     if (!recheck) {
         return gd_fail(err, GD_ENOMEM, "out of memory");
     }
+    struct gd_watch_tally before;
+    gd_watch_tally(call->debugger, &before);
     int rc = gd_watch_recheck(call->session, on_rechecked, recheck, err);
     if (rc != GD_OK) {
         free(recheck);
@@ -397,11 +439,7 @@ static int run_recheck(struct command_call *call, struct gd_err *err)
         *err = answer.err;
         return answer.err.code;
     }
-    if (answer.hits == 0) {
-        out_printf(call->out, "No watchpoint fires on these values.\n");
-    }
-    cJSON_AddNumberToObject(out_record(call->out, "recheck"), "hits", (double)answer.hits);
-    return GD_OK;
+    return tell_rechecked(call, answer.hits, gd_watch_tally_since(call->debugger, &before), err);
 }
 
 #define WATCH_USAGE " [-exact | -step] [-for N] CONDITION [PARAM=VALUE]... [on SELECTOR] [if EXPR]"

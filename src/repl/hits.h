@@ -51,6 +51,15 @@ const char *hits_what(struct command_call *call, const struct gd_hit *hit);
 void hits_add_where(const struct gd_hit *hit, struct gd_buf *out);
 const char *hits_where(struct command_call *call, const struct gd_hit *hit);
 
+/* What an answer that no watchpoint fired is based on. "612 checks", "570 checks, 42 more could not
+ * be made: NaN"; records: checks, unclear, why_unclear. `checks` counts the unclear ones, too. */
+const char *hits_checked(struct command_call *call, uint64_t checks, uint64_t unclear,
+                         unsigned errors);
+void hits_add_checked(cJSON *record, uint64_t checks, uint64_t unclear, unsigned errors);
+/* GD_ENODATA: nothing fired, and nothing could be checked. */
+int hits_need_checked(uint64_t hits, uint64_t checks, uint64_t unclear, unsigned errors,
+                      struct gd_err *err);
+
 /* The hit that `hit` selected, else the first of this stop, else the last one. NULL with an error:
  * nothing has fired. */
 const struct gd_hit *hits_current(struct command_call *call, struct gd_err *err);

@@ -426,8 +426,14 @@ static void add_detail(struct tui *tui, const struct gd_session *session, const 
 static void draw_none(struct tui *tui, const struct draw_rect *rect)
 {
     const struct hits_pane *pane = state(tui);
-    char text[96] = "No watchpoint has fired.";
+    char text[160] = "No watchpoint has fired.";
+    struct gd_watch_tally tally;
 
+    gd_watch_tally(tui->debugger, &tally);
+    if (tally.unclear > 0) {
+        snprintf(text, sizeof(text), "No watchpoint has fired; %llu checks could not be made.",
+                 (unsigned long long)tally.unclear);
+    }
     if (pane->only != 0) {
         snprintf(text, sizeof(text), "Watchpoint %d has not fired. q shows all.", pane->only);
     }

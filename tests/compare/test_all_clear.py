@@ -143,6 +143,28 @@ class AllClear(unittest.TestCase):
         self.assertIn("They agree within 0.001 in 2 pairs, 1 of them NaN or infinite on both sides; not compared, "
                       "without a partner: 1 and 0.", text)
 
+    def test_watchpoints_count_what_they_could_not_check(self):
+        late = f"open {self.root / 'late'}"
+        records, status = gradb(late, "watch TL abs_mean_gt=1e9 on all", "scan", "info hits")
+        # -Inf of the logarithm, NaN below it and in the weight, each in one step
+        self.assertEqual({key: records[-2][key] for key in ("hits", "checks", "unclear", "why_unclear")},
+                         {"hits": 0, "checks": 10, "unclear": 4, "why_unclear": "NaN, Inf"}, records[-2])
+        self.assertEqual((records[-1]["watchpoints"], records[-1]["unclear"], status), (1, 4, 0))
+        text, _ = gradb(late, "watch TL abs_mean_gt=1e9 on all", "scan", text=True)
+        self.assertIn("No watchpoint fired: 10 checks, 4 more could not be made: NaN, Inf.", text)
+        text, _ = gradb(late, "watch TL abs_mean_gt=1e9 on all", "step", "recheck", text=True)
+        self.assertIn("No watchpoint fires on these values: 3 checks, 4 more could not be made: NaN, Inf.", text)
+
+    def test_watchpoints_that_could_check_nothing(self):
+        late = f"open {self.root / 'late'}"
+        for command, watch, said in (
+                ("scan steps 2", "TL abs_mean_gt=1e9 on fc1.weight", "1 check could not be made: NaN"),
+                ("recheck", "TL abs_mean_gt=1e9 on fc1.weight", "1 check could not be made: NaN"),
+                ("recheck", "TL abs_mean_gt=1e9 on all if step > 100", "never true")):
+            records, status = gradb(late, "step", f"watch {watch}", command)
+            self.assertEqual((command, records[-1]["type"], status), (command, "error", 1))
+            self.assertIn(said, records[-1]["message"])
+
     def test_empty_tensors_do_not_agree(self):
         np.save(self.root / "none.npy", np.zeros((0, 3), np.float32))
         records, status = gradb(f"open {self.root / 'none.npy'}", "compare none none rtol=1")

@@ -186,7 +186,7 @@ static void excluded_places(void **state)
 static void a_hit_is_told_and_can_be_gone_to(void **state)
 {
     struct net *n = *state;
-    net_expect_part(n, "info hits", "No watchpoint has fired.\n");
+    net_expect_part(n, "info hits", "No watchpoint has fired: ");
     net_expect_rc(n, "hit", GD_ENOTFOUND, "error: no watchpoint has fired yet\n");
     net_expect_part(n, "watch TL max_gt=5 on net/fc1, net/big", "2 nodes");
     net_expect_part(n, "trace TO on net/fc1.weight", "Trace 2");
@@ -218,7 +218,7 @@ static void a_hit_is_told_and_can_be_gone_to(void **state)
     net_expect_part(n, "hit 2", "What it usually means");
     net_expect_part(n, "hit 4", "there is no hit 4");
     net_expect_part(n, "info hits 2", "#1   step 4  trace 2 (TO)  net/fc1.weight:0\n");
-    net_expect(n, "info hits 7", "Watchpoint 7 has not fired.\n");
+    net_expect(n, "info hits 7", "Watchpoint 7 has not fired: it is not set.\n");
     net_expect_part(n, "advice hit", "tensor_too_large (TL) fires when:\n");
     net_expect_part(n, "advice 2", "tensor_overflow (TO) fires when:\n");
     net_expect_part(n, "advice gv", "gradient_vanishing (GV)");

@@ -253,6 +253,7 @@ static int collect(struct scan *scan, const struct opened *open, struct gd_watch
                            gd_graph_name(open->unit->target->base.session->graph, work->item->node),
                            (long long)judged_step(open->unit), open->about.rank);
         }
+        scan->quiet += figures == NULL; /* looked at, and nothing to judge */
         if (figures) {
             scan->summary->unreadable += is_unreadable(figures->error);
             values[(*count)++] =
@@ -475,21 +476,6 @@ static int do_window(struct scan *scan, size_t *at, struct gd_err *err)
 
 /* ---- a scan ---------------------------------------------------------------------------------- */
 
-struct tally {
-    uint64_t hits, unclear;
-};
-
-static struct tally tally_of(const struct gd_debugger *debugger)
-{
-    struct tally tally = {0, 0};
-
-    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next) {
-        tally.hits += w->hits;
-        tally.unclear += w->unclear;
-    }
-    return tally;
-}
-
 /* The numbers of the step where a session stands, which those of other steps take the place of. */
 static int keep_numbers(struct scan *scan, struct gd_err *err)
 {
@@ -547,8 +533,10 @@ static uint64_t count_mine(const struct scan *scan)
 int scan_run(struct scan *scan, struct gd_err *err)
 {
     struct gd_debugger *debugger = scan->session->debugger;
-    struct tally before = tally_of(debugger), after;
+    struct gd_watch_tally before, since;
     int rc = GD_OK;
+
+    gd_watch_tally(debugger, &before);
 
     scan->main = pthread_self();
     scan->threads = scan->options->threads;
@@ -568,9 +556,11 @@ int scan_run(struct scan *scan, struct gd_err *err)
     for (size_t at = 0; !rc && at < scan->list.count;) {
         rc = do_window(scan, &at, err);
     }
-    after = tally_of(debugger);
-    scan->summary->hits = after.hits - before.hits;
-    scan->summary->unclear = after.unclear - before.unclear;
+    since = gd_watch_tally_since(debugger, &before);
+    scan->summary->checks = since.checks + scan->quiet;
+    scan->summary->hits = since.hits;
+    scan->summary->unclear = since.unclear;
+    scan->summary->errors = since.errors;
     give_numbers_back(scan);
     forget_all(scan);
     scan_buffers_free(&scan->buffers);

@@ -30,8 +30,11 @@ struct gd_scan_summary {
     uint64_t values;     /* to look at, of this part */
     uint64_t remembered; /* of these: known from before */
     uint64_t steps, ranks;
-    uint64_t bytes;         /* that were looked at now */
-    uint64_t hits, unclear; /* 0 of a part: it is judged when it is merged */
+    uint64_t bytes; /* that were looked at now */
+    /* Of the watchpoints: what was judged, fired, could not be judged. 0 of a part: it is judged
+     * when it is merged */
+    uint64_t checks, hits, unclear;
+    unsigned errors; /* why it could not: bits of enum gd_hit_error */
     uint64_t unreadable;
     char first_unreadable[400]; /* why, of one of them */
     char file[4096];            /* where it is remembered; "" nowhere */

@@ -135,6 +135,7 @@ struct scan {
     const struct dump_group *group;
     const struct gd_scan_options *options;
     struct gd_scan_summary *summary;
+    uint64_t quiet; /* values of which nothing was worth judging */
     struct gd_scan_head head;
     struct scan_list list;
     struct scan_state state;

@@ -177,6 +177,7 @@ struct gd_watching {
     unsigned char *scope_state; /* enum gd_watch_state */
     uint32_t scope_count;
     struct watch_recheck *recheck; /* under way: that the user asked for */
+    size_t recheck_missing;        /* tensors that the last recheck found no value of */
     struct watch_recheck *initial; /* of WATCH_MODE_INITIAL */
 };
 

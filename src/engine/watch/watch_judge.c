@@ -157,13 +157,14 @@ static void not_checked(struct watch_judging *judging, struct watch_cover *cover
                         const struct watch_place *place, struct watch_memory *memory,
                         const struct gd_verdict *verdict)
 {
-    if (place && place->scalar && verdict->error == GD_HIT_NO_PREVIOUS)
-        return; /* a number that came for the first time has changed from nothing */
-    if (is_no_fault(cover->watch, verdict->error))
+    bool first = verdict->error == GD_HIT_NO_PREVIOUS &&
+                 ((place && place->scalar) || cover->watch->steps > 1);
+    if (first || is_no_fault(cover->watch, verdict->error)) {
+        cover->watch->checks--; /* no change yet to judge; what did not run */
         return;
-    if (cover->watch->steps > 1 && verdict->error == GD_HIT_NO_PREVIOUS)
-        return; /* of a first step; it takes several */
+    }
     cover->watch->unclear++;
+    cover->watch->unclear_errors |= verdict->error;
     if (memory->told == verdict->error && !judging->recheck)
         return;
     memory->told = verdict->error;

@@ -246,6 +246,7 @@ static void judge_answer(struct watch_recheck *recheck, const struct gd_tensor_r
     struct watch_judging judging = begin_judging(recheck);
     size_t tensor = watching_tensor(w, ref->node, ref->slot, NULL);
     bool have = answer->stats || answer->current;
+    w->recheck_missing += !recheck->initial && !have;
     judge_initial(recheck, &judging, ref, answer);
     if (!have)
         put_back_of(recheck, ref);
@@ -479,6 +480,11 @@ bool gd_watch_is_busy(const struct gd_session *session)
     return session->watching && session->watching->initial && is_before_first_step(session);
 }
 
+size_t gd_watch_recheck_missing(const struct gd_session *session)
+{
+    return session->watching ? session->watching->recheck_missing : 0;
+}
+
 int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err)
@@ -496,6 +502,7 @@ int gd_watch_recheck(struct gd_session *session,
     if (!recheck)
         return gd_fail(err, GD_ENOMEM, "out of memory for checking again");
     w->recheck = recheck;
+    w->recheck_missing = 0;
     recheck->fn = fn;
     recheck->ctx = ctx;
     recheck->old = session_take_hits(session, &recheck->old_count);

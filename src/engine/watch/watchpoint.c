@@ -681,3 +681,28 @@ int gd_watchpoint_set_ignore(struct gd_debugger *debugger, int number, uint64_t 
     }
     return rc;
 }
+
+void gd_watch_tally(const struct gd_debugger *debugger, struct gd_watch_tally *ret)
+{
+    *ret = (struct gd_watch_tally){.watchpoints = 0};
+    for (const struct gd_watchpoint *w = debugger->watchpoints; w; w = w->next) {
+        ret->watchpoints++;
+        ret->checks += w->checks;
+        ret->hits += w->hits;
+        ret->unclear += w->unclear;
+        ret->errors |= w->unclear_errors;
+    }
+}
+
+struct gd_watch_tally gd_watch_tally_since(const struct gd_debugger *debugger,
+                                           const struct gd_watch_tally *before)
+{
+    struct gd_watch_tally now;
+
+    gd_watch_tally(debugger, &now);
+    now.checks -= now.checks < before->checks ? now.checks : before->checks;
+    now.hits -= now.hits < before->hits ? now.hits : before->hits;
+    now.unclear -= now.unclear < before->unclear ? now.unclear : before->unclear;
+    now.errors = now.unclear ? now.errors : 0;
+    return now;
+}

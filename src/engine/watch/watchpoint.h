@@ -57,6 +57,7 @@ struct gd_watchpoint {
     uint64_t checks;   /* values that were judged, in all sessions; 0 where a process evaluates */
     uint64_t hits;     /* times it fired, ignored ones too */
     uint64_t unclear;  /* times it could not be checked */
+    unsigned unclear_errors; /* why: bits of enum gd_hit_error of all these times */
     /* Values whose infinities the program asked for (masks of -inf), so that they did not count,
      * and of how many tensors they were. */
     uint64_t intended, intended_tensors;
@@ -70,6 +71,17 @@ struct gd_watchpoint {
     uint64_t looks;
     struct gd_watchpoint *next;
 };
+
+/* Of all watchpoints together: what an answer that none fired is based on. */
+struct gd_watch_tally {
+    size_t watchpoints;
+    uint64_t checks, hits, unclear;
+    unsigned errors; /* why they could not be checked */
+};
+void gd_watch_tally(const struct gd_debugger *debugger, struct gd_watch_tally *ret);
+/* What came since `before`, of the same debugger. The reasons are those of all times. */
+struct gd_watch_tally gd_watch_tally_since(const struct gd_debugger *debugger,
+                                           const struct gd_watch_tally *before);
 
 /* Without a test among the values the condition's default is taken. GD_EINVAL: the values, the
  * expression or the selector are wrong, or a test is missing that has no default. The current
@@ -150,6 +162,7 @@ int gd_watch_costs(struct gd_debugger *debugger,
 /* Judges everything again on the values of this stop: asks the target for what is missing, reports
  * hits, then calls fn with the number of hits. A process that evaluates by itself is asked to
  * (GD_RUN_RECHECK). GD_ESTATE: it runs. */
+size_t gd_watch_recheck_missing(const struct gd_session *session); /* tensors without a value */
 int gd_watch_recheck(struct gd_session *session,
                      void (*fn)(void *ctx, size_t hits, const struct gd_err *err), void *ctx,
                      struct gd_err *err);
