@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Breakpoints: break, tbreak, delete, enable, disable, ignore, commands, info breakpoints. */
 #include "repl/commands.h"
+#include "repl/nodes.h"
 #include "repl/repl_impl.h"
 #include "repl/watch.h"
 #include "repl/watch_args.h"
@@ -191,6 +192,7 @@ static int set_breakpoint(struct command_call *call, bool temporary, struct gd_e
     if (where[0] == '\0') {
         rc = watch_current_node(call, &where, err);
     }
+    rc = rc != GD_OK ? rc : nodes_must_run_any(call, where, err);
     rc = rc != GD_OK ? rc : gd_debugger_break(call->debugger, where, temporary, &at, err);
     if (rc != GD_OK) {
         return rc;

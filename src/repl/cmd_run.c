@@ -6,6 +6,7 @@
 #include "repl/commands.h"
 #include "repl/dump_live.h"
 #include "repl/launch.h"
+#include "repl/nodes.h"
 #include "repl/repl_impl.h"
 
 #include <stdlib.h>
@@ -177,6 +178,7 @@ static int run_to(struct command_call *call, struct gd_err *err)
         return gd_fail(err, GD_EUSAGE, "%s: the name of one node is needed", call->command->name);
     }
     int rc = arg_node(call, call->argv[0], &run.node, err);
+    rc = rc == GD_OK ? nodes_must_run(call, run.node, err) : rc;
     gd_graph_counts(call->session->graph, &counts);
     if (rc == GD_ENOTFOUND && counts.nodes == 0) {
         run.name = call->argv[0]; /* a process that sent no graph knows its nodes all the same */

@@ -316,7 +316,7 @@ static int never_connected(struct command_call *call, int rc, struct gd_err *err
     const char *end = launch_end_text(repl);
     size_t lines = launch_log_count(repl);
     bool went_well = rc == GD_ETIMEOUT || strcmp(end, "exited with status 0") == 0;
-    const char *hint = launch_python_hint(launch_argv(repl), went_well);
+    const char *hint = launch_python_hint(call->arena, launch_argv(repl), went_well);
     const char *between = hint != NULL ? "; " : "";
 
     hint = hint != NULL ? hint : "";

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/launch_python.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LIBRARY "libgradb.so.1"
-#define BOOT    "gradb/_boot"
+#define LIBRARY   "libgradb.so.1"
+#define BOOT      "gradb/_boot"
+/* Where an installation, a virtual environment that a wheel went into, and the package itself have
+ * it, from the folder of this program on. */
+#define INSTALLED "../" GRADB_DATADIR "/gradb/python/"
+#define PACKAGES  "../lib*/python3*/*-packages/"
+#define INSIDE    "../../"
 
 /* ---- what is where ---- */
 
@@ -42,12 +48,31 @@ static const char *existing(struct gd_arena *arena, const char *folder, const ch
     return gd_arena_strdup(arena, real);
 }
 
+/* The first that a pattern finds below the folder. */
+static const char *matching(struct gd_arena *arena, const char *folder, const char *pattern)
+{
+    char text[2 * PATH_MAX];
+    glob_t found;
+    const char *path = NULL;
+
+    int len = snprintf(text, sizeof(text), "%s/%s", folder, pattern);
+    if (len < 0 || (size_t)len >= sizeof(text) || glob(text, 0, NULL, &found) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < found.gl_pathc && path == NULL; i++) {
+        path = existing(arena, found.gl_pathv[i], ".");
+    }
+    globfree(&found);
+    return path;
+}
+
 /* Beside this program, in a build tree, or where it was installed. */
 static const char *find_library(struct gd_arena *arena, const char *own)
 {
     static const char tree[] = "agent/" LIBRARY;
     static const char installed[] = "../" GRADB_LIBDIR "/" LIBRARY;
-    static const char *const places[] = {LIBRARY, tree, installed};
+    static const char *const places[] = {LIBRARY, tree, installed, "../lib/" LIBRARY,
+                                         INSIDE "gradb/" LIBRARY};
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         const char *path = existing(arena, own, places[i]);
@@ -55,16 +80,22 @@ static const char *find_library(struct gd_arena *arena, const char *own)
             return path;
         }
     }
-    return NULL;
+    return matching(arena, own, PACKAGES "gradb*/" LIBRARY);
 }
 
 /* A build tree has a file that names the source tree's folder. */
 static const char *find_boot(struct gd_arena *arena, const char *own)
 {
-    const char *boot = existing(arena, own, "../" GRADB_DATADIR "/gradb/python/" BOOT);
+    const char *boot = existing(arena, own, INSTALLED BOOT);
     const char *tree = existing(arena, own, "../python/tree");
     char line[PATH_MAX];
 
+    if (boot == NULL) {
+        boot = existing(arena, own, INSIDE BOOT);
+    }
+    if (boot == NULL && tree == NULL) {
+        boot = matching(arena, own, PACKAGES BOOT);
+    }
     if (boot != NULL || tree == NULL) {
         return boot;
     }
@@ -145,10 +176,29 @@ static bool is_isolated(char *const argv[])
     return false;
 }
 
-const char *launch_python_hint(char *const argv[], bool went_well)
+/* That the agent is not there, and where it was looked for; NULL: it is. */
+static const char *missing_agent(struct gd_arena *arena)
+{
+    static const char form[] = "gradb's Python agent was not found in %s/" INSTALLED
+                               ", %s/" PACKAGES " or %s/" INSIDE ": \"pip install\" gradb there";
+    char own[PATH_MAX];
+    char text[4 * PATH_MAX];
+
+    if (!own_folder(own) || find_boot(arena, own) != NULL) {
+        return NULL;
+    }
+    snprintf(text, sizeof(text), form, own, own, own);
+    return gd_arena_strdup(arena, text);
+}
+
+const char *launch_python_hint(struct gd_arena *arena, char *const argv[], bool went_well)
 {
     if (argv == NULL || argv[0] == NULL || !is_python(argv[0])) {
         return NULL;
+    }
+    const char *missing = missing_agent(arena);
+    if (missing != NULL) {
+        return missing;
     }
     if (is_isolated(argv)) {
         return "Python does not look for gradb with -I, -E or -S: \"pip install ./python\", then "

@@ -112,6 +112,69 @@ static void table_rows(struct command_call *call, const struct node_list *list, 
     out_table_end(table);
 }
 
+/* ---- what runs ------------------------------------------------------------------------------ */
+
+static bool never_runs(const struct gd_session *session, gd_node_id node)
+{
+    struct gd_node_info info;
+    return gd_session_is_live(session) && gd_graph_node(session->graph, node, &info) &&
+           (info.kind == GD_NODE_WEIGHT || info.kind == GD_NODE_PARAMETER ||
+            info.kind == GD_NODE_CONSTANT) &&
+           gd_graph_order(session->graph, node) == GD_NO_ORDER;
+}
+
+/* The first consumer in execution order; `updates`: the optimizer's, else any other. */
+static const char *consumer(struct command_call *call, gd_node_id node, bool updates)
+{
+    const struct gd_graph *graph = call->session->graph;
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, node, &edges), first = GD_NO_ORDER;
+    const char *found = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = gd_graph_name(graph, edges[i].node);
+        uint32_t order = gd_graph_order(call->session->graph, edges[i].node);
+        bool optimizer = strncmp(name, "optimizer/", strlen("optimizer/")) == 0;
+        if (order != GD_NO_ORDER && optimizer == updates && order < first) {
+            first = order;
+            found = out_safe(call, name);
+        }
+    }
+    return found;
+}
+
+int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *err)
+{
+    if (!never_runs(call->session, node)) {
+        return GD_OK;
+    }
+    const char *name = out_safe(call, gd_graph_name(call->session->graph, node));
+    const char *reads = consumer(call, node, false), *updates = consumer(call, node, true);
+    const char *hint = ": name an operator";
+    if (reads && updates) {
+        hint = inspect_printf(call, ": %s reads it, %s updates it", reads, updates);
+    } else if (reads || updates) {
+        hint = inspect_printf(call, ": %s %s it", reads ? reads : updates,
+                              reads ? "reads" : "updates");
+    }
+    return gd_fail(err, GD_EINVAL, "%.200s is a parameter, which does not run%s", name, hint);
+}
+
+int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err)
+{
+    struct node_list list = {.node = NULL};
+    int rc = GD_OK;
+    if (call->session && nodes_select(call, text, &list, NULL) == GD_OK) {
+        for (size_t i = 0; i < list.count; i++) {
+            rc = nodes_must_run(call, list.node[i], err);
+            if (rc == GD_OK) {
+                break;
+            }
+        }
+    }
+    node_list_deinit(&list);
+    return rc;
+}
+
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,
                 const char *again)
 {

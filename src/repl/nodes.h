@@ -28,6 +28,12 @@ int nodes_search(struct command_call *call, const char *text, struct node_list *
 int nodes_select(struct command_call *call, const char *text, struct node_list *ret,
                  struct gd_err *err);
 
+/* GD_EINVAL: no run ever comes to the node, a parameter; the text names the nodes that read and
+ * update it. */
+int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *err);
+/* The same when that is so of all nodes that a selector selects now. */
+int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err);
+
 /* A table, at most NODES_SHOWN rows unless all; `again` is what to type to see all. In JSON the
  * record "nodes": {"nodes":[...],"count":N,"more":M}. */
 void nodes_show(struct command_call *call, const struct node_list *list, bool all,

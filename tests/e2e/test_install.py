@@ -76,6 +76,26 @@ class Installed(unittest.TestCase):
             self.assertTrue((self.libdir / name).exists(), name)
         self.assertEqual((self.libdir / "gradb" / "_native.abi3.so").is_file(), self.has_native)
 
+    def test_a_program_in_an_environment_finds_the_agent_that_a_wheel_put_there(self):
+        environment = self.work / "environment"
+        packages = environment / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
+        (environment / "bin").mkdir(parents=True)
+        packages.mkdir(parents=True)
+        gradb = shutil.copy(self.prefix / "bin" / "gradb", environment / "bin")
+        said = self.work / "said"
+        script = self.work / "say.py"
+        script.write_text(f"import os\nopen({str(said)!r}, 'w').write(os.environ.get('PYTHONPATH', ''))\n")
+
+        def run():
+            return self.shell(f"'{gradb}' --batch --listen 127.0.0.1:0 run -- '{sys.executable}' '{script}'")
+        done = run()
+        self.assertIn("gradb's Python agent was not found in", done.stderr)
+        self.assertIn(str(environment / "bin" / ".." / "lib*" / "python3*"), done.stderr)
+        shutil.copytree(harness.SOURCE / "python" / "gradb", packages / "gradb")
+        done = run()
+        self.assertNotIn("was not found", done.stderr)
+        self.assertEqual(said.read_text().split(":")[0], str((packages / "gradb" / "_boot").resolve()))
+
     def test_python_package_is_whole(self):
         def files(root):
             return sorted(str(path.relative_to(root)) for path in root.rglob("*")

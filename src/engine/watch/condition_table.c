@@ -205,7 +205,7 @@ static const struct gd_condition_param loss_jump[] = {
     {.name = "rise_gt",
      .range = GD_RANGE_POSITIVE,
      .has_default = true,
-     .value = 4,
+     .value = 10,
      .statistic = GD_STAT_RISE,
      .op = GD_CMP_GT},
 };

@@ -134,7 +134,7 @@ static const struct entry own[] = {
     {.name = "recommend_loss_rise_watchpoint",
      .condition = "LS",
      .where = LOSS,
-     .value = {{"rise_gt", GD_PARAM_FLOAT, 4}},
+     .value = {{"rise_gt", GD_PARAM_FLOAT, 10}},
      .value_count = 1},
 };
 

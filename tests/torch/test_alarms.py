@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the recommended watchpoints make of trainings: healthy ones run to their end, faulty ones stop.
+
+The programs are what people write, and each of the healthy ones has something that is wrong elsewhere: masks of -inf,
+layers that begin at 0, gradients that are 0 by algebra, batches that teach nothing.
+"""
+import re
+
+import harness
+import torches
+
+HEAD = """import copy, math
+import torch, torch.nn as nn, torch.nn.functional as F
+torch.manual_seed(0)
+torch.set_num_threads(1)
+"""
+HEALTHY = {
+    "transformer_triu": """
+V, T = 24, 16
+class M(nn.Module):
+    def __init__(s):
+        super().__init__()
+        s.e = nn.Embedding(V, 32)
+        s.p = nn.Embedding(T, 32)
+        s.t = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True), 2)
+        s.o = nn.Linear(32, V)
+    def forward(s, x):
+        m = torch.triu(torch.full((x.shape[1], x.shape[1]), float("-inf")), diagonal=1)
+        return s.o(s.t(s.e(x) + s.p(torch.arange(x.shape[1])), mask=m))
+model = M()
+opt = torch.optim.AdamW(model.parameters(), 1e-3)
+data = (torch.arange(3000) ** 2) % V
+for step in range(40):
+    b = torch.stack([data[s:s + T + 1] for s in torch.randint(0, 2900, (8,))])
+    loss = F.cross_entropy(model(b[:, :-1]).flatten(0, 1), b[:, 1:].flatten())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "gru_default_state": """
+class M(nn.Module):
+    def __init__(s):
+        super().__init__()
+        s.r = nn.GRU(4, 24, num_layers=2, dropout=0.1)
+        s.o = nn.Linear(24, 1)
+    def forward(s, x): return s.o(s.r(x)[0][-1])
+model = M()
+opt = torch.optim.Adam(model.parameters(), 1e-2)
+for step in range(50):
+    x = torch.randn(12, 16, 4)
+    y = x.sum((0, 2)).unsqueeze(1) / 4
+    loss = F.mse_loss(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "lora": """
+class L(nn.Module):
+    def __init__(s, i, o, r=4):
+        super().__init__()
+        s.w = nn.Linear(i, o)
+        s.w.requires_grad_(False)
+        s.A = nn.Parameter(torch.randn(r, i) * 0.02)
+        s.B = nn.Parameter(torch.zeros(o, r))
+    def forward(s, x): return s.w(x) + (x @ s.A.t()) @ s.B.t()
+model = nn.Sequential(L(16, 32), nn.ReLU(), L(32, 4))
+opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], 1e-2)
+for step in range(50):
+    x = torch.randn(32, 16)
+    y = x[:, :4].argmax(1)
+    loss = F.cross_entropy(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "resnet_like": """
+class B(nn.Module):
+    def __init__(s, c):
+        super().__init__()
+        s.a = nn.Conv2d(c, c, 3, padding=1, bias=False)
+        s.n = nn.BatchNorm2d(c)
+        s.b = nn.Conv2d(c, c, 3, padding=1, bias=False)
+        s.m = nn.BatchNorm2d(c)
+        nn.init.zeros_(s.m.weight)
+    def forward(s, x): return F.relu(x + s.m(s.b(F.relu(s.n(s.a(x))))))
+model = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), B(8), B(8),
+                      nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4)
+sched = torch.optim.lr_scheduler.MultiStepLR(opt, [15])
+for step in range(25):
+    x = torch.randn(16, 3, 10, 10)
+    y = torch.randint(0, 4, (16,))
+    x += y[:, None, None, None] * 0.5
+    loss = F.cross_entropy(model(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    sched.step()
+""",
+    "where_inf_attention": """
+q, k, v, o = [nn.Linear(16, 16) for _ in range(4)]
+opt = torch.optim.AdamW([p for m in (q, k, v, o) for p in m.parameters()], 1e-3)
+for step in range(40):
+    x = torch.randn(8, 10, 16)
+    m = torch.arange(10)[None] < torch.randint(4, 11, (8, 1))
+    s = q(x) @ k(x).transpose(1, 2) / 4
+    s = torch.where(m[:, None], s, torch.tensor(float("-inf")))
+    y = o(s.softmax(-1) @ v(x))
+    loss = F.mse_loss(y[m], x[m].roll(1, 1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "simclr": """
+f = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 16))
+opt = torch.optim.Adam(f.parameters(), 1e-3)
+for step in range(40):
+    x = torch.randn(32, 16)
+    z = F.normalize(torch.cat([f(x + 0.1 * torch.randn_like(x)), f(x + 0.1 * torch.randn_like(x))]), dim=1)
+    s = z @ z.t() / 0.2
+    s.fill_diagonal_(float("-inf"))
+    y = torch.cat([torch.arange(32, 64), torch.arange(32)])
+    loss = F.cross_entropy(s, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "wgan_gp": """
+G = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
+D = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
+og = torch.optim.Adam(G.parameters(), 1e-4, (0.0, 0.9))
+od = torch.optim.Adam(D.parameters(), 1e-4, (0.0, 0.9))
+for step in range(20):
+    for k in range(3):
+        x = torch.randn(32, 2) * 0.5 + 1
+        f = G(torch.randn(32, 4)).detach()
+        e = torch.rand(32, 1)
+        m = (e * x + (1 - e) * f).requires_grad_()
+        g = torch.autograd.grad(D(m).sum(), m, create_graph=True)[0]
+        l = D(f).mean() - D(x).mean() + 10 * ((g.norm(2, 1) - 1) ** 2).mean()
+        od.zero_grad()
+        l.backward()
+        od.step()
+    l = -D(G(torch.randn(32, 4))).mean()
+    og.zero_grad()
+    l.backward()
+    og.step()
+""",
+    "lbfgs": """
+x = torch.linspace(-1, 1, 50)[:, None]
+y = x ** 3
+model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=5)
+for step in range(15):
+    def closure():
+        opt.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+    opt.step(closure)
+""",
+    "hinge_svm": """
+w = nn.Linear(6, 1)
+opt = torch.optim.SGD(w.parameters(), 0.05)
+for step in range(100):
+    x = torch.randn(16, 6)
+    x[:, 0] += 2 * x[:, 0].sign()
+    y = x[:, 0].sign()
+    loss = F.relu(1 - y * w(x)[:, 0]).mean() + 1e-3 * w.weight.pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "moe": """
+class MoE(nn.Module):
+    def __init__(s):
+        super().__init__()
+        s.g = nn.Linear(8, 4)
+        s.e = nn.ModuleList(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(4))
+    def forward(s, x):
+        w, k = s.g(x).softmax(-1).topk(2, -1)
+        out = torch.zeros_like(x)
+        for i, e in enumerate(s.e):
+            r, c = (k == i).nonzero(as_tuple=True)
+            if len(r): out.index_add_(0, r, e(x[r]) * w[r, c, None])
+        return out
+model = MoE()
+opt = torch.optim.Adam(model.parameters(), 1e-3)
+for step in range(40):
+    x = torch.randn(16, 8)
+    loss = F.mse_loss(model(x), x.flip(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "logistic_zero_init": """
+x = torch.randn(200, 10)
+y = (x[:, 0] > 0).float()
+w = torch.zeros(10, requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+opt = torch.optim.SGD([w, b], 0.5)
+for step in range(60):
+    loss = F.binary_cross_entropy_with_logits(x @ w + b, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "autoencoder_tied": """
+W = nn.Parameter(torch.randn(8, 20) * 0.1)
+b = nn.Parameter(torch.zeros(8))
+c = nn.Parameter(torch.zeros(20))
+opt = torch.optim.SGD([W, b, c], 0.1)
+data = torch.randn(256, 4) @ torch.randn(4, 20)
+for step in range(60):
+    x = data[torch.randint(0, 256, (32,))]
+    loss = F.mse_loss(torch.sigmoid(x @ W.t() + b) @ W + c, x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}
+FAULTY = {
+    "dead_relu": """
+m = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(m.parameters(), 1e-3)
+with torch.no_grad(): m[2].bias.fill_(-20.)
+for step in range(40):
+    x = torch.randn(32, 8)
+    loss = F.mse_loss(m(x)[:, 0], x.sum(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "all_zero_init": """
+m = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+for p in m.parameters(): nn.init.zeros_(p)
+opt = torch.optim.SGD(m.parameters(), 0.1)
+for step in range(40):
+    x = torch.randn(32, 8)
+    loss = F.cross_entropy(m(x), x[:, :4].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "masked_row_softmax": """
+m = nn.Linear(4, 6)
+opt = torch.optim.SGD(m.parameters(), 0.1)
+for step in range(30):
+    x = torch.randn(16, 4)
+    k = torch.rand(16, 6) < (0.5 if step < 3 else 0.95)
+    loss = m(x).masked_fill(k, float("-inf")).softmax(-1).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "lr_huge_adam": """
+m = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+opt = torch.optim.AdamW(m.parameters(), 3.0)
+for step in range(40):
+    x = torch.randn(32, 8)
+    loss = F.cross_entropy(m(x), x[:, :4].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "vanish_sigmoid": """
+m = nn.Sequential(nn.Linear(8, 16), *[z for _ in range(24) for z in (nn.Sigmoid(), nn.Linear(16, 16))],
+                  nn.Sigmoid(), nn.Linear(16, 1))
+opt = torch.optim.SGD(m.parameters(), 0.1)
+for step in range(40):
+    x = torch.randn(32, 8)
+    loss = F.mse_loss(m(x)[:, 0], x.sum(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+}
+STOPS = {"dead_relu": r"m/3/relu:0 zero_percentage", "all_zero_init": r"m/0/weight:0 zero_percentage",
+         "masked_row_softmax": r"softmax:0", "lr_huge_adam": r"loss rise_gt=10",
+         "vanish_sigmoid": r"weight\.grad:0 abs_mean_lt"}
+
+
+class Alarms(torches.Folder):
+    def run_of(self, name, text, *commands):
+        done = self.gradb([self.python, self.write(name + ".py", HEAD + text)], *commands)
+        return done.returncode, done.stdout + done.stderr
+
+
+@torches.both
+class Recommended(Alarms):
+    def test_healthy_ones_run_to_their_end(self):
+        for name, text in HEALTHY.items():
+            with self.subTest(name):
+                status, said = self.run_of(name, text, "recommend yes", "continue")
+                self.assertIn("The training ended.", said)
+                self.assertEqual(status, 0, said)
+
+    def test_faulty_ones_stop(self):
+        for name, text in FAULTY.items():
+            with self.subTest(name):
+                status, said = self.run_of(name, text, "recommend yes", "continue")
+                self.assertEqual(status, 4, said)
+                self.assertRegex(said, STOPS[name])
+
+    def test_what_was_hidden_is_said(self):
+        _, said = self.run_of("masks", HEALTHY["transformer_triu"], "watch TO on all", "continue", "info hits",
+                              "info watchpoints")
+        self.assertEqual(len(re.findall(r"hid \d+ values of \d tensors: intentional, e\.g\. masks", said)), 2, said)
+
+
+@torches.both
+class Parameters(Alarms):
+    def test_a_parameter_does_not_run(self):
+        why = "m/weight is a parameter, which does not run: m/linear reads it, optimizer/SGD/m/weight updates it"
+        for command in ("run-to m/weight", "break m/weight"):
+            status, said = self.run_of("runs", PLAIN, "step 2", command)
+            self.assertEqual(status, 1)
+            self.assertIn(why, said)
+
+
+PLAIN = """
+m = nn.Linear(4, 1)
+opt = torch.optim.SGD(m.parameters(), 0.1)
+for step in range(4):
+    loss = m(torch.randn(8, 4)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+BROKEN = """
+class Broken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ValueError("no gradient")
+m = nn.Linear(4, 1)
+opt = torch.optim.SGD(m.parameters(), 0.1)
+Broken.apply(m(torch.randn(8, 4))).sum().backward()
+"""
+
+
+@torches.both
+class Raised(Alarms):
+    def test_an_error_in_a_backward_pass_has_its_line(self):
+        for commands in (("catch exception", "continue"), ("continue",)):
+            _, said = self.run_of("broken", BROKEN, *commands)
+            self.assertIn("ValueError: no gradient (broken.py:12 in backward)", said)
+
+
+if __name__ == "__main__":
+    harness.main()
