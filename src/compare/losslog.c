@@ -15,51 +15,83 @@
 #define MAX_LINE  65536
 #define MAX_LINES ((size_t)50000000)
 
-/* What stands behind a word and its colon; NULL: the word is not there. */
-static const char *behind(const char *line, const char *word)
+static const char *skip_blanks(const char *at)
 {
-    const char *at = strcasestr(line, word);
+    return at + strspn(at, " \t");
+}
 
-    if (!at) {
-        return NULL;
+/* What comes after a word and what joins it to its value: ":", "=", "is", "[". */
+static const char *value_of(const char *at)
+{
+    at = skip_blanks(at);
+    at = skip_blanks(at + strspn(at, ":="));
+    if (strncasecmp(at, "is", 2) == 0 && (at[2] == ' ' || at[2] == ':')) {
+        at = skip_blanks(at + 3);
     }
-    at += strlen(word);
-    while (*at == ':' || *at == '=' || isspace((unsigned char)*at)) {
-        at++;
-    }
-    return at;
+    return skip_blanks(at + (*at == '['));
 }
 
 static bool number_at(const char *at, double *ret)
 {
     char *end;
 
-    if (!at || !(isdigit((unsigned char)*at) || strchr("+-.nNiI", *at)) || *at == '\0') {
+    if (!(isdigit((unsigned char)*at) || strchr("+-.nNiI", *at)) || *at == '\0') {
         return false;
     }
     *ret = strtod(at, &end);
     return end != at;
 }
 
+/* The first time that a number comes after the word: "loss_scale" is not the loss. */
+static bool number_behind(const char *line, const char *word, double *ret)
+{
+    for (const char *at = line; (at = strcasestr(at, word)) != NULL && *word != '\0';) {
+        at += strlen(word);
+        if (number_at(value_of(at), ret)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -1: there is none. */
+static int64_t count_behind(const char *line, const char *word)
+{
+    double value;
+
+    return number_behind(line, word, &value) && value >= 0 && value < 9e15 && value == floor(value)
+               ? (int64_t)value
+               : -1;
+}
+
 bool gd_loss_line(const char *line, const char *tag, struct gd_loss *ret)
 {
-    const char *overflow = behind(line, "overflow");
-    double step;
+    const char *overflow = strcasestr(line, "overflow");
 
-    *ret = (struct gd_loss){.step = -1};
-    if (!number_at(behind(line, tag), &ret->value)) {
-        return false;
+    *ret = (struct gd_loss){.step = count_behind(line, "step"),
+                            .epoch = count_behind(line, "epoch")};
+    if (!number_behind(line, tag, &ret->value)) {
+        /* MindSpore's LossMonitor ends a training whose loss is not finite with these words. */
+        if (ret->step < 0 || strcmp(tag, "loss") != 0 || !strstr(line, ". Invalid loss, ")) {
+            return false;
+        }
+        ret->value = NAN;
     }
-    if (number_at(behind(line, "step"), &step) && step >= 0 && step < 9e15 && step == floor(step)) {
-        ret->step = (int64_t)step;
-    }
+    overflow = overflow ? value_of(overflow + strlen("overflow")) : NULL;
     if (overflow &&
         (strncasecmp(overflow, "true", 4) == 0 || strncasecmp(overflow, "false", 5) == 0)) {
         ret->has_overflow = true;
         ret->overflow = tolower((unsigned char)*overflow) == 't';
     }
-    ret->has_scale = number_at(behind(line, "scale"), &ret->scale);
+    ret->has_scale = number_behind(line, "scale", &ret->scale);
     return true;
+}
+
+/* The steps of some logs begin again in each epoch. */
+static bool is_after(const struct gd_loss *loss, const struct gd_loss *before, bool by_epoch)
+{
+    return by_epoch && loss->epoch != before->epoch ? loss->epoch > before->epoch
+                                                    : loss->step > before->step;
 }
 
 static int add(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_err *err)
@@ -77,9 +109,11 @@ static int add(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_er
         log->loss = more;
         log->room = room;
     }
-    log->has_steps = log->count == 0
-                         ? loss->step >= 0
-                         : log->has_steps && loss->step > log->loss[log->count - 1].step;
+    const struct gd_loss *before = log->count ? &log->loss[log->count - 1] : NULL;
+    log->has_steps =
+        before ? log->has_steps && is_after(loss, before, false) : loss->step >= 0;
+    log->has_epochs = loss->step >= 0 && loss->epoch >= 0 &&
+                      (!before || (log->has_epochs && is_after(loss, before, true)));
     log->loss[log->count++] = *loss;
     return GD_OK;
 }
@@ -189,10 +223,13 @@ static void compare_pair(const struct gd_loss_log *a, const struct gd_loss_log *
 void gd_loss_compare(const struct gd_loss_log *a, const struct gd_loss_log *b, double tolerance,
                      struct gd_loss_difference *ret)
 {
-    *ret = (struct gd_loss_difference){.by_step = a->has_steps && b->has_steps};
+    bool steps = a->has_steps && b->has_steps, epochs = a->has_epochs && b->has_epochs;
+
+    *ret = (struct gd_loss_difference){.by_step = steps || epochs};
     for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-        if (ret->by_step && a->loss[i].step != b->loss[j].step) {
-            *(a->loss[i].step < b->loss[j].step ? &i : &j) += 1;
+        bool later = ret->by_step && is_after(&a->loss[i], &b->loss[j], !steps);
+        if (later || (ret->by_step && is_after(&b->loss[j], &a->loss[i], !steps))) {
+            *(later ? &j : &i) += 1;
             continue;
         }
         compare_pair(a, b, i++, j++, tolerance, ret);

@@ -14,7 +14,7 @@
 #include "base/error.h"
 
 struct gd_loss {
-    int64_t step; /* as printed; -1: none is */
+    int64_t step, epoch; /* as printed; -1: none is */
     double value;
     bool has_overflow, overflow, has_scale;
     double scale;
@@ -23,7 +23,8 @@ struct gd_loss {
 struct gd_loss_log {
     struct gd_loss *loss;
     size_t count, room;
-    bool has_steps; /* in all lines, ascending */
+    bool has_steps;  /* in all lines, ascending */
+    bool has_epochs; /* steps and epochs in all lines, ascending by epoch and then by step */
 };
 int gd_loss_log_read(const char *path, const char *tag, struct gd_loss_log *ret,
                      struct gd_err *err);

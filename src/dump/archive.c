@@ -64,6 +64,55 @@ static const struct gd_archive_format *find_format(const char *name, const unsig
     return NULL;
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), tail = strlen(end);
+
+    return len >= tail && strcmp(name + len - tail, end) == 0;
+}
+
+bool gd_is_profile(const char *name, bool is_directory)
+{
+    static const char *const ends[] = {".pt.trace.json", ".trace.json", ".trace.json.gz",
+                                       ".nsys-rep",      ".qdrep",      ".ncu-rep"};
+
+    if (is_directory) {
+        return ends_with(name, "_ascend_ms") || ends_with(name, "_ascend_pt") ||
+               strcmp(name, "ASCEND_PROFILER_OUTPUT") == 0 || strncmp(name, "PROF_", 5) == 0;
+    }
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (ends_with(name, ends[i])) {
+            return true;
+        }
+    }
+    return (strncmp(name, "profiler_info", 13) == 0 ||
+            strncmp(name, "ascend_timeline_display", 23) == 0) &&
+           ends_with(name, ".json");
+}
+
+int gd_fail_profile(const char *path, struct gd_err *err)
+{
+    return gd_fail(err, GD_EPROTO,
+                   "%.300s is the output of a profiler: it has times and no tensors. Open it with "
+                   "Perfetto, TensorBoard or MindStudio Insight; \"info timing\" shows the times "
+                   "of a run that gradb debugs",
+                   path);
+}
+
+/* A chrome trace by any name: an object with "traceEvents" near its beginning. */
+static bool is_trace(struct gd_disk *disk)
+{
+    char start[8193];
+    uint64_t size = gd_disk_size(disk);
+    size_t len = size < sizeof(start) - 1 ? (size_t)size : sizeof(start) - 1;
+
+    if (gd_disk_read(disk, 0, start, len, NULL) != GD_OK) {
+        return false;
+    }
+    start[len] = '\0';
+    return start[strspn(start, " \t\r\n")] == '{' && strstr(start, "\"traceEvents\"") != NULL;
+}
+
 static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
 {
     char all[256];
@@ -79,8 +128,12 @@ static int no_format(struct gd_disk *disk, const char *name, struct gd_err *err)
                        all);
     }
     if (gd_disk_size(disk) == 0) {
-        return gd_fail(err, GD_EPROTO, "%.300s is empty: whoever wrote it did not come to it",
+        return gd_fail(err, GD_EPROTO, "%.300s is empty: the writer was interrupted",
                        gd_disk_path(disk));
+    }
+    const char *slash = strrchr(gd_disk_path(disk), '/');
+    if (gd_is_profile(slash ? slash + 1 : gd_disk_path(disk), false) || is_trace(disk)) {
+        return gd_fail_profile(gd_disk_path(disk), err);
     }
     const char *dot = strrchr(gd_disk_path(disk), '.');
     if (dot && strcmp(dot, ".csv") == 0) {

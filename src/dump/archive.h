@@ -41,6 +41,11 @@ struct gd_archive_options {
     bool partial;       /* of a file that is cut short: what there is */
 };
 
+/* Whether a file or directory of that name, without its path, is what a profiler wrote; the error
+ * that says what to open it with. */
+bool gd_is_profile(const char *name, bool is_directory);
+int gd_fail_profile(const char *path, struct gd_err *err);
+
 /* GD_EPROTO: it is none of the formats, or one that is broken: file, byte and reason. The options
  * may be NULL. */
 int gd_archive_open(const char *path, const struct gd_archive_options *options,

@@ -5,16 +5,30 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "dump/archive.h"
 
 #define MAX_ENTRIES  (UINT32_C(1) << 25) /* of a listing */
 #define MAX_FINDINGS 100000
 
 /* In the order in which they are asked; a format that leaves files to another stands behind it. */
 const struct gd_dump_format *const gd_dump_formats[] = {
-    &gd_msprobe_format, &gd_ptdbg_format,     &gd_api_info_format,     &gd_grad_probe_format,
-    &gd_monitor_format, &gd_atb_table_format, &gd_ms_sync_format,      &gd_ms_bin_format,
-    &gd_cann_format,    &gd_tf_ascend_format, &gd_tensor_files_format, &gd_rdr_format,
-    &gd_ms_ir_format,   &gd_glog_format,      &gd_results_format,      NULL,
+    &gd_overflow_format,
+    &gd_msprobe_format,
+    &gd_ptdbg_format,
+    &gd_api_info_format,
+    &gd_grad_probe_format,
+    &gd_monitor_format,
+    &gd_atb_table_format,
+    &gd_ms_sync_format,
+    &gd_ms_bin_format,
+    &gd_cann_format,
+    &gd_tf_ascend_format,
+    &gd_tensor_files_format,
+    &gd_rdr_format,
+    &gd_ms_ir_format,
+    &gd_glog_format,
+    &gd_results_format,
+    NULL,
 };
 
 const struct gd_dump_format *gd_dump_format_find(const char *name)
@@ -163,11 +177,29 @@ static int read_all(struct looking *look, struct gd_err *err)
     return rc ? rc : gd_dump_finish(look->dump, err);
 }
 
+/* Of the root itself, also where it is given as "." or with a slash behind. */
+static bool is_profile(const struct looking *look, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *name = real ? strrchr(real, '/') : NULL;
+    bool found = name && gd_is_profile(name + 1, look->listing->entry[0].is_directory);
+
+    free(real);
+    for (uint32_t i = 1; !found && i < look->listing->count; i++) {
+        const struct gd_listing_entry *entry = &look->listing->entry[i];
+        found = gd_is_profile(entry->name, entry->is_directory);
+    }
+    return found;
+}
+
 static int none_found(const struct looking *look, const char *path, struct gd_err *err)
 {
     struct gd_buf names = GD_BUF_INIT(4096);
     int rc;
 
+    if (!look->options->format && is_profile(look, path)) {
+        return gd_fail_profile(path, err);
+    }
     for (size_t i = 0; gd_dump_formats[i]; i++) {
         gd_buf_printf(&names, "%s%s", i ? ", " : "", gd_dump_formats[i]->name);
     }

@@ -288,6 +288,10 @@ static void tell_mistake(void *ctx, unsigned long line, const char *text)
 /* What is right in such a file, and means nothing to a dump that gradb writes. */
 static void tell_unused_keys(struct command_call *call, const struct gd_dump_config *config)
 {
+    if (config && config->one_step) {
+        out_printf(call->out, "\"iteration\" is a number, as MindSpore 1.0 to 1.2 take it (0: all "
+                              "steps); later releases want a text: \"all\", \"0|3-5\".\n");
+    }
     if (config && config->unused.len > 0) {
         out_printf(call->out, "No effect on what \"dump\" writes: %s.\n",
                    out_safe(call, gd_buf_text(&config->unused)));

@@ -514,8 +514,14 @@ static void log_row(struct command_call *call, struct out_table *table, const ch
 
 static const char *place(struct command_call *call, const struct gd_loss_log *log, size_t i)
 {
-    return log->loss[i].step >= 0 ? inspect_printf(call, "step %lld", (long long)log->loss[i].step)
-                                  : inspect_printf(call, "loss number %zu", i + 1);
+    const struct gd_loss *loss = &log->loss[i];
+
+    if (loss->step >= 0 && log->has_epochs && !log->has_steps) {
+        return inspect_printf(call, "epoch %lld, step %lld", (long long)loss->epoch,
+                              (long long)loss->step);
+    }
+    return loss->step >= 0 ? inspect_printf(call, "step %lld", (long long)loss->step)
+                           : inspect_printf(call, "loss number %zu", i + 1);
 }
 
 /* What a loss scaler's life tells. */
@@ -560,6 +566,9 @@ static void difference_record(struct command_call *call, const struct gd_loss_lo
         inspect_add_count(object, "first_b", d->first_b);
         if (right->loss[d->first_b].step >= 0) {
             inspect_add_count(object, "first_step", (uint64_t)right->loss[d->first_b].step);
+        }
+        if (right->loss[d->first_b].epoch >= 0) {
+            inspect_add_count(object, "first_epoch", (uint64_t)right->loss[d->first_b].epoch);
         }
     }
 }

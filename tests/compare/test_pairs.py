@@ -315,6 +315,32 @@ class Pairs(unittest.TestCase):
         self.assertEqual(self.run_one("compare loss a.log b.log rtol=0.2")[1], 0)
         self.assertIn("--tag", self.run_one("compare loss a.log b.log --tag psnr")[0]["message"])
 
+    def test_losses_of_loss_monitor(self):
+        """MindSpore's callback: steps begin again in each epoch, and a loss that is not finite ends the training."""
+        lines = [f"epoch: {epoch} step: {step}, loss is {2.5 - 0.25 * epoch - 0.125 * step}"
+                 for epoch in (1, 2) for step in (1, 2, 3)]
+        first, second = self.folder / "a.log", self.folder / "b.log"
+        first.write_text("\n".join([*lines[:3], "epoch time: 1000.123 ms, per step time: 5.3 ms", *lines[3:]]) + "\n")
+        lines[4] = "epoch: 2 step: 2, loss is 1.5"
+        second.write_text("\n".join(lines[1:]) + "\n")
+        record, status = self.run_one("compare loss a.log b.log")
+        self.assertEqual((record["by_step"], record["pairs"], record["first_epoch"], record["first_step"], status),
+                         (True, 5, 2, 2, 6))
+        text, _ = gradb("compare loss a.log b.log", cwd=self.folder, text=True)
+        self.assertIn("first at epoch 2, step 2: 1.75 and 1.5", text)
+        first.write_text("epoch: 1 step: 1, loss is 2.25\nValueError: epoch: 1 step: 2. Invalid loss, terminating training.\n")
+        row = self.run_one("compare loss a.log")[0]["loss"][0]
+        self.assertEqual((row["losses"], row["nonfinite"]), (2, 1))
+        for line, loss, step in (
+                ("2021-03-04 10:00:00 epoch: 3 step: 7, loss is 0.5; per step time: 5.000 ms", 0.5, 7),
+                ("{ Epoch:[  1/  2], step:[   12/ 1000], loss: 11.25, per_step_time: 300ms, loss_scale: 1024.0}", 11.25, 12),
+                ("epoch: [  0/ 90], step:[   41/ 5004], loss:[6.75/6.9], lr: 0.1", 6.75, 41),
+                ("step 8 loss_scale: 1024, loss is -0.125", -0.125, 8)):
+            first.write_text(line + "\n")
+            second.write_text(f"step: {step}, loss: {loss}\n")
+            record, status = self.run_one("compare loss a.log b.log rtol=0")
+            self.assertEqual((record["pairs"], record["by_step"], record["differ"], status), (1, True, False, 0), line)
+
     def test_text_and_errors(self):
         self.write("one", [("a", self.x)])
         self.write("two", [("a", self.x)])

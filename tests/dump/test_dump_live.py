@@ -172,6 +172,22 @@ class Moves(unittest.TestCase):
                     self.assertEqual(len(files(pathlib.Path(folder, "d", f"rank_{rank}", "net", "0", str(step)))), 18)
 
 
+class OldConfiguration(unittest.TestCase):
+    """MindSpore 1.0 to 1.2 take the iteration as a number."""
+
+    def test_iteration_is_a_number(self):
+        with tempfile.TemporaryDirectory(prefix="gradb-dump-") as folder:
+            path = pathlib.Path(folder, "data_dump.json")
+            for iteration, fine in ((0, True), (5, True), ("0|3-5", True), (-1, False), (1.5, False), ([0], False)):
+                path.write_text(json.dumps({"common_dump_settings": {
+                    "dump_mode": 0, "path": "/absolute_path", "net_name": "ResNet50", "iteration": iteration,
+                    "saved_data": "tensor", "input_output": 0, "kernels": ["Default/Conv-op12"],
+                    "support_device": [0, 1, 2, 3, 4, 5, 6, 7]}, "e2e_dump_settings": {"enable": True, "trans_flag": True}}))
+                done = harness.run_gradb("-q", "--batch", "-ex", f"check-config {path}")
+                self.assertEqual(done.returncode == 0, fine, done.stdout)
+                self.assertEqual("1.0 to 1.2 take it" in done.stdout, fine and isinstance(iteration, int))
+
+
 WRONG = """{
   "common_dump_settings": {
     "dump_mode": 7,

@@ -225,6 +225,26 @@ def huge_ckpt(out):
     return [*pieces, (at, b"")]
 
 
+class Profiles(unittest.TestCase):
+    """What profilers write has no tensors: gradb says what it is, in a line."""
+
+    def test_told_for_what_they_are(self):
+        with tempfile.TemporaryDirectory(prefix="gradb-open-") as folder:
+            root = pathlib.Path(folder)
+            ascend = root / "host_4711_20260102030405_ascend_ms"
+            (ascend / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+            (ascend / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_text("Name,Duration(us)\nMatMul,1\n")
+            (ascend / "profiler_info_0.json").write_text("{}")
+            (root / "trace.json").write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [],
+                                                         "traceEvents": [{"ph": "X", "name": "aten::add"}]}))
+            (root / "log").mkdir()
+            (root / "log" / "host_1.2.pt.trace.json").write_text("{}")
+            for path in (ascend, f"{ascend}/", root / "trace.json", root / "log", root / "log" / "host_1.2.pt.trace.json"):
+                text = gradb(path)
+                self.assertEqual(len(text.splitlines()), 1, text)
+                self.assertRegex(text, "error: .* is the output of a profiler: .*Perfetto", path)
+
+
 class Huge(unittest.TestCase):
     """Checkpoints of 100 GB, nearly all of it holes: they open by their heads, and a slice is what is read of it."""
 

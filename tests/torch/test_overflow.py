@@ -126,7 +126,20 @@ class Overflow(torches.Folder):
                                  "step6.6.backward.sqrt"])
         self.check_in_place(calls / "step4.4.mul_", truth)
         self.check_backward(calls / "step6.6.backward.sqrt")
+        self.check_opened(calls)
         self.check_again(calls)
+
+    def check_opened(self, calls):
+        """gradb knows its own folders: a node for each call, in the step it was of."""
+        done = harness.run_gradb("--no-tui", "-q", "--batch", "--json", "-ex", f"open '{calls}'", "-ex", "info events",
+                                 "-ex", "info nodes -a", "-ex", "goto 4", "-ex", "print mul_:in0", "-ex", "bt mul_")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = {record["type"]: record for record in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual({node["node"] for node in told["nodes"]["nodes"]},
+                         {"log", "exp", "mul_", "head/linear", "backward/sqrt"})
+        self.assertIn("3e+38", json.dumps(told))
+        self.assertIn("in_place", json.dumps(told))
+        self.assertIn("overflow 4, forward, overflow.py:", done.stdout)
 
     def read(self, folder, file):
         return json.loads((folder / file).read_text(encoding="utf-8"))

@@ -74,6 +74,15 @@ size_t api_peek(const struct gd_listing *listing, uint32_t entry, char *out, siz
     return len;
 }
 
+static void place_of(const struct api_walk_ops *ops, const char *path, struct api_where *ret)
+{
+    if (ops->where) {
+        ops->where(path, ret);
+    } else {
+        api_where_of(path, ret);
+    }
+}
+
 int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,
                   struct gd_findings *findings, struct gd_err *err)
 {
@@ -89,7 +98,7 @@ int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *
             gd_listing_path(listing, i, path, sizeof(path), NULL)) {
             continue;
         }
-        api_where_of(path, &where);
+        place_of(ops, path, &where);
         finding.root = api_up(listing, i, where.above + 1);
         rc = api_found(findings, &finding, err);
     }
@@ -152,7 +161,7 @@ static int collect(const struct api_walk_ops *ops, const struct gd_listing *list
             gd_listing_path(listing, i, path, sizeof(path), NULL)) {
             continue;
         }
-        api_where_of(path, &file.where);
+        place_of(ops, path, &file.where);
         if (api_up(listing, i, file.where.above + 1) != root) {
             continue;
         }

@@ -20,6 +20,8 @@ struct api_walk_ops { /* the detail of a format whose functions are these */
     /* Behind the last file of a rank; NULL: there is nothing to be done. */
     int (*finish)(struct api_load *load, const struct api_where *where, struct gd_err *err);
     bool steps_inside; /* files tell steps, their paths do not */
+    /* What the path of a file tells; NULL: api_where_of. */
+    void (*where)(const char *path, struct api_where *ret);
 };
 
 int api_walk_find(const struct gd_dump_format *format, const struct gd_listing *listing,

@@ -230,6 +230,20 @@ static void take_number(struct reading *r, int k, const struct gd_json_token *to
     }
 }
 
+/* MindSpore 1.0 to 1.2 take one number, 0 for all steps. */
+static bool take_one_step(struct reading *r, const struct gd_json_token *token)
+{
+    struct gd_step_rules rules = {.all_allowed = true};
+    bool all = strcmp(token->text, "0") == 0;
+    uint64_t value;
+
+    r->config->one_step = token->kind == GD_JSON_NUMBER && gd_json_unsigned(token->text, &value);
+    r->config->has_steps =
+        r->config->one_step && gd_steps_parse(all ? "all" : token->text, &rules, &r->config->steps,
+                                              NULL) == GD_OK;
+    return r->config->has_steps;
+}
+
 static void take_steps(struct reading *r, int k, const struct gd_json_token *token)
 {
     struct gd_step_rules rules = {
@@ -237,9 +251,12 @@ static void take_steps(struct reading *r, int k, const struct gd_json_token *tok
     struct gd_err why;
 
     gd_steps_clear(&r->config->steps);
+    if (k == K_STEPS && take_one_step(r, token)) {
+        return;
+    }
     if (token->kind != GD_JSON_STRING) {
         mistake(r, token->at, "%s is a text: \"0|3-5|10\"%s", keys[k].name,
-                k == K_STEPS ? " or \"all\"" : "");
+                k == K_STEPS ? " or \"all\", or for MindSpore 1.0 to 1.2 a number" : "");
     } else if (gd_steps_parse(token->text, &rules, &r->config->steps, &why) != GD_OK) {
         mistake(r, token->at, "%s: %.300s", keys[k].name, why.text);
     } else {

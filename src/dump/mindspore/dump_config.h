@@ -20,6 +20,7 @@ struct gd_dump_config {
     size_t size;
     char *path, *net_name; /* NULL: not told */
     bool has_steps;
+    bool one_step; /* `iteration` is a number, as in MindSpore 1.0 to 1.2 */
     struct gd_steps steps;
     enum gd_dump_data data;
     enum gd_dump_io io;
