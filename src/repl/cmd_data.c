@@ -528,24 +528,38 @@ static const char *home_path(struct command_call *call, const char *path)
     return path;
 }
 
+/* The file of `save`, and what is left in front of it. A first word alone has none. */
+static const char *take_file(struct command_call *call)
+{
+    const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";
+    bool mode = strcmp(last, "prev") == 0 || strcmp(last, "diff") == 0;
+
+    if (call->argc < 2 || (call->argc == 2 && mode)) {
+        return NULL;
+    }
+    return home_path(call, call->argv[--call->argc]);
+}
+
 static int run_save(struct command_call *call, struct gd_err *err)
 {
-    if (call->argc < 2) {
-        return gd_fail(err, GD_EUSAGE, "save wants a tensor and a file");
-    }
-    bool watchpoints = strcmp(call->argv[0], "watchpoints") == 0;
-    if (call->argc == 2 && (watchpoints || strcmp(call->argv[0], "breakpoints") == 0)) {
-        return cmd_save_points(call, !watchpoints, home_path(call, call->argv[1]), err);
-    }
-    if (call->argc == 3 && strcmp(call->argv[0], "overflow") == 0) {
+    bool force = inspect_take_flag(call, "-f");
+    inspect_join_slices(call);
+    const char *what = call->argc > 0 ? call->argv[0] : "";
+    if (call->argc == 3 && strcmp(what, "overflow") == 0) {
         return cmd_save_overflow(call, call->argv[1], call->argv[2], err);
     }
-    const char *path = home_path(call, call->argv[--call->argc]);
-    const char *last = call->argv[call->argc - 1];
-    bool previous = call->argc > 1 && strcmp(last, "prev") == 0;
-    bool difference = call->argc > 1 && strcmp(last, "diff") == 0;
+    bool watchpoints = strcmp(what, "watchpoints") == 0;
+    const char *path = take_file(call);
+    if (call->argc == 1 && (watchpoints || strcmp(what, "breakpoints") == 0)) {
+        path = path ? path : inspect_printf(call, "%s.gdb", what);
+        return cmd_save_points(call, !watchpoints, path, force, err);
+    }
+    const char *last = call->argc > 1 ? call->argv[call->argc - 1] : "";
+    bool previous = strcmp(last, "prev") == 0, difference = strcmp(last, "diff") == 0;
     call->argc -= previous || difference;
-    return cmd_save_tensors(call, path, previous, difference, err);
+    path = path ? path : cmd_save_name(call, previous || difference ? last : "");
+    return path ? cmd_save_tensors(call, path, previous, difference, force, err)
+                : gd_fail(err, GD_ENOMEM, "out of memory");
 }
 
 const struct command cmd_data_table[] = {
@@ -585,15 +599,17 @@ const struct command cmd_data_table[] = {
     {
         .name = "save",
         .group = "data",
-        .usage = "save NODE[:SLOT][SLICE]|$N [prev|diff] FILE.npy | save SELECTOR "
-                 "FILE.npz|FILE.safetensors | save watchpoints|breakpoints FILE | save overflow N "
-                 "DIR",
+        .usage = "save [-f] [NODE[:SLOT][SLICE]|$N [prev|diff]] [FILE.npy] | save [-f] SELECTOR "
+                 "FILE.npz|FILE.safetensors | save [-f] watchpoints|breakpoints [FILE] | save "
+                 "overflow N DIR",
         .summary = "Save tensors to a .npy, .npz or safetensors file, or watchpoints as commands",
         .help =
             "The end of the file's name says what it becomes: an .npz or a .safetensors file\n"
             "holds as many tensors as you like, those of a selector (\"help selectors\"), under\n"
             "the names of their nodes. Anything else is one tensor for numpy.load. numpy has\n"
-            "no bfloat16: its 16 bits are saved.\n"
+            "no bfloat16: its 16 bits are saved. Without FILE it is called after the tensor;\n"
+            "without a tensor it is the current node. A file that exists is replaced after a\n"
+            "question; in scripts and with --json only with -f or after \"set confirm off\".\n"
             "\n"
             "save watchpoints writes the commands that set them again, with ignore counts,\n"
             "bodies and excluded nodes, for \"source\"; save breakpoints writes both kinds.\n"

@@ -306,8 +306,12 @@ int inspect_list(struct command_call *call, struct gd_err *err)
 /* ---- annotate ------------------------------------------------------------------------------ */
 
 struct line_counts {
-    uint32_t *count; /* by line, 1 ... limit - 1 */
+    struct line_count {
+        uint32_t nodes;
+        const char *code; /* the text of the line, where the stacks have it; else "" */
+    } * at;               /* by line, 1 ... limit - 1 */
     uint32_t limit;
+    bool has_code;
     const char *path; /* as the stacks spell it */
 };
 
@@ -320,12 +324,14 @@ static int grow_counts(struct line_counts *counts, uint32_t line)
         return GD_ELIMIT;
     }
     uint32_t limit = 2 * line + 64;
-    uint32_t *grown = realloc(counts->count, limit * sizeof(*grown));
+    struct line_count *grown = realloc(counts->at, limit * sizeof(*grown));
     if (!grown) {
         return GD_ENOMEM;
     }
-    memset(grown + counts->limit, 0, (limit - counts->limit) * sizeof(*grown));
-    counts->count = grown;
+    for (uint32_t i = counts->limit; i < limit; i++) {
+        grown[i] = (struct line_count){.code = ""};
+    }
+    counts->at = grown;
     counts->limit = limit;
     return GD_OK;
 }
@@ -339,7 +345,10 @@ static void count_lines(struct command_call *call, const struct node_list *list,
         for (uint32_t f = 0; f < frames; f++) {
             if (frame[f].line > 0 && path_matches(frame[f].file, file) &&
                 grow_counts(counts, frame[f].line) == GD_OK) {
-                counts->count[frame[f].line]++;
+                struct line_count *at = &counts->at[frame[f].line];
+                at->nodes++;
+                at->code = frame[f].code[0] ? frame[f].code : at->code;
+                counts->has_code = counts->has_code || frame[f].code[0];
                 counts->path = frame[f].file;
             }
         }
@@ -348,30 +357,71 @@ static void count_lines(struct command_call *call, const struct node_list *list,
 
 #define ANNOTATED_LINES 200
 
+static void show_annotated_line(struct command_call *call, cJSON *lines, uint32_t number,
+                                uint32_t nodes, const char *text)
+{
+    if (lines) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "line", number);
+        cJSON_AddNumberToObject(item, "nodes", nodes);
+        inspect_add_text(call, item, "text", text);
+        cJSON_AddItemToArray(lines, item);
+    } else if (nodes > 0) {
+        out_printf(call->out, "%5u |%5u  %s\n", nodes, number, text);
+    } else {
+        out_printf(call->out, "      |%5u  %s\n", number, text);
+    }
+}
+
+/* part NULL: the file is not here, and the lines are those that the stacks have. */
 static void show_annotated(struct command_call *call, const struct srcfile_part *part,
-                           const struct line_counts *counts)
+                           const struct line_counts *counts, uint32_t first)
 {
     cJSON *lines = NULL;
     if (out_is_json(call->out)) {
         cJSON *record = out_record(call->out, "annotated");
         inspect_add_text(call, record, "file", counts->path);
+        cJSON_AddBoolToObject(record, "whole", part != NULL);
         lines = cJSON_AddArrayToObject(record, "lines");
+    } else if (!part) {
+        out_printf(call->out, "%s cannot be read here; these lines come with the stacks:\n",
+                   out_safe(call, counts->path));
     }
-    for (uint32_t i = 0; i < part->count; i++) {
+    for (uint32_t i = 0; part && i < part->count; i++) {
         uint32_t number = part->first + i;
-        uint32_t made = number < counts->limit ? counts->count[number] : 0;
-        if (lines) {
-            cJSON *item = cJSON_CreateObject();
-            cJSON_AddNumberToObject(item, "line", number);
-            cJSON_AddNumberToObject(item, "nodes", made);
-            inspect_add_text(call, item, "text", part->line[i]);
-            cJSON_AddItemToArray(lines, item);
-        } else if (made > 0) {
-            out_printf(call->out, "%5u |%5u  %s\n", made, number, part->line[i]);
-        } else {
-            out_printf(call->out, "      |%5u  %s\n", number, part->line[i]);
+        uint32_t nodes = number < counts->limit ? counts->at[number].nodes : 0;
+        show_annotated_line(call, lines, number, nodes, part->line[i]);
+    }
+    for (uint32_t i = first; !part && i < counts->limit; i++) {
+        if (counts->at[i].nodes > 0) {
+            show_annotated_line(call, lines, i, counts->at[i].nodes,
+                                out_safe(call, counts->at[i].code));
         }
     }
+}
+
+/* Lines around those that made nodes, or from `first` on. */
+static int annotate_lines(struct command_call *call, const struct line_counts *counts,
+                          uint32_t first, struct gd_err *err)
+{
+    struct srcfile_part part;
+    uint32_t end = counts->limit, from = first;
+    while (end > 1 && counts->at[end - 1].nodes == 0) {
+        end--;
+    }
+    if (first == 0) {
+        for (from = 1; from < end && counts->at[from].nodes == 0; from++) {
+        }
+        from = from > 2 ? from - 2 : 1;
+    }
+    uint32_t wanted = end + 2 > from ? end + 2 - from : lines_wanted(call);
+    wanted = wanted > ANNOTATED_LINES ? ANNOTATED_LINES : wanted;
+    int rc = srcfile_read(call, counts->path, from, wanted, &part, err);
+    if (rc == GD_OK || counts->has_code) {
+        show_annotated(call, rc == GD_OK ? &part : NULL, counts, from);
+        rc = GD_OK;
+    }
+    return rc;
 }
 
 int inspect_annotate(struct command_call *call, struct gd_err *err)
@@ -386,31 +436,14 @@ int inspect_annotate(struct command_call *call, struct gd_err *err)
     }
     struct node_list list = {0};
     struct line_counts counts = {0};
-    struct srcfile_part part;
     gd_graph_search_source(call->session->graph, file, 0, node_list_add, &list);
     count_lines(call, &list, file, &counts);
     node_list_deinit(&list);
-    if (!counts.path) {
-        free(counts.count);
-        return gd_fail(err, GD_ENOTFOUND, "no node was made in %.300s; `sources` lists the files",
-                       out_safe(call, file));
-    }
-    uint32_t end = counts.limit;
-    while (end > 1 && counts.count[end - 1] == 0) {
-        end--;
-    }
-    if (first == 0) {
-        for (first = 1; first < end && counts.count[first] == 0; first++) {
-        }
-        first = first > 2 ? first - 2 : 1;
-    }
-    uint32_t wanted = end + 2 > first ? end + 2 - first : lines_wanted(call);
-    wanted = wanted > ANNOTATED_LINES ? ANNOTATED_LINES : wanted;
-    int rc = srcfile_read(call, counts.path, first, wanted, &part, err);
-    if (rc == GD_OK) {
-        show_annotated(call, &part, &counts);
-    }
-    free(counts.count);
+    int rc = counts.path ? annotate_lines(call, &counts, first, err)
+                         : gd_fail(err, GD_ENOTFOUND,
+                                   "no node was made in %.300s; `sources` lists the files",
+                                   out_safe(call, file));
+    free(counts.at);
     return rc;
 }
 

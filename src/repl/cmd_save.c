@@ -105,15 +105,17 @@ static int write_file(const char *path, const struct gd_buf *text, struct gd_err
     return newfile_close(&file, true, err);
 }
 
-int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
+int cmd_save_points(struct command_call *call, bool breakpoints, const char *path, bool force,
                     struct gd_err *err)
 {
     struct gd_buf text = GD_BUF_INIT(MAX_BYTES);
+    bool may = true;
     int rc = repl_check_seal(call->repl, err);
+    rc = rc ? rc : repl_may_replace(call, path, force, &may, err);
     if (rc != GD_OK) {
         return rc;
     }
-    if (access(path, F_OK) == 0 && !repl_confirm(call, "%s exists. Replace it?", path)) {
+    if (!may) {
         out_printf(call->out, "Not saved.\n");
         return GD_OK;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* save TENSOR FILE, save SELECTOR FILE: one tensor or many as .npy, .npz or safetensors. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -498,11 +499,14 @@ static int collect(struct saving *s, enum value_which which, struct gd_err *err)
     struct command_call *call = s->call;
     struct gd_err why = {.text = ""};
     struct value value;
-    inspect_join_slices(call);
-    int rc = call->argc == 1 ? value_parse(call, call->argv[0], &value, &why) : GD_ENOTFOUND;
+    const char *text = call->argc > 0 ? call->argv[0] : NULL;
+    int rc = call->argc <= 1 ? value_parse(call, text, &value, &why) : GD_ENOTFOUND;
     if (rc == GD_OK) {
         value.which = which;
         return add_one(s, &value, err);
+    }
+    if (call->argc == 0) {
+        return gd_fail(err, rc, "%s", why.text);
     }
     if (call->argc == 1 && s->kind == GD_FILE_NPY) {
         return add_selected(s, call->argv[0], NULL) == GD_OK && s->count > 1
@@ -515,8 +519,48 @@ static int collect(struct saving *s, enum value_which which, struct gd_err *err)
     return add_selected(s, inspect_join(call, 0, call->argc), err);
 }
 
+/* The last part of the name, without what is no good in a file's: "fc1.weight_0_3". */
+static const char *file_name(struct command_call *call, const char *label, const char *mode,
+                             const char *end)
+{
+    const char *slash = strrchr(label, '/'), *from = slash && slash[1] ? slash + 1 : label;
+    char *name = gd_arena_alloc(call->arena, strlen(from) + strlen(mode) + strlen(end) + 2);
+    size_t len = 0;
+
+    for (; name && *from; from++) {
+        bool good = isalnum((unsigned char)*from) || strchr("._-", *from);
+        if (good || (len > 0 && name[len - 1] != '_')) {
+            name[len++] = good ? *from : '_';
+        }
+    }
+    while (name && len > 0 && name[len - 1] == '_') {
+        len--;
+    }
+    if (name) {
+        sprintf(name + len, "%s%s%s", mode[0] ? "." : "", mode, end);
+    }
+    return name;
+}
+
+const char *cmd_save_name(struct command_call *call, const char *mode)
+{
+    const char *text = call->argc > 0 ? call->argv[0] : NULL;
+    struct gd_node_info info;
+    struct value value;
+
+    if (value_parse(call, text, &value, NULL) != GD_OK) {
+        return file_name(call, text ? text : "tensors", mode, ".npz");
+    }
+    gd_node_id node = value.arg.ref.node;
+    bool one = !value.is_history && value.arg.slice.count == 0 &&
+               gd_graph_node(call->session->graph, node, &info) && info.output_count <= 1;
+    const char *name = file_name(call, one ? info.name : value.label, mode, ".npy");
+    value_deinit(&value);
+    return name;
+}
+
 int cmd_save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
-                     struct gd_err *err)
+                     bool force, struct gd_err *err)
 {
     struct saving s = {.call = call, .kind = gd_tensor_file_of(path)};
     int rc = repl_check_seal(call->repl, err);
@@ -528,8 +572,9 @@ int cmd_save_tensors(struct command_call *call, const char *path, bool previous,
                       err);
     rc = rc ? rc : check_types(&s, err);
     rc = rc ? rc : part_names(&s, err);
-    if (rc == GD_OK && access(path, F_OK) == 0 &&
-        !repl_confirm(call, "%s exists. Replace it?", path)) {
+    bool may = true;
+    rc = rc ? rc : repl_may_replace(call, path, force, &may, err);
+    if (rc == GD_OK && !may) {
         out_printf(call->out, "Not saved.\n");
     } else if (rc == GD_OK) {
         if (s.count > 1) {

@@ -65,10 +65,12 @@ int cmd_help_setting(struct command_call *call, const char *name, struct gd_err 
 int cmd_disconnect(struct command_call *call, struct gd_err *err);
 int cmd_info_session(struct command_call *call, struct gd_err *err);
 /* `save TENSOR|SELECTOR FILE`: what call->argv has left. */
+/* What a file without a name is called: by what is saved in it. NULL: out of memory. */
+const char *cmd_save_name(struct command_call *call, const char *mode);
 int cmd_save_tensors(struct command_call *call, const char *path, bool previous, bool difference,
-                     struct gd_err *err);
+                     bool force, struct gd_err *err);
 /* `save watchpoints FILE`, `save breakpoints FILE` (both kinds). */
-int cmd_save_points(struct command_call *call, bool breakpoints, const char *path,
+int cmd_save_points(struct command_call *call, bool breakpoints, const char *path, bool force,
                     struct gd_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 double repl_now(struct repl *repl)
 {
@@ -380,14 +381,37 @@ int repl_command(struct command_call *call, const char *name, const char *args, 
     return rc == GD_OK && *ret == NULL ? gd_fail(err, GD_ENOMEM, "out of memory") : rc;
 }
 
+static bool can_ask(const struct repl *repl)
+{
+    return !repl->options.batch && !repl->options.json && repl->options.interactive &&
+           repl->ask != NULL;
+}
+
+int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
+                     struct gd_err *err)
+{
+    struct stat there;
+
+    *ret = true;
+    if (force || !call->debugger->settings.confirm || stat(path, &there) != 0 ||
+        !S_ISREG(there.st_mode)) {
+        return GD_OK;
+    }
+    if (!can_ask(call->repl)) {
+        return gd_fail(err, GD_ESTATE, "%.300s exists: %s -f replaces it", path,
+                       call->command->name);
+    }
+    *ret = repl_confirm(call, "%s exists. Replace it?", path);
+    return GD_OK;
+}
+
 bool repl_confirm(struct command_call *call, const char *format, ...)
 {
     struct repl *repl = call->repl;
     struct gd_buf question = GD_BUF_INIT(4096);
     va_list args;
 
-    if (repl->options.batch || repl->options.json || !repl->options.interactive ||
-        !repl->debugger->settings.confirm || repl->ask == NULL) {
+    if (!can_ask(repl) || !repl->debugger->settings.confirm) {
         return true;
     }
     out_flush(call->out);

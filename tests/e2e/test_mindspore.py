@@ -790,6 +790,15 @@ class Steps(Session):
         self.assertEqual(sorted(rows, key=rows.get), names)
         self.assertEqual(sorted(rows.values()), list(range(len(names))))
 
+    def test_source_that_is_elsewhere(self):
+        """The stacks have the text of their lines; the file itself is on another machine."""
+        gradb = self.gradb_with()
+        self.trainer(version="1.9.0", backend="GPU")
+        gradb.run("annotate lenet.py", "^/src/lenet.py cannot be read here")
+        gradb.expect(r"^    1 \|   42  x = self\.conv1\(x\)$")
+        gradb.expect(r"^    1 \|   43  x = self\.relu\(x\)$")
+        gradb.run("list lenet.py:42", "^error: cannot read /src/lenet.py: .*put a copy below the current directory")
+
     def test_rank_of_a_process_alone(self):
         gradb = self.gradb_with()
         self.trainer(version="1.9.0", backend="GPU")

@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 #include <cmocka.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +397,7 @@ static void what_is_saved_takes_only_its_own_name(void **state)
     snprintf(part, sizeof(part), "%s.part", path);
     snprintf(link, sizeof(link), "%s/link", dir);
     assert_int_equal(mkdir(part, 0700), 0); /* the user's, and in the way of that name */
-    snprintf(line, sizeof(line), "save net/fc1.weight %s", path);
+    snprintf(line, sizeof(line), "save -f net/fc1.weight %s", path);
     fake_run(&net->fake, line, &rc);
     assert_int_equal(rc, GD_OK);
     assert_int_equal(mode_of(path) & 07777, 0640);
@@ -405,7 +406,7 @@ static void what_is_saved_takes_only_its_own_name(void **state)
     assert_int_equal(rc, GD_OK);
     assert_int_equal(mode_of(path) & 07777, 0604);
     assert_int_equal(symlink("w.npy", link), 0); /* what a name stands for is written */
-    snprintf(line, sizeof(line), "save watchpoints %s", link);
+    snprintf(line, sizeof(line), "save -f watchpoints %s", link);
     fake_run(&net->fake, line, &rc);
     assert_int_equal(rc, GD_OK);
     assert_true(S_ISLNK(mode_of(link)));
@@ -564,6 +565,11 @@ static void save_writes_npy(void **state)
     close(descriptor);
     char line[128];
     snprintf(line, sizeof(line), "save net/big[1, :3] %s", path);
+    net_expect_part(net, line, " exists: save -f replaces it");
+    struct stat there;
+    assert_int_equal(stat(path, &there), 0);
+    assert_int_equal(there.st_size, 0);
+    snprintf(line, sizeof(line), "save -f net/big[1, :3] %s", path);
     fake_run(&net->fake, line, NULL);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -578,7 +584,28 @@ static void save_writes_npy(void **state)
     assert_memory_equal(data + 128, expected, sizeof(expected));
     net_expect_part(net, "save net/big /nowhere/at/all.npy",
                     "error: cannot write /nowhere/at/all.npy: No such file or directory");
-    net_expect_part(net, "save net/big", "error: save wants a tensor and a file");
+}
+
+static void what_is_saved_has_a_name(void **state)
+{
+    struct net *net = *state;
+    char dir[SCRATCH_PATH], before[PATH_MAX];
+    static const char *const cases[][2] = {{"save net/big", "big.npy"},
+                                           {"save net/big[1, :3]", "big_0_1_3.npy"},
+                                           {"save net/fc1.weight", "fc1.weight.npy"},
+                                           {"save weights", "weights.npz"},
+                                           {"save watchpoints", "watchpoints.gdb"}};
+
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_non_null(scratch_folder(dir));
+    assert_int_equal(chdir(dir), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        net_expect_part(net, cases[i][0], cases[i][1]);
+        net_expect_part(net, cases[i][0], " exists: save -f replaces it");
+        assert_int_equal(unlink(cases[i][1]), 0);
+    }
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 /* ---- display ------------------------------------------------------------------------------- */
@@ -655,6 +682,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(find_lists_indices, setup_text, teardown),
         cmocka_unit_test_setup_teardown(save_writes_npy, setup_text, teardown),
+        cmocka_unit_test_setup_teardown(what_is_saved_has_a_name, setup_text, teardown),
         cmocka_unit_test_setup_teardown(display_shows_at_every_stop, setup_text, teardown),
         cmocka_unit_test_setup_teardown(display_survives_missing_values, setup_text, teardown),
     };

@@ -402,7 +402,7 @@ static void what_was_saved_comes_back(void **state)
     fake_run(&n->fake, "end", NULL);
     net_expect_part(n, "enable count 3 3", "");
     net_expect_part(n, "break \"net/fc1/MatMul-op1\"", "Breakpoint 4");
-    snprintf(line, sizeof(line), "save breakpoints %s", path);
+    snprintf(line, sizeof(line), "save -f breakpoints %s", path);
     net_expect_part(n, line, "Saved 4 breakpoints and watchpoints to ");
     net_expect(n, "delete", "");
     net_expect_part(n, "exclude -d type:Add", "No place");
@@ -419,7 +419,7 @@ static void what_was_saved_comes_back(void **state)
     assert_int_equal(gd_watchpoint_at(n->fake.debugger, 5)->ignore, 4);
     assert_int_equal(gd_watchpoint_at(n->fake.debugger, 5)->when, GD_WHEN_EXACT);
     assert_string_equal(gd_exclude_at(n->fake.debugger, 0), "type:Add");
-    snprintf(line, sizeof(line), "save watchpoints %s", path);
+    snprintf(line, sizeof(line), "save -f watchpoints %s", path);
     net_expect_part(n, line, "Saved 3 watchpoints to ");
     unlink(path);
 }
