@@ -225,11 +225,12 @@ static void one_step(struct train *t, struct trace *trace)
     trace_step_end(trace);
 }
 
-static void checkpoint(const struct train *t, const char *dir)
+static void checkpoint(const struct train *t, const char *dir, struct trace *trace)
 {
     char text[1100];
     int rc = train_save(t, dir, text, sizeof text);
     say(rc == 0 ? "checkpoint %s" : "charlm: %s", text);
+    trace_checkpoint(trace, t->step, text, rc == 0);
 }
 
 static void loop(const struct program *p, struct train *t, struct trace *trace)
@@ -243,12 +244,12 @@ static void loop(const struct program *p, struct train *t, struct trace *trace)
             say("step %" PRId64 " loss %.4f lr %.3g", t->step, (double)t->loss, (double)t->lr);
         }
         if (trace_wants_checkpoint(trace)) {
-            checkpoint(t, p->checkpoint_dir);
+            checkpoint(t, p->checkpoint_dir, trace);
         }
     }
     double took = seconds() - start;
     if (p->checkpoint_last) {
-        checkpoint(t, p->checkpoint_dir);
+        checkpoint(t, p->checkpoint_dir, trace);
     }
     say("%s after %" PRId64 " steps, loss %.4f, %.1f steps/s", stopped ? "stopped" : "finished",
         t->step, (double)t->loss, (double)t->step / took);

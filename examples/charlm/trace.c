@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "trace.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,4 +178,21 @@ bool trace_wants_stop(struct trace *trace)
 bool trace_wants_checkpoint(struct trace *trace)
 {
     return trace && gradb_wants_checkpoint(trace->gradb);
+}
+
+void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool saved)
+{
+    char line[PATH_MAX + 64];
+    char *path = saved ? realpath(text, NULL) : NULL;
+    if (!trace) {
+        free(path);
+        return;
+    }
+    if (saved) {
+        snprintf(line, sizeof line, "checkpoint of step %" PRId64 ": %s", step, path ? path : text);
+    } else {
+        snprintf(line, sizeof line, "the checkpoint of step %" PRId64 " failed: %s", step, text);
+    }
+    gradb_event(trace->gradb, "checkpoint", line, 0);
+    free(path);
 }

@@ -23,5 +23,7 @@ void trace_scalar(struct trace *trace, const char *name, double value);
 void trace_step_end(struct trace *trace);
 bool trace_wants_stop(struct trace *trace);
 bool trace_wants_checkpoint(struct trace *trace);
+/* Where the checkpoint lies, or why it could not be written. */
+void trace_checkpoint(struct trace *trace, int64_t step, const char *text, bool saved);
 
 #endif

@@ -68,8 +68,8 @@ bool gd_loss_line(const char *line, const char *tag, struct gd_loss *ret)
 {
     const char *overflow = strcasestr(line, "overflow");
 
-    *ret = (struct gd_loss){.step = count_behind(line, "step"),
-                            .epoch = count_behind(line, "epoch")};
+    *ret =
+        (struct gd_loss){.step = count_behind(line, "step"), .epoch = count_behind(line, "epoch")};
     if (!number_behind(line, tag, &ret->value)) {
         /* MindSpore's LossMonitor ends a training whose loss is not finite with these words. */
         if (ret->step < 0 || strcmp(tag, "loss") != 0 || !strstr(line, ". Invalid loss, ")) {
@@ -110,8 +110,7 @@ static int add(struct gd_loss_log *log, const struct gd_loss *loss, struct gd_er
         log->room = room;
     }
     const struct gd_loss *before = log->count ? &log->loss[log->count - 1] : NULL;
-    log->has_steps =
-        before ? log->has_steps && is_after(loss, before, false) : loss->step >= 0;
+    log->has_steps = before ? log->has_steps && is_after(loss, before, false) : loss->step >= 0;
     log->has_epochs = loss->step >= 0 && loss->epoch >= 0 &&
                       (!before || (log->has_epochs && is_after(loss, before, true)));
     log->loss[log->count++] = *loss;

@@ -166,8 +166,9 @@ static bool may_offer(const struct repl *repl, const struct gd_session *session)
 {
     return repl->options.interactive && !repl->options.json && !repl->options.batch &&
            repl->debugger->settings.recommend != GD_RECOMMEND_OFF && !repl->offered &&
-           session->stop.step <= 0 && session->state == GD_STOPPED &&
-           session == repl->debugger->current && !repl->debugger->watchpoints;
+           (session->stop.step <= 0 || session->stop.reason == GD_STOP_CONNECTED) &&
+           session->state == GD_STOPPED && session == repl->debugger->current &&
+           !repl->debugger->watchpoints;
 }
 
 static void tell_offer(struct repl *repl, size_t count)

@@ -383,7 +383,8 @@ static int run_checkpoint(struct command_call *call, struct gd_err *err)
     int rc = gd_target_checkpoint(call->session->target, err);
     if (rc == GD_OK) {
         for_other_ranks(call, call->session, gd_target_checkpoint);
-        out_printf(call->out, "The trainer was asked to save a checkpoint.\n");
+        out_printf(call->out, "The training process saves a checkpoint at the end of a step, and "
+                              "then says where.\n");
     }
     return rc;
 }
@@ -501,7 +502,10 @@ const struct command cmd_run_table[] = {
      .group = "running",
      .usage = "checkpoint",
      .summary = "Ask the training process to save a checkpoint",
-     .help = "How and where it saves is the trainer's own affair.",
+     .help = "It saves at the end of a step; the path of the file is shown then. A PyTorch script\n"
+             "saves next to itself as SCRIPT.stepN.pt, in its current directory where that cannot\n"
+             "be written, or with its own function (gradb.torch.on_checkpoint). A C program\n"
+             "chooses the place itself.",
      .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
      .run = run_checkpoint},
     {.name = NULL},

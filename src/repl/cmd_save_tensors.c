@@ -524,8 +524,8 @@ static const char *file_name(struct command_call *call, const char *label, const
                              const char *end)
 {
     const char *slash = strrchr(label, '/'), *from = slash && slash[1] ? slash + 1 : label;
-    char *name = gd_arena_alloc(call->arena, strlen(from) + strlen(mode) + strlen(end) + 2);
-    size_t len = 0;
+    size_t len = 0, room = strlen(from) + strlen(mode) + strlen(end) + 2;
+    char *name = gd_arena_alloc(call->arena, room);
 
     for (; name && *from; from++) {
         bool good = isalnum((unsigned char)*from) || strchr("._-", *from);
@@ -537,7 +537,7 @@ static const char *file_name(struct command_call *call, const char *label, const
         len--;
     }
     if (name) {
-        sprintf(name + len, "%s%s%s", mode[0] ? "." : "", mode, end);
+        snprintf(name + len, room - len, "%s%s%s", mode[0] ? "." : "", mode, end);
     }
     return name;
 }

@@ -149,8 +149,8 @@ int repl_command(struct command_call *call, const char *name, const char *args, 
 /* GD_EUNSUPPORTED when the repl is sealed: before a file is opened or a program is started. */
 int repl_check_seal(const struct repl *repl, struct gd_err *err);
 /* y/n; true without asking when batch, confirm off or not interactive. */
-/* Whether a command may write to the path: asks where a file is there, unless it is forced. GD_ESTATE:
- * there is one, and nobody can be asked. */
+/* Whether a command may write to the path: asks where a file is there, unless it is forced.
+ * GD_ESTATE: there is one, and nobody can be asked. */
 int repl_may_replace(struct command_call *call, const char *path, bool force, bool *ret,
                      struct gd_err *err);
 bool repl_confirm(struct command_call *call, const char *format, ...)

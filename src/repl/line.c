@@ -204,21 +204,6 @@ static void line_write(void *ctx, const char *text, size_t len, bool is_error)
     }
 }
 
-/* "y", "yes", "n", "no"; false: it is none of them. */
-static bool is_answer(const char *text, bool whole, bool *yes)
-{
-    static const char *const words[] = {"n", "no", "y", "yes"};
-    char first = (char)tolower((unsigned char)text[0]);
-
-    *yes = first == 'y';
-    for (size_t i = 0; whole && i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            return true;
-        }
-    }
-    return !whole && (first == 'y' || first == 'n');
-}
-
 /* A question that came by itself may meet a line that was typed before it stood there. */
 static bool take_command(struct line *line, char *text)
 {
@@ -229,7 +214,7 @@ static bool take_command(struct line *line, char *text)
     }
     bool command = line->repl->asks_unasked && text[strspn(text, " \t")] != '\0';
     bool yes;
-    if (!command || is_answer(text + strspn(text, " \t"), true, &yes)) {
+    if (!command || parse_answer(text + strspn(text, " \t"), true, &yes)) {
         return false;
     }
     struct gd_buf whole = GD_BUF_INIT(MOST_AHEAD);
@@ -258,7 +243,7 @@ static bool line_ask(void *ctx, const char *question)
         if (take_command(line, answer)) {
             return false;
         }
-        bool answered = is_answer(answer + strspn(answer, " \t"), false, &yes);
+        bool answered = parse_answer(answer + strspn(answer, " \t"), false, &yes);
         free(answer);
         if (answered) {
             return yes;
@@ -610,6 +595,32 @@ void line_interrupt(struct repl *repl)
         repl_body_drop(repl);
     }
     show_prompt(line);
+}
+
+bool line_is_idle(const struct repl *repl)
+{
+    return active != NULL && active->repl == repl && active->terminal && active->at_prompt &&
+           !active->executing && !active->pasting && rl_end == 0 && active->ahead.len == 0 &&
+           repl->body.kind == BODY_NONE;
+}
+
+void line_offer(struct repl *repl)
+{
+    struct line *line = active;
+
+    if (repl_offers(repl) == 0) {
+        return;
+    }
+    rl_clear_visible_line();
+    fflush(rl_outstream);
+    hide_prompt(line);
+    repl_offer_at_prompt(repl);
+    execute_ahead(line);
+    if (line->left || repl->left || repl->quit) {
+        ev_break(repl->loop, EVBREAK_ALL);
+    } else {
+        show_prompt(line);
+    }
 }
 
 void line_leave(struct repl *repl)

@@ -10,6 +10,11 @@
 /* Ctrl-C while nothing waits: clears the line being typed and drops an open body. From the loop. */
 void line_interrupt(struct repl *repl);
 
+/* Whether the prompt is there with nothing typed; asking there whether to set the recommended
+ * watchpoints, if that is open. From the loop. */
+bool line_is_idle(const struct repl *repl);
+void line_offer(struct repl *repl);
+
 /* Ends repl_run_prompt without ending the session. From a key of readline's. */
 void line_leave(struct repl *repl);
 

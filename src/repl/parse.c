@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/parse.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_blank(char c)
 {
@@ -367,4 +369,18 @@ int parse_words(const char *text, struct gd_arena *arena, int *argc, char ***arg
         *argc = count;
     }
     return rc;
+}
+
+bool parse_answer(const char *text, bool whole, bool *yes)
+{
+    static const char *const words[] = {"n", "no", "y", "yes"};
+    char first = (char)tolower((unsigned char)text[0]);
+
+    *yes = first == 'y';
+    for (size_t i = 0; whole && i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            return true;
+        }
+    }
+    return !whole && (first == 'y' || first == 'n');
 }

@@ -45,4 +45,7 @@ int parse_args(const char *rest, struct gd_arena *arena, struct parsed_args *ret
 int parse_words(const char *text, struct gd_arena *arena, int *argc, char ***argv,
                 struct gd_err *err);
 
+/* The answer to a question: "y", "yes", "n", "no", or (not `whole`) what begins so. */
+bool parse_answer(const char *text, bool whole, bool *yes);
+
 #endif

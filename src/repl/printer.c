@@ -119,7 +119,7 @@ static cJSON *ranks_json(const struct gd_session *session)
 static bool is_shown(const struct gd_note *note)
 {
     return strcmp(note->kind, "overflow") == 0 || strcmp(note->kind, "busy") == 0 ||
-           strcmp(note->kind, "unseen") == 0;
+           strcmp(note->kind, "unseen") == 0 || strcmp(note->kind, "checkpoint") == 0;
 }
 
 static void event_json(struct repl *repl, const struct gd_event *event)

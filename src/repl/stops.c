@@ -5,6 +5,7 @@
 #include "engine/watch/watchpoint.h"
 #include "repl/dump_live.h"
 #include "repl/launch.h"
+#include "repl/line.h"
 #include "repl/repl_impl.h"
 
 #include <string.h>
@@ -184,7 +185,9 @@ static bool follow(struct repl *repl, bool waited)
     if (!silent) {
         run_stop_hook(repl, session);
     }
-    repl_offer(repl, session, waited);
+    if (waited || !line_is_idle(repl) || repl_offers(repl) == 0) {
+        repl_offer(repl, session, waited);
+    } /* else it is asked at the prompt, when all this is over */
     repl->in_stop_body = true;
     repl->resumed = false;
     repl->user_lines = 0;
@@ -201,7 +204,9 @@ static bool follow(struct repl *repl, bool waited)
 void repl_follow_up(struct repl *repl)
 {
     if (repl->stop_session != 0 && repl->depth == 0 && !repl->pumping) {
-        follow(repl, false);
+        if (!follow(repl, false) && line_is_idle(repl)) {
+            line_offer(repl);
+        }
     }
 }
 

@@ -122,7 +122,7 @@ class Opening(unittest.TestCase):
         arrays["empty"] = np.zeros((0, 4), "i4")
         arrays["names/of äny \"kind\""] = np.arange(3)
         np.savez(self.dir / "in.npz", **arrays)
-        one, many, safe = (self.dir / name for name in ("one.npy", "many.npz", "many.safetensors"))
+        one, many, safe = (self.dir / name for name in ("cut.npy", "many.npz", "many.safetensors"))
         text = gradb(self.dir / "in.npz", f"save all {many}", f"save all {safe}", f"save block.1.weight[3, ::2] {one}")
         self.assertRegex(text, rf"Saved 9 tensors, [0-9.]+ KiB, to {many}")
         self.assertEqual(np.load(one).tolist(), arrays["block.1.weight"][3, ::2].tolist())

@@ -607,6 +607,22 @@ class Terminal(unittest.TestCase):
         self.expect(r"\"recommend\" shows them")
         self.expect(r"\(gradb\) next\r\nstep 1, Default(?s:.*)\(gradb\) info watchpoints\r\nNo watchpoints\.\r\n(?s:.*)\(gradb\) ")
 
+    def test_who_listens_is_asked_when_a_training_comes(self):
+        self.start("-q", "--listen", "127.0.0.1:0", "listen", recommend="ask")
+        port = self.expect(r"Listening on 127\.0\.0\.1:(\d+)").group(1)
+        self.expect(r"\(gradb\) ")
+        training = subprocess.Popen([str(harness.CHARLM), "--data", str(DATA), "--steps", "50"], stdout=subprocess.DEVNULL,
+                                    env=dict(os.environ, GRADB_ADDRESS=f"127.0.0.1:{port}"))
+        try:
+            self.expect(r"first step\.(?s:.*)Set the \d recommended watchpoints\? \(y or n\) ")
+            self.type("y\r")
+            self.expect(r"Watchpoint \d: TO on all: \d+ nodes(?s:.*)\(gradb\) ")
+            self.type("step\r")
+            self.expect(r"end of step 1\.(?s:.*)\(gradb\) ")
+        finally:
+            training.kill()
+            training.wait()
+
     def test_who_says_no_is_not_asked_again(self):
         self.start("-q", recommend="ask")
         self.expect(r"\(gradb\) ")

@@ -33,6 +33,7 @@ def normalise(text):
     rules = (
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
         (r'"pid":\d+', '"pid":0'),
+        (r"(checkpoint of step \d+: )\S*/(charlm-\d+\.bin)", r"\1FOLDER/\2"),
         (r"\bpid( +)\d+", r"pid\1PID"),
         (r"(examples/charlm/\w+\.[ch]):\d+(\t.*)?", r"\1:LINE"),
         (r'("file":"[^"]*/charlm/\w+\.[ch]","line":)\d+', r"\g<1>0"),

@@ -303,9 +303,10 @@ static void list_marks_the_line(void **state)
 
 static void list_of_an_unreadable_file(void **state)
 {
-    net_expect_part(*state, "list loss/Mean-op9",
-                    "error: cannot read /nowhere/loss.py: it is not on this machine; put a copy below "
-                    "the current directory\n");
+    net_expect_part(
+        *state, "list loss/Mean-op9",
+        "error: cannot read /nowhere/loss.py: it is not on this machine; put a copy below "
+        "the current directory\n");
     net_expect_part(*state, "list net/loop/A", "error: the trainer sent no stack for net/loop/A\n");
     net_expect_part(*state, "list /tmp:1", "error: cannot read /tmp");
 }

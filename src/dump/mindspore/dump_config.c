@@ -238,9 +238,8 @@ static bool take_one_step(struct reading *r, const struct gd_json_token *token)
     uint64_t value;
 
     r->config->one_step = token->kind == GD_JSON_NUMBER && gd_json_unsigned(token->text, &value);
-    r->config->has_steps =
-        r->config->one_step && gd_steps_parse(all ? "all" : token->text, &rules, &r->config->steps,
-                                              NULL) == GD_OK;
+    r->config->has_steps = r->config->one_step && gd_steps_parse(all ? "all" : token->text, &rules,
+                                                                 &r->config->steps, NULL) == GD_OK;
     return r->config->has_steps;
 }
 
