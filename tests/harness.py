@@ -4,6 +4,7 @@
 A test file defines unittest.TestCase classes and ends with `harness.main()`. No test sleeps: it waits
 for an event (a line, a condition, an exit) with a deadline.
 """
+import contextlib
 import importlib
 import os
 import pathlib
@@ -75,6 +76,9 @@ class TapResult(unittest.TestResult):
         if self.line_due:
             self._line("not ok", test)
         super().stopTest(test)
+        if _homes:
+            end_all_of(*_homes)
+            _homes.clear()
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
@@ -135,6 +139,18 @@ def wait_for(what, predicate, deadline=None):
         if time.monotonic() > end:
             raise AssertionError(f"deadline passed while waiting for {what}")
         time.sleep(0.005)
+
+
+_homes = []  # of the gradbs that the running test started with run_gradb()
+
+
+def end_all_of(*homes):
+    """Kills what has one of these HOMEs: a training process outlives a gradb that was killed or detached it."""
+    marks = {f"HOME={home}".encode() for home in homes}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if not marks.isdisjoint(pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")):
+                os.kill(int(name), signal.SIGKILL)
 
 
 class Gradb:
@@ -214,18 +230,19 @@ class Gradb:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        end_all_of(self.home.name)
+        self.process.wait()
         self.home.cleanup()
 
 
 def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):
-    """gradb to its end: returns subprocess.CompletedProcess with text output."""
+    """gradb to its end: returns subprocess.CompletedProcess with text output. What it started and detached ends with
+    the test."""
     with tempfile.TemporaryDirectory(prefix="gradb-home-") as home:
         full_env = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home + "/config",
                         XDG_STATE_HOME=home + "/state", TERM="dumb", LC_ALL="C.UTF-8")
         full_env.update(env or {})
+        _homes.append(home)
         return subprocess.run([str(GRADB), *map(str, args)], input=input, text=True, errors="replace",
                               capture_output=True, env=full_env, cwd=cwd,
                               timeout=timeout or 2 * DEADLINE, check=False)

@@ -553,9 +553,8 @@ class Terminal(unittest.TestCase):
         self.addCleanup(self.stop)
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        harness.end_all_of(self.home.name)
+        self.process.wait()
         os.close(self.master)
         self.home.cleanup()
 

@@ -111,9 +111,8 @@ class Case(unittest.TestCase):
         self.addCleanup(self.end_all)
 
     def end_all(self):
+        harness.end_all_of(self.dir.name)
         for tty in self.ttys:
-            if tty.process.poll() is None:
-                tty.process.kill()
             tty.close()
             tty.process.wait()
 

@@ -6,7 +6,6 @@ program, another one is started, until the time is over.
 GRADB_FUZZ_SECONDS: how long each test takes. GRADB_FUZZ_SEED: the run to repeat, 0: another one each time; each run says
 its own. GRADB_FUZZ_FIRST: the number of the program to begin with: each has keys of its own, whatever came before it.
 GRADB_FUZZ_KIND: "TERM CODESET live|record", for one kind of terminal only."""
-import contextlib
 import itertools
 import os
 import random
@@ -45,16 +44,6 @@ EDITS = ["\x12", "\x13", "\x07", "\x1b3", "\x1b-", "\x19", "\x1by", "\x0b", "\x1
          "\x1b", "\x1b[", "\x1bO"]
 SIZES = [(24, 80), (30, 100), (60, 200), (10, 40), (9, 39), (1, 1), (2, 7), (43, 132), (3, 200), (80, 20), (200, 500),
          (10, 39), (9, 40)]
-
-
-def end_all_of(home):
-    """Ends what was left running of a program with this home: a training process that was detached runs on."""
-    mark = f"HOME={home}".encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    os.kill(int(name), signal.SIGKILL)
 
 
 class Fuzz(unittest.TestCase):
@@ -172,7 +161,7 @@ class Fuzz(unittest.TestCase):
         self.number += 1
         self.random = random.Random(f"{SEED} {self.id()} {self.number}")
         with self.terminal() as t:
-            self.addCleanup(end_all_of, t.home.name)
+            self.addCleanup(harness.end_all_of, t.home.name)
             t.expect_raw(b"gradb")
             self.play(t, end)
             before = t.raw[-2000:]
@@ -184,7 +173,7 @@ class Fuzz(unittest.TestCase):
             self.assertNotIn("runtime error", said, self.says())
             self.assertIn(status, statuses, f"{self.says()}: {said}")
             self.assertEqual(termios.tcgetattr(t.slave), t.before, f"{self.says()}: the terminal is not as it was")
-        end_all_of(t.home.name)
+        harness.end_all_of(t.home.name)
 
     def check(self, end_it, statuses):
         end = time.monotonic() + SECONDS

@@ -149,9 +149,8 @@ class Terminal:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        harness.end_all_of(self.home.name)
+        self.process.wait()
         os.close(self.master)
         os.close(self.slave)
         self.home.cleanup()
