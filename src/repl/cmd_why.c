@@ -17,6 +17,8 @@
 #include "repl/value.h"
 #include "repl/why.h"
 
+#define MAX_SLOTS 16 /* of an operator, that are looked at for one that is not finite */
+
 /* ---- marks --------------------------------------------------------------------------------- */
 
 static const char *hit_abbr(struct command_call *call, const struct gd_hit *hit)
@@ -332,6 +334,7 @@ static int show(struct command_call *call, gd_node_id node, uint32_t slot, const
 struct question {
     gd_node_id node;
     uint32_t slot;
+    bool has_slot; /* it was named */
     bool has_bad;
     bool apart; /* it is about ranks that part */
     enum gd_bad bad;
@@ -520,6 +523,7 @@ static int parse(struct command_call *call, struct question *ret, struct gd_err 
     }
     ret->node = arg.ref.node;
     ret->slot = arg.ref.slot;
+    ret->has_slot = strchr(text, ':') != NULL;
     return GD_OK;
 }
 
@@ -552,6 +556,31 @@ static bool choose_by_hit(const struct gd_session *session, struct question *q)
         }
     }
     return false;
+}
+
+/* Of several outputs, where none was named, the first that is not finite. */
+static int choose_slot(struct command_call *call, struct question *q, struct gd_err *err)
+{
+    struct gd_node_info info;
+    if (q->has_slot || q->has_bad || !gd_graph_node(call->session->graph, q->node, &info)) {
+        return GD_OK;
+    }
+    for (uint32_t slot = 0; slot < info.output_count && slot < MAX_SLOTS; slot++) {
+        struct gd_tensor_ref ref = {q->node, slot, GD_CURRENT};
+        enum gd_dtype dtype;
+        struct gd_shape shape;
+        struct gd_stats stats;
+        int rc = info.output_count > 1 ? repl_stats(call, &ref, &dtype, &shape, &stats, NULL, err)
+                                       : GD_ENODATA;
+        if (rc == GD_OK && stats.nan + stats.pos_inf + stats.neg_inf > 0) {
+            q->slot = slot;
+            return GD_OK;
+        }
+        if (rc == GD_EINTR) {
+            return rc;
+        }
+    }
+    return GD_OK;
 }
 
 /* Without a hit the value itself says what is wrong with it, or the program does. */
@@ -635,6 +664,9 @@ static int run_why(struct command_call *call, struct gd_err *err)
     }
     if (rc == GD_OK && q.apart && q.facts.of_parameter) {
         rc = why_ask_ranks(call, &q.facts, err);
+    }
+    if (rc == GD_OK) {
+        rc = choose_slot(call, &q, err);
     }
     if (rc == GD_OK) {
         rc = choose_bad(call, &q, err);

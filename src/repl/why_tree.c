@@ -124,13 +124,15 @@ static void hide_repeats(struct picture *p)
     }
 }
 
+/* What a hidden line reads besides is hidden where it was shown before. */
 static void find_shifts(struct picture *p)
 {
-    int *above = p->more_at; /* by depth: hidden lines on the way to it */
+    int *above = p->more_at; /* by depth: twice the hidden lines above it, 1 more: hidden itself */
     for (size_t i = 0; i < p->why->count; i++) {
-        int depth = p->why->nodes[i].depth;
-        p->shift[i] = depth > 0 ? above[depth - 1] : 0;
-        above[depth] = p->shift[i] + p->hidden[i];
+        int depth = p->why->nodes[i].depth, parent = depth > 0 ? above[depth - 1] : 0;
+        p->hidden[i] = p->hidden[i] || ((parent & 1) != 0 && p->why->nodes[i].shown_above);
+        p->shift[i] = parent / 2 + (parent & 1);
+        above[depth] = 2 * p->shift[i] + p->hidden[i];
     }
     memset(p->more_at, 0, p->depths * sizeof(int));
 }

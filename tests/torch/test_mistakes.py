@@ -413,6 +413,207 @@ class Loss(torches.Folder):
                          r"is NaN or Inf: \d+ of \d+ values are gone with the step\. `catch overflow`")
 
 
+CUTS = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+    def forward(self, x):
+        h = self.first(x).tanh()
+        %s
+        return self.last(h)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(5, 4)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    (net(x) - 1).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+# What cuts the first layer off, and what is said of it.
+CUT = [
+    ("h = h.detach() + x", "net/detach (detach) cuts it off from the loss."),
+    ("h = h.detach().relu() * 2", "net/detach (detach) cuts it off from the loss."),
+    ("h = h.data.clamp(-1, 1)", "net/clamp (clamp) was given .data of what it reads, which carries no gradient."),
+    ("h = torch.from_numpy(h.detach().numpy().copy())", "leave the graph by numpy() at cut.py:9, and no gradient"),
+    ("h = torch.tensor(h.tolist())", "leave the graph by tolist() at cut.py:9, and no gradient"),
+    ("h = x * h.mean().item()", "leave the graph by item() at cut.py:9, and no gradient"),
+]
+
+HEALTHY = """
+import torch
+from torch import nn
+torch.manual_seed(1)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.key, self.query = (nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 8),
+                                                       nn.Linear(8, 8))
+        self.layer, self.last = nn.LayerNorm(8), nn.Linear(8, 1)
+    def forward(self, x):
+        h = self.norm(self.first(x)).tanh()
+        weights = (self.query(h) @ self.key(h).transpose(0, 1)).softmax(-1)
+        return self.last(self.layer(weights @ h))
+net, cell = Net(), nn.RNNCell(4, 4)
+optimizer = torch.optim.Adam([*net.parameters(), *cell.parameters()], lr=1e-3)
+x, ones, mask = torch.randn(16, 4), torch.ones(16, 1), torch.ones(16, 1).long()
+for step in range(1, 9):
+    optimizer.zero_grad()
+    state = cell(x, torch.zeros(16, 4))
+    ((net(x) - ones) * mask + state.mean()).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+DIVERGES = """
+import torch
+torch.manual_seed(1)
+net = torch.nn.Linear(10, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+x = torch.randn(64, 10) * 3
+for step in range(30):
+    optimizer.zero_grad()
+    (net(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+BRANCH = """
+import torch
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x = torch.ones(8, 4)
+for step in range(1, 15):
+    divisor = x.sum() * 0 if step == 8 else 1.0
+    optimizer.zero_grad()
+    (net(x) / divisor).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+LOOP = """
+import torch
+net = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(1, 5):
+    x = torch.zeros(16, 8)
+    for i in range(16):
+        for c in range(8):
+            x[i, c] += 1
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+SKIPS = """
+import torch
+net = torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 24)
+x = torch.ones(4, 8)
+for step in range(1, 9):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = (net(x).float() * (1e30 if step == 3 else 1)).pow(2).mean()
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@torches.both
+class Paths(torches.Folder):
+    """What cuts a path from the parameters to the loss, or takes their gradients away."""
+
+    def ask(self, text, *commands):
+        done = self.gradb([self.python, self.write("cut.py", text)], *commands, "kill")
+        self.assertEqual(done.stderr, "")
+        return " ".join(done.stdout.split())
+
+    def test_what_cuts(self):
+        for line, said in CUT:
+            with self.subTest(line):
+                out = self.ask(CUTS % line, "step 4", "why loss")
+                self.assertIn("No gradient reaches net/first/weight: ", out)
+                self.assertIn(said, out)
+                self.assertIn("Of the 4 parameters that SGD holds 2 have no gradient: net/first/weight and "
+                              "net/first/bias.", out)
+
+    def test_zeroed_between_backward_and_step(self):
+        for clears in ("optimizer.zero_grad()", "net.zero_grad(set_to_none=False)"):
+            with self.subTest(clears):
+                text = CUTS.replace("    optimizer.zero_grad()\n", "").replace(
+                    "    optimizer.step()", f"    {clears}\n    optimizer.step()")
+                self.assertIn("The gradients are gone when SGD steps: the backward pass leaves one in "
+                              "net/first/weight.grad", self.ask(text % "pass", "step 6", "why loss"))
+                self.assertNotIn("gradients are gone", self.ask(CUTS % "pass", "step 6", "why loss"))
+
+    def test_an_optimizer_that_did_not_step(self):
+        text = CUTS.replace("    optimizer.step()", "    if step %% 4 == 3:\n        other.step()\n    optimizer.step()").replace(
+            "net.parameters()", "net.last.parameters()").replace(
+                "x = torch", "other = torch.optim.Adam(net.first.parameters())\nx = torch")
+        out = self.ask(text % "pass", "step 4", "watch WNC on weights", "step", "why net/first/weight")
+        self.assertIn("Adam holds net/first/weight, and did not step in step 5: it stepped last in step 3.", out)
+
+
+@torches.both
+class Truth(torches.Folder):
+    """What is said of a training holds, also where nothing is wrong."""
+
+    def ask(self, text, *commands):
+        done = self.gradb([self.python, self.write("train.py", text)], *commands, "kill")
+        return " ".join(done.stdout.split())
+
+    def test_inputs_of_one_value_and_small_vectors(self):
+        out = self.ask(HEALTHY, "step 3", "why loss", "why")
+        self.assertNotIn("BAD", out)
+        self.assertNotIn("learning rate", out)
+        self.assertEqual(len(re.findall(r"Nothing that feeds it is out of the ordinary, as far as it is known: \d+ of \d+ "
+                                        r"values were looked at\. The loss was [\d.]+ at step 1,", out)), 2)
+
+    def test_gradients_that_are_zero_by_algebra(self):
+        out = self.ask(HEALTHY, "step 3", "why net/first/bias.grad", "why net/key/bias.grad", "why cell/weight_hh.grad",
+                       "why net/query/bias.grad", "why net/last/bias.grad")
+        self.assertEqual(re.findall(r"The gradient of (\S+) is 0 by algebra, but for rounding, and no fault", out),
+                         ["net/first/bias", "net/key/bias", "cell/weight_hh"])
+        self.assertIn("net/norm/batch_norm (batch_norm) takes a common shift out of", out)
+        self.assertIn("net/softmax (softmax) takes a common shift out of", out)
+        self.assertIn("cell/rnn_tanh_cell (rnn_tanh_cell) multiplies what depends on it by", out)
+
+    def test_a_loss_that_grew(self):
+        out = self.ask(DIVERGES, "step 6", "why loss")
+        self.assertRegex(out, r"The loss diverges: from [\d.]+ at step 1 to [\d.e+]+ at step 6, [\d.e+]+ times, and it rose "
+                              r"in each of the last 5 steps\. net/weight reaches a magnitude of [\d.e+]+")
+        self.assertIn("The learning rate is 1.", out)
+        self.assertNotIn("ordinary", out)
+
+    def test_an_input_that_comes_later(self):
+        for catches in ("catch overflow", "watch TO on all"):
+            out = self.ask(BRANCH, catches, "continue", "why", "inputs")
+            self.assertIn("div (div) divides by 0: 1 of 1 elements of the divisor mul are 0.", out)
+
+    def test_a_loop_that_writes_elements(self):
+        done = self.gradb([self.python, self.write("loop.py", LOOP)], "step 2", "why loss", "why loss -a", "kill")
+        self.assertRegex(done.stdout, r"\.\.\. [\d,]+ more values like these are left out \.\.\.")
+        self.assertLess(len(done.stdout.splitlines()), 120)
+        self.assertLess(max(len(line) for line in done.stdout.splitlines() if line.startswith("?")), 110)
+
+    def test_an_output_that_is_not_the_first(self):
+        text = LOOP.replace("net(x).pow(2).mean()", "torch.linalg.slogdet(net.weight[:, :2] * (step != 3))[1]")
+        out = self.ask(text, "catch overflow", "continue", "why")
+        self.assertIn("BAD linalg_slogdet:1 (linalg_slogdet) 1 -Inf of 1 <- origin", out)
+
+    def test_steps_that_grad_scaler_skips(self):
+        if torches.release_of(self.python) < (2, 3):
+            self.skipTest("GradScaler is for CUDA alone")
+        out = self.ask(SKIPS, "catch skip", "continue", "why", "continue", "continue", "why")
+        self.assertIn("GradScaler skipped the update of SGD in step 1 because its gradients are not finite, and lowers "
+                      "its scale: now and then that is harmless.", out)
+        self.assertIn("A loss that is not finite is not the doing of the scale", out)
+        out = self.ask(SKIPS, "catch overflow", "continue", "why")
+        self.assertRegex(out, r"leaves the range of float16: .* GradScaler multiplies this pass by 1\.67772e\+07; the tree's "
+                              r"values are shown without that factor\.")
+
+
 @torches.both
 class Vanishing(torches.Folder):
     """A gradient that is too small is followed back to where it fell."""

@@ -145,7 +145,7 @@ class Telling(native.base("Telling")):
         """A function has made an array or a number of the tensor, and the program computes on with that."""
         origin = self.graph.producer(tensor) if isinstance(tensor, torch.Tensor) else None
         if origin is not None and origin[2] is not None and len(self.exits) < _MAX_EXITS:
-            self.exits.setdefault(origin[2].name, (name, stack.spot(stack.shown(stack.frames(3)))))
+            self.exits.setdefault(origin[2].name, (name.strip("_"), stack.spot(stack.shown(stack.frames(3)))))
 
     def operator_ran(self, operator, args, kwargs, result, writes):
         """An operator has made `result`, or written it."""

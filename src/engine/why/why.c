@@ -321,7 +321,7 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
     struct gd_node_info info;
     const struct gd_stats *stats = &tensor->stats;
 
-    if (walk->bad != GD_BAD_NONFINITE ||
+    if ((walk->bad != GD_BAD_NONFINITE && walk->bad != GD_BAD_LARGE) ||
         !gd_graph_node(walk->session->graph, tensor->node, &info)) {
         return false;
     }
@@ -330,7 +330,8 @@ static bool is_mask(const struct why_walk *walk, const struct why_tensor *tensor
     }
     return stats->nan == 0 && stats->pos_inf == 0 && stats->neg_inf > 0 &&
            (info.kind == GD_NODE_CONSTANT ||
-            why_is_behind(walk, tensor) || /* -Inf alone is no sign */
+            (tensor->is_leaf && stats->min == stats->max) || /* 0 and -Inf */
+            why_is_behind(walk, tensor) ||                   /* -Inf alone is no sign */
             why_type_in(
                 info.type,
                 "MaskedFill* masked_fill* Where Select SelectV2 Fill Full full_like new_full "
@@ -769,7 +770,7 @@ int gd_why_ask(struct gd_session *session, gd_node_id node, uint32_t slot, enum 
         }
         walk->tensors[0].verdict = walk->facts.fired ? GD_WHY_BAD : GD_WHY_UNKNOWN;
     }
-    if (walk->bad == GD_BAD_SMALL || walk->bad == GD_BAD_ZERO) {
+    if (walk->bad != GD_BAD_NONFINITE && walk->facts.of_parameter) {
         why_ask_factors(walk);
     }
     pump(walk);

@@ -575,6 +575,10 @@ static const struct why_tensor *conclude_rest(struct why_walk *walk, struct why_
     if (untrained != WHY_NONE) {
         return &walk->tensors[untrained];
     }
+    if (why_is_gradient(walk->session->graph, walk->tensors[0].node) &&
+        why_shifted(walk, ret) != WHY_NONE) {
+        return NULL;
+    }
     uint32_t chain = why_lengthening(walk, ret);
     if (chain != WHY_NONE) {
         return &walk->tensors[chain];
@@ -686,6 +690,7 @@ static const struct why_tensor *conclude_large(struct why_walk *walk, struct why
     const struct why_tensor *weight;
     enum smallness small;
 
+    why_settle_masks(walk);
     if (!found && ret->rule[0]) {
         return NULL;
     }
@@ -701,7 +706,7 @@ static const struct why_tensor *conclude_large(struct why_walk *walk, struct why
     }
     found = blame_rate(walk, weight, ret, since);
     found = found ? found : blame_first(walk, ret, *since);
-    if (!found && blame_growth(walk, ret)) {
+    if (!found && (why_skipped(walk, ret) || blame_growth(walk, ret))) {
         return NULL;
     }
     return found ? found : conclude_rest(walk, ret);
@@ -712,9 +717,12 @@ const struct why_tensor *why_conclude_large(struct why_walk *walk, struct why_fi
 {
     const struct why_tensor *found = conclude_large(walk, ret, since);
     struct why_tensor *root = &walk->tensors[0];
-    bool wrong = (ret->rule[0] && strcmp(ret->rule, "small-weight") != 0) || walk->facts.fired;
+    bool fault = ret->rule[0] && !strstr("small-weight zero-by-algebra", ret->rule);
+    bool wrong = fault || walk->facts.fired;
 
-    if (wrong && root->has_stats) { /* what has no value is not known to be bad */
+    if (strcmp(ret->rule, "small-weight") == 0) {
+        root->verdict = GD_WHY_GOOD;
+    } else if (wrong && root->has_stats) { /* what has no value is not known to be bad */
         root->verdict = GD_WHY_BAD;
     }
     return found;

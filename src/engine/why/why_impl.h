@@ -164,6 +164,8 @@ void why_add_gradients(const struct why_walk *walk, struct gd_buf *say);
  * figures that were said are with its factor. */
 void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origin, bool scaled,
                      struct gd_buf *say);
+/* The loss is asked about, and GradScaler skipped the update of this step. */
+bool why_skipped(const struct why_walk *walk, struct why_finding *ret);
 /* The loss is asked about. */
 bool why_is_loss(const struct why_walk *walk);
 
@@ -220,6 +222,8 @@ uint32_t why_fading(struct why_walk *walk, struct why_finding *ret);
 
 /* Makes the answer of a walk that is over and gives it to walk->fn. */
 void why_answer(struct why_walk *walk);
+/* Sums of a mask with something finite are masks as well. */
+void why_settle_masks(struct why_walk *walk);
 /* A node's name, or the end of it when it is long. */
 const char *why_name(const struct why_walk *walk, const struct why_tensor *tensor);
 /* It holds what a module keeps from step to step without training it. */

@@ -153,7 +153,7 @@ static bool adds_mask(const struct why_walk *walk, const struct why_tensor *tens
     return mask;
 }
 
-static void settle_masks(struct why_walk *walk)
+void why_settle_masks(struct why_walk *walk)
 {
     struct why_tensor **sorted = malloc((walk->count + 1) * sizeof(struct why_tensor *));
 
@@ -380,7 +380,9 @@ static const struct why_tensor *written_before(const struct why_walk *walk,
 static void add_past(const struct why_walk *walk, const struct why_tensor *origin,
                      struct why_finding *ret)
 {
-    why_add_growth(walk, &ret->text);
+    if (why_add_growth(walk, &ret->text)) {
+        why_add_sum(walk, &ret->text);
+    }
     why_add_huge(walk, &ret->text);
     why_add_scaling(walk, origin, strstr(ret->rule, "-range") != NULL, &ret->text);
 }
@@ -476,22 +478,34 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
     return true;
 }
 
-/* -Inf that an operator was told to write. */
+/* -Inf that an operator was told to write, or that a mask brings. */
 static bool say_mask(const struct why_walk *walk, const struct why_tensor *root,
                      struct why_finding *ret)
 {
+    const struct why_tensor *mask = NULL;
     struct gd_node_info info;
 
-    if (!root->is_mask || !gd_graph_node(walk->session->graph, root->node, &info) ||
-        !gd_node_attr(&info, "fill")) {
+    if (!root->is_mask || !gd_graph_node(walk->session->graph, root->node, &info)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < info.input_count && !mask; i++) {
+        const struct why_tensor *input = why_input(walk, root, i);
+        mask = input && input->is_mask ? input : NULL;
+    }
+    if (!gd_node_attr(&info, "fill") && !mask) {
         return false;
     }
     snprintf(ret->rule, sizeof(ret->rule), "mask");
-    gd_buf_printf(&ret->text,
-                  "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
-                  "fault (%s). `exclude type:%s` has watchpoints on NaN and Inf pass over all of "
-                  "that type.",
-                  why_name(walk, root), info.type, root->note, info.type);
+    if (mask) {
+        gd_buf_printf(&ret->text, "%s (%s) has -Inf from the mask %s alone, and no fault (%s).",
+                      why_name(walk, root), info.type, why_name(walk, mask), root->note);
+    } else {
+        gd_buf_printf(&ret->text,
+                      "%s (%s) writes -Inf because it is told to: that is its own argument, and no "
+                      "fault (%s). `exclude type:%s` has watchpoints on NaN and Inf pass over all "
+                      "of that type.",
+                      why_name(walk, root), info.type, root->note, info.type);
+    }
     return true;
 }
 
@@ -545,7 +559,7 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
         walk->tensors[number].verdict = strstr(ret->rule, "by-algebra") ? GD_WHY_GOOD : GD_WHY_BAD;
         return strstr(ret->rule, "by-algebra") ? NULL : &walk->tensors[number];
     }
-    settle_masks(walk);
+    why_settle_masks(walk);
     root = &walk->tensors[0];
     if (root->verdict != GD_WHY_BAD && (say_untrained(walk, root, ret) ||
                                         say_still(walk, root, ret) || say_mask(walk, root, ret))) {

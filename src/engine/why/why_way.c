@@ -469,6 +469,36 @@ uint32_t why_cut_off(struct why_walk *walk, struct why_finding *ret)
     return found;
 }
 
+static bool is_read(const struct gd_graph *graph, gd_node_id weight)
+{
+    const struct gd_edge *edges = NULL;
+    uint32_t count = gd_graph_consumers(graph, weight, &edges);
+    struct gd_node_info info;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (gd_graph_node(graph, edges[i].node, &info) && why_in_phase(&info, "forward")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the missing ones that no operator has read so far. */
+static void add_unread(const struct why_walk *walk, struct gd_buf *say)
+{
+    const struct gd_why_gradients *none = &walk->facts.none;
+    const struct gd_graph *graph = walk->session->graph;
+
+    for (int i = 0; i < none->named; i++) {
+        gd_node_id weight = gd_graph_lookup(graph, none->name[i], strlen(none->name[i]));
+
+        if (weight != GD_NO_NODE && !is_read(graph, weight)) {
+            gd_buf_printf(say, " No operator that was seen reads %s.", none->name[i]);
+            return;
+        }
+    }
+}
+
 void why_add_gradients(const struct why_walk *walk, struct gd_buf *say)
 {
     const struct gd_why_facts *facts = &walk->facts;
@@ -490,6 +520,7 @@ void why_add_gradients(const struct why_walk *walk, struct gd_buf *say)
             gd_buf_putc(say, '.');
         }
     }
+    add_unread(walk, say);
 }
 
 void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origin, bool scaled,
@@ -499,8 +530,9 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
     struct gd_node_info info;
 
     if (facts->skipped > 0 && facts->skipped == walk->step) {
+        gd_buf_puts(say, say->len > 0 ? " " : "");
         gd_buf_printf(say,
-                      " GradScaler skipped the update of %s in step %lld because its gradients "
+                      "GradScaler skipped the update of %s in step %lld because its gradients "
                       "are not finite, and lowers its scale: now and then that is harmless.%s",
                       facts->skipped_of, (long long)facts->skipped,
                       facts->told ? " A loss that is not finite is not the doing of the scale, "
@@ -515,4 +547,17 @@ void why_add_scaling(const struct why_walk *walk, const struct why_tensor *origi
                       "factor: now and then that is harmless.",
                       facts->scale, scaled ? "the tree's values" : "values");
     }
+}
+
+bool why_skipped(const struct why_walk *walk, struct why_finding *ret)
+{
+    if (!why_is_loss(walk) || walk->facts.skipped <= 0 || walk->facts.skipped != walk->step) {
+        return false;
+    }
+    snprintf(ret->rule, sizeof(ret->rule), "skipped-step");
+    why_add_scaling(walk, NULL, false, &ret->text);
+    why_add_gradients(walk, &ret->text);
+    gd_buf_puts(&ret->text, " `catch overflow` stops at the operator that makes the first value "
+                            "that is not finite.");
+    return true;
 }
