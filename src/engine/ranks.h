@@ -77,6 +77,9 @@ struct gd_ranks_digests {
     const struct gd_ranks_digest *tensor; /* in the order of the first rank */
     size_t tensor_count;
     size_t differing;
+    size_t compared; /* that two ranks or more have */
+    size_t alone;    /* that one rank alone has: compared with nothing */
+    size_t left_out; /* the most of a rank: sharded, or with no bytes to read */
 };
 typedef void (*gd_ranks_digests_fn)(void *ctx, const struct gd_ranks_digests *digests,
                                     const struct gd_err *err);

@@ -11,6 +11,7 @@ struct asked { /* one rank's answer */
     struct check *check;
     int rank;
     char *text; /* owned; its lines are cut apart when it is read */
+    size_t left_out;
 };
 
 struct check {
@@ -72,7 +73,8 @@ static bool read_line(struct check *check, size_t rank, char *line, size_t hint,
     uint64_t hash = strtoull(line, &end, 16);
 
     if (end == line || *end != ' ') {
-        return true; /* a part of a tensor: nothing to compare */
+        check->asked[rank].left_out++; /* a part of a tensor: nothing to compare */
+        return true;
     }
     *place = place_of(check, end + 1, hint);
     if (*place == SIZE_MAX) {
@@ -99,22 +101,32 @@ static bool read_answer(struct check *check, size_t rank)
     return true;
 }
 
-static size_t compare(struct check *check)
+static struct gd_ranks_digests compare(struct check *check)
 {
-    size_t differing = 0;
+    struct gd_ranks_digests all = {.tensor = check->tensor, .tensor_count = check->tensor_count};
 
     for (size_t i = 0; i < check->tensor_count; i++) {
         struct gd_ranks_digest *tensor = &check->tensor[i];
         uint64_t first = 0;
+        size_t have = 0;
+        for (size_t k = 0; k < check->count; k++) {
+            have += tensor->hash[k] != 0;
+        }
+        all.compared += have > 1;
+        all.alone += have == 1;
         for (size_t k = 0; k < check->count && tensor->differs < 0; k++) {
             first = first ? first : tensor->hash[k];
             if (tensor->hash[k] && tensor->hash[k] != first) {
                 tensor->differs = check->asked[k].rank;
             }
         }
-        differing += tensor->differs >= 0;
+        all.differing += tensor->differs >= 0;
     }
-    return differing;
+    for (size_t k = 0; k < check->count; k++) {
+        size_t left_out = check->asked[k].left_out;
+        all.left_out = left_out > all.left_out ? left_out : all.left_out;
+    }
+    return all;
 }
 
 static void finish(struct check *check)
@@ -133,10 +145,9 @@ static void finish(struct check *check)
     if (check->err.code != GD_OK) {
         check->fn(check->ctx, NULL, &check->err);
     } else {
-        struct gd_ranks_digests all = {.rank = rank, .rank_count = check->count};
-        all.differing = compare(check);
-        all.tensor = check->tensor;
-        all.tensor_count = check->tensor_count;
+        struct gd_ranks_digests all = compare(check);
+        all.rank = rank;
+        all.rank_count = check->count;
         check->fn(check->ctx, &all, NULL);
     }
     free(rank);

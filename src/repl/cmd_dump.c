@@ -618,7 +618,12 @@ int inspect_info_events(struct command_call *call, struct gd_err *err)
     }
     out_table_end(table);
     if (count == 0) {
-        out_printf(call->out, "The dump tells of none.\n");
+        size_t steps;
+        gd_catalog_steps(catalog, &steps);
+        out_printf(call->out,
+                   "No event was recorded in %s of rank %d (\"info formats\" lists the files that "
+                   "were read).\n",
+                   inspect_plural(call, steps, "step"), gd_catalog_rank(catalog));
     } else if (shown < count) {
         out_printf(call->out, "(%s more: info events -a)\n", inspect_number(call, count - shown));
     }

@@ -263,14 +263,30 @@ static void take_members(cJSON *record, cJSON *reply)
 
 enum listing { LIST_NONE, LIST_FOUND, LIST_ALL };
 
-static void list(struct command_call *call, const cJSON *entries, bool all)
+/* An agent of before does not count them. */
+static void none_text(struct command_call *call, const cJSON *reply)
 {
+    const cJSON *looked = cJSON_GetObjectItem(reply, "looked");
+    double count = number_of(reply, "looked");
+    if (!cJSON_IsNumber(looked)) {
+        out_printf(call->out, "None was found; how many operators were looked at is not known.\n");
+    } else if (count > 0) {
+        out_printf(call->out, "None was found: %s looked at.\n",
+                   inspect_plural(call, (uint64_t)count, "operator"));
+    } else {
+        out_printf(call->out, "No operator was looked at yet.\n");
+    }
+}
+
+static void list(struct command_call *call, const cJSON *reply, bool all)
+{
+    const cJSON *entries = cJSON_GetObjectItem(reply, "overflows");
     size_t intended = count_intended(entries);
     bool any = (size_t)cJSON_GetArraySize(entries) > (all ? 0 : intended);
     if (any) {
         list_table(call, entries, all);
     } else {
-        out_printf(call->out, "None was found.\n");
+        none_text(call, reply);
     }
     if (!all && intended > 0) {
         out_printf(call->out,
@@ -287,7 +303,7 @@ static void show(struct command_call *call, cJSON *reply, enum listing listing)
     }
     state_text(call, reply);
     if (listing != LIST_NONE) {
-        list(call, cJSON_GetObjectItem(reply, "overflows"), listing == LIST_ALL);
+        list(call, reply, listing == LIST_ALL);
         hint_text(call, cJSON_GetObjectItem(reply, "hint"));
     }
 }

@@ -170,7 +170,9 @@ static void check_record(struct command_call *call, const struct gd_ranks_digest
 {
     cJSON *record = out_record(call->out, "rank_check");
     cJSON *ranks = cJSON_AddArrayToObject(record, "ranks");
-    cJSON_AddNumberToObject(record, "tensors", (double)digests->tensor_count);
+    cJSON_AddNumberToObject(record, "tensors", (double)digests->compared);
+    cJSON_AddNumberToObject(record, "alone", (double)digests->alone);
+    cJSON_AddNumberToObject(record, "left_out", (double)digests->left_out);
     cJSON *differing = cJSON_AddArrayToObject(record, "differing");
 
     for (size_t i = 0; i < digests->rank_count; i++) {
@@ -204,25 +206,33 @@ static void check_table(struct command_call *call, const struct gd_ranks_digests
     }
 }
 
+static void print_left_out(struct command_call *call, const struct gd_ranks_digests *digests)
+{
+    if (digests->left_out + digests->alone > 0) {
+        out_printf(call->out, "Not compared: %zu sharded or unreadable, %zu on one rank alone.\n",
+                   digests->left_out, digests->alone);
+    }
+}
+
 static void print_check(struct command_call *call, const struct gd_ranks_digests *digests)
 {
-    const char *s = digests->tensor_count == 1 ? "" : "s";
+    const char *s = digests->compared == 1 ? "" : "s";
 
     if (out_is_json(call->out)) {
         check_record(call, digests);
-    } else if (digests->tensor_count == 0) {
-        out_printf(call->out, "There is nothing to compare on the %zu ranks.\n",
-                   digests->rank_count);
-    } else if (digests->differing == 0) {
-        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->tensor_count, s,
-                   digests->tensor_count == 1 ? "s" : "", digests->rank_count);
+        return;
+    }
+    if (digests->differing == 0) {
+        out_printf(call->out, "%zu tensor%s agree%s on %zu ranks.\n", digests->compared, s,
+                   digests->compared == 1 ? "s" : "", digests->rank_count);
     } else {
         out_printf(call->out,
                    "%zu of %zu tensor%s differ%s between %zu ranks; the first rank that does:\n",
-                   digests->differing, digests->tensor_count, s, digests->differing == 1 ? "s" : "",
+                   digests->differing, digests->compared, s, digests->differing == 1 ? "s" : "",
                    digests->rank_count);
         check_table(call, digests);
     }
+    print_left_out(call, digests);
 }
 
 static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const struct gd_err *err)
@@ -236,6 +246,11 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
     asked->done = true;
     if (err != NULL) {
         asked->err = *err;
+    } else if (digests->compared == 0) {
+        gd_fail(&asked->err, GD_ENODATA,
+                "no tensor was compared on %zu ranks: %zu are sharded or unreadable, %zu are on "
+                "one rank alone",
+                digests->rank_count, digests->left_out, digests->alone);
     } else {
         print_check(asked->call, digests);
     }

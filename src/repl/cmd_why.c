@@ -306,10 +306,17 @@ static void record_why(struct command_call *call, gd_node_id node, uint32_t slot
     }
     cJSON_AddBoolToObject(record, "cut", why->cut);
     show_origin(call, why, record);
+    struct inspect_checked checked = {.done = 0};
     cJSON *list = cJSON_AddArrayToObject(record, "tree");
     for (size_t i = 0; i < why->count; i++) {
         record_node(call, &why->nodes[i], list);
+        if (why->nodes[i].has_stats) {
+            checked.done++;
+        } else {
+            inspect_not_checked(call, &checked, why->nodes[i].note);
+        }
     }
+    inspect_add_checked(call, record, &checked); /* of the tree: what the answer is based on */
 }
 
 static int show(struct command_call *call, gd_node_id node, uint32_t slot, const struct gd_why *why,

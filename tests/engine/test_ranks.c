@@ -503,7 +503,7 @@ static void test_lost(void **state)
 
 struct seen {
     int calls;
-    size_t tensors, differing;
+    size_t tensors, differing, compared, alone, left_out;
     int rank;
     char name[64], error[200];
 };
@@ -514,6 +514,9 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
 
     seen->calls++;
     snprintf(seen->error, sizeof(seen->error), "%.150s", err ? err->text : "");
+    seen->compared = digests ? digests->compared : 0;
+    seen->alone = digests ? digests->alone : 0;
+    seen->left_out = digests ? digests->left_out : 0;
     for (size_t i = 0; digests && i < digests->tensor_count; i++) {
         seen->tensors++;
         if (digests->tensor[i].differs >= 0) {
@@ -542,6 +545,9 @@ static void test_digests(void **state)
     seen = (struct seen){0};
     assert_int_equal(gd_ranks_digest(ranks, "", on_digests, &seen, NULL), GD_OK);
     assert_int_equal(seen.tensors, 3);
+    assert_int_equal(seen.compared, 2);
+    assert_int_equal(seen.alone, 1);
+    assert_int_equal(seen.left_out, 1);
     assert_int_equal(seen.differing, 1);
     assert_int_equal(seen.rank, 2);
     assert_string_equal(seen.name, "b");

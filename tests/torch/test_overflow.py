@@ -23,6 +23,15 @@ def line_of(text):
     return f"overflow.py:{numbers[0]}"
 
 
+FINE = """
+import torch
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(3, 4)).square().mean().backward()
+    optimizer.step()
+"""
 CUSTOM = """
 import torch
 class Scale(torch.autograd.Function):
@@ -102,6 +111,10 @@ class Overflow(torches.Folder):
         self.assertRegex(out, r"error: \S*/kept is there already: name a folder that is not")
         self.assertEqual(self.digest("seen"), self.digest("bare"))
 
+    def test_none_says_how_many_were_looked_at(self):
+        done = self.gradb([self.python, self.write("fine.py", FINE)], "catch overflow", "step 2", "info overflows", "kill")
+        self.assertRegex(done.stdout, r"None was found: [1-9]\d* operators looked at\.")
+
     def test_an_operator_of_a_custom_backward(self):
         """It is a call like any other, of a custom function that itself cannot be made again."""
         done = self.gradb([self.python, self.write("custom.py", CUSTOM)], "catch overflow", "continue", "rerun", "kill")
@@ -116,7 +129,7 @@ class Overflow(torches.Folder):
                           "info overflows", "continue")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("The next 5 overflows are written below ", done.stdout)
-        self.assertIn("None was found.", done.stdout)
+        self.assertIn("No operator was looked at yet.", done.stdout)
         self.assertIn("The training ended.", done.stdout)
         calls = self.folder / "the calls"
         self.assertRegex(done.stdout, r"overflow 5: head/linear made 16 inf of 16 elements, overflow.py:\d+, "

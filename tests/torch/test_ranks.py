@@ -238,7 +238,7 @@ class Sharded(Ranks):
     def test_the_local_part(self):
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)],
                           "watch 'norm > 1e9' on weights,gradients", "watch TO on all", "step 2",
-                          "info node net/0/weight", "rank all print net/0/bias", "rank check", "step",
+                          "info node net/0/weight", "rank all print net/0/bias", "step",
                           "info node net/0/weight.gathered", "continue", "info log")
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, r"output :0 +float32 \(4, 4\), 64 B\n(?s:.*)value = local shard of \(8, 4\)")
@@ -250,7 +250,11 @@ class Sharded(Ranks):
         told = sorted(re.findall(r"bias (\d) \[(.*)\]", done.stdout))
         self.assertEqual(printed, [[round(float(number), 4) for number in numbers.split(",")] for _, numbers in told])
         self.assertEqual(len(printed), 2)
-        self.assertIn("There is nothing to compare on the 2 ranks.", done.stdout)  # each has its own part
+        # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
+        done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
+        self.assertRegex(done.stderr, r"(?m)^error: no tensor was compared on 2 ranks: [1-9]\d* are sharded or "
+                                      r"unreadable, 0 are on one rank alone$")
+        self.assertEqual(done.returncode, 1, done.stdout)
 
 
 @torches.both

@@ -49,6 +49,7 @@ class Overflows:
         self._number = 0
         self._hint = None
         self._intended = {}  # number of a node -> its Entry
+        self._looked = 0     # operators that earlier checkers looked at
 
     # ---- arming ----
 
@@ -56,9 +57,14 @@ class Overflows:
         """Operators are checked from now on, or no more."""
         agent = self.agent
         if not self.is_armed():
+            self._looked = self.looked()
             agent.overflow = None
         elif agent.overflow is None:
             agent.overflow = overflow.Checker(agent, self.found, self.carried, self.is_known)
+
+    def looked(self):
+        """How many operators were looked at."""
+        return self._looked + (self.agent.overflow.looked if self.agent.overflow is not None else 0)
 
     def is_armed(self):
         """Whether anything is wanted."""
@@ -215,7 +221,7 @@ class Overflows:
     def state(self):
         """What `overflow` answers."""
         return {"stop": _wanted(self.stops), "record": _wanted(self.records), "folder": self.folder,
-                "overflows": [entry.told for entry in self.entries], "hint": self._hint}
+                "looked": self.looked(), "overflows": [entry.told for entry in self.entries], "hint": self._hint}
 
 
 def _less(count):

@@ -98,6 +98,7 @@ class Checker:
         self._found = found
         self._is_known = is_known  # whether a node is listed as intended; counts it
         self._carried = carried   # called with (node, name of what it was given) of NaN that nobody made
+        self.looked = 0           # operators whose outputs were looked at
         self._given = None
         self._step = -1
         self._ordinals = {}       # function -> calls in this step
@@ -172,6 +173,7 @@ class Checker:
         given, self._given = self._given, None
         if given is None:
             return
+        self.looked += 1
         suspects = _suspects(outputs)
         if suspects and not given.before:
             suspects = [(slot, tensor) for slot, tensor in suspects if not _shows_an_input(tensor, given.tensors)]
@@ -308,6 +310,7 @@ class Checker:
         if own.variable is not None:
             self._gradient_ran(own, received)
             return
+        self.looked += 1
         given, outer = self._outer.get(own, (None, None))
         if self._inner.get(own):
             self._received[own] = received
@@ -387,6 +390,7 @@ class Checker:
     @guarded
     def optimizer_ran(self, node, parameter):
         """An optimizer has written a parameter."""
+        self.looked += 1
         suspects = _suspects((parameter,))
         if not suspects:
             self._bad_leaves.discard(("weight", id(parameter)))
