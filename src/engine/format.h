@@ -52,6 +52,8 @@ int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
                       struct gd_buf *out);
 /* Whether a count of NaN or infinities is "at least" (gd_stats.unknown). */
 bool gd_format_is_bound(const struct gd_stats *stats);
+/* The bars alone, " |..|"; nothing when all bins are empty. */
+void gd_format_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd_buf *out);
 
 /* One value as numpy prints a 0-d array of it (shortest digits that read back). */
 int gd_format_scalar(enum gd_dtype dtype, const void *element, struct gd_buf *out);

@@ -102,7 +102,7 @@ static void put_moments(enum gd_dtype dtype, const struct gd_stats *stats, struc
     }
 }
 
-static void put_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd_buf *out)
+void gd_format_histogram(const uint64_t *hist, size_t bins, bool utf8, struct gd_buf *out)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char ramp[] = " .:-=+*%#";
@@ -159,7 +159,7 @@ int gd_format_summary(enum gd_dtype dtype, const struct gd_shape *shape,
     put_count("+Inf", stats->pos_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
     put_count("-Inf", stats->neg_inf, (stats->unknown & GD_UNKNOWN_INF) != 0, out);
     if (hist && dtype != GD_BOOL && stats->count > 1 && stats->min < stats->max)
-        put_histogram(hist, bins, utf8, out);
+        gd_format_histogram(hist, bins, utf8, out);
     return out->failed ? GD_ELIMIT : GD_OK;
 }
 

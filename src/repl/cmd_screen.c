@@ -268,12 +268,13 @@ const struct command cmd_screen_table[] = {
     {.name = "layout",
      .group = "screen",
      .usage = "layout [graph | tensor | watch | stack | split]",
-     .summary = "Choose which panes stand on the screen",
+     .summary = "Choose which panes are on the screen",
      .help =
          "graph: the graph and a node; tensor: a value as a grid; watch: watchpoints and hits;\n"
          "stack: source lines and stacks; split: the graph, a node, watchpoints and hits. The\n"
          "console is part of each. Large screens show more. Before the panes are open it is\n"
-         "the layout that they open with. Without a name it is told.\n"
+         "the layout that they open with. Without a name: print the current one. What you type\n"
+         "next still goes to the prompt.\n"
          "Examples:\n"
          "  layout watch\n"
          "  layout",
@@ -283,12 +284,15 @@ const struct command cmd_screen_table[] = {
      .aliases = "fs",
      .group = "screen",
      .usage = "focus PANE | next | prev",
-     .summary = "Choose the pane that keys go to",
-     .help = "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
-             "One that the layout lacks takes the place of another.\n"
-             "Examples:\n"
-             "  focus graph\n"
-             "  focus next",
+     .summary = "Show a pane, which C-x o then goes to",
+     .help =
+         "The panes: graph, node, console, watch, hits, stack, source, tensor, history, log.\n"
+         "One that the layout lacks takes the place of another. What you type next still goes to\n"
+         "the prompt: C-x o takes the keyboard to the pane, \":\" brings it back. Bound to a key,\n"
+         "the command takes it there at once.\n"
+         "Examples:\n"
+         "  focus graph\n"
+         "  focus next",
      .args = {ARG_PANE},
      .run = run_focus},
     {.name = "winheight",
@@ -319,9 +323,10 @@ const struct command cmd_screen_table[] = {
      .usage = "bind [[-p PANE] KEY COMMAND | -]",
      .summary = "Let a key of the panes run a command",
      .help =
-         "In all panes, or in the one behind -p; a key that the prompt takes, in all but the\n"
-         "console. KEY is a character, F5, C-t, Enter, PgUp, Space or one of them behind \"C-x "
+         "In all panes, or in the one after -p; a key that the prompt takes, in all but the\n"
+         "console. KEY is a character, F5, C-t, Enter, PgUp, Space or one of them after \"C-x "
          "\".\n"
+         "A character whose command may resume or change something needs single-key mode, C-x s.\n"
          "In the command %n stands for the selected node, %t for its tensor, %b, %w and %h for\n"
          "the number of its breakpoint, its watchpoint and its hit. \"-\" instead of a command:\n"
          "the key does nothing. Without anything the keys that were bound are listed; \"help\n"

@@ -588,14 +588,19 @@ static int call_command(struct repl *repl, const struct command *command,
     return rc;
 }
 
+void repl_forget_repeat(struct repl *repl)
+{
+    free(repl->repeat);
+    repl->repeat = NULL;
+}
+
 /* What an empty line will do after this command. */
 static void keep_for_repeat(struct repl *repl, const struct command *command,
                             const struct parsed_line *line, const char *typed)
 {
     struct gd_buf text = GD_BUF_INIT(PARSE_MAX_LINE + 16);
 
-    free(repl->repeat);
-    repl->repeat = NULL;
+    repl_forget_repeat(repl);
     if ((command->flags & CMD_CHANGES) != 0) {
         return;
     }
@@ -663,8 +668,7 @@ static int run_parsed(struct repl *repl, const char *typed, struct parsed_line *
         }
     }
     if (rc == GD_OK && user != NULL) {
-        free(repl->repeat);
-        repl->repeat = NULL;
+        repl_forget_repeat(repl);
         rc = repl_run_user(repl, user, line->rest, &err);
     } else if (rc == GD_OK) {
         rc = call_command(repl, command, line, arena, repeated);

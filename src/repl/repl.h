@@ -161,6 +161,7 @@ struct repl_residence_ops {
 };
 void repl_set_residence(struct repl *repl, const struct repl_residence_ops *ops, void *ctx);
 bool repl_is_resident(const struct repl *repl);
+void repl_forget_repeat(struct repl *repl); /* an empty line does nothing until a command ran */
 void repl_tell_typed(struct repl *repl, const char *line); /* it was typed, and is about to run */
 /* As `on-hangup` says, with every training process. Runs the loop for a moment. */
 void repl_hang_up(struct repl *repl);

@@ -47,7 +47,7 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
 
     if (next || strcmp(name, "prev") == 0) {
         if (tui != NULL) {
-            tui_focus_next(tui, next ? 1 : -1);
+            tui_show(tui, tui_next_pane(tui, next ? 1 : -1));
         }
         return GD_OK;
     }
@@ -60,7 +60,7 @@ static int control_focus(void *ctx, const char *name, struct gd_err *err)
     }
     wish.focus = pane;
     if (tui != NULL) {
-        tui_focus(tui, pane);
+        tui_show(tui, pane);
     }
     return GD_OK;
 }
@@ -177,7 +177,8 @@ void tui_lend_screen(struct repl *repl)
 void tui_control_start(struct tui *tui)
 {
     tui->layout = wish.layout;
-    tui->focus = tui_panes[wish.focus] != NULL ? wish.focus : TUI_CONSOLE;
+    tui->focus = TUI_CONSOLE;
+    tui->shown = tui->next = tui_panes[wish.focus] != NULL ? wish.focus : TUI_CONSOLE;
     tui->console_rows = wish.console_rows;
     repl_set_screen(tui->repl, &control_ops, tui);
 }
@@ -185,6 +186,6 @@ void tui_control_start(struct tui *tui)
 void tui_control_stop(struct tui *tui)
 {
     wish.layout = tui->layout;
-    wish.focus = tui->focus;
+    wish.focus = tui_shown(tui);
     repl_set_screen(tui->repl, &control_ops, NULL);
 }

@@ -22,17 +22,6 @@ struct draw_rect tui_detail_take(struct draw_rect *rect)
     return detail;
 }
 
-/* How much of a line that does not fit goes into one row: up to a blank when one is near. */
-static size_t cut_at(const char *text, size_t len)
-{
-    size_t cut = len;
-
-    for (size_t i = len; text[len] != '\0' && i > len / 2 && cut == len; i--) {
-        cut = text[i] == ' ' ? i : cut;
-    }
-    return cut;
-}
-
 void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *text)
 {
     char line[1024];
@@ -48,12 +37,10 @@ void tui_detail_draw(struct tui *tui, const struct draw_rect *rect, const char *
         line[kept] = '\0';
         text += len + (text[len] == '\n' ? 1 : 0);
         for (const char *rest = line; *rest != '\0' && row < rect->rows; row++) {
-            size_t cut = cut_at(rest, tui_text_fit(rest, rect->cols, tui->utf8));
-            if (cut == 0) {
-                return; /* not one character has room */
-            }
+            size_t cut;
+            size_t next = tui_text_next(rest, rect->cols, tui->utf8, &cut);
             draw_text_len(tui->draw, rect->row + row, rect->col, rect->cols, DRAW_PLAIN, rest, cut);
-            rest += cut + strspn(rest + cut, " ");
+            rest += next;
         }
     }
 }

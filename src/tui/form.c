@@ -136,7 +136,8 @@ static void draw_field(struct tui *tui, size_t index, int row, int col, int cols
     if (field->text[0] == '\0') { /* what may be given is seen without going there */
         draw_text(tui->draw, row, at, 1, DRAW_DIM, here ? " " : "-");
         if (room > 2 && field->help != NULL) {
-            draw_text(tui->draw, row, at + 2, room - 2, DRAW_DIM, field->help);
+            size_t fits = tui_text_wrap(field->help, room - 2, tui->utf8);
+            draw_text_len(tui->draw, row, at + 2, room - 2, DRAW_DIM, field->help, fits);
         }
     }
     if (here) {

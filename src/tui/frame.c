@@ -103,6 +103,7 @@ void tui_take_size(struct tui *tui)
         tui->focus = tui->focus_of;
     }
     tui->small = small;
+    tui->single_key = tui->single_key && !small; /* nothing would say that it is on */
     tui->dirty_now = true;
     tui_changed(tui);
 }

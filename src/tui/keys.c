@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <wchar.h>
 
+#include "repl/command.h"
 #include "tui/draw.h"
 
 #define CTRL(c)   ((c)&0x1f)
@@ -22,95 +23,122 @@
 #define TENSOR    BIT(TUI_TENSOR)
 #define WATCH     BIT(TUI_WATCH)
 #define HITS      BIT(TUI_HITS)
-#define SEARCHED  (LISTS & ~TENSOR)
-#define SIDEWAYS  (TREE | TENSOR)
+#define TEXTS     (TENSOR | BIT(TUI_HISTORY) | BIT(TUI_LOG)) /* without rows to open */
+#define MODES     (HITS | TENSOR | BIT(TUI_STACK) | BIT(TUI_HISTORY))
+#define BREAKS    (TREE | NODE | TENSOR) /* about one node */
 
+/* prefix, key, name, panes, single, request, command, help, brief, question */
 const struct tui_key tui_keys[] = {
-    {C_X, 'o', "C-x o", ALL, false, TUI_OTHER_PANE, NULL, "go to the next pane"},
-    {0, '\t', "Tab", LISTS, false, TUI_OTHER_PANE, NULL, ""},
-    {C_X, 'p', "C-x p", ALL, false, TUI_OTHER_PANE_BACK, NULL, "go to the pane before"},
-    {0, DRAW_KEY_BACKTAB, "S-Tab", LISTS, false, TUI_OTHER_PANE_BACK, NULL, ""},
-    {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all again"},
-    {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "the next layout"},
-    {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "single keys run commands, q ends that"},
-    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "to the plain prompt, and back"},
-    {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, ""},
-    {C_X, 'd', "C-x d", ALL, false, TUI_COMMAND, "disconnect", "leave the terminal; gradb stays"},
-    {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again"},
-    {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list"},
-    {0, DRAW_KEY_F1, "F1", ALL, false, TUI_HELP, NULL, ""},
+    {C_X, 'o', "C-x o", ALL, false, TUI_OTHER_PANE, NULL, "go to the next pane", "pane", NULL},
+    {0, '\t', "Tab", LISTS, false, TUI_OTHER_PANE, NULL, "", "", NULL},
+    {C_X, 'p', "C-x p", ALL, false, TUI_OTHER_PANE_BACK, NULL, "go to the previous pane", "", NULL},
+    {0, DRAW_KEY_BACKTAB, "S-Tab", LISTS, false, TUI_OTHER_PANE_BACK, NULL, "", "", NULL},
+    {0, ':', ":", LISTS, false, TUI_PROMPT, NULL, "to the prompt, as an unknown key does", "",
+     NULL},
+    {C_X, '1', "C-x 1", ALL, false, TUI_ONE_PANE, NULL, "this pane alone, or all again", "alone",
+     NULL},
+    {C_X, '2', "C-x 2", ALL, false, TUI_TWO_PANES, NULL, "the next layout", "layout", NULL},
+    {C_X, 's', "C-x s", ALL, false, TUI_SINGLE_KEY, NULL, "switch single-key mode on or off",
+     "single keys", NULL},
+    {C_X, 'a', "C-x a", ALL, false, TUI_PLAIN, NULL, "to the plain prompt, and back",
+     "plain prompt", NULL},
+    {C_X, CTRL('a'), "C-x C-a", ALL, false, TUI_PLAIN, NULL, "", "", NULL},
+    {C_X, 'd', "C-x d", ALL, false, TUI_COMMAND, "disconnect", "leave the terminal; gradb stays",
+     "leave", NULL},
+    {0, CTRL('l'), "C-l", ALL, false, TUI_REDRAW, NULL, "draw the screen again", "", NULL},
+    {0, '?', "?", LISTS, false, TUI_HELP, NULL, "show or hide this list", "", NULL},
+    {0, DRAW_KEY_F1, "F1", ALL, false, TUI_HELP, NULL, "", "", NULL},
 
-    {0, DRAW_KEY_UP, "Up", LISTS, false, TUI_UP, NULL, "a line up"},
-    {0, 'k', "k", LISTS, false, TUI_UP, NULL, ""},
-    {0, DRAW_KEY_DOWN, "Down", LISTS, false, TUI_DOWN, NULL, "a line down"},
-    {0, 'j', "j", LISTS, false, TUI_DOWN, NULL, ""},
-    {0, DRAW_KEY_LEFT, "Left", LISTS & ~TREE, false, TUI_LEFT, NULL, "a column to the left"},
-    {0, 'h', "h", TENSOR, false, TUI_LEFT, NULL, ""},
-    {0, DRAW_KEY_RIGHT, "Right", LISTS & ~TREE, false, TUI_RIGHT, NULL, "a column to the right"},
-    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, false, TUI_PAGE_UP, NULL, "a page up"},
-    {0, CTRL('b'), "C-b", LISTS, false, TUI_PAGE_UP, NULL, ""},
-    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, false, TUI_PAGE_DOWN, NULL, "a page down"},
-    {0, CTRL('f'), "C-f", LISTS, false, TUI_PAGE_DOWN, NULL, ""},
-    {0, CTRL('u'), "C-u", LISTS, false, TUI_HALF_UP, NULL, "half a page up"},
-    {0, CTRL('d'), "C-d", LISTS, false, TUI_HALF_DOWN, NULL, "half a page down"},
-    {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "to the top"},
-    {0, DRAW_KEY_HOME, "Home", LISTS & ~TENSOR, false, TUI_TOP, NULL, ""},
-    {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "to the end"},
-    {0, DRAW_KEY_END, "End", LISTS & ~TENSOR, false, TUI_BOTTOM, NULL, ""},
-    {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "to the first column"},
-    {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "to the last column"},
-    {0, '[', "[", TENSOR, false, TUI_INDEX_BACK, NULL, "an index back on the axes not shown"},
-    {0, ']', "]", TENSOR, false, TUI_INDEX_NEXT, NULL, "an index on"},
-    {0, 'y', "y", TENSOR, false, TUI_AXIS_ROWS, NULL, "another axis as the rows"},
-    {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "another axis as the columns"},
-    {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers, or a heat map of what is shown"},
-    {0, '\r', "Enter", LISTS, false, TUI_OPEN, NULL, "open, jump to, follow"},
-    {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL, "back the way Enter led; Backspace, too"},
-    {0, ' ', "Space", LISTS, false, TUI_MARK, NULL, "open or fold; switch on or off"},
-    {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope"},
-    {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, ""},
-    {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL,
-     "fold a scope, or go to the one around"},
-    {0, '-', "-", TREE, false, TUI_FOLD, NULL, ""},
-    {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search"},
-    {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, "next", "next match; with no search, next node"},
-    {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "to the match before"},
-    {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back"},
-    {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, ""},
-    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only some: by name, type, graph"},
-    {0, 'm', "m", LISTS, false, TUI_MODE, NULL, "show something else of it"},
-    {0, 'a', "a", WATCH | TREE, false, TUI_NEW, NULL, "add a watchpoint"},
-    {0, 'e', "e", WATCH, false, TUI_EDIT, NULL, "edit the watchpoint"},
+    {0, DRAW_KEY_UP, "Up", LISTS, false, TUI_UP, NULL, "a line up", "", NULL},
+    {0, 'k', "k", LISTS, false, TUI_UP, NULL, "", "", NULL},
+    {0, DRAW_KEY_DOWN, "Down", LISTS, false, TUI_DOWN, NULL, "a line down", "", NULL},
+    {0, 'j', "j", LISTS, false, TUI_DOWN, NULL, "", "", NULL},
+    {0, DRAW_KEY_LEFT, "Left", LISTS & ~TREE, false, TUI_LEFT, NULL, "a column to the left", "",
+     NULL},
+    {0, 'h', "h", TENSOR, false, TUI_LEFT, NULL, "", "", NULL},
+    {0, DRAW_KEY_RIGHT, "Right", LISTS & ~TREE, false, TUI_RIGHT, NULL, "a column to the right", "",
+     NULL},
+    {0, DRAW_KEY_PAGE_UP, "PgUp", ALL, false, TUI_PAGE_UP, NULL, "a page up", "", NULL},
+    {0, CTRL('b'), "C-b", LISTS, false, TUI_PAGE_UP, NULL, "", "", NULL},
+    {0, DRAW_KEY_PAGE_DOWN, "PgDn", ALL, false, TUI_PAGE_DOWN, NULL, "a page down", "", NULL},
+    {0, CTRL('f'), "C-f", LISTS, false, TUI_PAGE_DOWN, NULL, "", "", NULL},
+    {0, CTRL('u'), "C-u", LISTS, false, TUI_HALF_UP, NULL, "half a page up", "", NULL},
+    {0, CTRL('d'), "C-d", LISTS, false, TUI_HALF_DOWN, NULL, "half a page down", "", NULL},
+    {0, 'g', "g", LISTS, false, TUI_TOP, NULL, "to the top", "", NULL},
+    {0, DRAW_KEY_HOME, "Home", LISTS & ~TENSOR, false, TUI_TOP, NULL, "", "", NULL},
+    {0, 'G', "G", LISTS, false, TUI_BOTTOM, NULL, "to the end", "", NULL},
+    {0, DRAW_KEY_END, "End", LISTS & ~TENSOR, false, TUI_BOTTOM, NULL, "", "", NULL},
+    {0, DRAW_KEY_HOME, "Home", TENSOR, false, TUI_ROW_START, NULL, "to the first column", "", NULL},
+    {0, DRAW_KEY_END, "End", TENSOR, false, TUI_ROW_END, NULL, "to the last column", "", NULL},
+    {0, '\r', "Enter", LISTS & ~TEXTS, false, TUI_OPEN, NULL, "open, jump to, follow", "open",
+     NULL},
+    {0, ' ', "Space", TREE | HITS, false, TUI_MARK, NULL, "open or fold", "fold", NULL},
+    {0, '=', "=", TREE, false, TUI_FILTER, NULL, "show only some: by name, type, graph", "filter",
+     NULL},
+    {0, '/', "/", LISTS, false, TUI_SEARCH, NULL, "search", "search", NULL},
+    {0, 'n', "n", LISTS, false, TUI_NEXT_MATCH, NULL, "next match", "next", NULL},
+    {0, 'N', "N", LISTS, false, TUI_PREVIOUS_MATCH, NULL, "previous match", "", NULL},
+    {0, 'm', "m", MODES, false, TUI_MODE, NULL, "show something else of it", "mode", NULL},
+    {0, 'M', "M", TENSOR, false, TUI_LOOK, NULL, "numbers, or a heat map of what is shown", "heat",
+     NULL},
+    {0, '[', "[", TENSOR, false, TUI_INDEX_BACK, NULL, "an index back on the axes not shown", "",
+     NULL},
+    {0, ']', "]", TENSOR, false, TUI_INDEX_NEXT, NULL, "an index on", "index", NULL},
+    {0, 'y', "y", TENSOR, false, TUI_AXIS_ROWS, NULL, "another axis as the rows", "rows", NULL},
+    {0, 'x', "x", TENSOR, false, TUI_AXIS_COLS, NULL, "another axis as the columns", "columns",
+     NULL},
+    {0, CTRL('o'), "C-o", NODE, false, TUI_RETURN, NULL, "back the way Enter led; Backspace, too",
+     "back", NULL},
+    {0, DRAW_KEY_RIGHT, "Right", TREE, false, TUI_UNFOLD, NULL, "open a scope", "", NULL},
+    {0, '+', "+", TREE, false, TUI_UNFOLD, NULL, "", "", NULL},
+    {0, DRAW_KEY_LEFT, "Left", TREE, false, TUI_FOLD, NULL, "fold a scope, or go to the one around",
+     "", NULL},
+    {0, '-', "-", TREE, false, TUI_FOLD, NULL, "", "", NULL},
+    {0, 'q', "q", LISTS, false, TUI_BACK, NULL, "a level back", "", NULL},
+    {0, ESCAPE, "Esc", LISTS, false, TUI_BACK, NULL, "", "", NULL},
 
-    {0, 'c', "c", LISTS, false, TUI_COMMAND, "continue", "let the training run"},
-    {0, 's', "s", LISTS, false, TUI_COMMAND, "step", "to the end of the next training step"},
-    {0, 'f', "f", LISTS, false, TUI_COMMAND, "finish", "to the end of the phase"},
-    {0, 'u', "u", LISTS, false, TUI_COMMAND, "run-to %n", "until the selected node has run"},
-    {0, 'b', "b", LISTS, false, TUI_COMMAND, "break %n", "stop at the selected node"},
-    {0, 'd', "d", LISTS & ~(WATCH | HITS), false, TUI_COMMAND, "delete %b",
-     "delete that breakpoint"},
-    {0, 'd', "d", WATCH, false, TUI_COMMAND, "delete %w", "delete the watchpoint"},
-    {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value"},
-    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "its tensor as a grid"},
-    {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it"},
-    {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it"},
-    {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right"},
-    {0, 'w', "w", LISTS & ~HITS, false, TUI_COMMAND, "why %t", "where a bad value came from"},
-    {0, 'w', "w", HITS, false, TUI_COMMAND, "why hit %h", "where the bad value came from"},
-    {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "what feeds it"},
-    {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "what it feeds"},
+    {0, 't', "t", LISTS & ~TENSOR, false, TUI_COMMAND, "tensor %t", "its tensor as a grid",
+     "tensor", NULL},
+    {0, 'p', "p", LISTS, false, TUI_COMMAND, "print %t", "print its value", "print", NULL},
+    {0, 'i', "i", LISTS, false, TUI_COMMAND, "info node %n", "all that is known of it", "info",
+     NULL},
+    {0, 'w', "w", LISTS & ~HITS, false, TUI_COMMAND, "why %t", "where a bad value came from", "why",
+     NULL},
+    {0, 'w', "w", HITS, false, TUI_COMMAND, "why hit %h", "where the bad value came from", "why",
+     NULL},
+    {0, 'l', "l", LISTS & ~TENSOR, false, TUI_COMMAND, "list %n", "the source around it", "list",
+     NULL},
+    {0, 'l', "l", TENSOR, false, TUI_RIGHT, NULL, "a column to the right", "", NULL},
+    {0, '<', "<", LISTS, false, TUI_COMMAND, "inputs %n", "what feeds it", "inputs", NULL},
+    {0, '>', ">", LISTS, false, TUI_COMMAND, "outputs %n", "what it feeds", "outputs", NULL},
 
-    {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "let the training run"},
-    {0, 's', "s", ALL, true, TUI_COMMAND, "step", "to the end of the next training step"},
-    {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "to the next node"},
-    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "to the end of the phase"},
-    {0, 'u', "u", ALL, true, TUI_COMMAND, "up", "a frame outwards"},
-    {0, 'd', "d", ALL, true, TUI_COMMAND, "down", "a frame inwards"},
-    {0, 'r', "r", ALL, true, TUI_COMMAND, "run", "start the program again"},
-    {0, 'v', "v", ALL, true, TUI_COMMAND, "inputs", "what feeds the node"},
-    {0, 'w', "w", ALL, true, TUI_COMMAND, "backtrace", "where the node was made"},
-    {0, 'q', "q", ALL, true, TUI_SINGLE_KEY, NULL, "end single keys"},
-    {0, 0, NULL, 0, false, TUI_NOTHING, NULL, NULL},
+    {0, 'q', "q", ALL, true, TUI_SINGLE_KEY, NULL, "end single-key mode", "ends", NULL},
+    {0, ':', ":", CONSOLE, true, TUI_PROMPT, NULL, "to the prompt, which ends it, too", "", NULL},
+    {0, '?', "?", CONSOLE, true, TUI_HELP, NULL, "show or hide this list", "", NULL},
+    {0, 's', "s", ALL, true, TUI_COMMAND, "step", "to the end of the next training step", "step",
+     NULL},
+    {0, 'n', "n", ALL, true, TUI_COMMAND, "next", "to the next node", "next", NULL},
+    {0, 'f', "f", ALL, true, TUI_COMMAND, "finish", "to the end of the phase", "finish", NULL},
+    {0, 'C', "C", ALL, true, TUI_COMMAND, "continue", "let the training run", "continue", NULL},
+    {0, 'c', "c", ALL, true, TUI_COMMAND, "continue", "the same, after a question", "",
+     "Let the training run?"},
+    {0, 'b', "b", LISTS, true, TUI_COMMAND, "break %n", "stop at the selected node", "break", NULL},
+    {0, 'd', "d", BREAKS, true, TUI_COMMAND, "delete %b", "delete that breakpoint", "delete", NULL},
+    {0, 'd', "d", WATCH, true, TUI_COMMAND, "delete %w", "delete the watchpoint", "delete", NULL},
+    {0, 'a', "a", WATCH | TREE, true, TUI_NEW, NULL, "add a watchpoint", "add", NULL},
+    {0, 'e', "e", WATCH, true, TUI_EDIT, NULL, "edit the watchpoint", "edit", NULL},
+    {0, ' ', "Space", WATCH, true, TUI_MARK, NULL, "switch the watchpoint on or off", "on/off",
+     NULL},
+    {0, 'U', "U", LISTS, true, TUI_COMMAND, "run-to %n", "until the selected node has run",
+     "run-to", NULL},
+    {0, 'u', "u", ALL, true, TUI_COMMAND, "up", "a frame outwards", "", NULL},
+    {0, 'd', "d", ALL & ~(BREAKS | WATCH), true, TUI_COMMAND, "down", "a frame inwards", "", NULL},
+    {0, 'v', "v", ALL, true, TUI_COMMAND, "inputs", "what feeds the node", "", NULL},
+    {0, 'w', "w", ALL, true, TUI_COMMAND, "backtrace", "where the node was made", "", NULL},
+    {0, 'r', "r", ALL, true, TUI_COMMAND, "run", "start the program again", "",
+     "Start the program again?"},
+    {0, 'K', "K", ALL, true, TUI_COMMAND, "kill", "end the training process", "", NULL},
+    {0, 0, NULL, 0, false, TUI_NOTHING, NULL, NULL, NULL, NULL},
 };
 
 /* ---- bound keys ---- */
@@ -140,11 +168,12 @@ bool tui_key_is_bound(const struct tui_key *key)
     return false;
 }
 
-static const struct tui_key *find_bound(int prefix, int key, enum tui_pane_id pane)
+static const struct tui_key *find_bound(int prefix, int key, enum tui_pane_id pane, bool single)
 {
     for (int i = bound_count; i-- > 0;) {
         const struct tui_key *k = &bound[i].key;
-        if (k->prefix == prefix && k->key == key && (k->panes & BIT(pane)) != 0) {
+        if (k->prefix == prefix && k->key == key && (single || !k->single) &&
+            (k->panes & BIT(pane)) != 0) {
             return k;
         }
     }
@@ -163,9 +192,29 @@ static struct bound *same_bound(const struct tui_key *key)
     return NULL;
 }
 
+bool tui_key_only_shows(const char *line)
+{
+    static const char *const groups[] = {"data", "graph", "status", "screen"};
+    static const char *const names[] = {"echo", "help", "info", "show", "why"};
+    const struct command *command = NULL;
+    struct gd_err err;
+    bool shows = false;
+
+    if (command_find(NULL, line, strcspn(line, " /"), &command, &err) != GD_OK) {
+        return false; /* a user's own: it may do anything */
+    }
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        shows = shows || strcmp(command->group, groups[i]) == 0;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        shows = shows || strcmp(command->name, names[i]) == 0;
+    }
+    return shows;
+}
+
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err)
 {
-    struct bound new = {.key = {.help = "bound by hand"}};
+    struct bound new = {.key = {.help = "bound by hand", .brief = ""}};
     int rc = tui_key_parse(name, &new.key.prefix, &new.key.key, err);
 
     if (rc != GD_OK) {
@@ -181,6 +230,8 @@ int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, s
         return gd_fail(err, GD_EINVAL, "\"%s\" is typed at the prompt of the console: bind C-x %s",
                        name, name);
     }
+    new.key.single = new.key.prefix == 0 && new.key.key >= ' ' &&
+                     new.key.key < DRAW_KEY_UP &&command != NULL && !tui_key_only_shows(command);
     new.key.request = command != NULL ? TUI_COMMAND : TUI_NOTHING;
     new.command = command != NULL ? strdup(command) : NULL;
     if (command != NULL && new.command == NULL) {
@@ -216,7 +267,7 @@ const struct tui_key *tui_key_find(int prefix, int key, enum tui_pane_id pane, b
     const struct tui_key *found = single ? find_listed(prefix, key, pane, true) : NULL;
 
     if (found == NULL) {
-        found = find_bound(prefix, key, pane);
+        found = find_bound(prefix, key, pane, single);
     }
     return found != NULL ? found : find_listed(prefix, key, pane, false);
 }
@@ -325,7 +376,7 @@ int tui_pane_find(const char *name, enum tui_pane_id *ret, struct gd_err *err)
 enum key_group { SCREEN, MOVING, SEARCHING, IN_PANE, COMMANDS, SINGLE, GROUP_COUNT };
 static const char *const group_names[GROUP_COUNT] = {
     [MOVING] = "Moving",     [SEARCHING] = "Searching", [IN_PANE] = "In a pane",
-    [COMMANDS] = "Commands", [SCREEN] = "The screen",   [SINGLE] = "Single keys, after C-x s",
+    [COMMANDS] = "Commands", [SCREEN] = "The screen",   [SINGLE] = "Single-key mode, after C-x s",
 };
 
 static enum key_group group_of(const struct tui_key *key)

@@ -67,6 +67,7 @@ enum tui_request {
     TUI_ONE_PANE,  /* C-x 1 */
     TUI_TWO_PANES, /* C-x 2: the next layout */
     TUI_SINGLE_KEY,
+    TUI_PROMPT, /* the keyboard goes to it */
     TUI_REDRAW,
     TUI_PLAIN, /* leaves the panes for the plain prompt */
     TUI_HELP,
@@ -77,13 +78,15 @@ struct tui_key {
     int key;    /* as draw_key gives it */
     const char *name;
     unsigned panes; /* bits: 1 << enum tui_pane_id */
-    bool single;    /* in single-key mode alone (then in all panes) */
+    bool single;    /* in single-key mode alone */
     enum tui_request request;
     /* Run through repl_execute. %n: the node that the focused pane has selected; %t its tensor,
      * NODE:SLOT[SLICE]; %b the number of its breakpoint; %w of its watchpoint; %h of its hit. A
      * command whose words are missing does not run. */
     const char *command;
-    const char *help; /* "" repeats the line above under another name */
+    const char *help;     /* "" repeats the line above under another name */
+    const char *brief;    /* its word in the bottom line; "" it is not listed there */
+    const char *question; /* asked before the command runs; NULL none */
 };
 
 extern const struct tui_key tui_keys[]; /* ends with a NULL name */
@@ -96,6 +99,9 @@ bool tui_key_is_prefix(int key);
 int tui_key_parse(const char *name, int *prefix, int *key, struct gd_err *err);
 /* pane TUI_PANE_COUNT: all lists. command NULL: the key does nothing. GD_EINVAL, GD_ELIMIT. */
 int tui_key_bind(const char *name, enum tui_pane_id pane, const char *command, struct gd_err *err);
+/* A command that resumes, ends and changes nothing: a character may run it whenever the keyboard is
+ * in a pane. Others that are bound to one need single-key mode. */
+bool tui_key_only_shows(const char *line);
 const struct tui_key *tui_key_bound(int index);   /* the bindings made so far; NULL at the end */
 bool tui_key_is_bound(const struct tui_key *key); /* not one of the table */
 

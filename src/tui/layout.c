@@ -103,26 +103,39 @@ static int add_side(const enum tui_pane_id *panes, const struct draw_rect *room,
     return count;
 }
 
-static int one_place(enum tui_pane_id pane, int rows, int cols, struct layout_place *ret)
+bool layout_is_one(const struct layout_wish *wish, int rows, int cols)
 {
-    ret[0] = (struct layout_place){pane, {0, 0, rows, cols}};
-    return 1;
+    return wish->one || rows + 1 < FULL_ROWS || cols < FULL_COLS;
 }
 
-int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int console_rows,
-                  int rows, int cols, struct layout_place ret[LAYOUT_MAX_PLACES])
+/* The pane alone; above the prompt while the keyboard is there. */
+static int one_place(const struct layout_wish *wish, int rows, int cols, struct layout_place *ret)
+{
+    bool both = wish->typing && wish->pane != TUI_CONSOLE;
+    int lower = !both ? 0 : wish->console_rows > 0 ? wish->console_rows + 1 : rows / 4 + 1;
+
+    lower = both && lower < 2 ? 2 : lower > rows - 4 ? rows - 4 : lower;
+    ret[0] = (struct layout_place){wish->pane, {0, 0, rows - lower, cols}};
+    ret[1] = (struct layout_place){TUI_CONSOLE, {rows - lower, 0, lower, cols}};
+    return both ? 2 : 1;
+}
+
+int layout_places(const struct layout_wish *wish, int rows, int cols,
+                  struct layout_place ret[LAYOUT_MAX_PLACES])
 {
     bool wide = rows + 1 >= WIDE_ROWS && cols >= WIDE_COLS;
-    struct arrangement a = wide ? layouts[layout].wide : layouts[layout].usual;
+    struct arrangement a = wide ? layouts[wish->layout].wide : layouts[wish->layout].usual;
 
-    if (one || rows + 1 < FULL_ROWS || cols < FULL_COLS) {
-        return one_place(focus, rows, cols, ret);
+    if (layout_is_one(wish, rows, cols)) {
+        return one_place(wish, rows, cols, ret);
     }
-    make_room(&a, focus);
-    int lower = console_rows > 0 ? console_rows + 1 : (rows - 1) / 2 - (wide ? rows / 8 : 0);
+    make_room(&a, wish->pane);
+    int lower =
+        wish->console_rows > 0 ? wish->console_rows + 1 : (rows - 1) / 2 - (wide ? rows / 8 : 0);
     lower = lower < 3 ? 3 : lower > rows - 6 ? rows - 6 : lower;
     int upper = rows - lower;
-    int left = a.right[0] == NONE ? cols : cols * a.left_percent / 100;
+    int percent = wish->left_percent > 0 ? wish->left_percent : a.left_percent;
+    int left = a.right[0] == NONE ? cols : cols * percent / 100;
     struct draw_rect room = {0, 0, upper, left};
     int count = add_side(a.left, &room, ret);
     if (left < cols) {
@@ -133,10 +146,12 @@ int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int 
     return count;
 }
 
-int layout_order(enum tui_layout layout, enum tui_pane_id focus, int rows, int cols,
+int layout_order(enum tui_layout layout, enum tui_pane_id pane, int rows, int cols,
                  struct layout_place ret[LAYOUT_MAX_PLACES])
 {
+    struct layout_wish wish = {.layout = layout, .pane = pane};
+
     rows = rows + 1 < FULL_ROWS ? FULL_ROWS - 1 : rows;
     cols = cols < FULL_COLS ? FULL_COLS : cols;
-    return layout_places(layout, focus, false, 0, rows, cols, ret);
+    return layout_places(&wish, rows, cols, ret);
 }

@@ -24,13 +24,22 @@ struct layout_place {
 };
 #define LAYOUT_MAX_PLACES 8
 
-/* rows: without the status line. one: the focused pane alone (C-x 1). console_rows: 0 the layout's
- * own choice, else what `winheight` set. Returns how many places; the focused pane is always among
- * them (in place of another one where the layout lacks it). */
-int layout_places(enum tui_layout layout, enum tui_pane_id focus, bool one, int console_rows,
-                  int rows, int cols, struct layout_place ret[LAYOUT_MAX_PLACES]);
+struct layout_wish {
+    enum tui_layout layout;
+    enum tui_pane_id pane; /* is among the places, instead of another where the layout lacks it */
+    bool typing;           /* the keyboard is at the prompt, which is shown then */
+    bool one;              /* the pane alone (C-x 1) */
+    int console_rows;      /* 0: the layout's own choice, else what `winheight` set */
+    int left_percent;      /* 0: likewise */
+};
+
+/* rows: without the status line. Returns how many places. */
+int layout_places(const struct layout_wish *wish, int rows, int cols,
+                  struct layout_place ret[LAYOUT_MAX_PLACES]);
+/* One pane at a time: the screen is small, or it is wished. */
+bool layout_is_one(const struct layout_wish *wish, int rows, int cols);
 /* Likewise, whether or not there is room for more than one: the order in which C-x o goes about. */
-int layout_order(enum tui_layout layout, enum tui_pane_id focus, int rows, int cols,
+int layout_order(enum tui_layout layout, enum tui_pane_id pane, int rows, int cols,
                  struct layout_place ret[LAYOUT_MAX_PLACES]);
 const char *layout_name(enum tui_layout layout);
 int layout_find(const char *name, enum tui_layout *ret, struct gd_err *err); /* unique prefixes */

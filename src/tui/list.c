@@ -112,6 +112,11 @@ bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *c
     return true;
 }
 
+enum tui_search tui_list_search(const struct tui_list *list)
+{
+    return list->typing ? TUI_TYPING : list->pattern[0] != '\0' ? TUI_SEARCHED : TUI_NO_SEARCH;
+}
+
 /* ---- moving ---- */
 
 static void move_by(struct tui_list *list, long by)

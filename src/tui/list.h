@@ -23,6 +23,12 @@ struct tui_list {
     bool typing;      /* the pattern is being typed */
 };
 
+enum tui_search {
+    TUI_NO_SEARCH,
+    TUI_TYPING,   /* a pattern: all printable keys are its text */
+    TUI_SEARCHED, /* n is the next match */
+};
+
 struct tui_list_ops {
     /* One row into [col, col + cols) of screen row `row`; selected: under the cursor, and the pane
      * has the focus. */
@@ -39,6 +45,7 @@ bool tui_list_request(struct tui_list *list, const struct tui_list_ops *ops, voi
 bool tui_list_click(struct tui_list *list, int row);
 /* While a pattern is typed all keys go here; true: taken. */
 bool tui_list_key(struct tui_list *list, const struct tui_list_ops *ops, void *ctx, int key);
+enum tui_search tui_list_search(const struct tui_list *list);
 void tui_list_settle(struct tui_list *list); /* cursor and top fit the count again */
 
 #endif

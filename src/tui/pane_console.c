@@ -101,30 +101,24 @@ static const struct console_line *line_at(const struct console_pane *pane, size_
     return &pane->line[(pane->first + number) % TUI_CONSOLE_LINES];
 }
 
-static int rows_of(const char *text, int cols, bool utf8)
-{
-    int rows = 0;
-    do {
-        size_t len = tui_text_fit(text, cols, utf8);
-        text += len > 0 ? len : strlen(text);
-        rows++;
-    } while (*text != '\0');
-    return rows;
-}
-
-/* Draws one logical line over its rows; those outside [top, bottom) are left out. */
-static void draw_wrapped(struct tui *tui, const struct console_line *line, int row, int top,
-                         int bottom, const struct draw_rect *rect)
+/* Draws one logical line over its rows; those outside [top, bottom) are left out. Returns how many
+ * rows it takes. */
+static int draw_wrapped(struct tui *tui, const struct console_line *line, int row, int top,
+                        int bottom, const struct draw_rect *rect)
 {
     const char *text = line->text;
+    int first = row;
+
     do {
-        size_t len = tui_text_fit(text, rect->cols, tui->utf8);
+        size_t len;
+        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
         if (row >= top && row < bottom) {
-            draw_text(tui->draw, row, rect->col, rect->cols, line->style, text);
+            draw_text_len(tui->draw, row, rect->col, rect->cols, line->style, text, len);
         }
-        text += len > 0 ? len : strlen(text);
+        text += next;
         row++;
     } while (*text != '\0');
+    return row - first;
 }
 
 static void console_draw(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -139,7 +133,7 @@ static void console_draw(struct tui *tui, const struct draw_rect *rect, bool foc
     }
     for (size_t i = pane->count - pane->back; i > 0 && row > rect->row; i--) {
         const struct console_line *line = line_at(pane, i - 1);
-        row -= rows_of(line->text, rect->cols, tui->utf8);
+        row -= draw_wrapped(tui, line, 0, 0, 0, rect); /* counted */
         draw_wrapped(tui, line, row, rect->row, bottom, rect);
     }
     tui_prompt_draw(tui, bottom, rect->col, rect->cols, focused);

@@ -23,6 +23,7 @@
 struct row {
     size_t place; /* in hits.place: its only hit, or the first of a group */
     size_t count; /* > 1: so many could not be checked, for one reason */
+    bool unclear; /* not a hit: it could not be checked */
 };
 
 struct hits_pane {
@@ -33,6 +34,7 @@ struct hits_pane {
     struct row *row;
     size_t row_count, capacity;
     size_t rows_of; /* hits.count that the rows were made of */
+    size_t unclear; /* of them that could not be checked */
     int session;
     uint64_t stop_sequence, selected; /* that the cursor was put on */
 };
@@ -44,7 +46,7 @@ static struct hits_pane *state(struct tui *tui)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static bool add_row(struct hits_pane *pane, size_t place)
+static bool add_row(struct hits_pane *pane, size_t place, bool unclear)
 {
     if (pane->row_count == pane->capacity) {
         size_t capacity = pane->capacity * 2 + 64;
@@ -55,7 +57,8 @@ static bool add_row(struct hits_pane *pane, size_t place)
         pane->row = more;
         pane->capacity = capacity;
     }
-    pane->row[pane->row_count++] = (struct row){place, 1};
+    pane->row[pane->row_count++] = (struct row){place, 1, unclear};
+    pane->unclear += unclear ? 1 : 0;
     return true;
 }
 
@@ -92,23 +95,25 @@ static void add_rows(struct hits_pane *pane, const struct gd_session *session, s
         if (i > from && pane->hits.place[i].step != pane->hits.place[i - 1].step) {
             groups.count = 0;
         }
-        bool unclear = hit != NULL && hit->error != 0 && !pane->single;
-        struct row *group = unclear ? group_of(pane, session, &groups, i) : NULL;
+        bool unclear = hit != NULL && hit->error != 0;
+        bool grouped = unclear && !pane->single;
+        struct row *group = grouped ? group_of(pane, session, &groups, i) : NULL;
         if (group != NULL) {
             group->count++;
+            pane->unclear++;
             continue;
         }
-        if (!add_row(pane, i)) {
+        if (!add_row(pane, i, unclear)) {
             break;
         }
-        if (unclear && groups.count < MAX_GROUPS) {
+        if (grouped && groups.count < MAX_GROUPS) {
             groups.row[groups.count++] = pane->row_count - 1;
         }
     }
     pane->rows_of = pane->hits.count;
 }
 
-/* Makes the rows anew from the step on that the place is of. */
+/* Makes the rows again from the step on that the place is of. */
 static void rows_from(struct hits_pane *pane, const struct gd_session *session, size_t from)
 {
     from = from < pane->rows_of ? from : pane->rows_of;
@@ -117,7 +122,8 @@ static void rows_from(struct hits_pane *pane, const struct gd_session *session, 
         from--;
     }
     while (pane->row_count > 0 && pane->row[pane->row_count - 1].place >= from) {
-        pane->row_count--;
+        const struct row *last = &pane->row[--pane->row_count];
+        pane->unclear -= last->unclear ? last->count : 0;
     }
     add_rows(pane, session, from);
 }
@@ -127,7 +133,7 @@ static void rows_anew(struct tui *tui)
     struct hits_pane *pane = state(tui);
 
     pane->rows_of = 0;
-    pane->row_count = 0;
+    pane->row_count = pane->unclear = 0;
     if (tui->debugger->current != NULL && job_hits_are_of(&pane->hits, tui->debugger->current)) {
         add_rows(pane, tui->debugger->current, 0);
     }
@@ -209,7 +215,7 @@ static void update(struct tui *tui)
     size_t from = 0;
 
     if (session == NULL) {
-        pane->row_count = pane->list.count = 0;
+        pane->row_count = pane->list.count = pane->unclear = 0;
         pane->session = 0;
         return;
     }
@@ -341,6 +347,15 @@ static void draw_found(struct tui *tui, const struct gd_hit *hit, size_t count, 
     gd_buf_deinit(&found);
 }
 
+/* What the columns are, which are too narrow for words of their own. */
+static void draw_heading(struct tui *tui, const struct draw_rect *rect)
+{
+    bool ranks = state(tui)->hits.ranks != NULL;
+
+    draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM,
+              ranks ? "step, rank, watchpoint, tensor, value" : "step, watchpoint, tensor, value");
+}
+
 static void draw_row(void *ctx, size_t index, int row, int col, int cols, bool selected)
 {
     struct tui *tui = ctx;
@@ -450,6 +465,12 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
         return;
     }
     struct draw_rect foot = tui_detail_take(&rows);
+    pane->list.above = rows.rows > 2 ? 1 : 0;
+    if (pane->list.above > 0) {
+        draw_heading(tui, &rows);
+        rows.row++;
+        rows.rows--;
+    }
     tui_list_draw(tui, &pane->list, &list_ops, tui, &rows, focused);
     const struct gd_hit *hit = hit_of_row(tui, pane->list.cursor);
     if (hit != NULL && foot.rows > 0) {
@@ -465,20 +486,30 @@ static void title(struct tui *tui, char *out, size_t size)
 {
     const struct hits_pane *pane = state(tui);
     const struct gd_session *session = tui->debugger->current;
-    char of[64] = "", place[64] = "", older[32] = "";
+    char of[64] = "", place[64] = "", unclear[48] = "", older[32] = "";
+    size_t hits = 0, at = 0;
 
     if (pane->only != 0) {
         snprintf(of, sizeof(of), " of watchpoint %d", pane->only);
     } else if (pane->hits.ranks != NULL) {
         snprintf(of, sizeof(of), " of %d ranks", pane->hits.rank_count);
     }
-    if (pane->list.count > 0) {
-        snprintf(place, sizeof(place), " %zu/%zu", pane->list.cursor + 1, pane->list.count);
+    for (size_t i = 0; i < pane->row_count; i++) {
+        hits += pane->row[i].unclear ? 0 : 1;
+        at = i == pane->list.cursor && !pane->row[i].unclear ? hits : at;
+    }
+    if (at > 0) {
+        snprintf(place, sizeof(place), " %zu/%zu", at, hits);
+    } else if (pane->row_count > 0) {
+        snprintf(place, sizeof(place), " %zu", hits);
+    }
+    if (pane->unclear > 0) {
+        snprintf(unclear, sizeof(unclear), ", %zu not checked", pane->unclear);
     }
     if (session != NULL && session->hits_dropped > 0) {
         snprintf(older, sizeof(older), ", older ones gone");
     }
-    snprintf(out, size, "hits%s%s%s", of, place, older);
+    snprintf(out, size, "hits%s%s%s%s", of, place, unclear, older);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
@@ -536,9 +567,9 @@ static bool key(struct tui *tui, int key)
     return tui_list_key(&state(tui)->list, &list_ops, tui, key);
 }
 
-static bool has_search(struct tui *tui)
+static enum tui_search search(struct tui *tui)
 {
-    return state(tui)->list.pattern[0] != '\0';
+    return tui_list_search(&state(tui)->list);
 }
 
 static bool word(struct tui *tui, char which, struct gd_buf *out)
@@ -605,7 +636,7 @@ const struct tui_pane_ops tui_hits_pane = {
     .draw = draw,
     .title = title,
     .request = request,
-    .has_search = has_search,
+    .search = search,
     .key = key,
     .word = word,
     .click = click,

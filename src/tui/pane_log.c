@@ -113,9 +113,9 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static bool has_search(struct tui *tui)
+static enum tui_search search(struct tui *tui)
 {
-    return state(tui)->list.pattern[0] != '\0';
+    return tui_list_search(&state(tui)->list);
 }
 
 static bool key(struct tui *tui, int key)
@@ -161,7 +161,7 @@ const struct tui_pane_ops tui_log_pane = {
     .draw = draw,
     .title = title,
     .request = request,
-    .has_search = has_search,
+    .search = search,
     .key = key,
     .click = click,
 };

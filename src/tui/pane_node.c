@@ -401,9 +401,9 @@ static bool node_key(struct tui *tui, int key)
     return back;
 }
 
-static bool node_has_search(struct tui *tui)
+static enum tui_search node_search(struct tui *tui)
 {
-    return view_of(tui)->list.pattern[0] != '\0';
+    return tui_list_search(&view_of(tui)->list);
 }
 
 static bool node_click(struct tui *tui, int row, int col)
@@ -475,7 +475,7 @@ const struct tui_pane_ops tui_node_pane = {.name = "node",
                                            .update = tui_node_update,
                                            .draw = node_draw,
                                            .request = node_request,
-                                           .has_search = node_has_search,
+                                           .search = node_search,
                                            .key = node_key,
                                            .word = node_word,
                                            .click = node_click,

@@ -50,27 +50,6 @@ static bool item_add(struct node_view *view, const struct node_item *item)
     return true;
 }
 
-/* How much of a text goes into one row: up to a blank when one is near, else up to the end of a
- * scope, but never within the bars of a histogram, in which blanks are bars, too. */
-static size_t cut_at(const char *text, size_t len, bool has_bars)
-{
-    size_t cut = len, scope = 0;
-    bool inside = false;
-
-    if (text[len] == '\0') {
-        return len;
-    }
-    for (size_t i = 0; i < len || (i == len && text[i] == ' '); i++) {
-        inside = has_bars && text[i] == '|' ? !inside : inside;
-        if (text[i] == ' ' && !inside && i > len / 4) {
-            cut = i;
-        } else if (i < len && text[i] == '/' && !inside && i > len / 4) {
-            scope = i + 1;
-        }
-    }
-    return cut == len && scope > 0 && text[len] != ' ' ? scope : cut;
-}
-
 /* The text from `at` on, which has just been put into view->text, as one item of as many rows as it
  * needs. */
 static void add(struct tui *tui, struct node_view *view, const struct node_item *item,
@@ -85,13 +64,13 @@ static void add(struct tui *tui, struct node_view *view, const struct node_item 
     }
     do {
         int cols = view->cols - (!first && view->cols > 20 ? FOLD_INDENT : 0);
-        size_t len = tui_text_fit(all + at, cols, tui->utf8);
-        size_t cut = cut_at(all + at, len, item->kind == NODE_OUTPUT);
+        size_t cut;
+        size_t next = tui_text_next(all + at, cols, tui->utf8, &cut);
         struct node_line line = {at, cut, view->items - 1, !first, style};
         if (!line_add(view, &line) || cut == 0) {
             return;
         }
-        at += cut + (at + cut < end && all[at + cut] == ' ' ? 1 : 0);
+        at += next;
         first = false;
     } while (at < end);
 }
@@ -204,13 +183,8 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
 static void add_outputs(struct tui *tui, struct node_view *view, struct gd_session *session,
                         const struct gd_node_info *info)
 {
-    char title[64];
-
-    if (info->output_count > 0) {
-        snprintf(title, sizeof(title), "%s%s",
-                 info->input_slots > 0 ? "outputs, inputs" : "outputs",
-                 session->state == GD_RUNNING ? " (running: values at the next stop)" : "");
-        heading(tui, view, title);
+    if (info->output_count > 0 && session->state == GD_RUNNING) {
+        heading(tui, view, "running: values at the next stop");
     }
     for (uint32_t i = 0; i < info->output_count && i < MAX_EDGES_SHOWN; i++) {
         add_output(tui, view, session, i);
@@ -295,9 +269,6 @@ static void add_hits(struct tui *tui, struct node_view *view, struct gd_session 
     const struct gd_hit *hit;
 
     find_hits(tui, view, session);
-    if (view->hits.count > 0) {
-        heading(tui, view, "hits of this stop");
-    }
     for (size_t i = view->hits.count; i-- > 0;) {
         if (hits_find(session, view->hits.number[i], &hit, NULL) == GD_OK) {
             add_hit(tui, view, hit, view->hits.number[i]);
@@ -346,7 +317,14 @@ static void add_head(struct tui *tui, struct node_view *view, const struct gd_no
         gd_buf_printf(out, ", number %u in order", info->order);
     }
     add(tui, view, &item, DRAW_PLAIN, at);
-    at = out->len;
+}
+
+static void add_attributes(struct tui *tui, struct node_view *view, const struct gd_node_info *info)
+{
+    struct node_item item = {.kind = NODE_TEXT, .node = view->node};
+    struct gd_buf *out = &view->text;
+    size_t at = out->len;
+
     for (uint32_t i = 0; i < info->attr_count; i++) {
         const char *value = info->attrs[i].value;
         size_t len = tui_text_fit(value, MAX_ATTR_COLS, tui->utf8);
@@ -373,6 +351,7 @@ static void add_why_not(struct tui *tui, struct node_view *view, const struct gd
     }
 }
 
+/* What a stop is about comes first: where rows are few, the rest is scrolled to. */
 static void add_node(struct tui *tui, struct node_view *view, struct gd_session *session)
 {
     struct gd_node_info info;
@@ -385,6 +364,7 @@ static void add_node(struct tui *tui, struct node_view *view, struct gd_session 
     add_why_not(tui, view, session, &info);
     add_hits(tui, view, session);
     add_outputs(tui, view, session, &info);
+    add_attributes(tui, view, &info);
     add_edges(tui, view, session, "inputs", info.inputs, info.input_count, true);
     uint32_t count = gd_graph_consumers(session->graph, view->node, &consumers);
     add_edges(tui, view, session, "consumers", consumers, count, false);

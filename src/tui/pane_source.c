@@ -111,6 +111,12 @@ static void update(struct tui *tui)
     go_to_line(pane);
 }
 
+bool tui_source_is_missing(struct tui *tui)
+{
+    update(tui);
+    return state(tui)->here && state(tui)->list.count == 0;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static void row_text(void *ctx, size_t index, struct gd_buf *out)
@@ -151,12 +157,17 @@ static const struct tui_list_ops rows = {row, row_text};
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-static void draw_row(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
+/* Folded; returns the row after it. */
+static int draw_rows(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
                      const char *text)
 {
-    if (at < rect->rows) {
-        draw_text(tui->draw, rect->row + at, rect->col, rect->cols, style, text);
+    for (; *text != '\0' && at < rect->rows; at++) {
+        size_t len;
+        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
+        draw_text_len(tui->draw, rect->row + at, rect->col, rect->cols, style, text, len);
+        text += next;
     }
+    return at;
 }
 
 /* What there is instead of the file. */
@@ -164,18 +175,19 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
 {
     struct source_pane *pane = state(tui);
     struct gd_buf line = GD_BUF_INIT(1 << 16);
+    int row = 0;
 
     if (!pane->here) {
-        draw_row(tui, rect, 0, DRAW_DIM, "No source line is selected.");
+        draw_rows(tui, rect, 0, DRAW_DIM, "No source line is selected.");
         return;
     }
     if (pane->code[0] != '\0') {
-        gd_buf_printf(&line, "=> %5u  %s", pane->line, pane->code);
-        draw_row(tui, rect, 0, DRAW_MARK, gd_buf_text(&line));
+        gd_buf_printf(&line, "=> %u  %s", pane->line, pane->code + strspn(pane->code, " \t"));
+        row = draw_rows(tui, rect, row, DRAW_MARK, gd_buf_text(&line)) + 1;
     }
     gd_buf_deinit(&line);
-    draw_row(tui, rect, 2, DRAW_DIM, "The rest of the file is not to be had here:");
-    draw_row(tui, rect, 3, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
+    row = draw_rows(tui, rect, row, DRAW_DIM, "The file cannot be read here:");
+    draw_rows(tui, rect, row, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
 }
 
 static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
@@ -231,9 +243,9 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static bool has_search(struct tui *tui)
+static enum tui_search search(struct tui *tui)
 {
-    return state(tui)->list.pattern[0] != '\0';
+    return tui_list_search(&state(tui)->list);
 }
 
 static bool key(struct tui *tui, int key)
@@ -286,7 +298,7 @@ const struct tui_pane_ops tui_source_pane = {
     .draw = draw,
     .title = title,
     .request = request,
-    .has_search = has_search,
+    .search = search,
     .key = key,
     .click = click,
 };

@@ -410,9 +410,9 @@ static void request(struct tui *tui, enum tui_request request)
     }
 }
 
-static bool has_search(struct tui *tui)
+static enum tui_search search(struct tui *tui)
 {
-    return list_of(state(tui))->pattern[0] != '\0';
+    return tui_list_search(list_of(state(tui)));
 }
 
 static bool key(struct tui *tui, int key)
@@ -482,7 +482,7 @@ const struct tui_pane_ops tui_stack_pane = {
     .draw = draw,
     .title = title,
     .request = request,
-    .has_search = has_search,
+    .search = search,
     .key = key,
     .word = word,
     .click = click,

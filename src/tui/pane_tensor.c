@@ -188,12 +188,27 @@ static bool add_label(struct tensor_pane *pane, bool plane, struct gd_buf *out)
     return true;
 }
 
-/* By the command, which asks the trainer to keep what the mode needs. */
+static void forget_value(struct tensor_pane *pane)
+{
+    memset(pane->figures, 0, sizeof(pane->figures));
+    pane->has_view = false;
+    pane->why[0] = '\0';
+    pane->cell = 0;
+    tensor_drop_pages(pane);
+}
+
+/* In single-key mode by the command, which asks the training process to keep what the mode needs.
+ */
 static void choose_which(struct tensor_pane *pane, enum tensor_which which)
 {
     static const char *const modes[] = {"", " prev", " diff"};
     struct gd_buf line = GD_BUF_INIT(16384);
 
+    if (!pane->tui->single_key) {
+        pane->which = which;
+        forget_value(pane);
+        return;
+    }
     gd_buf_puts(&line, "tensor ");
     if (pane->tui->executing || !add_label(pane, false, &line)) {
         gd_buf_deinit(&line);
@@ -300,10 +315,9 @@ static bool tensor_key(struct tui *tui, int key)
 }
 
 /* n looks for elements here, always. */
-static bool tensor_has_search(struct tui *tui)
+static enum tui_search tensor_search(struct tui *tui)
 {
-    (void)tui;
-    return true;
+    return state_of(tui)->typing ? TUI_TYPING : TUI_SEARCHED;
 }
 
 static bool tensor_word(struct tui *tui, char which, struct gd_buf *out)
@@ -399,15 +413,6 @@ static int take_target(struct tensor_pane *pane, const struct gd_session *sessio
     return gd_fail(err, GD_ENOTFOUND, "%.200s: there is no such value", text);
 }
 
-static void forget_value(struct tensor_pane *pane)
-{
-    memset(pane->figures, 0, sizeof(pane->figures));
-    pane->has_view = false;
-    pane->why[0] = '\0';
-    pane->cell = 0;
-    tensor_drop_pages(pane);
-}
-
 int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct gd_err *err)
 {
     struct tensor_pane *pane = state_of(tui);
@@ -433,7 +438,7 @@ int tui_tensor_open(struct tui *tui, const char *text, const char *mode, struct 
     pane->wishes = 0;
     forget_value(pane);
     tui_set_layout(tui, LAYOUT_TENSOR);
-    tui_focus(tui, TUI_TENSOR);
+    tui_show(tui, TUI_TENSOR);
     return GD_OK;
 }
 
@@ -445,7 +450,7 @@ const struct tui_pane_ops tui_tensor_pane = {
     .draw = tensor_draw_pane,
     .title = tensor_title,
     .request = tensor_request,
-    .has_search = tensor_has_search,
+    .search = tensor_search,
     .key = tensor_key,
     .word = tensor_word,
     .click = tensor_click,

@@ -389,19 +389,13 @@ static int draw_folded(struct tui *tui, const struct draw_rect *room, int row, i
     int used = 0;
 
     while (*text != '\0' && used < most && row + used < room->rows) {
-        size_t len = tui_text_fit(text, room->cols, tui->utf8);
-        size_t cut = len;
-        if (text[len] != '\0' && used + 1 < most) { /* at a blank */
-            for (size_t i = len; i > len / 2 && cut == len; i--) {
-                cut = text[i] == ' ' ? i : cut;
-            }
-        }
-        if (cut == 0) {
-            break;
+        size_t cut;
+        size_t next = tui_text_next(text, room->cols, tui->utf8, &cut);
+        if (used + 1 == most) { /* as much as fits */
+            cut = tui_text_fit(text, room->cols, tui->utf8);
         }
         draw_text_len(tui->draw, room->row + row + used, room->col, room->cols, style, text, cut);
-        text += cut;
-        text += strspn(text, " ");
+        text += next;
         used++;
     }
     return used;
@@ -520,15 +514,11 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
     enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
     const struct tensor_figures *figures = &pane->figures[iter];
     const struct gd_session *session = pane->session;
-    uint64_t bins[TENSOR_BINS];
     char shape[256];
 
     if (figures->has_stats) {
         const struct gd_stats *stats = &figures->stats;
-        bool spread = stats->max > stats->min && !gd_dtype_is_complex(figures->dtype);
-        bool drawn = spread && take_histogram(pane, stats, bins);
-        gd_format_summary(figures->dtype, &figures->shape, stats, drawn ? bins : NULL,
-                          drawn ? TENSOR_BINS : 0, pane->tui->utf8, out);
+        gd_format_summary(figures->dtype, &figures->shape, stats, NULL, 0, pane->tui->utf8, out);
         if (pane->which == TENSOR_DIFFERENCE) {
             add_change(pane, stats, out);
         }
@@ -536,32 +526,68 @@ static void add_summary(struct tensor_pane *pane, struct gd_buf *out)
         gd_buf_printf(out, "%s %s", gd_dtype_name(figures->dtype),
                       gd_shape_text(&figures->shape, shape, sizeof(shape)));
     }
-    char age[VALUE_AGE] = "";
-    if (pane->which == TENSOR_CURRENT && session->state != GD_RUNNING) {
-        value_age(session, figures->step, age);
-    }
-    if (age[0]) {
-        gd_buf_printf(out, "  %s", age);
-    } else if (figures->step >= 0) {
-        gd_buf_printf(out, "  step %lld", (long long)figures->step);
-    }
     if (session->state == GD_RUNNING) {
         gd_buf_puts(out, "  (the training runs: values of the last stop)");
     }
 }
 
+/* Which part of the value is shown, of which step; the histogram only where it costs no row. */
+static void add_view(struct tensor_pane *pane, int cols, const char *step, struct gd_buf *out)
+{
+    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
+    const struct tensor_figures *figures = &pane->figures[iter];
+    const struct gd_stats *stats = &figures->stats;
+    struct gd_buf position = GD_BUF_INIT(4096);
+    uint64_t bins[TENSOR_BINS];
+
+    add_plane(pane, out);
+    gd_buf_printf(out, " %s%s", mode_text(pane), step);
+    add_position(pane, &position);
+    int used = tui_text_width(gd_buf_text(out), out->len, pane->tui->utf8) +
+               tui_text_width(gd_buf_text(&position), position.len, pane->tui->utf8);
+    if (figures->has_stats && used + TENSOR_BINS + 3 <= cols && stats->max > stats->min &&
+        !gd_dtype_is_complex(figures->dtype) && take_histogram(pane, stats, bins)) {
+        gd_format_histogram(bins, TENSOR_BINS, pane->tui->utf8, out);
+    }
+    gd_buf_puts(out, gd_buf_text(&position));
+    gd_buf_deinit(&position);
+}
+
+/* The step of the value; more of it where the session is at another one. */
+static void step_text(const struct tensor_pane *pane, char *out, size_t size)
+{
+    enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
+    int64_t step = pane->figures[iter].step;
+    char age[VALUE_AGE] = "";
+
+    if (pane->which == TENSOR_CURRENT && pane->session->state != GD_RUNNING) {
+        value_age(pane->session, step, age);
+    }
+    if (age[0] != '\0') {
+        snprintf(out, size, "  %s", age);
+    } else if (step >= 0) {
+        snprintf(out, size, "  step %lld", (long long)step);
+    }
+}
+
 static int draw_head(struct tensor_pane *pane, const struct draw_rect *rect)
 {
-    struct gd_buf text = GD_BUF_INIT(4096);
+    struct gd_buf text = GD_BUF_INIT(4096), summary = GD_BUF_INIT(4096);
+    char step[VALUE_AGE + 8] = "";
 
-    add_summary(pane, &text);
-    int rows =
-        draw_folded(pane->tui, rect, 0, rect->rows >= 9 ? 2 : 1, DRAW_PLAIN, gd_buf_text(&text));
-    gd_buf_clear(&text);
-    add_plane(pane, &text);
-    gd_buf_printf(&text, " %s", mode_text(pane));
-    add_position(pane, &text);
+    step_text(pane, step, sizeof(step));
+    add_view(pane, rect->cols, step, &text);
     bool fits = tui_text_width(gd_buf_text(&text), text.len, pane->tui->utf8) <= rect->cols;
+    add_summary(pane, &summary);
+    if (!fits) { /* the step goes to the row above */
+        gd_buf_puts(&summary, step);
+        gd_buf_clear(&text);
+        add_view(pane, rect->cols, "", &text);
+        fits = tui_text_width(gd_buf_text(&text), text.len, pane->tui->utf8) <= rect->cols;
+    }
+    int rows =
+        draw_folded(pane->tui, rect, 0, rect->rows >= 9 ? 2 : 1, DRAW_PLAIN, gd_buf_text(&summary));
+    gd_buf_deinit(&summary);
     if (!fits && rect->rows < 8) { /* no room for two rows: the value is what counts */
         gd_buf_clear(&text);
         add_position(pane, &text);
@@ -616,8 +642,10 @@ static const char *why_nothing(struct tensor_pane *pane, char *text, size_t size
     for (int iter = GD_CURRENT; iter <= GD_PREVIOUS; iter++) {
         const struct tensor_figures *figures = &pane->figures[iter];
         if (tensor_needs(pane, (enum gd_iter)iter) && figures->state == TENSOR_FAILED) {
-            snprintf(text, size, "%s: %.200s",
-                     iter == GD_PREVIOUS ? "no value of the step before" : "no value",
+            snprintf(text, size,
+                     iter == GD_PREVIOUS
+                         ? "no value of the previous step: %.200s (\"tensor NODE prev\" keeps them)"
+                         : "no value: %.200s",
                      figures->why);
             return text;
         }

@@ -383,9 +383,13 @@ static bool tree_click(struct tui *tui, int row, int col)
     return was_there;
 }
 
-static bool tree_has_search(struct tui *tui)
+static enum tui_search tree_search(struct tui *tui)
 {
-    return pane_of(tui)->search.text[0] != '\0';
+    const struct tree_pane *pane = pane_of(tui);
+
+    return pane->search.typing || pane->filter.typing                     ? TUI_TYPING
+           : pane->search.text[0] != '\0' || pane->filter.text[0] != '\0' ? TUI_SEARCHED
+                                                                          : TUI_NO_SEARCH;
 }
 
 /* What the pane holds lies in the screen itself: the tree's cursor is there in every layout. */
@@ -408,7 +412,7 @@ const struct tui_pane_ops tui_tree_pane = {.name = "graph",
                                            .destroy = tree_destroy,
                                            .draw = tree_draw,
                                            .request = tree_request,
-                                           .has_search = tree_has_search,
+                                           .search = tree_search,
                                            .key = tree_find_key,
                                            .title = tree_title,
                                            .word = tree_word,

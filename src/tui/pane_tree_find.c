@@ -29,6 +29,23 @@ static const struct gd_graph *graph_of(const struct tree_pane *pane)
     return pane->session != NULL ? pane->session->graph : NULL;
 }
 
+/* A filter that is typed takes the cursor to what it finds: from where it began, not from what the
+ * letters before found. */
+static bool go_to_found(struct tree_pane *pane, const struct tui_tree_row *row)
+{
+    const struct tui_found *found = pane->filter.in;
+    const struct tui_tree_row *from = pane->from.label != NULL ? &pane->from : row;
+
+    if (found == NULL || !pane->filter.typing) {
+        return false;
+    }
+    if (!row->is_scope && tui_found_node(found, row->node)) {
+        return tree_go_to_row(pane, row);
+    }
+    return tree_go_to_node(
+        pane, tui_found_next(found, from->scope, from->is_scope ? GD_NO_NODE : from->node));
+}
+
 /* Something else is shown: the cursor stays on its row, or goes to what it lies in, or else to the
  * first node that is found. */
 static void go_back_to(struct tree_pane *pane, bool had, const struct tui_tree_row *row)
@@ -40,7 +57,7 @@ static void go_back_to(struct tree_pane *pane, bool had, const struct tui_tree_r
         return;
     }
     pane->cursor = pane->top = pos;
-    if (had && tree_go_to_row(pane, row)) {
+    if (had && (go_to_found(pane, row) || tree_go_to_row(pane, row))) {
         return;
     }
     if (pane->filter.in != NULL) {
@@ -117,10 +134,11 @@ static void work_on_filter(struct tui *tui)
     }
 }
 
+/* In what a search found, or else a filter. */
 static void search_from(struct tree_pane *pane, const struct tui_tree_row *row, bool itself,
                         bool back)
 {
-    const struct tui_found *in = pane->search.in;
+    const struct tui_found *in = pane->search.in != NULL ? pane->search.in : pane->filter.in;
     gd_node_id node = row->is_scope ? GD_NO_NODE : row->node;
 
     if (in == NULL || (itself && node != GD_NO_NODE && tui_found_node(in, node))) {
@@ -267,11 +285,14 @@ bool tree_find_key(struct tui *tui, int key)
         line->typing = false;
         return true;
     case ESCAPE:
+        tree_find_apply(tui);
         if (line == &pane->search && pane->any) {
             tree_go_to_row(pane, &pane->from);
         }
         line_clear(line);
         return true;
+    case '\t':
+    case DRAW_KEY_BACKTAB: return true; /* what follows is still text */
     case DRAW_KEY_BACKSPACE:
     case 0x7f:
     case CTRL('h'): take_off(line, false); return true;
@@ -299,7 +320,7 @@ void tree_find_request(struct tui *tui, enum tui_request request)
     case TUI_FILTER: start(tui, &pane->filter); break;
     case TUI_NEXT_MATCH:
     case TUI_PREVIOUS_MATCH:
-        if (tui_cursor_row(tui, &row) && pane->search.in != NULL) {
+        if (tui_cursor_row(tui, &row) && (pane->search.in != NULL || pane->filter.in != NULL)) {
             search_from(pane, &row, false, request == TUI_PREVIOUS_MATCH);
         }
         break;

@@ -438,7 +438,7 @@ static void add_detail(struct tui *tui, const struct gd_watchpoint *watch, struc
 
 static void draw_none(struct tui *tui, const struct draw_rect *rect)
 {
-    static const char *const lines[] = {"No watchpoints.", "a makes one with a form;",
+    static const char *const lines[] = {"No watchpoints.", "C-x s, then a: a form for one;",
                                         "the command recommend sets", "the usual ones."};
 
     for (int i = 0; i < 4 && i < rect->rows; i++) {
@@ -469,7 +469,8 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
         if (watch != NULL) {
             add_detail(tui, watch, &pane->note[pane->list.cursor], &text);
         } else {
-            gd_buf_puts(&text, "NaN and infinite values are normal there; d takes it off.\n");
+            gd_buf_puts(&text, "NaN and infinite values are normal there. C-x s, then d: watch it "
+                               "again.\n");
         }
         tui_detail_draw(tui, &foot, gd_buf_text(&text));
         gd_buf_deinit(&text);
@@ -553,7 +554,7 @@ static bool key(struct tui *tui, int key)
     if (tui_list_key(&pane->list, &list_ops, tui, key)) {
         return true;
     }
-    if (key != 'd' || where == NULL) {
+    if (key != 'd' || !tui->single_key || where == NULL) {
         return false;
     }
     if (!tui->executing) {
@@ -565,9 +566,9 @@ static bool key(struct tui *tui, int key)
     return true;
 }
 
-static bool has_search(struct tui *tui)
+static enum tui_search search(struct tui *tui)
 {
-    return state(tui)->list.pattern[0] != '\0';
+    return tui_list_search(&state(tui)->list);
 }
 
 static bool word(struct tui *tui, char which, struct gd_buf *out)
@@ -622,7 +623,7 @@ const struct tui_pane_ops tui_watch_pane = {
     .draw = draw,
     .title = title,
     .request = request,
-    .has_search = has_search,
+    .search = search,
     .key = key,
     .word = word,
     .click = click,

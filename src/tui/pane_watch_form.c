@@ -228,8 +228,7 @@ static void add_params(struct watch_form *form, struct tui_form *to,
     form->params = tui_form_count(to);
     memset(form->param, 0, sizeof(form->param));
     if (condition == NULL) {
-        snprintf(help_of_next(form, to), HELP_SIZE,
-                 "of figures and of numbers of the training: max > 1e4 || nan > 0, loss > 9");
+        snprintf(help_of_next(form, to), HELP_SIZE, "statistics and metrics: max > 1e4 || nan > 0");
         add(form, to, "expression", NULL, false,
             watch != NULL && watch->expr != NULL ? gd_expr_text(watch->expr) : "");
         return;
@@ -255,19 +254,19 @@ static void add_rest(struct watch_form *form, struct tui_form *to, const struct 
 {
     form->where = tui_form_count(to);
     snprintf(help_of_next(form, to), HELP_SIZE, "%s",
-             is_scalar(form) ? "a number of the training, or tensors of one element"
-                             : "a selector: weights, fc1, *.bias, type:ReLU, weights except fc2");
+             is_scalar(form) ? "a metric, or tensors of one element"
+                             : "a selector: weights, fc1, *.bias, type:ReLU");
     add(form, to, "on", form->offer, true, kept->where);
-    snprintf(help_of_next(form, to), HELP_SIZE, "an expression that must be true, too: step > 10");
+    snprintf(help_of_next(form, to), HELP_SIZE, "a condition that must hold, too: step > 10");
     add(form, to, "if", NULL, false, kept->guard);
     if (form->number != 0) {
         return;
     }
     snprintf(help_of_next(form, to), HELP_SIZE,
-             "exact: right behind the operator; step: at the step's end; auto: set watch-when");
+             "exact: after the operator; step: at the step's end; auto: set watch-when");
     add(form, to, "when", whens, false, kept->when);
     snprintf(help_of_next(form, to), HELP_SIZE,
-             "watch stops the training, trace reports and goes on, twatch stops once");
+             "watch stops the training, trace only reports, twatch stops once");
     add(form, to, "action", actions, false, kept->action);
 }
 

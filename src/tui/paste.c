@@ -57,8 +57,7 @@ static void paste(struct tui *tui)
     if (tui->form != NULL) {
         into_form(tui, text);
     } else {
-        tui->prefix = 0;
-        tui_focus(tui, TUI_CONSOLE);
+        tui_to_prompt(tui);
         tui_prompt_paste(tui, text);
     }
 }

@@ -27,12 +27,13 @@ bool tui_progress_draw(struct tui *tui, int row, int cols)
     if (!gd_progress_current(tui->debugger, &info) || info.seconds < PATIENCE) {
         return false;
     }
-    bool hint = cols > 2 * room;
-    gd_progress_text(&info, cols - 2 - (hint ? room : 0), tui->utf8, text, sizeof(text));
     draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
-    int used = draw_text(tui->draw, row, 1, cols - 2, DRAW_REVERSE, text);
+    int col = tui_status_mode(tui, row, cols) + 1;
+    bool hint = cols - col > 2 * room;
+    gd_progress_text(&info, cols - 1 - col - (hint ? room : 0), tui->utf8, text, sizeof(text));
+    int used = draw_text(tui->draw, row, col, cols - 1 - col, DRAW_REVERSE, text);
     if (hint) {
-        draw_text(tui->draw, row, 1 + used, cols - 1 - used, DRAW_REVERSE, stop);
+        draw_text(tui->draw, row, col + used, cols - col - used, DRAW_REVERSE, stop);
     }
     return true;
 }

@@ -56,14 +56,17 @@ static void on_line(char *text)
         if (active->executing) {
             return;
         }
-        tui_run_line(active, "quit"); /* C-d on an empty line, as in gdb */
+        tui_run_typed(active, "quit"); /* C-d on an empty line, as in gdb */
         return;
     }
     char *rest = text; /* several lines may have been pasted */
     for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
-        if (!tui_offer_line(active, line)) {
+        /* An empty line repeats the command before: one that is typed ahead does not know it yet.
+         */
+        bool ahead = active->executing || active->queue_count > 0;
+        if (!(ahead && line[0] == '\0') && !tui_offer_line(active, line)) {
             line_remember(active->repl, line);
-            tui_run_line(active, line);
+            tui_run_typed(active, line);
         }
     }
     free(text);
@@ -244,7 +247,7 @@ void tui_prompt_draw(struct tui *tui, int row, int col, int cols, bool focused)
     } else if (rl_display_prompt != NULL && rl_display_prompt[0] != '\0') {
         prompt = rl_display_prompt; /* searching the history */
     }
-    int used = draw_text(tui->draw, row, col, cols, DRAW_BOLD, prompt);
+    int used = draw_text(tui->draw, row, col, cols, focused ? DRAW_BOLD : DRAW_DIM, prompt);
     if (used + 1 < cols) {
         draw_line(tui, row, col + used, cols - used - 1, rl_line_buffer ? rl_line_buffer : "",
                   rl_point > 0 ? (size_t)rl_point : 0, focused);

@@ -7,6 +7,8 @@
 
 #include "tui/text.h"
 
+#define WIDE_STACK 68 /* percent of the columns, beside a source that is not there */
+
 /* ---- panes ---- */
 
 static void draw_title(struct tui *tui, int row, int col, int cols, enum tui_pane_id pane)
@@ -31,13 +33,36 @@ static void draw_pane(struct tui *tui, enum tui_pane_id pane, int row, int col, 
     }
 }
 
-int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES])
+struct layout_wish tui_wish(struct tui *tui)
 {
+    return (struct layout_wish){
+        .layout = tui->layout,
+        .pane = tui_shown(tui),
+        .typing = tui->focus == TUI_CONSOLE,
+        .one = tui->one_pane,
+        .console_rows = tui->console_rows,
+    };
+}
+
+bool tui_shows_one(struct tui *tui)
+{
+    struct layout_wish wish = tui_wish(tui);
     int rows, cols;
 
     draw_size(tui->draw, &rows, &cols);
-    return layout_places(tui->layout, tui->focus, tui->one_pane, tui->console_rows, rows - 1, cols,
-                         ret);
+    return layout_is_one(&wish, rows - 1, cols);
+}
+
+int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES])
+{
+    struct layout_wish wish = tui_wish(tui);
+    int rows, cols;
+
+    draw_size(tui->draw, &rows, &cols);
+    if (tui->layout == LAYOUT_STACK && tui_source_is_missing(tui)) {
+        wish.left_percent = WIDE_STACK;
+    }
+    return layout_places(&wish, rows - 1, cols, ret);
 }
 
 /* Every shown pane, and a line between two columns of them. */

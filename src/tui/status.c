@@ -13,10 +13,12 @@
 #define MAX_PARTS    16
 #define RATE_SECONDS 1.0 /* between two looks at the step; a rate is of so long at least */
 
+#define TYPING_LEAST 6 /* priority of what stays beside the keys while the keyboard is there */
+#define PANE_LEAST   9
+
 struct part {
     char text[200];
     int priority; /* those with the smallest go first */
-    bool right;   /* stands at the right end */
 };
 struct status {
     struct part part[MAX_PARTS];
@@ -33,7 +35,6 @@ static void add(struct status *status, int priority, const char *format, ...)
     if (status->count < MAX_PARTS) {
         struct part *part = &status->part[status->count++];
         part->priority = priority;
-        part->right = false;
         va_start(args, format);
         vsnprintf(part->text, sizeof(part->text), format, args);
         va_end(args);
@@ -69,12 +70,13 @@ static void add_address(struct tui *tui, const struct gd_session *session, struc
     const struct gd_server_ops *server = tui->debugger->server;
     const char *address = server != NULL ? server->address(tui->debugger->server_ctx) : NULL;
 
-    if (session != NULL && session->peer.address[0] != '\0') {
-        add(status, 5, "gradb %s", session->peer.address);
-    } else if (session == NULL && address != NULL) {
+    if (session == NULL && address != NULL) {
         add(status, 8, "gradb listening on %s", address);
-    } else {
-        add(status, 2, "gradb");
+        return;
+    }
+    add(status, 7, "gradb");
+    if (session != NULL && session->peer.address[0] != '\0') {
+        add(status, 5, "%s", session->peer.address);
     }
 }
 
@@ -90,7 +92,7 @@ static void add_peer(const struct gd_session *session, struct status *status)
         add(status, 3, "%s", peer->device);
     }
     if (peer->world_size > 1) {
-        add(status, 7, "rank %d of %d", peer->rank, peer->world_size);
+        add(status, 9, "rank %d of %d", peer->rank, peer->world_size);
     } else {
         add(status, 2, "rank %d", peer->rank);
     }
@@ -137,17 +139,79 @@ static void add_where(struct tui *tui, const struct gd_session *session, struct 
     }
 }
 
-/* What keys mean just now, else how to learn of them. */
-static void add_keys(struct tui *tui, struct status *status)
+/* ---- the keys ---- */
+
+struct hints { /* "Enter open", the most useful first */
+    char text[48][40];
+    int count, last; /* last: of those at the end, which stay when others do not fit */
+};
+
+static void hint(struct hints *hints, const char *key, const char *what)
 {
-    if (tui->prefix != 0) {
-        add(status, 10, "[C-x -]");
-    } else if (tui->single_key) {
-        add(status, 10, "[single keys, q ends]");
-    } else {
-        add(status, 0, "%s keys  C-x o pane", tui->focus == TUI_CONSOLE ? "F1" : "?");
+    if (hints->count < (int)(sizeof(hints->text) / sizeof(hints->text[0]))) {
+        snprintf(hints->text[hints->count++], sizeof(hints->text[0]), "%s %s", key, what);
     }
-    status->part[status->count - 1].right = true;
+}
+
+static bool is_valid(struct tui *tui, const struct tui_key *key)
+{
+    const struct tui_pane_ops *pane = tui_panes[tui->focus];
+    const struct gd_session *session = tui->debugger->current;
+
+    if (key->request == TUI_NEXT_MATCH) {
+        return pane->search != NULL && pane->search(tui) == TUI_SEARCHED;
+    }
+    if (key->request == TUI_COMMAND && session == NULL) {
+        return false;
+    }
+    return tui_key_works(tui, key);
+}
+
+/* Of the table those that do something here and now; one hides what another means outside of
+ * single-key mode. */
+static void hint_table(struct tui *tui, bool single, struct hints *hints)
+{
+    for (const struct tui_key *key = tui_keys; key->name != NULL; key++) {
+        if (key->prefix == tui->prefix && key->single == single && key->brief[0] != '\0' &&
+            tui_key_find(key->prefix, key->key, tui->focus, tui->single_key) == key &&
+            is_valid(tui, key)) {
+            hint(hints, key->name + (tui->prefix != 0 ? strlen("C-x ") : 0), key->brief);
+        }
+    }
+}
+
+static void make_hints(struct tui *tui, struct hints *hints)
+{
+    const struct tui_pane_ops *pane = tui_panes[tui->focus];
+    bool typing = pane->search != NULL && pane->search(tui) == TUI_TYPING;
+
+    if (tui->prefix != 0) {
+        hint_table(tui, false, hints);
+    } else if (tui->question != NULL) {
+        hint(hints, "y", "yes");
+        hint(hints, "n", "no");
+    } else if (tui->help) {
+        hint(hints, "Space", "page");
+        hint(hints, "q", "back");
+    } else if (tui->form != NULL) {
+        hint(hints, "Enter", "runs it");
+        hint(hints, "Esc", "leaves");
+    } else if (typing) {
+        hint(hints, "Enter", "keeps it");
+        hint(hints, "Esc", "ends it");
+    } else {
+        if (tui->single_key) {
+            hint_table(tui, true, hints);
+        }
+        bool at_prompt = tui->focus == TUI_CONSOLE;
+        if (tui->executing) {
+            hint(hints, "C-c", "stops");
+        }
+        hint_table(tui, false, hints);
+        hint(hints, at_prompt ? "C-x o" : "?", at_prompt ? "panes" : "keys");
+        hint(hints, at_prompt ? "F1" : ":", at_prompt ? "keys" : "prompt");
+        hints->last = tui->single_key ? 0 : 2;
+    }
 }
 
 /* ---- the line ---- */
@@ -166,6 +230,16 @@ static int total_of(struct tui *tui, const struct status *status)
     return total;
 }
 
+static int lowest(const struct status *status)
+{
+    int least = status->part[0].priority;
+
+    for (int i = 1; i < status->count; i++) {
+        least = status->part[i].priority < least ? status->part[i].priority : least;
+    }
+    return least;
+}
+
 static void drop_least(struct status *status)
 {
     int least = status->count - 1;
@@ -178,11 +252,48 @@ static void drop_least(struct status *status)
             (size_t)(status->count - least) * sizeof(status->part[0]));
 }
 
+static int hints_width(struct tui *tui, const struct hints *hints)
+{
+    int width = 0;
+
+    for (int i = 0; i < hints->count; i++) {
+        width += width_of(tui, hints->text[i]) + 2;
+    }
+    return width;
+}
+
+/* At the right end, as many as have room. */
+static void draw_hints(struct tui *tui, struct hints *hints, int row, int col, int cols)
+{
+    while (hints->count > hints->last && hints_width(tui, hints) - 1 > cols - col) {
+        int drop = hints->count - hints->last - 1;
+        hints->count--;
+        memmove(hints->text[drop], hints->text[drop + 1],
+                (size_t)(hints->count - drop) * sizeof(hints->text[0]));
+    }
+    int start = cols - hints_width(tui, hints) + 1;
+    for (col = start > col ? start : col; hints->count > 0 && col < cols; hints->count--) {
+        const char *text = hints->text[0];
+        draw_text(tui->draw, row, col, cols - col, DRAW_REVERSE, text);
+        col += width_of(tui, text) + 2;
+        memmove(hints->text[0], hints->text[1], sizeof(hints->text) - sizeof(hints->text[0]));
+    }
+}
+
+/* That keys are commands is said in words as long as they are. Returns the column after it. */
+int tui_status_mode(struct tui *tui, int row, int cols)
+{
+    static const char text[] = " SINGLE-KEY MODE ";
+
+    return tui->single_key ? draw_text(tui->draw, row, 0, cols, DRAW_MARK, text) : 0;
+}
+
 void tui_status_draw(struct tui *tui, int row, int cols)
 {
     const struct gd_session *session = tui->debugger->current;
     struct status status = {.count = 0};
-    int col = 1;
+    struct hints hints = {.count = 0};
+    int least = tui->focus == TUI_CONSOLE && !tui->single_key ? TYPING_LEAST : PANE_LEAST;
 
     add_address(tui, session, &status);
     if (session != NULL) {
@@ -191,18 +302,17 @@ void tui_status_draw(struct tui *tui, int row, int cols)
     } else {
         add(&status, 9, "no trainer yet");
     }
-    add_keys(tui, &status);
-    while (status.count > 1 && total_of(tui, &status) + 1 > cols) {
+    make_hints(tui, &hints);
+    draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
+    int col = tui_status_mode(tui, row, cols) + 1;
+    while (status.count > 1 && (col + total_of(tui, &status) > cols ||
+                                (lowest(&status) < least &&
+                                 col + total_of(tui, &status) + hints_width(tui, &hints) > cols))) {
         drop_least(&status);
     }
-    draw_fill(tui->draw, row, 0, cols, DRAW_REVERSE);
     for (int i = 0; i < status.count && col < cols; i++) {
-        const struct part *part = &status.part[i];
-        int width = width_of(tui, part->text);
-        if (part->right && cols - width - 1 > col) {
-            col = cols - width - 1;
-        }
-        draw_text(tui->draw, row, col, cols - col, DRAW_REVERSE, part->text);
-        col += width + 2;
+        draw_text(tui->draw, row, col, cols - col, DRAW_REVERSE, status.part[i].text);
+        col += width_of(tui, status.part[i].text) + 2;
     }
+    draw_hints(tui, &hints, row, col, cols);
 }

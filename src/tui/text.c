@@ -8,6 +8,8 @@
 
 #include "engine/utf8.h"
 
+#define BARS_LEAST 8 /* of a histogram */
+
 size_t tui_glyph(const char *text, bool utf8, struct tui_glyph *ret)
 {
     uint32_t code = 0;
@@ -64,6 +66,41 @@ size_t tui_text_fit(const char *text, int columns, bool utf8)
         at += len;
     }
     return at;
+}
+
+/* Bytes of the bars of a histogram that begin here, with their edges; 0: there are none. */
+static size_t bars_at(const char *text)
+{
+    size_t len = 1;
+
+    while (text[0] == '|' && text[len] != '\0' &&
+           ((unsigned char)text[len] >= 0x80 || strchr(" .:-=+*%#", text[len]) != NULL)) {
+        len++;
+    }
+    return len > BARS_LEAST && text[len] == '|' ? len + 1 : 0;
+}
+
+size_t tui_text_wrap(const char *text, int columns, bool utf8)
+{
+    size_t len = tui_text_fit(text, columns, utf8);
+    size_t blank = 0, scope = 0;
+
+    for (size_t i = 0; text[len] != '\0' && (i < len || (i == len && text[i] == ' ')); i++) {
+        size_t bars = bars_at(text + i);
+        if (text[i] == ' ' && i > len / 4) {
+            blank = i;
+        } else if (text[i] == '/' && i > len / 4) {
+            scope = i + 1;
+        }
+        i += bars > 0 ? bars - 1 : 0;
+    }
+    return blank > 0 ? blank : scope > 0 && scope <= len && text[len] != ' ' ? scope : len;
+}
+
+size_t tui_text_next(const char *text, int columns, bool utf8, size_t *row)
+{
+    *row = tui_text_wrap(text, columns, utf8);
+    return *row > 0 ? *row + strspn(text + *row, " ") : strlen(text);
 }
 
 const char *tui_text_fit_name(const char *name, int columns, bool utf8, char *room, size_t size)

@@ -38,30 +38,50 @@ void tui_changed(struct tui *tui)
 
 /* ---- commands ---- */
 
-void tui_run_line(struct tui *tui, const char *line)
+static bool ask(void *ctx, const char *question);
+
+void tui_run_due(struct tui *tui, const struct tui_line_due *due)
 {
-    char **more = tui->queue_count < MAX_QUEUE
-                      ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
-                      : NULL;
+    struct tui_line_due *more = tui->queue_count < MAX_QUEUE
+                                    ? realloc(tui->queue, (tui->queue_count + 1) * sizeof(*more))
+                                    : NULL;
     if (more == NULL) {
         return;
     }
     tui->queue = more;
-    tui->queue[tui->queue_count] = strdup(line);
-    tui->queue_count += tui->queue[tui->queue_count] != NULL ? 1 : 0;
+    more += tui->queue_count;
+    *more = *due;
+    more->text = strdup(due->text);
+    tui->queue_count += more->text != NULL ? 1 : 0;
 }
 
-static void execute(struct tui *tui, const char *line)
+void tui_run_line(struct tui *tui, const char *line)
+{
+    tui_run_due(
+        tui, &(struct tui_line_due){.text = (char *)line, .keyboard = tui->focus != TUI_CONSOLE});
+}
+
+void tui_run_typed(struct tui *tui, const char *line)
+{
+    tui_run_due(tui, &(struct tui_line_due){.text = (char *)line, .typed = true});
+}
+
+static void execute(struct tui *tui, const struct tui_line_due *due)
 {
     struct gd_buf echo = GD_BUF_INIT(70000);
 
-    gd_buf_printf(&echo, "%s%s", repl_prompt(tui->repl), line);
+    gd_buf_printf(&echo, "%s%s", repl_prompt(tui->repl), due->text);
     tui_console_add(tui, DRAW_BOLD, gd_buf_text(&echo), echo.len);
     gd_buf_deinit(&echo);
     tui->console.back = 0;
     tui->executing = true;
-    repl_tell_typed(tui->repl, line);
-    repl_execute(tui->repl, line);
+    tui->keyboard = due->keyboard;
+    repl_tell_typed(tui->repl, due->text);
+    repl_execute(tui->repl, due->text);
+    if (!due->typed) { /* an empty line repeats what was typed last, not what a key did */
+        repl_forget_repeat(tui->repl);
+    }
+    tui->keyboard = false;
     tui->executing = false;
     tui->dirty_now = true;
     tui_changed(tui);
@@ -70,18 +90,20 @@ static void execute(struct tui *tui, const char *line)
 static void run_queue(struct tui *tui)
 {
     while (tui->queue_count > 0 && !repl_wants_quit(tui->repl)) {
-        char *line = tui->queue[0];
+        struct tui_line_due due = tui->queue[0];
         tui->queue_count--;
         memmove(tui->queue, tui->queue + 1, tui->queue_count * sizeof(*tui->queue));
-        execute(tui, line);
-        free(line);
+        if (due.question == NULL || ask(tui, due.question)) {
+            execute(tui, &due);
+        }
+        free(due.text);
     }
 }
 
 static void queue_clear(struct tui *tui)
 {
     for (size_t i = 0; i < tui->queue_count; i++) {
-        free(tui->queue[i]);
+        free(tui->queue[i].text);
     }
     free(tui->queue);
     tui->queue = NULL;
@@ -129,73 +151,81 @@ bool tui_common_word(struct tui *tui, char which, struct gd_buf *out)
     return true;
 }
 
-/* Fills a key's command in; false when what it names is not there. */
-static bool fill_command(struct tui *tui, const char *pattern, struct gd_buf *out)
-{
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
+/* ---- where the keyboard is ---- */
 
-    for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p != '%' || p[1] == '\0') {
-            gd_buf_putc(out, *p);
-            continue;
-        }
-        p++;
-        if (pane->word != NULL ? !pane->word(tui, *p, out) : !tui_common_word(tui, *p, out)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void run_key_command(struct tui *tui, const struct tui_key *key)
-{
-    struct gd_buf line = GD_BUF_INIT(65536);
-
-    if (!tui->executing && fill_command(tui, key->command, &line)) {
-        tui_run_line(tui, gd_buf_text(&line));
-    }
-    gd_buf_deinit(&line);
-}
-
-/* ---- keys ---- */
-
-static bool is_shown(enum tui_pane_id pane)
+static bool exists(enum tui_pane_id pane)
 {
     return tui_panes[pane] != NULL;
 }
 
-/* On a screen that is too small for panes keys stay the prompt's: what has the focus then is the
- * pane that gets it when there is room again. */
-static enum tui_pane_id *focus_of(struct tui *tui)
+enum tui_pane_id tui_shown(const struct tui *tui)
 {
-    return tui->small ? &tui->focus_of : &tui->focus;
+    return tui->focus != TUI_CONSOLE ? tui->focus : tui->shown;
 }
 
 void tui_focus(struct tui *tui, enum tui_pane_id pane)
 {
-    if (is_shown(pane)) {
-        *focus_of(tui) = pane;
-        tui->dirty_now = true;
-        tui_changed(tui);
+    if (!exists(pane)) {
+        return;
+    }
+    tui->next = TUI_CONSOLE;
+    repl_forget_repeat(tui->repl);
+    tui->dirty_now = true;
+    tui_changed(tui);
+    if (tui->small) { /* keys stay the prompt's until there is room for panes again */
+        tui->focus_of = pane;
+        return;
+    }
+    tui->focus = pane;
+    if (pane != TUI_CONSOLE || tui_shows_one(tui)) {
+        tui->shown = pane;
     }
 }
 
+void tui_show(struct tui *tui, enum tui_pane_id pane)
+{
+    if (tui->keyboard || !exists(pane)) {
+        tui_focus(tui, pane);
+        return;
+    }
+    tui->shown = tui->next = pane;
+    tui->dirty_now = true;
+    tui_changed(tui);
+}
+
+void tui_to_prompt(struct tui *tui)
+{
+    tui->focus = TUI_CONSOLE;
+    tui->single_key = false;
+    tui->prefix = 0;
+    tui->console.back = 0;
+    repl_forget_repeat(tui->repl);
+}
+
 /* Around the panes of the layout, also of those that a small screen shows one at a time. */
-void tui_focus_next(struct tui *tui, int by)
+enum tui_pane_id tui_next_pane(struct tui *tui, int by)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
-    enum tui_pane_id from = *focus_of(tui);
+    enum tui_pane_id from = tui->small ? tui->focus_of : tui->focus;
     int rows, cols, at = 0;
 
     draw_size(tui->draw, &rows, &cols);
-    int count = layout_order(tui->layout, from, rows - 1, cols, place);
+    int count =
+        layout_order(tui->layout, from != TUI_CONSOLE ? from : tui->shown, rows - 1, cols, place);
     while (at < count && place[at].pane != from) {
         at++;
     }
     do {
         at = (at + by + count) % count;
-    } while (!is_shown(place[at].pane));
-    tui_focus(tui, place[at].pane);
+    } while (!exists(place[at].pane));
+    return place[at].pane;
+}
+
+void tui_focus_next(struct tui *tui, int by)
+{
+    bool chosen = by > 0 && tui->focus == TUI_CONSOLE && tui->next != TUI_CONSOLE;
+
+    tui_focus(tui, chosen ? tui->next : tui_next_pane(tui, by));
 }
 
 /* A pane that was shown for the focus alone gives way to one of the new layout's own. */
@@ -207,141 +237,20 @@ void tui_set_layout(struct tui *tui, enum tui_layout layout)
 
     tui->layout = layout;
     tui->one_pane = false;
+    tui->shown = tui->next = TUI_CONSOLE;
     draw_size(tui->draw, &rows, &cols);
-    int count = layout_places(layout, TUI_CONSOLE, false, 0, rows - 1, cols, place);
+    int count = layout_order(layout, TUI_CONSOLE, rows - 1, cols, place);
     for (int i = 0; i < count; i++) {
         holds = holds || place[i].pane == tui->focus;
     }
     for (int i = 0; i < count && !holds; i++) {
-        if (is_shown(place[i].pane)) {
+        if (exists(place[i].pane)) {
             tui->focus = place[i].pane;
             holds = true;
         }
     }
     tui->dirty_now = true;
     tui_changed(tui);
-}
-
-static void pane_request(struct tui *tui, enum tui_request request)
-{
-    if (tui_panes[tui->focus]->request != NULL) {
-        tui_panes[tui->focus]->request(tui, request);
-    }
-}
-
-void tui_request(struct tui *tui, const struct tui_key *key)
-{
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
-
-    switch (key->request) {
-    case TUI_OTHER_PANE: tui_focus_next(tui, 1); break;
-    case TUI_OTHER_PANE_BACK: tui_focus_next(tui, -1); break;
-    case TUI_ONE_PANE: tui->one_pane = !tui->one_pane; break;
-    case TUI_TWO_PANES:
-        tui_set_layout(tui, (enum tui_layout)((tui->layout + 1) % LAYOUT_COUNT));
-        break;
-    case TUI_SINGLE_KEY: tui->single_key = !tui->single_key; break;
-    case TUI_REDRAW: draw_forget(tui->draw); break;
-    case TUI_PLAIN: tui->plain = true; break;
-    case TUI_HELP:
-        tui->help = true;
-        tui->help_first = 0;
-        break;
-    case TUI_COMMAND: run_key_command(tui, key); break;
-    case TUI_NEXT_MATCH:
-        if (pane->has_search == NULL || !pane->has_search(tui)) {
-            run_key_command(tui, key);
-            break;
-        }
-        pane_request(tui, key->request);
-        break;
-    default: pane_request(tui, key->request); break;
-    }
-}
-
-static void on_help_key(struct tui *tui, int key)
-{
-    const struct tui_key *found = tui_key_find(0, key, TUI_NODE, false);
-
-    if (key == ' ') {
-        tui_help_scroll(tui, TUI_PAGE_DOWN);
-    } else if (found != NULL && found->request >= TUI_UP && found->request <= TUI_BOTTOM) {
-        tui_help_scroll(tui, found->request);
-    } else {
-        tui->help = false;
-    }
-}
-
-static void on_answer_key(struct tui *tui, int key)
-{
-    if (key == 'y' || key == 'Y') {
-        tui->answer = 'y';
-    } else if (key == 'n' || key == 'N' || key == 0x1b) {
-        tui->answer = 'n';
-    }
-}
-
-/* In the lists y and n answer at once; at the prompt they are a line as others. */
-static bool on_offer_key(struct tui *tui, int key)
-{
-    bool answers = key == 'y' || key == 'n';
-
-    if (tui->offers == 0 || !answers || tui->prefix != 0 || tui->focus == TUI_CONSOLE) {
-        return false;
-    }
-    tui_offer_answer(tui, key == 'y');
-    return true;
-}
-
-/* Behind C-x, or a key of its own: what the table says; else the prompt has it. */
-static void on_table_key(struct tui *tui, int key)
-{
-    int prefix = tui->prefix;
-
-    tui->prefix = 0;
-    if (prefix == 0 && tui_key_is_prefix(key)) {
-        tui->prefix = key;
-        return;
-    }
-    const struct tui_key *found = tui_key_find(prefix, key, tui->focus, tui->single_key);
-    if (found != NULL) {
-        tui_request(tui, found);
-    } else if (tui->focus == TUI_CONSOLE) {
-        if (prefix != 0) {
-            tui_prompt_key(tui, prefix);
-        }
-        tui_prompt_key(tui, key == '\n' ? '\r' : key);
-    }
-}
-
-static void on_key(struct tui *tui, int key)
-{
-    if (tui_paste_key(tui, key)) {
-        return;
-    }
-    if (key == DRAW_KEY_MOUSE) {
-        tui_mouse(tui);
-        return;
-    }
-    if (tui->question != NULL) {
-        on_answer_key(tui, key);
-        return;
-    }
-    if (tui->help) {
-        on_help_key(tui, key);
-        return;
-    }
-    if (tui->form != NULL) {
-        tui_form_key(tui, key);
-        return;
-    }
-    const struct tui_pane_ops *pane = tui_panes[tui->focus];
-    if (tui->prefix == 0 && pane->key != NULL && pane->key(tui, key)) {
-        return;
-    }
-    if (!on_offer_key(tui, key)) {
-        on_table_key(tui, key);
-    }
 }
 
 static void on_input(struct ev_loop *loop, ev_io *io, int events)
@@ -358,7 +267,7 @@ static void on_input(struct ev_loop *loop, ev_io *io, int events)
         return;
     }
     for (int key = draw_key(tui->draw); key >= 0; key = draw_key(tui->draw)) {
-        on_key(tui, key);
+        tui_key(tui, key);
         if (tui->plain) {
             break; /* the rest is for the plain prompt */
         }
@@ -385,11 +294,12 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
 static bool ask(void *ctx, const char *question)
 {
     struct tui *tui = ctx;
-    enum tui_pane_id focus = tui->focus;
 
     tui_console_add(tui, DRAW_BOLD, question, strlen(question));
     tui->question = question;
+    tui->asked_before = tui->focus;
     tui->answer = 0;
+    tui->taken_len = 0;
     tui->focus = TUI_CONSOLE; /* where the question is */
     tui->help = false;
     tui->dirty_now = true;
@@ -400,7 +310,7 @@ static bool ask(void *ctx, const char *question)
         gd_debugger_reap(tui->debugger);
     }
     tui->question = NULL;
-    tui->focus = focus;
+    tui->focus = tui->asked_before;
     return tui->answer == 'y' || (tui->ended && !repl_is_resident(tui->repl));
 }
 
@@ -506,6 +416,7 @@ static void repl_take(struct tui *tui)
 static void go_plain(struct tui *tui)
 {
     tui->plain = false;
+    tui->single_key = false;
     watchers_stop(tui);
     repl_set_lend(tui->repl, NULL, NULL);
     repl_offer_later(tui->repl); /* the plain prompt would ask before anything else */
@@ -550,7 +461,7 @@ static void run(struct tui *tui)
 static void greet(struct tui *tui)
 {
     static const char text[] =
-        "C-x o goes to the next pane, F1 lists the keys, C-x a leaves the panes.";
+        "C-x o goes to the next pane, : back to the prompt, C-x a leaves the panes.";
     const struct gd_session *session = tui->debugger->current;
     struct gd_buf line = GD_BUF_INIT(2048);
 
@@ -645,6 +556,7 @@ static int terminal_take(struct tui *tui, struct gd_err *err)
     tui->utf8 = wants_utf8(tui->debugger);
     tui->ended = false;
     tui->prefix = 0;
+    tui->single_key = false;
     tui->mouse = false; /* the terminal's; tui_mouse_follow asks it again */
     watchers_init(tui);
     tui_frames_take_signals(tui); /* before curses would take them */
@@ -685,7 +597,7 @@ static struct tui *tui_create(struct ev_loop *loop, struct repl *repl, struct gd
     tui->loop = loop;
     tui->repl = repl;
     tui->debugger = repl_debugger(repl);
-    tui->focus = TUI_CONSOLE;
+    tui->focus = tui->shown = tui->next = TUI_CONSOLE;
     int rc = tui_tree_create(&tui->tree.tree, err);
     if (rc == GD_OK) {
         rc = panes_create(tui, err);

@@ -40,8 +40,7 @@ struct tui_pane_ops {
     void (*draw)(struct tui *tui, const struct draw_rect *rect, bool focused);
     void (*title)(struct tui *tui, char *out, size_t size);
     void (*request)(struct tui *tui, enum tui_request request);
-    /* Whether a search has a pattern: then n is the next match. */
-    bool (*has_search)(struct tui *tui);
+    enum tui_search (*search)(struct tui *tui);
     /* Every key before the table, while the pane has the focus; true: taken (a search is typed). */
     bool (*key)(struct tui *tui, int key);
     /* The word of a key's command: 'n', 't', 'b', 'w', 'h' (keys.h); false: there is none. */
@@ -132,6 +131,13 @@ struct tui_rate { /* of the training, while it runs */
     double steps_per_second; /* 0: not known yet */
 };
 
+struct tui_line_due { /* waits to run */
+    char *text;
+    bool typed;           /* at the prompt; else a key's */
+    bool keyboard;        /* it may move it */
+    const char *question; /* asked before; NULL none */
+};
+
 struct tui_click { /* the last one: another one there soon behind it is its second half */
     int row, col;
     double at;
@@ -145,10 +151,13 @@ struct tui {
     struct draw *draw;
     bool utf8;
 
-    enum tui_pane_id focus;
+    enum tui_pane_id focus; /* where the keyboard is; TUI_CONSOLE: at the prompt */
+    enum tui_pane_id shown; /* also while the keyboard is at the prompt; TUI_CONSOLE: none */
+    enum tui_pane_id next;  /* where C-x o goes from the prompt; TUI_CONSOLE: the layout says it */
     enum tui_layout layout;
     bool one_pane;    /* C-x 1 */
     bool single_key;  /* C-x s */
+    bool keyboard;    /* the command that runs may move it: a key ran it, not a typed line */
     int console_rows; /* winheight; 0 the layout's choice */
     void *state[TUI_PANE_COUNT];
     struct tui_form *form; /* NULL: none is open */
@@ -174,11 +183,16 @@ struct tui {
     size_t typed_len, typed_at;
     bool pasting; /* what comes was not typed */
     struct gd_buf pasted;
-    bool meta;    /* Escape was typed: it belongs to the next key */
-    char **queue; /* lines to run, oldest first */
+    bool meta; /* Escape was typed: it belongs to the next key */
+    /* Printable keys that panes took since the last other key. The first that none takes carries
+     * them to the prompt: of a command that is typed in the wrong place never only the end runs. */
+    char taken[256];
+    size_t taken_len;
+    struct tui_line_due *queue; /* oldest first */
     size_t queue_count;
-    const char *question; /* being asked; NULL none */
-    int answer;           /* 0 none yet, 'y', 'n' */
+    const char *question;          /* being asked; NULL none */
+    enum tui_pane_id asked_before; /* where the keyboard goes after the answer */
+    int answer;                    /* 0 none yet, 'y', 'n' */
 
     bool progress;  /* long work ran when it was looked at last */
     bool dirty;     /* something changed */
@@ -203,13 +217,26 @@ gd_node_id tui_node(struct tui *tui, struct gd_session **session);
 void tui_add_name(struct gd_buf *out, const char *name);
 /* The words that panes without their own have: those of the current node. */
 bool tui_common_word(struct tui *tui, char which, struct gd_buf *out);
-/* Another pane gets the focus, and is shown. */
+/* A key or a click: the keyboard goes to a pane, which is shown. */
 void tui_focus(struct tui *tui, enum tui_pane_id pane);
 void tui_focus_next(struct tui *tui, int by); /* 1 or -1 */
+/* A command: the pane is shown, and C-x o goes there. A typed one leaves the keyboard alone. */
+void tui_show(struct tui *tui, enum tui_pane_id pane);
+enum tui_pane_id tui_shown(const struct tui *tui); /* the pane that no layout hides */
+enum tui_pane_id tui_next_pane(struct tui *tui, int by);
 void tui_set_layout(struct tui *tui, enum tui_layout layout);
-/* Puts a line behind those that wait to run. */
+/* Puts a line behind those that wait to run: a key's, or one that was typed at the prompt. */
 void tui_run_line(struct tui *tui, const char *line);
+void tui_run_typed(struct tui *tui, const char *line);
+void tui_run_due(struct tui *tui, const struct tui_line_due *due); /* its text is copied */
+/* What is typed goes to the prompt from here on; single-key mode ends. */
+void tui_to_prompt(struct tui *tui);
+
+/* input.c */
+void tui_key(struct tui *tui, int key);
 void tui_request(struct tui *tui, const struct tui_key *key);
+/* What the key's command is about is there; always true of keys without a command. */
+bool tui_key_works(struct tui *tui, const struct tui_key *key);
 
 /* control.c: the commands about the panes; what was wished before they were open. */
 void tui_control_start(struct tui *tui);
@@ -219,6 +246,8 @@ void tui_control_stop(struct tui *tui);
 void tui_draw_all(struct tui *tui);
 /* Where panes stand now; count of them. */
 int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES]);
+struct layout_wish tui_wish(struct tui *tui);
+bool tui_shows_one(struct tui *tui); /* pane at a time */
 
 /* frame.c: when a picture is drawn; size, Ctrl-Z and back. */
 void tui_frames_init(struct tui *tui);
@@ -243,6 +272,7 @@ bool tui_progress_draw(struct tui *tui, int row, int cols);
 /* status.c */
 void tui_status_update(struct tui *tui);
 void tui_status_draw(struct tui *tui, int row, int cols);
+int tui_status_mode(struct tui *tui, int row, int cols);
 
 /* waiting.c: while no trainer is there; the question about recommended watchpoints. */
 /* The panes that are about a graph give way to it; what else a hand chose is shown (the log says
@@ -271,6 +301,9 @@ void tui_tree_show(struct tui *tui,
 /* pane_node.c */
 void tui_node_update(struct tui *tui); /* asks for statistics that are missing */
 void tui_node_forget(struct tui *tui); /* answers that are awaited will be dropped */
+
+/* pane_source.c */
+bool tui_source_is_missing(struct tui *tui); /* it has one line to show, or none */
 
 /* pane_hits.c */
 void tui_hits_show(struct tui *tui, int watchpoint); /* its hits alone; 0 all */

@@ -56,8 +56,9 @@ static void draw_title(struct tui *tui, int row, int cols, const char *title, bo
 static int rows_of_text(struct tui *tui, const char *text, int rows, int cols)
 {
     struct layout_place place[LAYOUT_MAX_PLACES];
-    int count = layout_places(LAYOUT_GRAPH, tui->focus, tui->one_pane, tui->console_rows, rows,
-                              cols, place);
+    struct layout_wish wish = tui_wish(tui);
+    wish.layout = LAYOUT_GRAPH;
+    int count = layout_places(&wish, rows, cols, place);
     bool console = tui->focus == TUI_CONSOLE;
     int upper = count > 1 ? place[count - 1].rect.row : console ? 0 : rows;
     int wanted = lines_of(text) + 1;
@@ -90,8 +91,10 @@ void tui_waiting_draw(struct tui *tui, int rows, int cols)
 
 bool tui_waiting_covers(const struct tui *tui)
 {
+    enum tui_pane_id pane = tui_shown(tui);
+
     return tui->debugger->current == NULL &&
-           (tui->focus == TUI_CONSOLE || tui->focus == TUI_TREE || tui->focus == TUI_NODE);
+           (pane == TUI_CONSOLE || pane == TUI_TREE || pane == TUI_NODE);
 }
 
 enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)
@@ -108,11 +111,23 @@ enum tui_pane_id tui_waiting_pane(struct tui *tui, int row)
 
 /* ---- the recommended watchpoints ---- */
 
+static void offer_text(size_t offers, char *text, size_t size)
+{
+    snprintf(text, size, "Set the %zu recommended watchpoint%s? Type y or n, and Enter.", offers,
+             offers == 1 ? "" : "s");
+}
+
+/* The console says it when it comes up; while it stands, the console's title does. */
 void tui_offer_update(struct tui *tui)
 {
     size_t offers = repl_offers(tui->repl);
+    char text[120];
 
     if (offers != tui->offers) {
+        if (offers > 0) {
+            offer_text(offers, text, sizeof(text));
+            tui_console_add(tui, DRAW_MARK, text, strlen(text));
+        }
         tui->offers = offers;
         tui_changed(tui);
     }
@@ -122,8 +137,7 @@ void tui_offer_draw(struct tui *tui, int row, int col, int cols)
 {
     char text[120];
 
-    snprintf(text, sizeof(text), " Set the %zu recommended watchpoint%s? y or n%s ", tui->offers,
-             tui->offers == 1 ? "" : "s", tui->focus == TUI_CONSOLE ? ", and Enter" : "");
+    offer_text(tui->offers, text, sizeof(text));
     draw_text(tui->draw, row, col, cols, DRAW_MARK, text);
 }
 

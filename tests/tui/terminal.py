@@ -19,6 +19,7 @@ import harness
 
 NEXT_PANE = "\x18o"
 PLAIN = "\x18a"
+SINGLE_KEY = "\x18s"  # on and off
 
 
 class Terminal:
@@ -106,6 +107,13 @@ class Terminal:
     def command(self, line, pattern):
         self.send(line + "\r")
         self.expect(pattern)
+
+    def go_to(self, pane):
+        """From the prompt: the pane is shown, and the keyboard goes there."""
+        self.send(f"focus {pane}\r")
+        self.expect(rf"^\(gradb\) focus {pane}\n\(gradb\)$")
+        self.send(NEXT_PANE)
+        self.expect(r": prompt$")  # which is what the bottom line says of panes
 
     def wait_exit(self):
         end = time.monotonic() + harness.DEADLINE

@@ -56,6 +56,27 @@ static void commands_exist(void **state)
     }
 }
 
+/* Outside of single-key mode a character resumes, ends and changes nothing. */
+static void characters_only_show(void **state)
+{
+    (void)state;
+    struct gd_err err;
+    for (const struct tui_key *k = tui_keys; k->name != NULL; k++) {
+        if (k->command != NULL && k->prefix == 0 && !k->single && !tui_key_only_shows(k->command)) {
+            fail_msg("%s runs \"%s\"", k->name, k->command);
+        }
+        if (!k->single) {
+            assert_int_not_equal(k->request, TUI_NEW);
+            assert_int_not_equal(k->request, TUI_EDIT);
+        }
+    }
+    assert_int_equal(tui_key_bind("W", TUI_TREE, "watch NAN on %n", &err), GD_OK);
+    assert_null(tui_key_find(0, 'W', TUI_TREE, false));
+    assert_non_null(tui_key_find(0, 'W', TUI_TREE, true));
+    assert_int_equal(tui_key_bind("Z", TUI_TREE, "print %t", &err), GD_OK);
+    assert_non_null(tui_key_find(0, 'Z', TUI_TREE, false));
+}
+
 /* What is typed at the prompt goes to the prompt: the console takes no plain characters. */
 static void console_leaves_text_alone(void **state)
 {
@@ -70,10 +91,9 @@ static void console_leaves_text_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_found),
-        cmocka_unit_test(keys_are_explained),
-        cmocka_unit_test(commands_exist),
-        cmocka_unit_test(console_leaves_text_alone),
+        cmocka_unit_test(keys_are_found),       cmocka_unit_test(keys_are_explained),
+        cmocka_unit_test(commands_exist),       cmocka_unit_test(console_leaves_text_alone),
+        cmocka_unit_test(characters_only_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,9 @@ class Layouts(unittest.TestCase):
             self.assertEqual(titles(t), ["console"])
             t.send("focus graph\r")
             t.expect(r"graph: \d+ nodes")
+            self.assertEqual(len(titles(t)), 2, t.text())  # and the prompt, where the keyboard stays
+            t.send(NEXT_PANE)
+            t.expect_not(r"^─ console")
             self.assertEqual(len(titles(t)), 1, t.text())
 
     def test_winheight(self):
@@ -172,15 +175,15 @@ class Focus(unittest.TestCase):
     def test_commands_move_it(self):
         with Terminal() as t:
             t.expect_ready()
-            t.command("focus graph", r"^\(gradb\) focus graph$")
-            t.send("?")
-            t.expect(r"^The screen")
-            t.send("q")
-            t.expect(r"graph: \d+ nodes")
-            t.send("\x18p")
+            t.command("focus hits", r"─ hits ─")
+            t.command("echo the keyboard stays", r"^the keyboard stays$")
+            t.send(NEXT_PANE)
+            t.expect(r"\? keys  : prompt$")
+            t.send(NEXT_PANE)  # the last of the layout
+            t.expect(r"C-x o panes  F1 keys$")
             t.command("focus nowhere", r'^error: "nowhere" is no pane; there are graph, node, console')
             t.command("focus next", r"^\(gradb\) focus next$")
-            t.send("?")  # the console has it no more: a key of the graph
+            t.send(NEXT_PANE + "?")
             t.expect(r"^The screen")
             t.send("q")
             t.expect(r"graph: \d+ nodes")
@@ -202,28 +205,28 @@ class Focus(unittest.TestCase):
             t.expect(r"^one two three$")
             t.send(NEXT_PANE + "\x1b")
             t.send("s")
-            t.expect(r"^\(gradb\) step$")
+            t.expect(r"^\(gradb\) s$")
 
     def test_prefix_shows(self):
         with Terminal() as t:
             t.expect_ready()
             t.send("\x18")
-            t.expect(r"\[C-x -\]")
+            t.expect(r"o pane  1 alone  2 layout")
             t.send("o")
-            t.expect_not(r"\[C-x -\]")
+            t.expect_not(r"o pane  1 alone  2 layout")
 
     def test_single_keys(self):
         with Terminal() as t:
             t.expect_ready()
             t.send("\x18s")
-            t.expect(r"\[single keys, q ends\]")
+            t.expect(r"^ SINGLE-KEY MODE .*q ends  s step")
             t.send("s")
             t.expect(r"^\(gradb\) step$")
             t.expect(r"^Stopped at the end of step 1\.")
             t.send("n")
             t.expect(r"^\(gradb\) next$")
             t.send("q")
-            t.expect_not(r"single keys")
+            t.expect_not(r"SINGLE-KEY MODE")
             t.command("echo typed", r"^typed$")
 
 
@@ -242,10 +245,11 @@ class Bound(unittest.TestCase):
             t.expect(r"^Stopped at the end of step 1\.")
             t.send("layout graph\r")
             t.command("node Softmax-op10", r"Softmax-op10")
-            t.command("focus graph", r"^\(gradb\) focus graph$")
+            t.go_to("graph")
             t.send("Z")
             t.expect(r"^here \S*Softmax-op10$")
-            t.send("c?")  # c is bound to nothing there
+            t.send("c")  # bound to nothing: it does not go to the prompt either
+            t.send("?")
             t.expect(r"^The screen")
             t.send("G")
             t.expect(r"^Bound by hand")
@@ -299,25 +303,28 @@ class Waiting(unittest.TestCase):
 
 class Recommended(unittest.TestCase):
     """The question waits in a line of its own and for nothing."""
-    ASKED = r"Set the \d+ recommended watchpoints\? y or n"
+    ASKED = r"─ console ─+Set the \d+ recommended watchpoints\? Type y or n"
 
     def test_no_at_the_prompt(self):
         with Terminal(rc="") as t:
             t.expect_ready()
             t.expect(self.ASKED)
+            t.expect(r"^Set the \d+ recommended watchpoints\? Type y or n, and Enter\.$")
             t.command("echo meanwhile", r"^meanwhile$")
             t.send("n\r")
             t.expect(r"^\(gradb\) recommend no$")
             t.expect_not(self.ASKED)
             t.command("info watchpoints", r"^No watchpoints|[Nn]o watchpoint")
 
-    def test_yes_in_a_list(self):
+    def test_a_letter_in_a_list_is_no_answer(self):
         with Terminal(rc="") as t:
             t.expect_ready()
             t.expect(self.ASKED)
             t.send(NEXT_PANE + "y")
+            t.expect(r"^\(gradb\) y$")
+            t.expect(self.ASKED)
+            t.send("\r")
             t.expect_not(self.ASKED)
-            t.send(NEXT_PANE + NEXT_PANE)
             t.command("recommend", r"set as watchpoint 6$")
 
     def test_a_training_that_runs_is_no_more_asked_about(self):
@@ -394,7 +401,6 @@ class Interrupted(unittest.TestCase):
             t.expect(r"^50x8 is too small for panes")
             t.send(NEXT_PANE)
             t.command("echo still", r"^still$")  # not to a pane that nobody sees
-            t.command("focus graph", r"\(gradb\) focus graph$")
             t.command("echo again", r"^again$")
             t.resize(24, 80)
             t.expect(r"graph: \d+ nodes ─+│")
@@ -424,7 +430,7 @@ class Mouse(unittest.TestCase):
             t.send("\x1b[M %#")  # a click into the graph, whose key ? is
             t.send("?")
             t.expect(r"^The screen")
-            t.send("q\x18p")
+            t.send("q:")
             t.send("set mouse off\r")
             t.expect_raw(b"1000l", mark)
 

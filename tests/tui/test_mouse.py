@@ -5,7 +5,7 @@ import signal
 import unittest
 
 import harness
-from terminal import PLAIN, Terminal
+from terminal import PLAIN, SINGLE_KEY, Terminal
 from test_themes import FullScreen, FullStream
 
 ON = b"\x1b[?1000h"
@@ -204,7 +204,7 @@ class Clicks(unittest.TestCase):
         with MouseTerminal() as t:
             t.click(r"^ +▾ Default")
             t.expect_reversed(r"^ +▾ Default")
-            t.send("a")
+            t.send(SINGLE_KEY + "a")
             t.expect(r"condition +< ")
             was = re.search(r"condition +< (.*?) >", t.text())[1]
             row = t.find(r"condition +< ")

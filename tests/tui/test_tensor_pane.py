@@ -7,7 +7,7 @@ import unittest
 import numpy
 
 import harness
-from terminal import Terminal
+from terminal import NEXT_PANE, Terminal
 
 CONSOLE = "\x18o"
 END = "\x1b[4~"
@@ -36,8 +36,11 @@ class TensorTerminal(Terminal):
         return numpy.load(path)
 
     def open(self, what):
+        """The keyboard goes there."""
         self.send(f"tensor {what}\r")
         self.expect(r"tensor \S+:\d")
+        self.send(NEXT_PANE)
+        self.wait("the keyboard in the pane", lambda: self.screen.cursor.hidden)
 
     def head(self):
         """Index and value under the cursor, as the line over the grid says them."""
@@ -192,7 +195,7 @@ class TensorPane(unittest.TestCase):
             t.wait("a value", lambda: t.head() and t.head()[0] == ())
             t.send(CONSOLE)
             t.command("tensor head.weight[3:3]", r"no elements")
-            t.send("jG/0,0\r")
+            t.send(NEXT_PANE + "jG/0,0\r")
             t.expect(r"out of bounds")
             t.send(CONSOLE)
             t.command("tensor head.weight[:, 999]", r"index 999 is out of bounds for axis 1")
@@ -201,9 +204,10 @@ class TensorPane(unittest.TestCase):
         with TensorTerminal() as t:
             t.step(1)
             t.open("token.weight")
-            t.send("m")  # asks the trainer to keep it
-            t.expect(r"no value of the step before: ")
+            t.send("m")  # looks, and changes nothing
+            t.expect(r"no value of the previous step: ")
             t.send(CONSOLE)
+            t.command("tensor token.weight prev", r"no value of the previous step: ")
             before = t.saved("token.weight")
             t.step(2)
             t.expect(r"^\[y, x\] previous")
@@ -279,7 +283,7 @@ class TensorPane(unittest.TestCase):
             t.send("tensor .\r")
             t.expect(r"─ tensor \S+:0 ─")
             t.expect(r"(NaN|Inf)!\d")
-            t.send("G" + END + "n")
+            t.send(NEXT_PANE + "G" + END + "n")
             t.expect(r"nonfinite found")
             t.expect(r"\] = (nan|-?inf)$")
             t.expect(r"^ *\d+ .*(nan|inf)")
@@ -296,7 +300,7 @@ class TensorPane(unittest.TestCase):
             if "(y or n)" in t.text():
                 t.send("y")
             t.expect(r"finished|lost")
-            t.send("focus tensor\r")
+            t.go_to("tensor")
             t.send("GGjm]x")  # nothing there may do harm
             t.send(ESCAPE)
             t.expect(r"finished|lost")

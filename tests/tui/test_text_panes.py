@@ -17,9 +17,7 @@ class TextTerminal(Terminal):
 
     def focus(self, pane):
         """From the console."""
-        self.send(f"focus {pane}\r")
-        self.expect(rf"\) focus {pane}$")
-        self.expect(r"^\(gradb\)$")
+        self.go_to(pane)
 
     def stack_layout(self):
         self.send("layout stack\r")
@@ -124,7 +122,7 @@ class HistoryPane(unittest.TestCase):
             t.focus("history")
             t.expect(r"Nothing is recorded of this node\.")
             t.expect(r"watch it:  trace TO on")
-            t.send(NEXT_PANE)
+            t.send(":")
             t.command(f"trace TO on {NODE}", r"^Trace 2: ")
             t.command("step 5", r"^Stopped at the end of step 5")
             t.focus("history")
@@ -161,7 +159,7 @@ class LogPane(unittest.TestCase):
             t.expect(r"^\(gradb\)")
             t.send(f"run -- /bin/sh {file.name}\r")
             t.expect_ready()
-            t.send("focus log\r")
+            t.go_to("log")
             t.expect(r"─ log ─")
             t.expect(r"│a\S+\[2Jb$|│a.\[2Jb$")  # shown, not obeyed
             t.send("g")

@@ -6,7 +6,7 @@ import unittest
 import pyte
 
 import harness
-from terminal import Terminal
+from terminal import NEXT_PANE, Terminal
 
 # What names and sets a colour, but for the terminal's own ones (39 and 49).
 COLOR = re.compile(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;\d+)*m")
@@ -84,7 +84,7 @@ class ThemeTerminal(Terminal):
 
     def heat_map(self):
         self.command("tensor Softmax-op10[0, 0]", r"^\[y, x\] current")
-        self.send("M")
+        self.send(NEXT_PANE + "M")
         self.expect(r"heat min\.\.max")
         self.expect(r"^ 0 (██|@@)")
 
@@ -183,7 +183,7 @@ class Ascii(unittest.TestCase):
                     for pane in ("graph", "node", "watch", "hits", "stack", "source", "tensor", "history", "log"):
                         t.send(f"focus {pane}\r")
                         t.expect(rf"^(.*\|)?- {pane}|- \S* *{pane}|- (scope|graph)")
-                        t.send("jM m?j?\x1b\x1b[[E")
+                        t.send(NEXT_PANE + "jMm?j?\x1b\x1b[[E")
                         t.wait("the prompt", lambda: not t.screen.cursor.hidden)
                 t.command("info hits", r"\(gradb\)")
                 self.assertEqual(set(byte for byte in t.raw if byte > 0x7e), set())

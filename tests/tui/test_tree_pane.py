@@ -3,7 +3,7 @@
 import unittest
 
 import harness
-from terminal import NEXT_PANE, Terminal
+from terminal import NEXT_PANE, SINGLE_KEY, Terminal
 
 UP, DOWN, ESCAPE = "\x1b[A", "\x1b[B", "\x1b"
 
@@ -29,12 +29,12 @@ class Tree(unittest.TestCase):
             t.command("continue", r"▸ network \[!1\]")
             t.send("node MatMul-op4\r")
             t.expect(r"MatMul-op4 \[expr\]")
-            t.expect(r"hits of this stop")
+            t.expect(r"│type MatMul, .*\n.*│  \[max > -1000\] :0 max -1000, is ")
             t.send(NEXT_PANE + "\x1b[D\x1b[D")  # up to the scope, and folded
             t.expect(r"▸ attn \[!1\]")
             t.send(" ")
             t.expect(r"▾ attn \(")
-            t.command(NEXT_PANE + NEXT_PANE + "next", r"^> +Gather-op1")  # another stop
+            t.command(":next", r"^> +Gather-op1")  # another stop
             t.expect_not(r"\[(!1|expr)\]")
 
     def test_columns(self):
@@ -54,17 +54,19 @@ class Tree(unittest.TestCase):
             t.send("type:matmul")
             t.expect(r"^=type:matmul +\d+ nodes")
             t.expect(r"^ +MatMul-op4")
-            t.expect_not(r"LayerNorm|▸ data")
+            t.expect_not(r"^[^│]*(LayerNorm|▸ data)")
             t.send(" op7")
             t.expect(r"^=type:matmul op7 +1 node")
             t.expect(r"▾ attn \(1\)")
+            t.expect(r"│Default/network/block0/attn/\S+-op7$")  # the cursor is on what was found
+            t.send("\t")  # no other pane, and no key
             t.send("\x7f\x7f\x7f\x7f\r")  # Enter: the keys move again
             t.expect(r"^=type:matmul +\d+ nodes")
             t.send("G")
             t.expect_not(r"▾ Default")
             t.send(ESCAPE)
             t.expect_not(r"^=")
-            t.expect(r"Default/optimizer|Gradients/")
+            t.expect(r"│Default/optimizer|│Gradients/")
 
     def test_filter_words(self):
         with Terminal() as t:
@@ -85,7 +87,7 @@ class Tree(unittest.TestCase):
             t.expect_ready()
             t.send(NEXT_PANE + "=softmax\r")
             t.expect(r"^=softmax +\d+ node")
-            t.send(NEXT_PANE + NEXT_PANE)
+            t.send(":")
             t.command("node MatMul-op4", r"│Default/network/block0/attn/MatMul-op4")
             t.expect_not(r"^=softmax")
 
@@ -118,7 +120,7 @@ class Tree(unittest.TestCase):
             t.expect(r"^\(gradb\)")
             t.expect(r"stopped")
             t.command("focus graph", r"─ graph: \d+ nodes")
-            t.send("=matmul")
+            t.send(NEXT_PANE + "=matmul")
             t.expect(r"^=matmul +\d+ nodes")
             t.send("\r" + NEXT_PANE)
             t.expect(r"─ (node|scope) ─")
@@ -140,7 +142,7 @@ class Node(unittest.TestCase):
             t.send(NEXT_PANE + NEXT_PANE + "/MatMul-op4\r\r")
             t.expect(r"^\(gradb\) node Default/network/block0/attn/MatMul-op4")
             t.expect(r"│Default/network/block0/attn/MatMul-op4$")
-            t.send("/LayerNorm-op3\rb")  # %n of the row
+            t.send("/LayerNorm-op3\r" + SINGLE_KEY + "b")  # %n of the row
             t.expect(r"^\(gradb\) break Default/network/block0/LayerNorm-op3$")
 
     def test_following_back_to_the_current_node(self):

@@ -7,7 +7,7 @@ import termios
 import unittest
 
 import harness
-from terminal import NEXT_PANE, PLAIN, Terminal
+from terminal import NEXT_PANE, PLAIN, SINGLE_KEY, Terminal
 
 
 class Panes(unittest.TestCase):
@@ -23,7 +23,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^Training process 1: ")
             # The console wraps a long line, wherever the path of the program makes it long.
             self.assertIn("charlm--layers1", re.sub(r"\s", "", t.text()))
-            t.expect(r"^ gradb 127\.0\.0\.1:\d+  charlm \S+  cpu  rank 0  step 0  stopped")
+            t.expect(r"^ gradb  127\.0\.0\.1:\d+  charlm \S+  step 0  stopped +C-x o panes  F1 keys$")
             self.assertIn("─ console ─", t.text())
             self.assertEqual(t.screen.cursor.y, 22)
             self.assertEqual(t.quit(), 0)
@@ -86,7 +86,7 @@ class Panes(unittest.TestCase):
         with Terminal() as t:
             t.expect_ready()
             t.command("next", r"^> ")
-            t.send(NEXT_PANE + "s")
+            t.send(NEXT_PANE + SINGLE_KEY + "s")
             t.expect(r"^\(gradb\) step$")
             t.expect(r"Stopped at the end of step 1")
             t.send("b")
@@ -95,7 +95,8 @@ class Panes(unittest.TestCase):
             t.send("d")
             t.expect(r"^\(gradb\) delete 1")
             t.expect_not(r"^ \* +Gather-op1")
-            t.send("u")
+            t.send("U")
+            t.expect(r"^\(gradb\) run-to Default/network/embed/Gather-op1$")
             t.expect(r"^>  +Gather-op1")
             t.send("p")
             t.expect(r"float32 \(2, 16, 16\)")
@@ -179,9 +180,10 @@ class Panes(unittest.TestCase):
             t.send(NEXT_PANE + "?")
             t.expect(r"C-x o Tab +go to the next pane")
             t.send(" \x1b[6~")
-            t.expect(r"d +delete that breakpoint +delete %b")
+            t.expect(r"i +all that is known of it +info node %n")
             t.send("G")
-            t.expect(r"end single keys")
+            t.expect(r"d +delete that breakpoint +delete %b")
+            t.expect(r"K +end the training process +kill")
             t.send("g")
             t.expect(r"C-x o Tab")
             t.send("x")
@@ -231,9 +233,10 @@ class Panes(unittest.TestCase):
         with Terminal(program=False) as t:
             t.expect(r"no trainer is connected")
             t.expect(r"listening on 127\.0\.0\.1:\d+  no trainer")
-            t.send(NEXT_PANE + "jkgG\r snb\x1b[5~\x1b[6~\t")  # nothing to move on, nothing breaks
+            t.send(NEXT_PANE + "jkgG\r +\x1b[5~\x1b[6~\t")  # nothing to move on, nothing breaks
+            t.send(SINGLE_KEY + "snbdUwK" + SINGLE_KEY)
             t.expect(r"^\(gradb\)")
-            t.send(NEXT_PANE + "quit\r")
+            t.send(":quit\r")
             self.assertEqual(t.wait_exit(), 0)
             self.check_restored(t)
 

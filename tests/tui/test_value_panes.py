@@ -14,7 +14,7 @@ BIG = 10000  # rows and columns of a tensor of 100 million elements
 
 
 class ValueTerminal(Terminal):
-    """Commands are typed while the console has the focus: `tensor` takes it away, a bound key gives it back."""
+    """Commands are typed at the prompt; a bound key goes back to it."""
 
     def __init__(self, **kwargs):
         super().__init__(program=False, rc="set recommend off\nbind F5 focus console\n", **kwargs)
@@ -222,8 +222,8 @@ class NodePane(unittest.TestCase):
 
     def at(self, t, node):
         """The node is selected, and the node pane has the focus."""
-        t.send(f"node {node}\rfocus node\r")
-        t.wait("the node pane to have the focus", lambda: t.screen.cursor.hidden)
+        t.send(f"node {node}\r")
+        t.go_to("node")
 
     def test_follow_and_back(self):
         values = {"w": Value(np.linspace(0, 1, 4, dtype=np.float32)), "v": None}

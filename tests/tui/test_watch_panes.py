@@ -5,7 +5,7 @@ import shlex
 import unittest
 
 import harness
-from terminal import NEXT_PANE, Terminal
+from terminal import NEXT_PANE, SINGLE_KEY, Terminal
 
 ESCAPE = "\x1b"
 RIGHT = "\x1b[C"
@@ -25,9 +25,10 @@ class WatchTerminal(Terminal):
         return self
 
     def focus_watch(self):
-        self.send("focus watch\r")
-        self.expect(r"\) focus watch$")
-        self.expect(r"^\(gradb\)$")
+        """In single-key mode."""
+        self.go_to("watch")
+        self.send(SINGLE_KEY)
+        self.expect(r"^ SINGLE-KEY MODE ")
 
     def choose(self, letter, pattern):
         """Types the letter until that condition is the chosen one."""
@@ -76,15 +77,15 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"^\(gradb\) watch GL max_gt=0\.001 on gradients$")
             t.expect_not(r"a new watchpoint")
             t.expect_watch(1, "●", 0)
-            t.send("c")
+            t.send("C")
             t.expect(r"^Watchpoint 1, at the end of step 1|^Watchpoint 1, step 1, Gradients/")
-            t.expect(r"│\*1 1 GL +\S*Grad\S*:0  \S+ > 0\.001")
+            t.expect(r"│\*1 +1 GL +\S*Grad\S*:0  \S+ > 0\.001")
             t.send("\r")  # its hits
             t.expect(r"─ hits of watchpoint 1 1/\d+ ─")
             t.send("\r")
-            t.expect(r"│>1 1 GL ")
+            t.expect(r"│>1 +1 GL ")
             t.expect(r"^Look at:")
-            t.send("q")
+            t.send(SINGLE_KEY + "q")
             t.expect(r"─ hits 1/\d+ ─")
 
     def test_switched_off_and_deleted(self):
@@ -162,18 +163,17 @@ class WatchPanes(unittest.TestCase):
         with WatchTerminal() as t:
             t.command("trace WCL", r"^Trace 1: .*: 18 nodes")
             t.command("step", r"^Stopped at the end of step 1|step 1, ")
-            t.expect(r"│\*1 1 WCL 18 tensors  not checked")
-            t.expect(r"─ hits 1/1 ─")
-            t.send("focus hits\r")
-            t.expect(r"\) focus hits$")
+            t.expect(r"│\*1 +1 WCL 18 tensors  not checked")
+            t.expect(r"─ hits 0, 18 not checked ─")
+            t.go_to("hits")
             t.send("m")
-            t.expect(r"─ hits 1/18 ─")
+            t.expect(r"│\*1 +1 WCL \S+token.weight:0  not checked")
             t.send("G")
-            t.expect(r"─ hits 18/18 ─")
+            t.expect_not(r"│\*1 +1 WCL \S+token.weight:0  not checked")
             t.send("/fc.weight\r")
             t.expect(r"│Default/network/block0/mlp/fc\.weight:0")
             t.send("m")
-            t.expect(r"─ hits 1/1 ─")
+            t.expect(r"│\*1 +1 WCL 18 tensors  not checked")
 
     def test_hits_of_all_ranks(self):
         charlm = shlex.join(map(str, (harness.CHARLM, "--layers", 1, "--width", 16, "--heads", 2, "--context", 16,
@@ -182,18 +182,16 @@ class WatchPanes(unittest.TestCase):
         with WatchTerminal(run=("/bin/sh", "-c", script), env={"WORLD_SIZE": "2"}) as t:
             t.command("trace WCL", r"^Trace 1: .*: 18 nodes")
             t.command("step", r"^All 2 ranks stand at the end of step 1")
-            t.expect(r"─ hits of 2 ranks [12]/2 ─")
-            t.expect(r"│.1 r0 1 WCL 18 tensors  not checked")
-            t.expect(r"│.1 r1 1 WCL 18 tensors  not checked")
-            t.send("focus hits\r")
-            t.expect(r"\) focus hits$")
+            t.expect(r"─ hits of 2 ranks 0, 36 not checked ─")
+            t.expect(r"│.1 +r0 +1 WCL 18 tensors  not checked")
+            t.expect(r"│.1 +r1 +1 WCL 18 tensors  not checked")
+            t.go_to("hits")
             t.send("G")
-            t.expect(r"─ hits of 2 ranks 2/2 ─")
             t.send("\r")  # that rank is selected, and its hit
             t.expect(r" rank 1 of 2 ")
             t.expect(r"^\(gradb\) hit 1$")
-            t.expect(r"│>1 r1 1 WCL 18 tensors  not checked")
-            t.expect(r"│\*1 r0 1 WCL 18 tensors  not checked")
+            t.expect(r"│>1 +r1 +1 WCL 18 tensors  not checked")
+            t.expect(r"│\*1 +r0 +1 WCL 18 tensors  not checked")
 
     def test_excluded_places(self):
         with WatchTerminal() as t:
@@ -211,7 +209,7 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"hits +nodes +\? +cost│")
             t.command("continue", r"^Watchpoint 1, step 1, ")
             t.expect(r"^ 1 ● stop  GL max_gt=0\.001 on gradients +1 +36 +0 +\d+%│")
-            t.expect(r"│\*1 1 GL +Gradients/\S+:0  max \S+ > 0\.001$")
+            t.expect(r"│\*1 +1 GL +Gradients/\S+:0  max \S+ > 0\.001$")
 
     def test_ascii(self):
         with WatchTerminal(env={"LC_ALL": "C"}) as t:
@@ -220,23 +218,24 @@ class WatchPanes(unittest.TestCase):
             t.focus_watch()
             t.send(" ")
             t.expect_watch(1, "-", 0)
-            t.send(" c")
-            t.expect(r"\*1 1 GL +\.\.\.\S*:0  \S+ > 0\.001")
+            t.send(" C")
+            t.expect(r"\*1 +1 GL +\.\.\.\S*:0  \S+ > 0\.001")
             self.assertNotRegex(t.text(), r"[^\x00-\x7f]")
 
     def test_small_and_back(self):
         with WatchTerminal() as t:
             t.command("watch -exact GL max_gt=0.001 on gradients", r"^Watchpoint 1: ")
             t.command("continue", r"^Watchpoint 1, step 1, ")
-            t.send(NEXT_PANE)
+            t.send(NEXT_PANE + SINGLE_KEY)
             t.resize(10, 40)
             t.expect(r"watch 1 ─")
+            t.expect(r"^ SINGLE-KEY MODE ")
             t.send("a")
             t.expect(r"a new watchpoint")
             t.send(ESCAPE + "\r")
             t.expect(r"hits of watchpoint 1 1/1")
             t.resize(24, 80)
-            t.expect(r"│\*1 1 GL ")
+            t.expect(r"│\*1 +1 GL ")
 
 
 if __name__ == "__main__":
