@@ -13,8 +13,9 @@ import unittest
 import harness
 import numpy as np
 
-sys.path.insert(0, str(harness.SOURCE / "tests" / "torch"))
-import torches  # noqa: E402  (a module beside other tests)
+sys.path[:0] = [str(harness.SOURCE / "tests" / "torch"), str(harness.SOURCE / "tests" / "dump")]
+import ms_writer  # noqa: E402  (modules beside other tests)
+import torches  # noqa: E402
 
 STEP = 25  # of the batch of garbage: see charlm's faults
 CHARLM = [str(word) for word in (
@@ -108,6 +109,24 @@ class Company(unittest.TestCase):
                     self.assertEqual((over["ended"], over["steps"], over["left_out"]), ("over", 4, 0), over)
                     self.assertEqual((parted["ended"], parted["step"], parted["steps"]), ("parted", STEP, 2), parted)
                     self.assertIn("embed/Gather", parted["node"])
+
+    def test_parameters_of_a_dump_by_their_own_names(self):
+        """What its graph shows in another scope than the training's."""
+        with tempfile.TemporaryDirectory(prefix="gradb-lockstep-") as name:
+            rank = pathlib.Path(name) / "rank_0"
+            (rank / "graphs").mkdir(parents=True)
+            (rank / "graphs" / "ms_output_trace_code_graph_0.pb").write_bytes(ms_writer.model(ms_writer.graph(
+                "kernel_graph_0", [ms_writer.node(1, ["head.bias"], "BiasAdd", "Default/other-Net/BiasAdd-op1", (3,))],
+                [("head.bias", (3,))])))
+            for step in (1, 2):
+                folder = rank / "net" / "0" / str(step)
+                folder.mkdir(parents=True)
+                ms_writer.npy(folder / f"Parameter.head.bias.0.0.160000000000000{step}.output.0.DefaultFormat.npy",
+                              np.ones(3, "<f4"))
+            found = of_type(lines_of(beside([*CHARLM, "--steps", "9"]), f"open {name}",
+                                     "lockstep @1 @2 on weights", "session 1", "kill")[0], "lockstep")[0]
+        self.assertEqual((found["ended"], {found["node"], found["node_a"]}),
+                         ("parted", {"Default/network/head.bias", "Default/other-Net/head.bias"}), found)
 
     def test_a_third_and_other_numbers(self):
         good = [*CHARLM, "--steps", "60"]
