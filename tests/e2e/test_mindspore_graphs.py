@@ -133,6 +133,44 @@ class TwoGraphs(Session):
         self.assertNotIn(", of step 2", gradb.text())
 
 
+class Late(FakeMindSpore):
+    """Compiles its second graph after the first step, as an evaluation does."""
+
+    def send_all_graphs(self):
+        later, self.graphs = self.graphs[1:], self.graphs[:1]
+        super().send_all_graphs()
+        self.graphs += later
+
+    def begin_step(self, number):
+        if number == 1:
+            first = self.graphs.pop(0)
+            FakeMindSpore.send_all_graphs(self)
+            self.graphs.insert(0, first)
+            self.wait_loop()
+        super().begin_step(number)
+
+
+class LateGraphs(Session):
+    def test_a_watchpoint_keeps_its_node(self):
+        gradb = self.gradb_with()
+        trainer = Late(gradb.port, version="2.0.0", backend="Ascend", steps=3, graphs=two_graphs())
+        self.trainers.append(trainer)
+        trainer.start()
+        gradb.expect("Stopped before the first step")
+        gradb.run(f"watch TL max_gt=1.5 on {RELU}", ": 1 node")
+        gradb.send("set stop-on-hit off")
+        gradb.run("step 2", "end of step 2")
+        gradb.run(f"info node {RELU}", "could be 'kernel_graph_0/")
+        gradb.run("info watchpoints", rf"TL.*{RELU.rpartition('/')[2]}")
+        gradb.run(f"info node {self.qualified(0)}", r"^  watched by  1")
+        gradb.run(f"info node {self.qualified(1)}", "graph kernel_graph_1")
+        gradb.run("step", "end of step 3")
+        gradb.run("info hits -a", rf"step 3 .*{self.qualified(0)}:0")
+
+    def qualified(self, graph):
+        return f"kernel_graph_{graph}/{RELU}"
+
+
 class Simple(FakeMindSpore):
     """As MindInsight's own tests imitate a process: it names no graph, its counter moves only by the steps that a
     reply asks for, and once anything is watched each run ends in hits of watchpoint 1 that repeat no condition."""
@@ -188,7 +226,7 @@ class SimpleClients(Session):
         names = [node.node_name for node in trainer.wait_note("set").watch_nodes]
         self.assertEqual(len(names), len(set(names)))
         gradb.run(f"print graph_0/{RELU}", r"^\[\[1. 2. 3.\]")
-        gradb.run("delete 1", "")
+        gradb.send("delete 1")
         gradb.run(f"watch TO on graph_1/{RELU}", "1 node")
 
 

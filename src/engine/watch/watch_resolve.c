@@ -239,8 +239,25 @@ static int resolve_scalar(struct gd_watching *w, struct watch_cover *cover, stru
     return cover->scalar ? GD_OK : gd_fail(err, GD_ENOMEM, "out of memory for a watchpoint");
 }
 
+/* A name that was one node's when the watchpoint was set still means that node when another graph
+ * comes with one of its name. */
+static bool keeps_nodes(const struct gd_watching *w, const struct watch_cover *cover)
+{
+    gd_node_id *nodes = NULL;
+    size_t count = 0;
+    bool ambiguous =
+        cover->watch->selector && cover->node_count && gd_graph_is_qualified(w->session->graph) &&
+        gd_watchpoint_nodes(cover->watch, w->session, &nodes, &count, NULL) == GD_EAMBIGUOUS;
+    free(nodes);
+    for (size_t i = 0; ambiguous && i < cover->node_count; i++)
+        ambiguous = gd_graph_name(w->session->graph, cover->nodes[i])[0] != '\0';
+    return ambiguous;
+}
+
 static int resolve_nodes(struct gd_watching *w, struct watch_cover *cover, struct gd_err *err)
 {
+    if (cover->revision == cover->watch->revision && keeps_nodes(w, cover))
+        return GD_OK;
     free(cover->nodes);
     cover->nodes = NULL;
     cover->node_count = cover->node_cap = 0;
