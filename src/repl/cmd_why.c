@@ -649,6 +649,7 @@ static int take_gradient(struct command_call *call, struct question *q, struct g
         q->node = ref.node;
         q->slot = 0;
     }
+    q->facts.gradient_moves = rc == GD_OK && stats.zero < stats.count;
     return rc == GD_EINTR ? rc : GD_OK;
 }
 

@@ -36,11 +36,12 @@ struct gd_why_facts {
     bool told;         /* a number of the program says that it is not finite */
     bool of_parameter; /* it is a parameter, its gradient or its update, and the next are known: */
     char parameter[256];
-    bool frozen;        /* no gradient is wanted of it */
-    bool has_gradient;  /* there is one now */
-    char optimizer[64]; /* that holds it; "" none */
-    int optimizers;     /* how many there are */
-    bool has_rate;      /* of that optimizer, for it: */
+    bool frozen;         /* no gradient is wanted of it */
+    bool has_gradient;   /* there is one now */
+    bool gradient_moves; /* and it is known that it is not all 0 */
+    char optimizer[64];  /* that holds it; "" none */
+    int optimizers;      /* how many there are */
+    bool has_rate;       /* of that optimizer, for it: */
     double rate;
     int64_t piled_up_since; /* the first step whose gradients lie on those before; 0: they do not */
     char piled_up_in[256];  /* a parameter that shows it */

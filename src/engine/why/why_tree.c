@@ -462,8 +462,9 @@ static bool say_still(const struct why_walk *walk, const struct why_tensor *root
         !facts->optimizer[0] || !facts->has_gradient || !facts->has_rate) {
         return false;
     }
-    gd_buf_printf(&ret->text, "%s holds %s, at a learning rate of %.4g.", facts->optimizer,
-                  facts->parameter, facts->rate);
+    gd_buf_printf(&ret->text, "%s holds %s, at a learning rate of %.4g%s.", facts->optimizer,
+                  facts->parameter, facts->rate,
+                  facts->gradient_moves ? ", and its gradient is not all 0" : "");
     snprintf(ret->rule, sizeof(ret->rule), "small-update");
     if (why_type_in(facts->optimizer, WHY_ADAPTIVE) && size > 0 &&
         rate < least_change(root->dtype, size)) {
