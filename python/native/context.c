@@ -157,20 +157,21 @@ static int take_addresses(struct native_context *self, PyObject *addresses)
 static int init(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct native_context *self = (struct native_context *)object;
-    PyObject *agent, *addresses, *part[10];
+    PyObject *agent, *addresses, *part[11];
     unsigned long long handle;
     if (self->agent || keywords ||
-        !PyArg_ParseTuple(args, "O(OOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1], &part[2],
+        !PyArg_ParseTuple(args, "O(OOOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1], &part[2],
                           &part[3], &part[4], &part[5], &part[6], &part[7], &part[8], &part[9],
-                          &handle, &PyTuple_Type, &addresses)) {
+                          &part[10], &handle, &PyTuple_Type, &addresses)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "a Context is made once, and has no keywords");
         }
         return -1;
     }
-    PyObject **places[] = {
-        &self->tensor,    &self->apart,       &self->storage, &self->tracing, &self->has_gradients,
-        &self->step_type, &self->custom_type, &self->types,   &self->type_of, &self->custom_mark};
+    PyObject **places[] = {&self->tensor,      &self->apart,         &self->storage,
+                           &self->tracing,     &self->has_gradients, &self->step_type,
+                           &self->custom_type, &self->types,         &self->type_of,
+                           &self->custom_mark, &self->stand_in};
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         *places[i] = Py_NewRef(part[i]);
     }
@@ -209,6 +210,7 @@ static const size_t references[] = {AT(agent),
                                     AT(types),
                                     AT(type_of),
                                     AT(custom_mark),
+                                    AT(stand_in),
                                     AT(recording),
                                     AT(outermost),
                                     AT(outermost_path),

@@ -25,7 +25,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 7
+#define NATIVE_INTERFACE 8
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
@@ -251,7 +251,9 @@ struct native_context {
     PyObject *tracing; /* torch._C._get_tracing_state */
     PyObject *step_type, *custom_type, *types, *type_of, *custom_mark; /* of backward.py */
     PyObject *has_gradients;                                           /* torch.is_grad_enabled */
-    struct gradb *handle;                                              /* NULL: closed */
+    PyObject
+        *stand_in; /* calls an operator, so that its warnings have the program's line; or None */
+    struct gradb *handle; /* NULL: closed */
     void (*did)(struct gradb *, gradb_node);
     void (*did_with)(struct gradb *, gradb_node, const gradb_tensor *, size_t);
     /* NULL: an older libgradb */

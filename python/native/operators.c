@@ -27,6 +27,11 @@ static PyObject *intercept(const struct call *call)
 
 static PyObject *run(const struct call *call)
 {
+    const struct native_context *context = call->mode->context;
+    if (context && context->stand_in != Py_None) {
+        return PyObject_CallFunctionObjArgs(context->stand_in, call->function, call->args,
+                                            call->keywords, NULL);
+    }
     return PyObject_Call(call->function, call->args,
                          call->keywords == Py_None ? NULL : call->keywords);
 }

@@ -5,6 +5,7 @@ The programs are what people write, and each of the healthy ones has something t
 layers that begin at 0, gradients that are 0 by algebra, batches that teach nothing.
 """
 import re
+import subprocess
 
 import harness
 import torches
@@ -348,6 +349,62 @@ class Raised(Alarms):
         for commands in (("catch exception", "continue"), ("continue",)):
             _, said = self.run_of("broken", BROKEN, *commands)
             self.assertIn("ValueError: no gradient (broken.py:12 in backward)", said)
+
+
+# What PyTorch warns of: functions in C and in Python, a module, a scheduler, a loss, a view, a property.
+WARNS = """
+import warnings
+warnings.simplefilter("always")
+m = nn.Sequential(nn.Linear(4, 4), nn.Softmax()); opt = torch.optim.SGD(m.parameters(), 0.1)
+sch = torch.optim.lr_scheduler.StepLR(opt, 2)
+emb = nn.Parameter(torch.randn(4, 4))
+for step in range(3):
+    x = torch.randn(8, 4)
+    h = m(x)
+    s = F.softmax(h)
+    t = F.tanh(h); u = F.sigmoid(h)
+    l = F.mse_loss(h, torch.randn(1, 4))
+    y = x[torch.ones(8, dtype=torch.uint8)]
+    z = torch.randn(3, 4, 5).T
+    w = F.kl_div(s.log(), s)
+    n = F.upsample(x[None, None], scale_factor=2)
+    b = F.interpolate(x[None, None], scale_factor=2.5, mode="bilinear")
+    q = torch.empty(5); torch.add(x[:4, :4], x[4:, :4], out=q)
+    d = F.dropout2d(torch.randn(4, 4))
+    e = torch.nn.functional.l1_loss(h, h, size_average=True)
+    g = torch.meshgrid(torch.arange(2), torch.arange(2))
+    c = torch.tensor(x)
+    loss = (h + t + u + s).sum() + l
+    opt.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm(m.parameters(), 1.0)
+    if step == 0: sch.step()
+    opt.step()
+    sch.step(step)
+    h.grad
+"""
+WARNED = re.compile(r"^(/\S*:\d+): (\w+Warning)", re.MULTILINE)
+
+
+@torches.both
+class Warned(Alarms):
+    """PyTorch's own warnings name the line that they name without gradb."""
+
+    def lines_of(self, program, **env):
+        done = subprocess.run(program, capture_output=True, text=True, env=torches.environment(**env), check=True,
+                              timeout=4 * harness.DEADLINE)
+        return sorted(WARNED.findall(done.stderr))
+
+    def test_warnings_keep_their_line(self):
+        script = self.write("warns.py", HEAD + WARNS)
+        alone = self.lines_of([self.python, str(script)])
+        self.assertGreater(len([place for place, _ in alone if "warns.py" in place]), 20)
+        for native in ("1", "0"):
+            said = self.folder / ("said" + native)
+            done = self.gradb(["sh", "-c", f"exec {self.python} {script} 2> {said}"], "trace TO on all", "continue",
+                              GRADB_NATIVE=native)
+            self.assertIn("The training ended.", done.stdout)
+            self.assertEqual(sorted(WARNED.findall(said.read_text())), alone)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import weakref
 import torch
 
 from .. import _lib, native
-from . import aten, backward, exceptions, listing, modules, ops, optim, origins, ranks, regions, training, values
+from . import (aten, backward, exceptions, listing, modules, ops, optim, origins, ranks, regions,
+               training, values, warned)
 from .events import Events
 from .guard import contained
 from .scaler import Scaler
@@ -70,6 +71,7 @@ class Agent(native.base("Agent")):
         self._backward = backward.Backward(self)
         self.optimizers = optim.Optimizers(self)
         self.exceptions = exceptions.Exceptions(self)
+        self.warnings = warned.Warnings()
         self.native = _native_context(self)
         self._can_hand_over = self.native is not None and bool(native.address(library, "gradb_on_armed"))
         if self.native is not None:
@@ -95,6 +97,7 @@ class Agent(native.base("Agent")):
         self._backward.install()
         self.optimizers.install()
         self.exceptions.install()
+        self.warnings.install()
         self.scaler.install()
         self.events.loader.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
@@ -124,6 +127,7 @@ class Agent(native.base("Agent")):
         self.events.loader.remove()
         self.scaler.remove()
         self.exceptions.remove()
+        self.warnings.remove()
         self.optimizers.remove()
         self._backward.remove()
         self.modules.remove()
@@ -369,7 +373,8 @@ def _native_context(agent):
         return None
     return native.module.Context(
         agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state, torch.is_grad_enabled,
-                *backward.NATIVE_PARTS), agent.handle, tuple(native.address(library, name) for name in ADDRESSES))
+                *backward.NATIVE_PARTS, ops.stand_in), agent.handle,
+        tuple(native.address(library, name) for name in ADDRESSES))
 
 
 def _has_process_group():

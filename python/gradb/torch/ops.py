@@ -6,13 +6,14 @@ be left in any order, and a step may end inside one.
 """
 import os
 import sys
+from types import FunctionType
 
 import torch
 from torch import overrides
 from torch.overrides import TorchFunctionMode
 
 from .. import native
-from . import values
+from . import stack, values
 
 # Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
 # anyway: it stands here because it is called often.
@@ -137,6 +138,16 @@ def _is_sharding(frame):
     return _shards(frame.f_code) or (before is not None and _shards(before.f_code))
 
 
+def _call(caller, function, args, kwargs):
+    """Calls a function that the frame `caller` has called: its warnings have that line."""
+    if type(function) is FunctionType:
+        return function(*args, **kwargs)
+    try:
+        return stack.call_from(caller, function, args, kwargs)
+    except Exception as error:
+        raise error.with_traceback(stack.inside(error.__traceback__))
+
+
 class _Operators:
     """The base where there is no gradb._native: each operator is intercepted."""
 
@@ -160,16 +171,16 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
         except TypeError:  # not hashable
             operator = None
         if operator is None or _is_tracing() is not None or (agent.shards and _is_sharding(sys._getframe(1))):
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return _call(sys._getframe(1), func, args, kwargs or {})
         telling = agent.telling
         if operator.leaks:
             telling.graph.leaked = telling.graph.step
         if operator.view:
-            result = func(*args)
+            result = _call(sys._getframe(1), func, args, {})
             telling.same_as(result, args[0], operator.leaks)
             return result
         if operator.leaks or operator.exits:
-            result = func(*args, **kwargs) if kwargs else func(*args)
+            result = _call(sys._getframe(1), func, args, kwargs or {})
             if operator.exits and args:
                 telling.left_by(operator.name, args[0])
             return result
@@ -185,7 +196,7 @@ class OperatorMode(native.base("Operators", _Operators), TorchFunctionMode):
             if agent.detail is not None:
                 result = agent.detail.run(func, args, kwargs or {})
             else:
-                result = func(*args, **kwargs) if kwargs else func(*args)
+                result = _call(sys._getframe(1), func, args, kwargs or {})
         except Exception as error:
             telling.operator_raised(operator, args, kwargs, error)
             if overflow is not None:
@@ -284,6 +295,10 @@ class _Asked(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         self.asked = True
+
+
+# What the native mode has call a function in the program's name: there is a frame of torch's in between.
+stand_in = (lambda function, args, kwargs: _call(sys._getframe(1), function, args, kwargs or {})) if _OLD else None
 
 
 def _is_indexing_seen():

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import sysconfig
+import types
 
 import torch
 
@@ -30,6 +31,7 @@ _MAX_CODES = 65536
 _MAX_PLACES = 64
 _codes = {}    # id of a code object -> (the code object, which is held so that the id lasts, its kind, its number)
 _numbers = {}  # (file, code object) of the user's code -> its number: code that is compiled anew has the one it had
+_stand_ins = {}  # (code, line) of a frame, and the id of the code that calls in its place -> that code
 _sites = {}    # (number of code, place in it, ...), innermost first -> number of the site
 
 
@@ -38,7 +40,7 @@ def _known(frame):
     code = frame.f_code
     found = _codes.get(id(code))
     if found is None:
-        kind = _kind_of(_file_of(frame))
+        kind = _OURS if id(code) in _stand_ins else _kind_of(_file_of(frame))
         number = 0
         if kind == _USER and len(_numbers) < _MAX_CODES:
             number = _numbers.setdefault((code.co_filename, code), len(_numbers) + 1)
@@ -68,6 +70,45 @@ def _kind_of(name):
 
 def _kind(frame):
     return _known(frame)[1]
+
+
+def is_ours(frame):
+    """Whether a frame is gradb's, or one that PyTorch puts between the program and gradb."""
+    return _kind(frame) == _OURS
+
+
+def own_files():
+    """Beginnings of the names of their files."""
+    return _own, _dispatch
+
+
+def call_from(frame, function, args, kwargs):
+    """Calls a function as if the innermost frame from that one on that is not ours did: of a function in C whose
+    warning goes by its caller."""
+    while frame is not None and _kind(frame) == _OURS:
+        frame = frame.f_back
+    if frame is None:
+        return function(*args, **kwargs)
+    place = frame.f_code, frame.f_lineno
+    code = _stand_ins.get(place)
+    if code is None:
+        if len(_stand_ins) >= _MAX_CODES:
+            _stand_ins.clear()
+        code = _call.__code__.replace(co_filename=place[0].co_filename, co_name=place[0].co_name,
+                                      co_firstlineno=place[1] or place[0].co_firstlineno)
+        _stand_ins[place] = code
+        _stand_ins[id(code)] = code
+    return types.FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
+def inside(traceback):
+    """A traceback without the frames of ours that it begins with; None when there are no others."""
+    while traceback is not None and _kind(traceback.tb_frame) == _OURS:
+        traceback = traceback.tb_next
+    return traceback
+
+
+_call = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731: its only line is its first
 
 
 def site(depth=1, outermost=None):

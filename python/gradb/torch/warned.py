@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Warnings keep the user's line: what counts frames to find it (`stacklevel`) does not see ours.
+
+A function of torch's that is looked at is called a second time, from torch/overrides.py: its own frame stands on the
+stack twice, and the outer one is left out as well.
+"""
+import sys
+import warnings
+
+from . import stack
+
+
+class Warnings:
+    """Stands in for warnings.warn while the process is attached."""
+
+    def __init__(self):
+        self._original = None
+        self._wrapper = None
+
+    def install(self):
+        """Puts it in."""
+        original = self._original = warnings.warn
+
+        def warn(message, category=None, stacklevel=1, source=None, **more):
+            unseen = 1 + _unseen(sys._getframe(1), stacklevel)
+            if more.get("skip_file_prefixes"):
+                more["skip_file_prefixes"] += stack.own_files()
+            return original(message, category, stacklevel + unseen, source, **more)
+        self._wrapper = warnings.warn = warn
+
+    def remove(self):
+        """Takes it out, unless somebody put another in its place."""
+        if self._wrapper is not None and warnings.warn is self._wrapper:
+            warnings.warn = self._original
+        self._wrapper = None
+
+
+def _unseen(frame, level):
+    """How many frames of ours lie between that one and its caller `level - 1` further out."""
+    count = 0
+    while level > 1 and frame is not None:
+        code, again = frame.f_code, False
+        frame = frame.f_back
+        while frame is not None and (stack.is_ours(frame) or again and frame.f_code is code):
+            again = stack.is_ours(frame)
+            count += 1
+            frame = frame.f_back
+        level -= 1
+    return count
