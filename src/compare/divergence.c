@@ -104,14 +104,15 @@ static const char *why_not(const struct gd_item *a, const struct gd_item *b,
 }
 
 /* An output that was to be compared: whether it could be. */
-static void count_output(struct search *s, const struct gd_item *a, const struct gd_item *b,
-                         const struct gd_difference *d, bool has)
+static void count_output(struct search *s, const struct gd_unit *unit, const struct gd_item *a,
+                         const struct gd_item *b, const struct gd_difference *d, bool has)
 {
     if (b->input) {
         return;
     }
     if (has) {
         s->ret->tensors++;
+        s->ret->forward += unit->phase == GD_PHASE_FORWARD;
     } else if (s->ret->not_compared++ == 0) {
         snprintf(s->ret->why, sizeof(s->ret->why), "%.159s", why_not(a, b, d));
     }
@@ -130,7 +131,7 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     }
     if ((known->asked && !difference) || !a) {
         if (!known->asked) {
-            count_output(s, a, b, &(struct gd_difference){.note = ""}, false);
+            count_output(s, unit_b, a, b, &(struct gd_difference){.note = ""}, false);
         }
         known->asked = true;
         return GD_OK;
@@ -143,7 +144,7 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     rc = rc == GD_OK ? compare_values(s, a, b, to, err) : rc;
     if (rc == GD_OK) {
         if (!known->asked) {
-            count_output(s, a, b, to, to->verdict != GD_V_UNREADABLE);
+            count_output(s, unit_b, a, b, to, to->verdict != GD_V_UNREADABLE);
         }
         known->asked = true;
         known->has = to->verdict != GD_V_UNREADABLE;

@@ -34,6 +34,7 @@ struct gd_divergence {
     uint32_t only_a; /* unit of A that makes an input of it and has no partner; UINT32_MAX none */
     size_t checked, unchecked;      /* matched nodes that were looked at before it; not (bisect) */
     uint64_t tensors, not_compared; /* outputs of these: compared; that could not be */
+    uint64_t forward;               /* of those that were compared: of the forward pass */
     char why[160];                  /* the first that could not be: the reason; "" */
     size_t layer;                   /* collectives before it */
     bool collective;                /* it is one */

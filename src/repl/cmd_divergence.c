@@ -223,6 +223,9 @@ static const char *helper(const struct found *f)
     if (f->d.difference.verdict == GD_V_NONFINITE) {
         return "it is not finite on one side: `first-nonfinite` finds the operator that threw it";
     }
+    if (f->phase != GD_PHASE_FORWARD && f->d.forward == 0) {
+        return "nothing of the forward pass was compared: dump it, too";
+    }
     if (f->phase != GD_PHASE_FORWARD) {
         return "the forward pass agrees: compare gradients, then the optimizer's state";
     }

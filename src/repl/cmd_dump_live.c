@@ -344,7 +344,8 @@ static int run_check_config(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "%s.\n", inspect_plural(call, bad, "mistake"));
         repl_set_failed(call->repl, GD_EINVAL);
     } else if (rc == GD_OK) {
-        out_printf(call->out, "%s is fine: %s.\n", out_safe(call, t.path),
+        out_printf(call->out, "%s: no mistake in its keys and values (%s).\n",
+                   out_safe(call, t.path),
                    config->is_acl ? "a configuration of CANN" : "a data_dump.json of MindSpore");
         tell_unused_keys(call, config);
         inspect_add_text(call, out_record(call->out, "check-config"), "unused",

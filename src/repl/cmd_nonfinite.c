@@ -44,7 +44,7 @@ static int fetch(void *ctx, const struct gd_unit *unit, struct gd_item *item, st
 {
     struct looking *l = ctx;
 
-    return side_fetch(l->call, l->side, unit, item, err);
+    return side_fetch_of_step(l->call, l->side, unit, item, err);
 }
 
 static bool go_on(void *ctx, uint64_t done)

@@ -38,7 +38,7 @@ static int fetch(struct lockstep *l, struct gd_session *session, gd_node_id node
 {
     struct gd_tensor_ref ref = {.node = node, .slot = slot};
     const char *why = NULL;
-    int rc = side_fetch_value(l->call, session, &ref, ret, &why, err);
+    int rc = side_fetch_value(l->call, session, &ref, ret, &why, NULL, err);
 
     if (rc == GD_ELOST || (rc != GD_OK && session->state != GD_STOPPED)) {
         l->ended = session->state == GD_FINISHED ? LOCKSTEP_OVER : LOCKSTEP_LOST;

@@ -379,17 +379,17 @@ int side_load(struct command_call *call, struct side *side, size_t rank, int64_t
 
 int side_fetch_value(struct command_call *call, struct gd_session *session,
                      const struct gd_tensor_ref *ref, struct gd_source **ret, const char **why,
-                     struct gd_err *err)
+                     int64_t *step, struct gd_err *err)
 {
     struct gd_session *before = call->session;
     struct gd_tensor *tensor;
     struct gd_err reason = {.text = ""};
-    int64_t step;
+    int64_t own = -1;
     int rc;
 
     *ret = NULL;
     call->session = session;
-    rc = repl_fetch(call, ref, NULL, &tensor, &step, &reason);
+    rc = repl_fetch(call, ref, NULL, &tensor, step ? step : &own, &reason);
     call->session = before;
     if (rc == GD_OK) {
         rc = gd_source_of_tensor(tensor, ret, &reason);
@@ -411,5 +411,23 @@ int side_fetch(struct command_call *call, struct side *side, const struct gd_uni
     if (side->kind != SIDE_LIVE || item->source || item->problem) {
         return GD_OK;
     }
-    return side_fetch_value(call, side->session, &ref, &item->source, &item->problem, err);
+    return side_fetch_value(call, side->session, &ref, &item->source, &item->problem, NULL, err);
+}
+
+int side_fetch_of_step(struct command_call *call, struct side *side, const struct gd_unit *unit,
+                       struct gd_item *item, struct gd_err *err)
+{
+    struct gd_tensor_ref ref = {.node = unit->node, .slot = item->slot};
+    int64_t step = -1;
+
+    if (side->kind != SIDE_LIVE || side->previous || unit->leaf || item->source || item->problem) {
+        return side_fetch(call, side, unit, item, err);
+    }
+    int rc = side_fetch_value(call, side->session, &ref, &item->source, &item->problem, &step, err);
+    if (rc == GD_OK && item->source && step >= 0 && step != side->session->stop.step) {
+        gd_source_unref(item->source);
+        item->source = NULL;
+        item->problem = inspect_printf(call, "its value is of step %lld", (long long)step);
+    }
+    return rc;
 }

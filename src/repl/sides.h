@@ -44,10 +44,14 @@ const struct gd_catalog_step *side_steps(const struct side *side, size_t rank, s
 int side_load(struct command_call *call, struct side *side, size_t rank, int64_t step,
               struct gd_table *ret, struct gd_err *err);
 /* A value of a session, where it stands. What cannot be had is NULL, and why; GD_EINTR, GD_ENOMEM
- * and GD_ELOST are errors. */
+ * and GD_ELOST are errors. *step: whose value it is, -1 unknown; step may be NULL. */
 int side_fetch_value(struct command_call *call, struct gd_session *session,
                      const struct gd_tensor_ref *ref, struct gd_source **ret, const char **why,
-                     struct gd_err *err);
+                     int64_t *step, struct gd_err *err);
+/* What an operator of a live session gave in the step that it is in; a value of a step before is a
+ * problem of the item. */
+int side_fetch_of_step(struct command_call *call, struct side *side, const struct gd_unit *unit,
+                       struct gd_item *item, struct gd_err *err);
 /* Of a live session: the value of an item, fetched. Of a step before that is not held a problem of
  * the item tells. */
 int side_fetch(struct command_call *call, struct side *side, const struct gd_unit *unit,

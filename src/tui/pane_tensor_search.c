@@ -205,15 +205,16 @@ static bool known_to_be_none(const struct tensor_pane *pane)
     enum gd_iter iter = pane->which == TENSOR_PREVIOUS ? GD_PREVIOUS : GD_CURRENT;
     const struct tensor_figures *figures = &pane->figures[iter];
     const struct gd_stats *stats = &figures->stats;
-    uint64_t inf = stats->pos_inf + stats->neg_inf;
+    bool no_nan = stats->nan == 0 && !(stats->unknown & GD_UNKNOWN_NAN);
+    bool no_inf = stats->pos_inf + stats->neg_inf == 0 && !(stats->unknown & GD_UNKNOWN_INF);
 
     if (!figures->has_stats || pane->which == TENSOR_DIFFERENCE) {
         return false;
     }
     switch (pane->condition.test) {
-    case TEST_NONFINITE: return stats->nan + inf == 0;
-    case TEST_NAN: return stats->nan == 0;
-    case TEST_INF: return inf == 0;
+    case TEST_NONFINITE: return no_nan && no_inf;
+    case TEST_NAN: return no_nan;
+    case TEST_INF: return no_inf;
     default: return false;
     }
 }

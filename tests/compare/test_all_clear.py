@@ -101,6 +101,29 @@ class AllClear(unittest.TestCase):
         self.assertEqual((record["checked"], record["not_checked"], status), (7, 1, 0))
         self.assertTrue(record["why_not_checked"])
 
+    def test_values_of_the_step_before_do_not_count(self):
+        """Inside of a step, what has not run yet still has its old value."""
+        charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
+                  "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
+        done = harness.run_gradb("-nx", "-q", "--batch", "--json", "-ex", "step 2", "-ex", "first-nonfinite", "-ex",
+                                 "next 5", "-ex", "first-nonfinite", "-ex", "kill", "run", "--", *charlm)
+        whole, part = [record for record in map(json.loads, done.stdout.splitlines())
+                       if record["type"] == "first-nonfinite"]
+        self.assertEqual(whole["not_checked"], 0)
+        self.assertGreater(part["not_checked"], 50)
+        self.assertEqual(part["checked"] + part["not_checked"], whole["checked"])
+        self.assertEqual(part["why_not_checked"], "its value is of step 2")
+
+    def test_what_was_not_compared_does_not_agree(self):
+        """Only gradients are there: of the forward pass nothing is said."""
+        for name, factor in (("grad_a", 1), ("grad_b", 2)):
+            (self.root / name).mkdir(exist_ok=True)
+            for number in range(2):
+                np.save(self.root / name / f"grad_fc{number}.npy", np.arange(4 + number, dtype=np.float32) * factor)
+        text, status = gradb(f"first-divergence {self.root / 'grad_a'} {self.root / 'grad_b'}", text=True)
+        self.assertEqual(status, 6)
+        self.assertIn("nothing of the forward pass was compared", text)
+
     def test_nothing_checked_is_an_error(self):
         root = self.root / "broken"
         write(root, steps=(1,))
