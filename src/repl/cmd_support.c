@@ -159,6 +159,7 @@ static const struct command topics[] = {
          "it select, \"with\" adds again: weights except *.bias with fc2.bias\n"
          "\n"
          "  NAME             a node by its full name, or by the end of its name after a '/'\n"
+         "  GRAPH/NAME       the same in one graph, where several have a node of that name\n"
          "  SCOPE            all nodes below a scope\n"
          "  GLOB             with * ? []; '*' also matches '/'\n"
          "  /REGEX/          a POSIX extended regular expression, anywhere in the name\n"
