@@ -393,7 +393,11 @@ static void not_available(struct gd_ms_target *target, struct ms_view *view)
                   "has no value at this stop: on GPU a process keeps only what a watchpoint covers "
                   "and the node that it stopped at");
     else
-        fail_view(target, view, GD_ENODATA, "has no value at this stop");
+        fail_view(target, view, GD_ENODATA,
+                  target->at.step > 0
+                      ? "has no value at this stop: a process with MS_DEBUGGER_PARTIAL_MEM=1 keeps "
+                        "only what was watched before its first step"
+                      : "has no value before the first step");
 }
 
 static void give_empty(struct gd_ms_target *target, struct ms_view *view)
