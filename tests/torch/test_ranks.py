@@ -210,6 +210,7 @@ for step in range(3):
     loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 100.0)
     optimizer.step()
     if step == 1:
         os.write(1, b"bias %d %s\\n" % (dist.get_rank(), str(net[0].bias.to_local().tolist()).encode()))
@@ -239,7 +240,8 @@ class Sharded(Ranks):
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)],
                           "watch 'norm > 1e9' on weights,gradients", "watch TO on all", "step 2",
                           "info node net/0/weight", "rank all print net/0/bias", "step",
-                          "info node net/0/weight.gathered", "continue", "info log")
+                          "info node net/0/weight.gathered", "info nodes input/*", "inputs clip_grad_norm_/_foreach_norm",
+                          "continue", "info log")
         self.assertEqual((done.stderr, done.returncode), ("", 0), done.stdout)
         self.assertRegex(done.stdout, r"output :0 +float32 \(4, 4\), 64 B\n(?s:.*)value = local shard of \(8, 4\)")
         # What is put together while it runs is looked at as it runs, and is none of the weights.
@@ -250,6 +252,8 @@ class Sharded(Ranks):
         told = sorted(re.findall(r"bias (\d) \[(.*)\]", done.stdout))
         self.assertEqual(printed, [[round(float(number), 4) for number in numbers.split(",")] for _, numbers in told])
         self.assertEqual(len(printed), 2)
+        self.assertNotIn("input/tensor", done.stdout)  # what is clipped are the parts of the gradients
+        self.assertRegex(done.stdout, r"clip_grad_norm_/_foreach_norm \(_foreach_norm\)\n.*net/0/weight\.grad ")
         # Each rank has its own part of every tensor: nothing agrees, and nothing differs.
         done = self.gradb([*torches.ranks(self.python, 2), self.write("sharded.py", SHARDED)], "step 2", "rank check")
         self.assertRegex(done.stderr, r"(?m)^error: no tensor was compared on 2 ranks: [1-9]\d* are sharded or "

@@ -330,9 +330,25 @@ class Telling(native.base("Telling")):
             return self.graph.holder(tensor) or self._new_parameter(tensor)
         if tensor.grad_fn is not None:
             return self._unseen(tensor)
+        part = self._part(tensor)
+        if part is not None:
+            return part
         if known is not None and known.step != self.agent.steps.step:
             return known
         return self._input_node(tensor)
+
+    def _part(self, tensor):
+        """The node of the sharded parameter or gradient that it is, or is the local part of, as a clip reads it."""
+        part = getattr(tensor, "_local_tensor", tensor)
+        for reference, name in self._parameters:
+            parameter = reference()
+            if type(parameter) in values.PLAIN or parameter is None:
+                continue
+            if getattr(parameter.grad, "_local_tensor", None) is part:
+                return self.graph.nodes.get(name + ".grad")
+            if getattr(parameter, "_local_tensor", None) is part:
+                return self.graph.nodes.get(name)
+        return None
 
     def _new_parameter(self, tensor):
         """The node of a parameter that was not there when modules were named. As a sharded module has it while it
