@@ -555,8 +555,9 @@ const struct command cmd_watch_table[] = {
      .group = "breakpoints",
      .usage = "recheck",
      .summary = "Check all watchpoints again on the values of this stop",
-     .help = "What fires is reported as at any stop, in a new list of this step's hits; the training\n"
-             "does not move.",
+     .help =
+         "What fires is reported as at any stop, in a new list of this step's hits; the training\n"
+         "does not move.",
      .flags = CMD_NEEDS_SESSION | CMD_NEEDS_STOP | CMD_NEEDS_LIVE,
      .run = run_recheck},
     {.name = NULL},

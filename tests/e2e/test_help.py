@@ -123,5 +123,30 @@ class Examples(unittest.TestCase):
                     self.fail("no example")
 
 
+class Topics(unittest.TestCase):
+    """What help texts, messages, the manual page and the documents send their readers to is there."""
+
+    # "help keys", `help set print width`; in C the quotes are escaped, in the manual page they are set in bold.
+    NAMED = re.compile(r"""(?:\\?"|`|\\fB|')help ([a-z][a-z -]*[a-z])(?=\\?"|`|\\fR|\\fP|')""")
+
+    def test_every_topic_that_is_named_exists(self):
+        texts = [harness.run_gradb("--generate", "json-commands").stdout, harness.run_gradb("--generate", "man").stdout]
+        for folder, pattern in (("src", "*.c"), ("docs", "*.md"), ("python", "*.py"), (".", "README.md")):
+            texts += [path.read_text(encoding="utf-8") for path in (harness.SOURCE / folder).rglob(pattern)
+                      if "build" not in path.relative_to(harness.SOURCE).parts]
+        topics = sorted({" ".join(found.split()) for text in texts for found in self.NAMED.findall(text)})
+        self.assertGreater(len(topics), 4, topics)
+        for topic in topics:
+            done = harness.run_gradb("-q", "-nx", "--batch", "-ex", f"help {topic}")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), topic)
+            self.assertGreater(len(done.stdout.splitlines()), 1, topic)
+
+    def test_settings_have_a_help_of_their_own(self):
+        text = harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set rank-locking").stdout
+        self.assertRegex(text, r"^set rank-locking VALUE\n(?s:.*)off \| step \| on")
+        self.assertEqual(harness.run_gradb("-q", "-nx", "--batch", "-ex", "help set no-such-thing").returncode, 1)
+        self.assertIn("help selectors", harness.run_gradb("-q", "-nx", "--batch", "-ex", "apropos regular").stdout)
+
+
 if __name__ == "__main__":
     harness.main()

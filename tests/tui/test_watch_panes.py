@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The panes of watchpoints and hits, and the form that makes a watchpoint."""
+import contextlib
 import re
 import shlex
+import sys
 import unittest
 
 import harness
 from terminal import NEXT_PANE, SINGLE_KEY, Terminal
+
+sys.path.insert(0, str(harness.SOURCE / "tests" / "e2e"))
+import fake_mindspore as fake  # noqa: E402
 
 ESCAPE = "\x1b"
 RIGHT = "\x1b[C"
@@ -236,6 +241,80 @@ class WatchPanes(unittest.TestCase):
             t.expect(r"hits of watchpoint 1 1/1")
             t.resize(24, 80)
             t.expect(r"│\*1 +1 GL ")
+
+
+@contextlib.contextmanager
+def mindspore(cur_step=0, make=fake.FakeMindSpore, rc="set recommend off\n", **options):
+    """The panes, and a MindSpore process at its first stop."""
+    with Terminal(program=False, cols=120, rows=40, rc=rc) as t:
+        t.expect(r"istening on 127\.0\.0\.1:\d+")
+        trainer = make(int(re.search(r"istening on 127\.0\.0\.1:(\d+)", t.text()).group(1)), **options)
+        trainer.cur_step = cur_step
+        trainer.start()
+        try:
+            t.expect(r"graph: \d+ nodes|\d+ nodes")
+            t.expect("stopped")
+            yield t, trainer
+        finally:
+            trainer.vanish()
+
+
+class Bare(fake.FakeMindSpore):
+    """Its hits do not repeat the condition."""
+
+    def hits_of(self, *names, **how):
+        hits = super().hits_of(*names, **how)
+        for hit in hits:
+            hit.ClearField("watch_condition")
+        return hits
+
+
+class MindSpore(unittest.TestCase):
+    def test_the_newest_step_stays_in_the_status_line(self):
+        with mindspore(version="1.9.0", backend="Ascend", steps=30) as (t, _):
+            t.command("step 2", r"end of step 2\.")
+            t.command("continue", r"^The training ended")
+            t.expect(r"^ gradb .*step 30  finished")
+
+    def test_previous_values_are_shown_without_a_wrong_word(self):
+        for version, backend in (("1.5.0", "Ascend"), ("1.9.0", "Ascend"), ("1.5.0", "GPU")):
+            with mindspore(version=version, backend=backend, steps=5) as (t, _):
+                t.command("watch TL max_gt=1e30 on weights", r"^Watchpoint 1")  # a GPU holds what is watched
+                t.command("step 2", r"end of step 2")
+                t.send("tensor conv1.weight prev\r")
+                t.expect(r"conv1\.weight:0, previous|previous.*conv1\.weight|-1\.35")
+                t.expect(r"-1\.35")
+                self.assertNotIn("keeps no previous", t.text())
+
+    def test_a_hit_has_one_name_everywhere(self):
+        with mindspore(make=Bare, version="1.9.0", backend="Ascend", steps=5) as (t, _):
+            t.command("set evaluate remote", r"set evaluate remote$")
+            t.command("watch TL max_gt=2 on type:ReLU", r"^Watchpoint 1")
+            t.command("step", r"^Watchpoint 1, ")
+            t.command("node ReLU-op2", r"ReLU-op2 \(ReLU\)")
+            t.expect(r"ReLU-op2\S* .*TL")
+            self.assertNotIn("expr", t.text())
+
+    def test_the_form_offers_what_can_be_set(self):
+        with mindspore(cur_step=1, version="1.9.0", backend="GPU", steps=5) as (t, _):
+            t.send("layout watch\r")
+            t.expect(r"^─ watch ─")
+            WatchTerminal.focus_watch(t)
+            t.send("a")
+            t.expect(r"─+ a new watchpoint ─")
+            offered = set()
+            for letter in "ow" * 10:
+                before = t.text()
+                t.send(letter)
+                t.wait("the next choice", lambda before=before, letter=letter: letter == "o" or t.text() != before)
+                offered.update(re.findall(r"< (\w+) \(\w+\) >", t.text()))
+            self.assertIn("weight_change_too_large", offered)
+            self.assertIn("weight_overflow", offered)
+            self.assertEqual(offered & {"operator_overflow", "weight_initialization"}, set())
+
+    def test_one_whose_first_step_is_over_is_asked_about(self):
+        with mindspore(cur_step=1, rc="", version="1.9.0", backend="Ascend", steps=5) as (t, _):
+            t.expect(r"Set the \d+ recommended watchpoints\? y or n")
 
 
 if __name__ == "__main__":
