@@ -128,6 +128,20 @@ class Company(unittest.TestCase):
         self.assertEqual((found["ended"], {found["node"], found["node_a"]}),
                          ("parted", {"Default/network/head.bias", "Default/other-Net/head.bias"}), found)
 
+    def test_nothing_in_common_is_an_error(self):
+        """A dump of another model has no partner for any node: that is not agreement."""
+        with tempfile.TemporaryDirectory(prefix="gradb-lockstep-") as folder:
+            for step in range(1, 4):
+                path = pathlib.Path(folder) / "other" / "rank_0" / "net" / "0" / str(step)
+                path.mkdir(parents=True)
+                np.save(path / f"Pad.Default_Pad-op1.0.0.{1700000000000000 + step}.output.0.DefaultFormat.Float32.npy",
+                        np.zeros((3, 3, 3), np.float32))
+            lines, status = lines_of(beside([*CHARLM, "--steps", "9"]), f"open {folder}/other",
+                                     "lockstep @1 @2 --by step", "session 1", "kill")
+        self.assertEqual([line["type"] for line in lines if line.get("command") == "lockstep"], ["error"])
+        self.assertIn("no tensor was compared", of_type(lines, "error")[0]["message"])
+        self.assertEqual(status, 1)
+
     def test_a_third_and_other_numbers(self):
         good = [*CHARLM, "--steps", "60"]
         lines, status = lines_of(
