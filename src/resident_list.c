@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "resident_list.h"
+#include "engine/utf8.h"
 #include "repl/launch_output.h"
 #include "resident.h"
 #include "resident_wire.h"
@@ -148,10 +149,29 @@ static double number_of(const struct resident_found *found, const char *name)
 /* A program may bear any name. */
 static void print_safe(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        putc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = gd_utf8_decode(text, &code);
+        if (len == 0 || gd_utf8_is_unsafe(code)) {
+            putc('?', out);
+        } else {
+            fwrite(text, 1, len, out);
+        }
+        text += len > 0 ? len : 1;
     }
+}
+
+static void print_json(const cJSON *record)
+{
+    char *text = cJSON_PrintUnformatted(record);
+    struct gd_buf line = GD_BUF_INIT(1 << 20);
+
+    if (text != NULL) {
+        gd_utf8_add_json(&line, text);
+        puts(gd_buf_text(&line));
+    }
+    gd_buf_deinit(&line);
+    free(text);
 }
 
 void resident_print_found(FILE *out, const struct resident_found *found)
@@ -194,13 +214,11 @@ int resident_list(bool json, struct gd_err *err)
     int rc = resident_find_all(&all, &count, err);
 
     for (size_t i = 0; i < count; i++) {
-        char *text = json ? cJSON_PrintUnformatted(all[i].facts) : NULL;
-        if (text != NULL) {
-            puts(text);
+        if (json) {
+            print_json(all[i].facts);
         } else {
             resident_print_found(stdout, &all[i]);
         }
-        free(text);
     }
     if (count == 0 && rc == GD_OK && !json) {
         puts("No session. Each gradb on a terminal is one, and stays when its terminal goes.");

@@ -38,6 +38,41 @@ size_t gd_utf8_encode(uint32_t code, char *ret)
 
 bool gd_utf8_reorders(uint32_t code)
 {
-    return code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+    return code == 0x61c || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff;
+}
+
+bool gd_utf8_is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || gd_utf8_reorders(code);
+}
+
+bool gd_utf8_is_safe_text(const char *text)
+{
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t len = gd_utf8_decode(text, &code);
+        if (len == 0 || gd_utf8_is_unsafe(code)) {
+            return false;
+        }
+        text += len;
+    }
+    return true;
+}
+
+void gd_utf8_add_json(struct gd_buf *out, const char *json)
+{
+    while (*json != '\0') {
+        uint32_t code = 0;
+        size_t len = gd_utf8_decode(json, &code);
+        if (len == 0) {
+            gd_buf_puts(out, "\xef\xbf\xbd");
+        } else if (gd_utf8_is_unsafe(code)) { /* only strings hold such a one */
+            gd_buf_printf(out, "\\u%04x", code);
+        } else {
+            gd_buf_add(out, json, len);
+        }
+        json += len > 0 ? len : 1;
+    }
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 /* Bytes of the character at `text` and its code point; 0, and *ret untouched, when it is not valid
  * UTF-8 (overlong forms and surrogates are not). `text` ends in NUL; no byte after it is read. */
 size_t gd_utf8_decode(const char *text, uint32_t *ret);
@@ -19,5 +21,12 @@ size_t gd_utf8_encode(uint32_t code, char *ret);
 /* A mark that changes the direction or the line of what follows: with it a name can be made to look
  * like another. */
 bool gd_utf8_reorders(uint32_t code);
+
+/* Not for a terminal: that, or a control character (C0, DEL, C1). */
+bool gd_utf8_is_unsafe(uint32_t code);
+/* Valid UTF-8 without any of them. */
+bool gd_utf8_is_safe_text(const char *text);
+/* JSON on one line, made safe to print: unsafe characters as \uXXXX, what is no UTF-8 as U+FFFD. */
+void gd_utf8_add_json(struct gd_buf *out, const char *json);
 
 #endif

@@ -281,7 +281,7 @@ static void refuse_input(struct gd_grpc_call *call, int rc, const struct gd_err 
 static void account_held(struct gd_grpc_call *call)
 {
     struct gd_grpc_conn *conn = call->conn;
-    uint64_t limit = 4 * conn->server->settings->max_message;
+    uint64_t limit = 4 * grpc_conn_max_message(conn);
     uint64_t held = call->deframer.body.len;
 
     conn->held = conn->held - call->held + held;
@@ -394,7 +394,13 @@ int grpc_call_create(struct gd_grpc_conn *conn, int32_t stream)
     }
     conn->calls = call;
     conn->call_count++;
+    grpc_conn_watch_idle(conn);
     return GD_OK;
+}
+
+bool grpc_call_has_begun(const struct gd_grpc_call *call)
+{
+    return call->method && (call->messages > 0 || call->deframer.prefix_len > 0);
 }
 
 void grpc_call_free(struct gd_grpc_call *call)
@@ -412,6 +418,7 @@ void grpc_call_free(struct gd_grpc_call *call)
         call->next->prev = call->prev;
     }
     conn->call_count--;
+    grpc_conn_watch_idle(conn);
     if (call->opened && call->method->closed) {
         call->method->closed(call);
     }
@@ -503,7 +510,7 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call)
     }
     call->method = method;
     call->service = service;
-    gd_grpc_deframer_init(&call->deframer, encoding, server->settings->max_message,
+    gd_grpc_deframer_init(&call->deframer, encoding, grpc_conn_max_message(call->conn),
                           method->chunk ? &in_chunks : &whole_messages, call);
     call->opened = true;
     if (method->open) {

@@ -450,6 +450,47 @@ static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
     flush_and_settle(conn);
 }
 
+/* --- a peer that only holds its place --- */
+
+static bool is_idle(const struct gd_grpc_conn *conn)
+{
+    for (size_t i = 0; i < GRPC_MAX_OWNERS; i++) {
+        if (conn->data[i].data) {
+            return false; /* a service keeps something of it, and knows when it ends */
+        }
+    }
+    for (const struct gd_grpc_call *call = conn->calls; call; call = call->next) {
+        if (grpc_call_has_begun(call)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_idle(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct gd_grpc_conn *conn = w->data;
+
+    (void)revents;
+    if (!is_idle(conn)) {
+        ev_timer_stop(loop, w);
+    } else if (conn->paused || has_unread(conn)) {
+        conn->idle_since = ev_now(loop);
+    } else if (conn->heard && ev_now(loop) - conn->idle_since >= conn->server->idle_patience) {
+        conn->dead = true; /* no news: a client that still wants something connects again */
+        settle(conn);
+    }
+}
+
+void grpc_conn_watch_idle(struct gd_grpc_conn *conn)
+{
+    conn->idle_since = ev_now(conn->server->loop);
+    if (!conn->dead && !ev_is_active(&conn->idle)) {
+        conn->idle.repeat = conn->server->idle_patience / GRPC_IDLE_LOOKS;
+        ev_timer_again(conn->server->loop, &conn->idle);
+    }
+}
+
 /* --- birth and death --- */
 
 static int submit_greeting(struct gd_grpc_conn *conn)
@@ -473,11 +514,14 @@ static void init_watchers(struct gd_grpc_conn *conn)
     ev_io_init(&conn->reader, on_readable, conn->fd, EV_READ);
     ev_io_init(&conn->writer, on_writable, conn->fd, EV_WRITE);
     ev_init(&conn->patience, on_patience);
+    ev_init(&conn->idle, on_idle);
     ev_prepare_init(&conn->flusher, on_flush);
-    conn->reader.data = conn->writer.data = conn->patience.data = conn->flusher.data = conn;
+    conn->reader.data = conn->writer.data = conn->patience.data = conn;
+    conn->idle.data = conn->flusher.data = conn;
     conn->last_heard = ev_now(conn->server->loop);
     ev_io_start(conn->server->loop, &conn->reader);
     set_patience(conn, conn->server->peer_patience);
+    grpc_conn_watch_idle(conn);
 }
 
 int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer_owner *owner,
@@ -494,6 +538,7 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer
     gd_buf_init(&conn->out, GRPC_OUT_SIZE + (2 << 20));
     grpc_peer_name(fd, owner, conn->peer, sizeof(conn->peer));
     conn->loopback = owner->kind == GD_OWNER_OURS || owner->kind == GD_OWNER_HIDDEN;
+    conn->trusted = conn->loopback || server->settings->ms_shared_allow_remote;
     if (nghttp2_session_server_new2(&conn->session, server->callbacks, conn, server->options) ||
         submit_greeting(conn)) {
         nghttp2_session_del(conn->session);
@@ -519,6 +564,7 @@ static void stop_watchers(struct gd_grpc_conn *conn)
     ev_io_stop(loop, &conn->reader);
     ev_io_stop(loop, &conn->writer);
     ev_timer_stop(loop, &conn->patience);
+    ev_timer_stop(loop, &conn->idle);
     ev_clear_pending(loop, &conn->flusher);
 }
 
@@ -630,4 +676,18 @@ const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn)
 bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn)
 {
     return conn->loopback;
+}
+
+uint64_t grpc_conn_max_message(const struct gd_grpc_conn *conn)
+{
+    uint64_t max = conn->server->settings->max_message;
+    return conn->trusted || max < GRPC_STRANGER_MESSAGE ? max : GRPC_STRANGER_MESSAGE;
+}
+
+void gd_grpc_conn_trust(struct gd_grpc_conn *conn)
+{
+    conn->trusted = true;
+    for (struct gd_grpc_call *call = conn->calls; call; call = call->next) {
+        call->deframer.max = grpc_conn_max_message(conn);
+    }
 }

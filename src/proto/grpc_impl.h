@@ -20,19 +20,24 @@
 #include "proto/grpc_frame.h"
 #include "proto/grpc_server.h"
 
-#define GRPC_MAX_LISTENERS     3             /* IPv4, IPv6 and a Unix socket */
-#define GRPC_MAX_OWNERS        8             /* services that keep data with a connection */
-#define GRPC_READ_SIZE         (1024 * 1024) /* one read of a socket */
-#define GRPC_PLACE_MIN         (16 * 1024)   /* what is worth reading to its final place */
-#define GRPC_READS_A_TURN      4             /* reads of one connection before others get a turn */
-#define GRPC_OUT_SIZE          (256 * 1024)  /* bytes taken from nghttp2 before a write */
-#define GRPC_STREAM_WINDOW     (16 * 1024 * 1024)
-#define GRPC_CONN_WINDOW       (64 * 1024 * 1024)
-#define GRPC_MAX_FRAME         ((1 << 24) - 1)
-#define GRPC_MAX_STREAMS       256   /* concurrent calls of a connection */
-#define GRPC_MAX_HEADERS       16384 /* bytes of a call's headers, counted as HTTP/2 counts them */
-#define GRPC_PEER_PATIENCE     20.0  /* seconds for the first bytes, and for the answer to a PING */
-#define GRPC_MAX_QUEUED_FRAMES 8192  /* control frames waiting for a peer that does not read */
+#define GRPC_MAX_LISTENERS 3             /* IPv4, IPv6 and a Unix socket */
+#define GRPC_MAX_OWNERS    8             /* services that keep data with a connection */
+#define GRPC_READ_SIZE     (1024 * 1024) /* one read of a socket */
+#define GRPC_PLACE_MIN     (16 * 1024)   /* what is worth reading to its final place */
+#define GRPC_READS_A_TURN  4             /* reads of one connection before others get a turn */
+#define GRPC_OUT_SIZE      (256 * 1024)  /* bytes taken from nghttp2 before a write */
+#define GRPC_STREAM_WINDOW (16 * 1024 * 1024)
+#define GRPC_CONN_WINDOW   (64 * 1024 * 1024)
+#define GRPC_MAX_FRAME     ((1 << 24) - 1)
+#define GRPC_MAX_STREAMS   256   /* concurrent calls of a connection */
+#define GRPC_MAX_HEADERS   16384 /* bytes of a call's headers, counted as HTTP/2 counts them */
+#define GRPC_PEER_PATIENCE 20.0  /* seconds for the first bytes, and for the answer to a PING */
+#define GRPC_IDLE_PATIENCE 10.0  /* seconds for a connection without a call that has begun */
+#define GRPC_IDLE_LOOKS    4     /* at it, in that time */
+#define GRPC_STRANGER_MESSAGE                                                                      \
+    65536                           /* bytes of a message of a peer that has not proven who it is  \
+                                     */
+#define GRPC_MAX_QUEUED_FRAMES 8192 /* control frames waiting for a peer that does not read */
 
 struct gd_grpc_listener {
     struct gd_grpc_server *server;
@@ -64,6 +69,7 @@ struct gd_grpc_server {
     uint8_t *read_buffer; /* GRPC_READ_SIZE, shared: only one connection reads at a time */
     bool reading;         /* read_buffer is in use further up the stack */
     double peer_patience; /* GRPC_PEER_PATIENCE; tests are less patient */
+    double idle_patience; /* GRPC_IDLE_PATIENCE */
     bool refusing;        /* connections are being refused: said so once */
     gd_grpc_log_fn log;
     void *log_ctx;
@@ -78,7 +84,9 @@ struct gd_grpc_conn {
     int fd;
     ev_io reader;
     ev_io writer;
-    ev_timer patience;  /* keepalive, and the wait for the first bytes */
+    ev_timer patience; /* keepalive, and the wait for the first bytes */
+    ev_timer idle;     /* runs until a call has begun, and when the last one has ended */
+    ev_tstamp idle_since;
     ev_prepare flusher; /* never started: fed to the loop when there is something to send */
     ev_tstamp last_heard;
     struct gd_buf out;   /* taken from nghttp2 and not yet by the socket */
@@ -94,6 +102,7 @@ struct gd_grpc_conn {
     bool heard;          /* the peer has spoken HTTP/2 */
     bool deaf;           /* it takes no more bytes; what it sent is still read */
     bool ping_out;       /* a PING waits for its answer */
+    bool trusted;        /* may send messages of any size: local, or it has proven a token */
     bool loopback;       /* of this host and, where the system tells, of this user */
     char peer[80];
     struct {
@@ -155,6 +164,9 @@ int grpc_conn_create(struct gd_grpc_server *server, int fd, const struct gd_peer
                      struct gd_err *err);
 /* Ends the connection: calls' `closed`, then conn_closed, then its memory. Not while busy. */
 void grpc_conn_free(struct gd_grpc_conn *conn);
+/* A call has come or gone: looks from now on whether anything happens on the connection. */
+void grpc_conn_watch_idle(struct gd_grpc_conn *conn);
+uint64_t grpc_conn_max_message(const struct gd_grpc_conn *conn);
 /* Something was submitted to the session: send it before the loop sleeps. */
 void grpc_conn_kick(struct gd_grpc_conn *conn);
 /* Says why, and marks it dead. */
@@ -170,6 +182,8 @@ void grpc_call_on_headers_end(struct gd_grpc_call *call);
 void grpc_call_on_data(struct gd_grpc_call *call, const uint8_t *data, size_t len);
 /* Where the next bytes of the call's data belong, or NULL. */
 uint8_t *grpc_call_place(struct gd_grpc_call *call, size_t *room);
+/* The peer has begun to say something in it. */
+bool grpc_call_has_begun(const struct gd_grpc_call *call);
 void grpc_call_on_half_close(struct gd_grpc_call *call);
 void grpc_call_free(struct gd_grpc_call *call); /* `closed` first */
 

@@ -60,6 +60,7 @@ int gd_grpc_server_create(struct ev_loop *loop, const struct gd_settings *settin
     server->loop = loop;
     server->settings = settings;
     server->peer_patience = GRPC_PEER_PATIENCE;
+    server->idle_patience = GRPC_IDLE_PATIENCE;
     grpc_listen_init(server);
     *ret = server;
     return GD_OK;

@@ -106,6 +106,9 @@ void *gd_grpc_conn_data(const struct gd_grpc_conn *conn, const void *owner);
 const char *gd_grpc_conn_peer(const struct gd_grpc_conn *conn); /* "127.0.0.1:41234" */
 /* Of this host and, where the system tells, of this user. */
 bool gd_grpc_conn_is_loopback(const struct gd_grpc_conn *conn);
+/* The peer has proven who it is: its messages may be as large as any. Other hosts' and users' are
+ * small until then. */
+void gd_grpc_conn_trust(struct gd_grpc_conn *conn);
 /* Nothing is read from it until it is let go on: the peer's messages wait, what was read already
  * still comes. Its silence meanwhile is no fault. */
 void gd_grpc_conn_pause(struct gd_grpc_conn *conn, bool pause);

@@ -24,6 +24,8 @@
 
 #define V1_VERSION      1U
 #define V1_MAX_MESSAGE  ((size_t)16 << 20) /* of one FromTrainer; set max-message may lower it */
+#define V1_MAX_FIRST    ((size_t)1 << 20)  /* of one before the Welcome */
+#define V1_MAX_LINES    65536              /* of one Log */
 #define V1_MAX_REQUESTS 65536              /* unanswered by one trainer */
 #define V1_ID_BYTES     16
 
@@ -48,6 +50,7 @@ struct v1_wire {
     int (*send)(void *ctx, const void *data, size_t len); /* GD_OK, GD_ELIMIT, GD_ELOST */
     void (*finish)(void *ctx, enum gd_grpc_code code, const char *text);
     void (*pause)(void *ctx, bool pause); /* may be NULL: what comes is queued, however much */
+    void (*trust)(void *ctx);             /* the peer has proven the token; may be NULL */
 };
 
 enum v1_stage { V1_MEETS, V1_CHALLENGED, V1_PROVEN };
@@ -221,6 +224,17 @@ void v1_value_drop_all(struct v1_target *target, int code, const char *why);
 
 /* What is not asked for on the wire is 0. */
 void v1_value_decode(const Gradb__V1__Stats *m, struct gd_stats *ret);
+
+/* ---- v1_budget.c --------------------------------------------------------------------- */
+
+/* What unpacking a message would take. An empty element is two bytes on the wire and a hundred in
+ * memory, so both are counted before anything is allocated. */
+struct v1_budget {
+    size_t elements; /* at most: messages, texts and blocks of packed numbers */
+    size_t bytes;
+};
+bool v1_budget_suffices(struct v1_budget budget, const ProtobufCMessageDescriptor *type,
+                        const uint8_t *data, size_t len);
 
 /* ---- v1_words.c ---------------------------------------------------------------------- */
 

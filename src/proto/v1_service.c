@@ -99,6 +99,9 @@ static void on_proof(struct v1_conn *conn, const Gradb__V1__Proof *m)
         return;
     }
     conn->stage = V1_PROVEN;
+    if (conn->wire->trust) {
+        conn->wire->trust(conn->wire_ctx);
+    }
     gd_proof_make(&conn->nonces, GD_PROOF_DEBUGGER, token, mac);
     proof.mac.data = mac;
     proof.mac.len = sizeof(mac);
@@ -203,8 +206,7 @@ static void on_hello(struct v1_conn *conn, const Gradb__V1__Hello *hello)
 
 /* ---- hearing ------------------------------------------------------------------------- */
 
-/* Unpacking goes into an arena that is bound by the message's length, so that a message of many
- * tiny parts cannot take more memory than it is worth. */
+/* Unpacking goes into an arena, which is freed at once. */
 static void *unpack_alloc(void *arena, size_t size)
 {
     return gd_arena_alloc(arena, size ? size : 1);
@@ -216,8 +218,20 @@ static void unpack_free(void *arena, void *block)
     (void)block;
 }
 
-#define UNPACK_FACTOR 48
-#define UNPACK_BASE   ((size_t)64 * 1024)
+#define UNPACK_BASE    ((size_t)64 << 20) /* bytes that a message may take, and twice its length */
+#define UNPACK_FACTOR  2
+#define MOST_ELEMENTS  ((size_t)1 << 20)
+#define FIRST_BASE     ((size_t)1 << 20) /* the same before the Welcome */
+#define FIRST_ELEMENTS ((size_t)4096)
+
+/* How much is taken from a trainer at once: little before we know who it is. */
+static bool is_affordable(const struct v1_conn *conn, const uint8_t *data, size_t len)
+{
+    struct v1_budget budget = {.elements = conn->target ? MOST_ELEMENTS : FIRST_ELEMENTS,
+                               .bytes =
+                                   (conn->target ? UNPACK_BASE : FIRST_BASE) + UNPACK_FACTOR * len};
+    return v1_budget_suffices(budget, &gradb__v1__from_trainer__descriptor, data, len);
+}
 
 static enum gd_grpc_code code_of(int status)
 {
@@ -257,13 +271,19 @@ static void on_message(struct v1_conn *conn, const v1_from *message, size_t len)
 
 static void deliver(struct v1_conn *conn, const uint8_t *data, size_t len)
 {
-    if (len > max_message(conn->service)) {
+    if (len > (conn->target ? max_message(conn->service) : V1_MAX_FIRST)) {
         give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
-                "the trainer sent a message larger than Welcome.max_message");
+                conn->target ? "the trainer sent a message larger than Welcome.max_message"
+                             : "the trainer sent a message of more than 1 MiB before the Welcome");
+        return;
+    }
+    if (!is_affordable(conn, data, len)) {
+        give_up(conn, GD_GRPC_RESOURCE_EXHAUSTED,
+                "the trainer sent a message of too many elements: send it in parts");
         return;
     }
     struct gd_arena arena;
-    gd_arena_init(&arena, UNPACK_BASE + UNPACK_FACTOR * len);
+    gd_arena_init(&arena, 2 * UNPACK_BASE + 4 * len);
     ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &arena};
     v1_from *message = gradb__v1__from_trainer__unpack(&allocator, len, data);
     if (message) {
@@ -483,8 +503,13 @@ static void grpc_pause(void *ctx, bool pause)
     gd_grpc_conn_pause(gd_grpc_call_conn(ctx), pause);
 }
 
+static void grpc_trust(void *ctx)
+{
+    gd_grpc_conn_trust(gd_grpc_call_conn(ctx));
+}
+
 static const struct v1_wire grpc_wire = {
-    .send = grpc_send, .finish = grpc_finish, .pause = grpc_pause};
+    .send = grpc_send, .finish = grpc_finish, .pause = grpc_pause, .trust = grpc_trust};
 
 static void on_open(struct gd_grpc_call *call, void *ctx)
 {

@@ -24,12 +24,14 @@ static void on_scalars(struct v1_target *t, const Gradb__V1__Scalars *m)
 static void on_log(struct v1_target *t, const Gradb__V1__Log *m)
 {
     char line[MAX_LINE + 1];
-    for (size_t i = 0; i < m->n_lines; i++) {
+    size_t count = m->n_lines < V1_MAX_LINES ? m->n_lines : V1_MAX_LINES;
+    uint64_t lost = m->dropped + (m->n_lines - count);
+    for (size_t i = 0; i < count; i++) {
         snprintf(line, sizeof(line), "%s", m->lines[i]);
         gd_session_on_log(t->base.session, line);
     }
-    if (m->dropped) {
-        snprintf(line, sizeof(line), "(%llu lines were lost)", (unsigned long long)m->dropped);
+    if (lost > 0) {
+        snprintf(line, sizeof(line), "(%llu lines were lost)", (unsigned long long)lost);
         gd_session_on_log(t->base.session, line);
     }
 }

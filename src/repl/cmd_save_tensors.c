@@ -9,6 +9,7 @@
 #include "dump/dump_target.h"
 #include "dump/files/tensor_writer.h"
 #include "engine/graph/selector.h"
+#include "engine/utf8.h"
 #include "repl/commands.h"
 #include "repl/inspect.h"
 #include "repl/newfile.h"
@@ -39,14 +40,16 @@ struct saving {
     struct newfile file;
     struct gd_tensor_writer *writer;
     struct repl_work work;
-    uint64_t done;   /* bytes written */
-    size_t written;  /* tensors */
-    size_t missing;  /* without a value now */
-    size_t renamed;  /* called as another one */
-    size_t old;      /* not of the step at which the session is stopped */
-    const char *why; /* what the first of those said */
-    bool as_bits;    /* a bfloat16 in a file of numpy's */
-    bool stood;      /* the values are those of a training that stood */
+    uint64_t done;             /* bytes written */
+    size_t written;            /* tensors */
+    size_t missing;            /* without a value now */
+    size_t renamed;            /* called as another one */
+    size_t cleaned;            /* whose name would lead out of a folder, or harm a terminal */
+    const char *dirty, *clean; /* the first of those, as it was and as it is in the file */
+    size_t old;                /* not of the step at which the session is stopped */
+    const char *why;           /* what the first of those said */
+    bool as_bits;              /* a bfloat16 in a file of numpy's */
+    bool stood;                /* the values are those of a training that stood */
 };
 
 /* ---- what is saved --------------------------------------------------------------------------- */
@@ -154,6 +157,63 @@ static int add_selected(struct saving *s, const char *text, struct gd_err *err)
     return rc == GD_OK && s->count == 0
                ? gd_fail(err, GD_ENOTFOUND, "%.200s selects no tensor", text)
                : rc;
+}
+
+/* One of the parts between slashes: what a program that unpacks the file must not follow. */
+static bool is_path_part(const char *part, size_t len)
+{
+    return len == 0 || (len == 1 && part[0] == '.') ||
+           (len == 2 && part[0] == '.' && part[1] == '.');
+}
+
+/* A name as the path of an archive's member: relative, downwards, and safe to print. */
+static const char *member_name(struct command_call *call, const char *name)
+{
+    struct gd_buf out = GD_BUF_INIT(SIZE_MAX);
+
+    for (const char *part = name;; part++) {
+        size_t len = strcspn(part, "/");
+        if (is_path_part(part, len)) {
+            gd_buf_puts(&out, len == 2 ? "__" : "_");
+            part += len;
+        }
+        for (const char *end = part + strcspn(part, "/"); part < end;) {
+            uint32_t code = 0;
+            size_t bytes = gd_utf8_decode(part, &code);
+            if (bytes == 0 || gd_utf8_is_unsafe(code) || code == '\\') {
+                gd_buf_putc(&out, '_');
+            } else {
+                gd_buf_add(&out, part, bytes);
+            }
+            part += bytes > 0 ? bytes : 1;
+        }
+        if (*part == '\0') {
+            break;
+        }
+        gd_buf_putc(&out, '/');
+    }
+    const char *clean = gd_arena_strdup(call->arena, gd_buf_text(&out));
+    clean = out.failed ? NULL : clean;
+    gd_buf_deinit(&out);
+    return clean;
+}
+
+/* Names come from the training process or from a file, and go into an archive that others unpack.
+ */
+static int clean_names(struct saving *s, struct gd_err *err)
+{
+    for (size_t i = 0; s->kind == GD_FILE_NPZ && i < s->count; i++) {
+        const char *clean = member_name(s->call, s->item[i].name);
+        if (!clean) {
+            return gd_fail(err, GD_ENOMEM, "out of memory");
+        }
+        if (strcmp(clean, s->item[i].name) != 0) {
+            s->dirty = s->cleaned++ ? s->dirty : s->item[i].name;
+            s->clean = s->clean ? s->clean : clean;
+            s->item[i].name = clean;
+        }
+    }
+    return GD_OK;
 }
 
 static int by_name(const void *a, const void *b)
@@ -447,6 +507,17 @@ static int check_types(const struct saving *s, struct gd_err *err)
     return GD_OK;
 }
 
+static void report_cleaned(struct saving *s)
+{
+    struct command_call *call = s->call;
+    if (s->cleaned) {
+        out_printf(call->out,
+                   "%s renamed in the file, as its name is not safe for a file: %s is %s%s\n",
+                   inspect_plural(call, s->cleaned, "tensor"), out_safe(call, s->dirty),
+                   out_safe(call, s->clean), s->cleaned > 1 ? ", ..." : "");
+    }
+}
+
 static void report_one(struct saving *s, const char *path)
 {
     struct command_call *call = s->call;
@@ -460,6 +531,7 @@ static void report_one(struct saving *s, const char *path)
     out_printf(call->out, "Saved %s, %s %s, to %s%s\n", value_title(call, value),
                gd_dtype_name(value->dtype), inspect_shape(call, &value->shape),
                out_safe(call, path), s->as_bits ? " (as the bits: numpy has no bfloat16)" : "");
+    report_cleaned(s);
 }
 
 static void report_many(struct saving *s, const char *path)
@@ -473,6 +545,7 @@ static void report_many(struct saving *s, const char *path)
         inspect_add_count(record, "missing", s->missing);
         inspect_add_count(record, "renamed", s->renamed);
         inspect_add_count(record, "of_other_steps", s->old);
+        inspect_add_count(record, "cleaned", s->cleaned);
         return;
     }
     out_printf(call->out, "Saved %s, %s, to %s%s\n", inspect_plural(call, s->written, "tensor"),
@@ -487,6 +560,7 @@ static void report_many(struct saving *s, const char *path)
                    inspect_plural(call, s->old, "tensor"), s->old == 1 ? "is" : "are",
                    (long long)call->session->stop.step);
     }
+    report_cleaned(s);
     if (s->missing) {
         out_printf(call->out, "%s %s no value, the first: %s\n",
                    inspect_plural(call, s->missing, "tensor"), s->missing == 1 ? "has" : "have",
@@ -571,6 +645,7 @@ int cmd_save_tensors(struct command_call *call, const char *path, bool previous,
                                    : VALUE_CURRENT,
                       err);
     rc = rc ? rc : check_types(&s, err);
+    rc = rc ? rc : clean_names(&s, err);
     rc = rc ? rc : part_names(&s, err);
     bool may = true;
     rc = rc ? rc : repl_may_replace(call, path, force, &may, err);

@@ -48,12 +48,6 @@ void repl_printf(struct repl *repl, bool is_error, const char *format, ...)
 
 /* ---- text that is safe ---- */
 
-/* Characters that move the cursor or reorder the line. */
-static bool is_unsafe(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || gd_utf8_reorders(code);
-}
-
 bool repl_is_utf8(const struct repl *repl)
 {
     int charset = repl->debugger->settings.charset;
@@ -78,7 +72,7 @@ const char *repl_safe(struct repl *repl, struct gd_arena *arena, const char *tex
             gd_buf_puts(&out, "\\n");
         } else if (code == '\t') {
             gd_buf_puts(&out, "\\t");
-        } else if (is_unsafe(code)) {
+        } else if (gd_utf8_is_unsafe(code)) {
             gd_buf_printf(&out, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
         } else {
             gd_buf_add(&out, p, len);
@@ -112,24 +106,6 @@ int repl_display_width(const char *text)
 
 /* ---- JSON ---- */
 
-/* What a peer named badly must not break the line: bytes that are no UTF-8 become U+FFFD. */
-static void add_clean_utf8(struct gd_buf *out, const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-
-    while (*p != '\0') {
-        uint32_t code = 0;
-        size_t len = gd_utf8_decode((const char *)p, &code);
-        if (len == 0) {
-            gd_buf_puts(out, "\xef\xbf\xbd");
-            p++;
-            continue;
-        }
-        gd_buf_add(out, p, len);
-        p += len;
-    }
-}
-
 void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *object)
 {
     cJSON *line = cJSON_CreateObject();
@@ -145,7 +121,7 @@ void repl_write_json(struct repl *repl, FILE *sink, const char *type, cJSON *obj
     }
     char *printed = line != NULL ? cJSON_PrintUnformatted(line) : NULL;
     if (printed != NULL) {
-        add_clean_utf8(&text, printed);
+        gd_utf8_add_json(&text, printed);
         gd_buf_putc(&text, '\n');
     }
     if (text.failed || printed == NULL) {

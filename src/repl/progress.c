@@ -40,8 +40,11 @@ void repl_progress_show(struct repl *repl)
     }
     repl_progress_clear(repl);
     gd_progress_text(&info, cols, repl->options.utf8, text, sizeof(text));
+    struct gd_arena arena;
+    gd_arena_init(&arena, 1 << 16);
     tty_out_puts(STDERR_FILENO, "\r");
-    tty_out_puts(STDERR_FILENO, text);
+    tty_out_puts(STDERR_FILENO, repl_safe(repl, &arena, text));
+    gd_arena_deinit(&arena);
     repl->progress_shown = true;
     repl->progress_at = now;
 }

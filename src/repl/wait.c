@@ -418,7 +418,7 @@ bool repl_confirm(struct command_call *call, const char *format, ...)
     va_start(args, format);
     gd_buf_vprintf(&question, format, args);
     va_end(args);
-    bool yes = repl->ask(repl->ask_ctx, gd_buf_text(&question));
+    bool yes = repl->ask(repl->ask_ctx, out_safe(call, gd_buf_text(&question)));
     gd_buf_deinit(&question);
     return yes;
 }

@@ -29,7 +29,7 @@ size_t tui_glyph(const char *text, bool utf8, struct tui_glyph *ret)
         return len;
     }
     int width = len == 1 ? 1 : wcwidth((wchar_t)code);
-    if (width < 0 || gd_utf8_reorders(code)) {
+    if (width < 0 || gd_utf8_is_unsafe(code)) {
         ret->width = snprintf(ret->text, sizeof(ret->text), "\\u{%x}", code);
         return len;
     }

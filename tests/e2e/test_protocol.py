@@ -384,7 +384,7 @@ class Rules(Case):
         while size >= 128:
             size, length = size >> 7, length + bytes([size & 127 | 128])
         tag = pb.FromTrainer(graph=pb.GraphChunk()).SerializeToString()[:1]
-        self.turned_away(grpc.StatusCode.INVALID_ARGUMENT, "name of 0 bytes|no FromTrainer",
+        self.turned_away(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many elements",
                          tag + length + bytes([size]) + nodes)
 
     def test_graph_too_large(self):

@@ -67,6 +67,28 @@ static void subcommands(void **state)
     completes_to("info nosuch x", 5, "");
 }
 
+/* What would move the cursor or reorder the line is not put into it. */
+static void names_that_harm_a_terminal(void **state)
+{
+    struct gd_graph *graph = net.fake.debugger->current->graph;
+    static const char *const names[] = {"evil/a\xc2\x9b"
+                                        "31m",
+                                        "evil/b\xe2\x80\xae",
+                                        "evil/c\x1b[2J",
+                                        "evil/d\xd8\x9c",
+                                        "evil/e\x9b",
+                                        "evil/good"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct gd_node_desc desc = {.name = names[i], .type = "T"};
+        gd_node_id node;
+        assert_int_equal(gd_graph_add(graph, &desc, &node, NULL), GD_OK);
+    }
+    gd_graph_commit(graph, NULL);
+    completes_to("print evil/", 6, "evil/good");
+}
+
 static void nodes_come_scope_by_scope(void **state)
 {
     (void)state;
@@ -217,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(commands),
         CASE(subcommands),
+        CASE(names_that_harm_a_terminal),
         CASE(nodes_come_scope_by_scope),
         CASE(selectors),
         CASE(settings),

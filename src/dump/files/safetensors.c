@@ -53,7 +53,8 @@ struct reading {
     struct gd_archive *archive;
     struct gd_disk *disk;
     struct gd_json json;
-    uint64_t data; /* where the elements begin */
+    uint64_t data;  /* where the elements begin */
+    uint64_t taken; /* bytes of all of them */
     struct range *ranges;
     size_t count, room;
     struct gd_err *err;
@@ -229,6 +230,36 @@ static int make_source(struct reading *in, const struct tensor *tensor, struct g
     return rc;
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    if (x->begin != y->begin) {
+        return x->begin < y->begin ? -1 : 1;
+    }
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static void sort_ranges(struct reading *in)
+{
+    if (in->count) {
+        qsort(in->ranges, in->count, sizeof(*in->ranges), compare_ranges);
+    }
+}
+
+/* Together they are longer than what they lie in: two must share a byte. */
+static int overlap(struct reading *in)
+{
+    size_t i = 1;
+
+    sort_ranges(in);
+    while (i + 1 < in->count && in->ranges[i].begin >= in->ranges[i - 1].end) {
+        i++;
+    }
+    return gd_fail(in->err, GD_EPROTO, "%.300s: tensors overlap at byte %llu of the elements",
+                   gd_disk_path(in->disk), (unsigned long long)in->ranges[i].begin);
+}
+
 static int read_tensor(struct reading *in, const char *name, size_t at)
 {
     struct gd_archive_entry entry = {.name = name, .kind = GD_ENTRY_TENSOR};
@@ -244,6 +275,10 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
                           "the file was cut short: %.80s ends at byte %llu of %llu", name,
                           (unsigned long long)tensor.range.end, (unsigned long long)all);
     }
+    if (rc == GD_OK && tensor.range.end - tensor.range.begin > all - in->taken) {
+        rc = add_range(in, tensor.range);
+        return rc ? rc : overlap(in); /* not after half a million more of them */
+    }
     if (rc == GD_OK && gd_archive_find(in->archive, name) && name[0]) {
         rc = fault(in, at, "a tensor that is there twice");
     }
@@ -253,6 +288,7 @@ static int read_tensor(struct reading *in, const char *name, size_t at)
         entry.problem = "float6 elements cannot be read";
     }
     if (rc == GD_OK) {
+        in->taken += tensor.range.end - tensor.range.begin;
         rc = add_range(in, tensor.range);
     }
     if (rc == GD_OK) {
@@ -292,24 +328,12 @@ static int read_metadata(struct reading *in)
     return rc;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-
-    if (x->begin != y->begin) {
-        return x->begin < y->begin ? -1 : 1;
-    }
-    return x->end < y->end ? -1 : x->end > y->end;
-}
-
 /* One after another, without holes, to the end of the file. */
 static int check_ranges(struct reading *in)
 {
     uint64_t end = 0, all = gd_disk_size(in->disk) - in->data;
 
-    if (in->count) {
-        qsort(in->ranges, in->count, sizeof(*in->ranges), compare_ranges);
-    }
+    sort_ranges(in);
     for (size_t i = 0; i < in->count; i++) {
         if (in->ranges[i].begin != end) {
             return gd_fail(

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A training process that means harm: messages that cost much, connections that do nothing, names that lead
+elsewhere."""
+import os
+import pathlib
+import re
+import socket
+import tempfile
+import zipfile
+
+import grpc
+import numpy
+
+import harness
+import test_protocol
+
+pb = test_protocol.pb
+EMPTY = 15 << 19  # elements of two bytes: 15 MiB
+UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def field(number, data):
+    """A length-delimited field."""
+    tag, size = number << 3 | 2, len(data)
+    out = bytes([tag] if tag < 0x80 else [tag & 0x7f | 0x80, tag >> 7])
+    while size > 0x7f:
+        out += bytes([size & 0x7f | 0x80])
+        size >>= 7
+    return out + bytes([size]) + data
+
+
+class Costs(test_protocol.Case):
+    """What a message costs is known before it is paid."""
+
+    def peak(self):
+        status = pathlib.Path(f"/proc/{self.gradb.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status).group(1)) << 10
+
+    def refused(self, trainer, data):
+        before = self.peak()
+        trainer.say_bytes(data)
+        code, text = trainer.status()
+        self.assertEqual(code, grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+        self.assertLess(self.peak() - before, 120 << 20)
+
+    def test_a_hello_of_many_facts(self):
+        self.refused(self.trainer(), field(1, field(19, b"") * (EMPTY * 2 // 3)))
+        self.refused(self.trainer(), field(1, field(19, b"") * 5000))
+        trainer = self.trainer()
+        trainer.hello(facts=[pb.Attr(name=f"fact {i}", value="x") for i in range(1000)])
+        self.assertIsNotNone(trainer.hear("welcome"))
+
+    def test_messages_of_many_empty_elements(self):
+        inputs = field(2, field(3, field(7, b"") * EMPTY))
+        costs, times = field(17, field(2, b"") * EMPTY), field(17, field(2, field(2, b"\0" * 2 * EMPTY)))
+        nodes, lines = field(2, field(3, b"") * EMPTY), field(10, field(1, b"") * EMPTY)
+        unknown = field(12, field(99, b"") * (EMPTY * 2 // 3))
+        for kind, data in enumerate((inputs, costs, times, nodes, lines, unknown)):
+            with self.subTest(kind=kind):
+                self.refused(self.standing(), data)
+
+    def test_a_log_of_many_lines(self):
+        trainer = self.standing()
+        trainer.say(log=pb.Log(lines=["x"] * 100000, dropped=5))
+        trainer.say(log=pb.Log(lines=["the last"]))
+        self.gradb.expect("the last")
+        self.assertIn(f"({100000 - 65536 + 5} lines were lost)", self.gradb.text())
+
+    def test_a_graph_of_a_usual_size(self):
+        trainer = self.standing()
+        nodes = [pb.Node(id=i, name=f"net/block{i}/op", type="Op", inputs=[pb.Input(node=1)] * 3,
+                         outputs=[pb.Output(dtype=pb.FLOAT32, shape=[2, 3])],
+                         frames=[pb.Frame(file="a.py", line=i, function="f")] * 4) for i in range(3, 20003)]
+        trainer.say(graph=pb.GraphChunk(graph="net", nodes=nodes, commit=True))
+        self.gradb.send("info target")
+        harness.wait_for("the graph", lambda: self.gradb.run("info graph", '"type":"graph.*').group().find("20002") > 0)
+
+
+class Connections(test_protocol.Case):
+    """A place is for those that use it."""
+
+    def test_connections_without_a_call_are_closed(self):
+        greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+        socks = [socket.create_connection(("127.0.0.1", self.port), harness.DEADLINE) for _ in range(20)]
+        for sock in socks:
+            self.addCleanup(sock.close)
+            sock.sendall(greeting)
+        trainer = self.standing()
+        for sock in socks:
+            while data := sock.recv(65536):
+                if data[3:4] == b"\x06":
+                    sock.sendall(data[:4] + b"\x01" + data[5:])  # a PING is answered: it is alive
+        self.gradb.send("continue")
+        self.assertIsNotNone(trainer.hear("run"))  # one with a call stays
+
+
+class Names(test_protocol.Case):
+    """Names come from the training process."""
+
+    def named(self, *names):
+        trainer = self.trainer()
+        trainer.hello()
+        self.assertIsNotNone(trainer.hear("welcome"))
+        trainer.say(graph=pb.GraphChunk(graph="net", commit=True, nodes=[
+            pb.Node(id=i + 1, name=name, type="Parameter", kind=pb.KIND_WEIGHT,
+                    outputs=[pb.Output(dtype=pb.FLOAT32, shape=[3, 4])]) for i, name in enumerate(names)]))
+        trainer.stand()
+        self.record("stopped")
+        return trainer
+
+    def test_members_of_an_archive(self):
+        names = ["../../../../tmp/x", "/etc/x", "a\x1b[2Jb", "a\\..\\b", "net//x", "./y", "c\u202ed", "c\u009bd",
+                 "net/ok", "..", "net/.."]
+        trainer = self.named(*names)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "x.npz")
+            self.gradb.send(f"save all {path}")
+            for _ in names:
+                trainer.answer_fetch(test_protocol.WEIGHT)
+            saved = self.record("saved")
+            self.assertEqual((saved["count"], saved["missing"], saved["cleaned"]), (len(names), 0, len(names) - 1))
+            members = zipfile.ZipFile(path).namelist()
+            self.assertEqual(len(set(members)), len(names))
+            for member in members:
+                self.assertNotRegex(member, UNSAFE)
+                self.assertNotIn("\\", member)
+                self.assertFalse(member.startswith("/"), member)
+                self.assertFalse({"", ".", ".."} & set(member[:-len(".npy")].split("/")), member)
+            self.assertIn("net/ok.npy", members)
+            with numpy.load(path) as file:
+                numpy.testing.assert_array_equal(file["net/ok"], test_protocol.WEIGHT)
+
+    def test_what_moves_or_reorders_a_line_is_escaped(self):
+        names = ["net/a\u009b31mb", "net/c\u202ed", "net/e\u2067f", "net/g\u061ch", "net/i\u200fj", "net/k\x7fl"]
+        trainer = self.named(*names)
+        trainer.say(log=pb.Log(lines=["line \u009b31m \u202e end"]))
+        self.gradb.expect("line .* end")
+        seen = {node["node"] for node in self.nodes()}
+        self.assertLessEqual(set(names), seen)  # a reader of the JSON gets them as they are
+        self.gradb.send("print net/nothing\u202e\u009b")
+        self.record("error")
+        self.assertNotRegex(self.gradb.text(), UNSAFE)
+
+    def nodes(self):
+        self.gradb.send("info nodes")
+        return self.record("nodes")["nodes"]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    harness.main()
