@@ -48,15 +48,15 @@ bool gd_utf8_is_unsafe(uint32_t code)
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || gd_utf8_reorders(code);
 }
 
-bool gd_utf8_is_safe_text(const char *text)
+bool gd_utf8_is_safe_text(const char *text, size_t len)
 {
-    while (*text != '\0') {
+    for (const char *end = text + len; text < end && *text != '\0';) {
         uint32_t code = 0;
-        size_t len = gd_utf8_decode(text, &code);
-        if (len == 0 || gd_utf8_is_unsafe(code)) {
+        size_t bytes = gd_utf8_decode(text, &code);
+        if (bytes == 0 || gd_utf8_is_unsafe(code)) {
             return false;
         }
-        text += len;
+        text += bytes;
     }
     return true;
 }

@@ -24,8 +24,8 @@ bool gd_utf8_reorders(uint32_t code);
 
 /* Not for a terminal: that, or a control character (C0, DEL, C1). */
 bool gd_utf8_is_unsafe(uint32_t code);
-/* Valid UTF-8 without any of them. */
-bool gd_utf8_is_safe_text(const char *text);
+/* Valid UTF-8 without any of them, up to `len` bytes or the NUL. */
+bool gd_utf8_is_safe_text(const char *text, size_t len);
 /* JSON on one line, made safe to print: unsafe characters as \uXXXX, what is no UTF-8 as U+FFFD. */
 void gd_utf8_add_json(struct gd_buf *out, const char *json);
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What could stand at the cursor: from the tables, the graph as it is known, and the file system.
- */
+/* What could stand at the cursor: from the tables, the known graph, and the file system. */
 #include "engine/ranks.h"
 #include "engine/utf8.h"
+#include "engine/watch/watchpoint.h"
 #include "repl/agent.h"
 #include "repl/repl_impl.h"
 #include "repl/settings_table.h"
-
-#include "engine/watch/watchpoint.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -28,27 +26,20 @@ struct completion {
     size_t count, room;
 };
 
-/* What moves the cursor or reorders the line is not put into it: such a name can be reached by a
- * pattern. */
+/* What moves the cursor or reorders the line is left out: a pattern reaches such a name. */
 static void add(struct completion *c, const char *text, size_t len)
 {
-    char *word = strndup(text, len);
-
-    if (word == NULL || !gd_utf8_is_safe_text(word)) {
-        free(word);
-        return;
-    }
     if (c->count + 1 >= c->room) {
         size_t room = c->room > 0 ? c->room * 2 : 32;
         char **more = c->count < MAX_WORDS ? realloc(c->words, room * sizeof(*more)) : NULL;
         if (more == NULL) {
-            free(word);
             return;
         }
         c->words = more;
         c->room = room;
     }
-    c->words[c->count++] = word;
+    c->words[c->count] = gd_utf8_is_safe_text(text, len) ? strndup(text, len) : NULL;
+    c->count += c->words[c->count] != NULL ? 1 : 0;
 }
 
 static void add_if(struct completion *c, const char *text)
