@@ -240,15 +240,16 @@ static bool line_ask(void *ctx, const char *question)
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
         }
-        if (take_command(line, answer)) {
+        bool again = line_answer_redraws(answer);
+        if (!again && take_command(line, answer)) {
             return false;
         }
-        bool answered = parse_answer(answer + strspn(answer, " \t"), false, &yes);
+        bool answered = !again && parse_answer(answer + strspn(answer, " \t"), false, &yes);
         free(answer);
         if (answered) {
             return yes;
         }
-        tty_out_puts(STDOUT_FILENO, "Please answer y or n.\n");
+        tty_out_puts(STDOUT_FILENO, again ? "" : "Please answer y or n.\n");
     }
 }
 

@@ -22,6 +22,9 @@ void line_leave(struct repl *repl);
 void line_keys_take(void);
 /* After each key: what is no character in the line becomes a question mark (line_text.c). */
 void line_mend(void);
+/* The terminal edits an answer itself: control characters are taken out of it. True: C-l alone,
+ * which drew the screen again. */
+bool line_answer_redraws(char *answer);
 /* From a key of readline's: what the terminal sends is pasted text, until it says otherwise. */
 void line_paste_begin(void);
 /* Ends readline's prompt with all that was under way at it: a search, a count, a line of the

@@ -9,9 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include <readline/readline.h>
+
+#include "repl/tty_out.h"
+
+#define CTRL_L ('l' & 0x1f)
 
 void line_mend(void)
 {
@@ -27,4 +32,23 @@ void line_mend(void)
         }
         at += len > 0 ? (int)len : 1;
     }
+}
+
+bool line_answer_redraws(char *answer)
+{
+    bool redraws = strchr(answer, CTRL_L) != NULL;
+    char *to = answer;
+
+    for (const char *from = answer; *from != '\0'; from++) {
+        if ((unsigned char)*from >= ' ' && *from != 0x7f) {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    redraws = redraws && answer[0] == '\0';
+    const char *clear = redraws ? rl_get_termcap("cl") : NULL;
+    if (clear != NULL) {
+        tty_out_puts(STDOUT_FILENO, clear);
+    }
+    return redraws;
 }

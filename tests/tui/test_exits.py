@@ -172,6 +172,23 @@ class Stops(Case):
         self.check(False, True)
 
 
+class PlainQuestion(Case):
+    def test_c_l_is_no_part_of_an_answer(self):
+        with Terminal(term="xterm", rc="set recommend off\n", options=()) as t:
+            t.expect_raw(b"gradb)")
+            t.expect_raw(b"topped")
+            t.send("kill\r")
+            t.expect_raw(b"(y or n) ")
+            for typed, answer in (("\x0c\r", b"(y or n) "), ("\x0cn\r", b"gradb)")):  # asked again; no
+                mark = len(t.raw)
+                t.send(typed)
+                t.expect_raw(answer, mark)
+            self.assertNotIn(b"Please answer", t.raw)
+            mark = len(t.raw)
+            t.send("info target\r")
+            t.expect_raw(b"stopped", mark)
+
+
 class Paste(Case):
     def test_lists_take_no_paste_for_keys(self):
         with Terminal(term="xterm-256color", rc=RC) as t:

@@ -78,11 +78,28 @@ static void fitting(void **state)
     assert_int_equal(tui_text_fit("\x1b", 3, true), 0);       /* \x1b needs four columns */
 }
 
+static void wrapping(void **state)
+{
+    (void)state;
+    size_t row;
+    assert_int_equal(tui_text_wrap("one two three", 20, true), 13);
+    assert_int_equal(tui_text_wrap("one two three", 9, true), 7); /* whole words */
+    assert_int_equal(tui_text_wrap("one two three", 7, true), 7);
+    assert_int_equal(tui_text_wrap("unbreakable", 5, true), 5);
+    assert_int_equal(tui_text_wrap("scope/node-op1", 8, true), 6); /* behind a scope */
+    assert_int_equal(tui_text_next("one two three", 9, true, &row), 8);
+    assert_int_equal(row, 7);
+    /* The blanks of a histogram are bars. */
+    assert_int_equal(tui_text_wrap("std=1.5 |.:  #  =|", 15, false), 7);
+    assert_int_equal(tui_text_wrap("std=1.5 |.:  #  =| x", 18, false), 18);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(glyphs),
         cmocka_unit_test(fitting),
+        cmocka_unit_test(wrapping),
     };
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
         return 77;
