@@ -32,7 +32,7 @@ def main():
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
         print(USAGE, file=sys.stderr)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    from gradb import _hook
+    from . import _hook
     _hook.arm()
     if arguments[0] == "-m":
         sys.argv = arguments[1:]

@@ -1,57 +1,107 @@
 # SPDX-License-Identifier: MIT
-"""Waits for torch to be imported; then gradb.torch waits for the process to begin to train.
+"""Waits for torch to be imported; then the agent waits for the process to begin to train.
 
 Every Python process under `gradb run` comes by here: the training itself, but launchers, DataLoader workers and
 compilers' helpers as well. None of those trains, so none is attached; for them this is the whole cost.
+
+The program must not notice: sys.meta_path stays as it is, and tracebacks have no frame of ours. Under `gradb run`
+this package has a private name (_boot), so that a module `gradb` of the program's is its own; the program's
+`import gradb.torch` still gets this package, once.
 """
+import os
 import sys
 
+import _frozen_importlib as _importlib
 
-class _Finder:
-    """First on sys.meta_path until the module has run: lets the others find it, and hears when it has. Those who
-    only ask whether there is such a module get the spec as well, and change nothing."""
+_PACKAGE = __name__.rsplit(".", 1)[0]
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_find = None  # importlib's, once ours is in its place
 
-    def __init__(self, name, then):
-        self._name = name
-        self._then = then
 
-    def find_spec(self, name, path=None, target=None):
-        """The spec of the one module, with a loader that tells of its end; None for all others."""
-        if name != self._name:
-            return None
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None) if finder is not self else None
-            spec = find(name, path, target) if find is not None else None
-            if spec is not None:
-                self._listen(spec.loader)
-                return spec
-        return None
+def _unseen(function):
+    """Python leaves frames of this file out of tracebacks, and out of where warnings come from."""
+    function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    return function
 
-    def _listen(self, loader):
-        run = getattr(loader, "exec_module", None)
-        if run is None:
-            return
 
-        def exec_module(module):
-            run(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-                self._then()
+@_unseen
+def _find_spec(name, path, target=None):
+    """importlib's own, and then: torch is listened to, and `gradb` may be this package."""
+    spec = _find(name, path, target)
+    if name == "torch":
+        _listen(spec)
+    elif _PACKAGE != "gradb" and name[:5] == "gradb" and name[5:6] in ("", "."):
+        return _own(name, spec)
+    return spec
+
+
+def _listen(spec):
+    """Hears when the module has run."""
+    loader = getattr(spec, "loader", None)
+    run = getattr(loader, "exec_module", None)
+    if run is None or "exec_module" in vars(loader):
+        return
+
+    @_unseen
+    def exec_module(module):
+        vars(loader).pop("exec_module", None)
+        run(module)
+        _torch_is_here()
+    try:
         loader.exec_module = exec_module
+    except AttributeError:  # it takes none: torch is not seen
+        pass
 
 
 def _torch_is_here():
     try:
-        from gradb.torch import first
+        from .torch import first
         first.watch()
     except Exception as error:  # never into the user's import
         print("gradb: PyTorch will not be seen: %s" % error, file=sys.stderr)
 
 
+class _Same:
+    """A loader that gives a module of this package under another name."""
+
+    def __init__(self, name):
+        self._name = name
+        self._spec = None
+
+    def create_module(self, _spec):
+        """As importlib asks for it."""
+        __import__(self._name)
+        module = sys.modules[self._name]
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        """It has run. importlib has given it another spec."""
+        module.__spec__ = self._spec
+
+
+def _own(name, spec):
+    """The spec of `gradb` or of a part of it: the program's own module is found as ever, another copy of this
+    package is this one."""
+    package, _, rest = name.partition(".")
+    if rest:
+        mine = sys.modules.get(package) is sys.modules[_PACKAGE]
+    else:
+        mine = spec is None or spec.origin is None or os.path.exists(
+            os.path.join(os.path.dirname(spec.origin), "_boot", "sitecustomize.py"))
+    if not mine:
+        return spec
+    name = ".".join(filter(None, (_PACKAGE, rest)))
+    if name not in sys.modules and _find(name, getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)) is None:
+        return spec
+    return _importlib.ModuleSpec(name.replace(_PACKAGE, package, 1), _Same(name), origin=_HERE, is_package=True)
+
+
 def arm():
     """From now on a training with torch in this process is one that a debugger can see. Called again, it does
     nothing: `gradb run -- python -m gradb` comes by here twice."""
+    global _find
     if "torch" in sys.modules:
         _torch_is_here()
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder("torch", _torch_is_here))
+    if _find is None:
+        _find, _importlib._find_spec = _importlib._find_spec, _find_spec

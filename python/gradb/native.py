@@ -31,8 +31,9 @@ def _candidates():
 def _load(path):
     """The module at a path; None when it is not one that we can use."""
     try:
-        loader = importlib.machinery.ExtensionFileLoader("gradb._native", path)
-        spec = importlib.util.spec_from_file_location("gradb._native", path, loader=loader)
+        name = __name__.rpartition(".")[0] + "._native"
+        loader = importlib.machinery.ExtensionFileLoader(name, path)
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         found = importlib.util.module_from_spec(spec)
         loader.exec_module(found)
     except (ImportError, OSError):

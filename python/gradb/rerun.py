@@ -60,7 +60,7 @@ def _say(error):
 
 def _make_again(folder, as_json):
     """The exit status of one call."""
-    from gradb.torch import calls, rerun
+    from .torch import calls, rerun
     try:
         call = calls.load(folder)
         reply = rerun.rerun(call)

@@ -21,6 +21,8 @@ static PyMethodDef functions[] = {
      "are"},
     {"looks", native_looks, METH_O,
      "looks(tensor): what its _cdata is, and whether it is known to have no gradient"},
+    {"excepthook", native_excepthook, METH_O,
+     "excepthook(function): a built-in function of sys that calls it, the last one given"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -460,6 +460,9 @@ int native_read_number(PyObject *tensor, double *ret);
 int native_has_gradients(const struct native_context *context);
 /* The parameter is known to have no gradient. */
 bool native_has_no_gradient(PyObject *parameter);
+/* excepthook(function): see stand_in.c. */
+PyObject *native_excepthook(PyObject *module, PyObject *callable);
+
 /* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size),
  * look_into(torch.Tensor, Parameter, place, function, address), looks(tensor): see reading.py. */
 PyObject *native_read_by(PyObject *module, PyObject *args);

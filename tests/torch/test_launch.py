@@ -112,6 +112,41 @@ if __name__ == "__main__":
     print("statuses", [worker.exitcode for worker in workers])
 """
 
+# What a program can see of its interpreter, before and after it has trained; then it fails.
+CURIOUS = """
+import json, sys, threading, traceback, warnings
+import gradb
+
+def seen():
+    hook = sys.excepthook
+    return {"path": sys.path, "meta_path": [getattr(finder, "__name__", type(finder).__name__) for finder in sys.meta_path],
+            "path_hooks": len(sys.path_hooks), "flags": str(sys.flags), "filters": [str(rule) for rule in warnings.filters],
+            "site": sorted(set(sys.modules) & {"sitecustomize", "usercustomize"}), "gradb": gradb.mine,
+            "hook": [hook is sys.__excepthook__, repr(hook), hook.__module__, hook.__doc__],
+            "threads": threading.excepthook is threading.__excepthook__, "modules": [name for name in sys.modules
+            if name.split(".")[0] == "gradb"], "argv": sys.argv, "trace": sys.gettrace() is None}
+
+found = [seen()]
+import torch
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+found.append(seen())
+for step in range(3):
+    net(torch.ones(4, 3)).pow(2).mean().backward()
+    optimizer.step()
+found.append(seen())
+print(json.dumps(found))
+
+class Bad(torch.nn.Module):
+    def forward(self, x):
+        return net(x[:, :2])
+
+try:
+    Bad()(torch.ones(4, 3))
+except RuntimeError as error:
+    raise ValueError("it failed") from error
+"""
+
 # In front of a trainer: that the customizations of the folder "site" have run, and nothing of gradb's is in the way.
 CUSTOMIZED = """
 import builtins, os, sys, sitecustomize, site
@@ -232,6 +267,35 @@ class Started(torches.Folder):
     def test_spawned_trainers_are_ranks(self):
         program = shlex.join([*torches.warm(self.python), self.write("spawned.py", SPAWNED), str(free_port())])
         self.assert_two_ranks(program)
+
+    def test_program_does_not_notice(self):
+        """Its own module `gradb`, its hooks, its path and its traceback are as without gradb."""
+        script = self.write("curious.py", CURIOUS)
+        self.write("gradb.py", "mine = 'mine'\n")
+        self.write("site/sitecustomize.py", "import builtins\nbuiltins.site_ran = True\n")
+        packages = pathlib.Path(self.make_environment()).parent.parent
+        for path in ("", f"{self.folder}/site"):
+            with self.subTest(path=path):
+                more = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+                env = torches.environment(**more)
+                program = [str(packages / "bin" / "python"), script]
+                alone = subprocess.run(program, env=env, cwd=self.folder, text=True, check=False,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                self.assertIn('"mine"', alone.stdout)
+                done = self.gradb(program, "step 2", "continue", "kill", "info log -a", **more)
+                self.assertIn("Stopped at the end of step 2", done.stdout)
+                log = done.stdout[done.stdout.index("[{"):]
+                self.assertEqual(log, alone.stdout)
+
+    def test_own_package_is_the_one_that_is_there(self):
+        """`import gradb.torch` gives the package that `gradb run` has brought, also where a copy is installed."""
+        script = self.write("train.py", "import gradb\nimport gradb.torch\nfrom gradb.torch import attach\n" + TRAINER
+                            + "import sys\nprint(gradb.torch.is_attached(), gradb.attach is not None, attach is "
+                            "gradb.torch.attach, sys.modules['gradb.torch'] is gradb.torch)\n")
+        shutil.copytree(torches.PACKAGE / "gradb", self.folder / "copy" / "gradb")
+        for path in ("", f"{self.folder}/copy"):
+            done = self.gradb([self.python, script], "step 2", "continue", "info log", **({"PYTHONPATH": path} if path else {}))
+            self.assertIn("trained\nTrue True True True\n", done.stdout, done.stderr)
 
     def test_batch_lasts_until_all_processes_have_ended(self):
         done = self.gradb([self.python, self.write("unequal.py", UNEQUAL)], "continue", "info log")

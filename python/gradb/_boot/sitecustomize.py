@@ -2,26 +2,32 @@
 """On PYTHONPATH under `gradb run`: every Python that is started there runs this first.
 
 It arms the hook that waits for torch, takes its folder off sys.path again, and runs the sitecustomize that it
-hides, whose errors stay that one's own. Also read by interpreters that gradb's package is too new for (Python 2
-among them), which are left alone.
+hides, whose errors stay that one's own. The package is loaded by a private name: the program may have a module
+`gradb` of its own. Also read by interpreters that the package is too new for (Python 2 among them), which are
+left alone.
 """
 import os
 import sys
 
+_NAME = "_gradb_run"
+
 
 def _arm(here):
-    package = os.path.dirname(os.path.dirname(here))
-    sys.path.insert(0, package)
-    try:
-        from gradb import _hook
-    finally:
-        sys.path.remove(package)
-    _hook.arm()
+    import _frozen_importlib
+    import _frozen_importlib_external as files
+    package = os.path.dirname(here)
+    if _NAME not in sys.modules:
+        _frozen_importlib._load(files.spec_from_file_location(
+            _NAME, os.path.join(package, "__init__.py"), submodule_search_locations=[package]))
+    __import__(_NAME + "._hook")
+    sys.modules[_NAME + "._hook"].arm()
 
 
 def _begin():
     here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    for path in [path for path in sys.path if os.path.abspath(path) == here]:
+        sys.path.remove(path)
+        sys.path_importer_cache.pop(path, None)
     if sys.version_info < (3, 8) or not os.environ.get("GRADB_ADDRESS"):
         return
     if os.environ.get("GRADB_DISABLE", "0") not in ("", "0"):
@@ -33,15 +39,14 @@ def _begin():
 
 
 def _chain():
-    """Imports the sitecustomize that would have been found without this one."""
+    """Imports the sitecustomize that would have been found without this one. Where there is none, Python hears
+    that of this one, too."""
     own = sys.modules.pop(__name__)
     try:
         __import__(__name__)
-    except ImportError as error:
-        if getattr(error, "name", __name__) != __name__ or __name__ not in str(error):
-            raise
-    finally:
-        sys.modules.setdefault(__name__, own)
+    except BaseException:
+        sys.modules.setdefault(__name__, own)  # importlib takes it away
+        raise
 
 
 _begin()

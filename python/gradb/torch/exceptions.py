@@ -7,9 +7,11 @@ no cost while nothing goes wrong.
 """
 import sys
 import threading
+import weakref
 
 import torch
 
+from .. import native
 from . import commands, expression, stack
 from .guard import guarded
 
@@ -18,37 +20,70 @@ _MODES = ("all", "uncaught", "off")
 _OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError)
 
 
+def _hide_frames(error):
+    """Takes our frames out of its traceback, and those of what it was raised from: it is the program's."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        place = error.__traceback__
+        while place is not None:
+            while place.tb_next is not None and stack.is_ours(place.tb_next.tb_frame):
+                place.tb_next = place.tb_next.tb_next
+            place = place.tb_next
+        error = error.__cause__ or error.__context__
+
+
 class Exceptions:
-    """Stands in for sys.excepthook. mode: which exceptions stop the run, one of _MODES."""
+    """Hears of exceptions that nobody catches. mode: which exceptions stop the run, one of _MODES.
+
+    The program must not notice: sys.excepthook and sys.__excepthook__ are still one, and look as they did. A hook of
+    the program's stays where it is, and Python's audit tells of it."""
 
     def __init__(self, agent):
         self._agent = agent
         self.mode = "uncaught"
         self._original = None
         self._hook = None
+        self._told = None  # of a hook of the program's that calls Python's we hear twice
 
     def install(self):
         """Puts the hook in."""
-        original = self._original = sys.excepthook
+        original = self._original = sys.__excepthook__
 
         def hook(kind, error, traceback):
             self._died(error, traceback)
             original(kind, error, traceback)
-        self._hook = sys.excepthook = hook
+        make = getattr(native.module, "excepthook", None)
+        self._hook = make(hook) if make is not None else hook
+        sys.__excepthook__ = self._hook
+        if sys.excepthook is original:
+            sys.excepthook = self._hook
+        else:
+            sys.addaudithook(_audit_of(weakref.ref(self)))
 
     def remove(self):
         """Takes it out, unless somebody put another in its place: then it passes through."""
-        if self._hook is not None and sys.excepthook is self._hook:
-            sys.excepthook = self._original
+        for name in ("excepthook", "__excepthook__"):
+            if self._hook is not None and getattr(sys, name) is self._hook:
+                setattr(sys, name, self._original)
         self._hook = None
+
+    def audited(self, error, traceback):
+        """A hook of the program's is about to be called. Nothing may be raised here: it would not be called."""
+        try:
+            self._died(error, traceback)
+        except BaseException:
+            pass
 
     def _died(self, error, traceback):
         agent = self._agent
-        if self._hook is None or agent.dead or self.mode == "off" or not isinstance(error, Exception):
+        if self._hook is None or traceback is None or error is self._told \
+                or threading.current_thread() is not threading.main_thread():
             return
-        if traceback is None or threading.current_thread() is not threading.main_thread():
-            return
-        self._stop(error, traceback)
+        self._told = error
+        if not agent.dead and self.mode != "off" and isinstance(error, Exception):
+            self._stop(error, traceback)
+        _hide_frames(error)
 
     @property
     def agent(self):
@@ -82,6 +117,14 @@ class Exceptions:
             if len(same) == 1 or same and inside:  # one line of many layers does not say which
                 return same[0], args, kwargs
         return (there[0], (), called[0].f_locals if called else {}) if len(there) == 1 else (None, (), {})
+
+
+def _audit_of(exceptions):
+    """What sys.addaudithook is given, which can never be taken back: it must not keep the agent."""
+    def audit(event, arguments):
+        if event == "sys.excepthook" and exceptions() is not None:
+            exceptions().audited(*arguments[2:4])
+    return audit
 
 
 def _innermost(traceback):

@@ -35,6 +35,11 @@ _stand_ins = {}  # (code, line) of a frame, and the id of the code that calls in
 _sites = {}    # (number of code, place in it, ...), innermost first -> number of the site
 
 
+def is_ours(frame):
+    """Whether it runs code of this package."""
+    return frame.f_code.co_filename.startswith(_own)
+
+
 def _known(frame):
     """(code, kind, number) of the code object of a frame. The number is 0 where it is not the user's."""
     code = frame.f_code
