@@ -85,16 +85,18 @@ def _own(name, spec):
     package is this one."""
     package, _, rest = name.partition(".")
     if rest:
-        mine = sys.modules.get(package) is sys.modules[_PACKAGE]
+        mine = rest != "__main__" and sys.modules.get(package) is sys.modules[_PACKAGE]
     else:
         mine = spec is None or spec.origin is None or os.path.exists(
             os.path.join(os.path.dirname(spec.origin), "_boot", "sitecustomize.py"))
-    if not mine:
+    own = ".".join(filter(None, (_PACKAGE, rest)))
+    found = getattr(sys.modules.get(own), "__spec__", None) if mine else None
+    if mine and found is None:
+        found = _find(own, getattr(sys.modules.get(own.rpartition(".")[0]), "__path__", None))
+    if found is None:
         return spec
-    name = ".".join(filter(None, (_PACKAGE, rest)))
-    if name not in sys.modules and _find(name, getattr(sys.modules.get(name.rpartition(".")[0]), "__path__", None)) is None:
-        return spec
-    return _importlib.ModuleSpec(name.replace(_PACKAGE, package, 1), _Same(name), origin=_HERE, is_package=True)
+    return _importlib.ModuleSpec(name, _Same(own), origin=found.origin,
+                                 is_package=found.submodule_search_locations is not None)
 
 
 def arm():

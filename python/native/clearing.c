@@ -139,12 +139,25 @@ static int begins_unless_over(struct native_clearing *clearing)
     return is_over(clearing) ? 0 : begins(clearing);
 }
 
+/* A mode of the program's, and a class of parameters of its own, must not see it. */
+static int apart(const struct native_context *context, struct native_clearing *clearing,
+                 int (*look)(struct native_clearing *))
+{
+    PyObject *parameter = referred(clearing->parameter);
+    PyObject *none = native_enter_apart_for(context, parameter ? parameter : Py_None);
+    if (!none) {
+        return -1;
+    }
+    int status = look(clearing);
+    return native_leave_apart(none) < 0 ? -1 : status;
+}
+
 static int for_each(struct native_context *context, int (*look)(struct native_clearing *))
 {
     int status = 0;
     for (struct native_clearing *clearing = context->clearing; status == 0 && clearing;
          clearing = next_of(clearing)) {
-        status = look(clearing);
+        status = apart(context, clearing, look);
     }
     return status;
 }
@@ -187,7 +200,9 @@ int native_clearing_stepped(struct native_context *context, PyObject *optimizer)
     }
     int status = 0;
     if (clearing) {
-        status = clearing->since != 0 ? 1 : clearing->cleared ? watch_again(clearing) : 0;
+        status = clearing->since != 0 ? 1
+                 : clearing->cleared  ? apart(context, clearing, watch_again)
+                                      : 0;
     }
     if (status != 0) {
         return status < 0 ? -1 : 0;

@@ -39,8 +39,25 @@ PyObject *native_enter_apart(const struct native_context *context)
     return apart;
 }
 
+PyObject *native_enter_apart_for(const struct native_context *context, PyObject *tensor)
+{
+    PyObject *type = (PyObject *)Py_TYPE(tensor);
+    bool plain = type == context->tensor || type == context->parameter || tensor == Py_None;
+    PyObject *modes = plain ? PyObject_CallNoArgs(context->modes) : Py_NewRef(Py_True);
+    if (!modes) {
+        return NULL;
+    }
+    bool seen = modes != Py_False;
+    Py_DECREF(modes);
+    return seen ? native_enter_apart(context) : Py_NewRef(Py_None);
+}
+
 int native_leave_apart(PyObject *apart)
 {
+    if (apart == Py_None) {
+        Py_DECREF(apart);
+        return PyErr_Occurred() ? -1 : 0;
+    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     int status = native_call(apart, native_names.exit, Py_None, Py_None, Py_None);
@@ -157,19 +174,21 @@ static int take_addresses(struct native_context *self, PyObject *addresses)
 static int init(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct native_context *self = (struct native_context *)object;
-    PyObject *agent, *addresses, *part[11];
+    PyObject *agent, *addresses, *part[14];
     unsigned long long handle;
     if (self->agent || keywords ||
-        !PyArg_ParseTuple(args, "O(OOOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1], &part[2],
-                          &part[3], &part[4], &part[5], &part[6], &part[7], &part[8], &part[9],
-                          &part[10], &handle, &PyTuple_Type, &addresses)) {
+        !PyArg_ParseTuple(args, "O(OOOOOOOOOOOOOO)KO!:Context", &agent, &part[0], &part[1],
+                          &part[2], &part[3], &part[4], &part[5], &part[6], &part[7], &part[8],
+                          &part[9], &part[10], &part[11], &part[12], &part[13], &handle,
+                          &PyTuple_Type, &addresses)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "a Context is made once, and has no keywords");
         }
         return -1;
     }
     PyObject **places[] = {&self->tensor,      &self->apart,         &self->storage,
-                           &self->tracing,     &self->has_gradients, &self->step_type,
+                           &self->tracing,     &self->has_gradients, &self->modes,
+                           &self->parameter,   &self->undispatched,  &self->step_type,
                            &self->custom_type, &self->types,         &self->type_of,
                            &self->custom_mark, &self->stand_in};
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -189,33 +208,13 @@ static PyObject *close_context(PyObject *object, PyObject *none)
 }
 
 #define AT(member) offsetof(struct native_context, member)
-static const size_t references[] = {AT(agent),
-                                    AT(telling),
-                                    AT(graph),
-                                    AT(steps),
-                                    AT(live),
-                                    AT(scaler),
-                                    AT(events),
-                                    AT(backward),
-                                    AT(clock),
-                                    AT(clearing),
-                                    AT(local),
-                                    AT(tensor),
-                                    AT(apart),
-                                    AT(storage),
-                                    AT(tracing),
-                                    AT(has_gradients),
-                                    AT(step_type),
-                                    AT(custom_type),
-                                    AT(types),
-                                    AT(type_of),
-                                    AT(custom_mark),
-                                    AT(stand_in),
-                                    AT(recording),
-                                    AT(outermost),
-                                    AT(outermost_path),
-                                    AT(evaluation_path),
-                                    0};
+static const size_t references[] = {
+    AT(agent),         AT(telling),   AT(graph),          AT(steps),           AT(live),
+    AT(scaler),        AT(events),    AT(backward),       AT(clock),           AT(clearing),
+    AT(local),         AT(tensor),    AT(apart),          AT(storage),         AT(tracing),
+    AT(has_gradients), AT(modes),     AT(parameter),      AT(undispatched),    AT(step_type),
+    AT(custom_type),   AT(types),     AT(type_of),        AT(custom_mark),     AT(stand_in),
+    AT(recording),     AT(outermost), AT(outermost_path), AT(evaluation_path), 0};
 #undef AT
 
 static int traverse(PyObject *self, visitproc visit, void *arg)

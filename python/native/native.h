@@ -252,8 +252,11 @@ struct native_context {
     PyObject *step_type, *custom_type, *types, *type_of, *custom_mark; /* of backward.py */
     PyObject *has_gradients;                                           /* torch.is_grad_enabled */
     PyObject
-        *stand_in; /* calls an operator, so that its warnings have the program's line; or None */
-    struct gradb *handle; /* NULL: closed */
+        *stand_in;   /* calls an operator, so that its warnings have the program's line; or None */
+    PyObject *modes; /* torch._C._is_torch_function_mode_enabled */
+    PyObject *parameter;    /* torch.nn.Parameter */
+    PyObject *undispatched; /* torch._C._DisableTorchDispatch */
+    struct gradb *handle;   /* NULL: closed */
     void (*did)(struct gradb *, gradb_node);
     void (*did_with)(struct gradb *, gradb_node, const gradb_tensor *, size_t);
     /* NULL: an older libgradb */
@@ -296,6 +299,9 @@ void native_dealloc(PyObject *object, inquiry clear);
 /* Begins a moment in which no function mode of the program's hears of what is asked of tensors.
  * native_leave_apart ends it and drops what this returns; an exception that is set stays so. */
 PyObject *native_enter_apart(const struct native_context *context);
+/* The same where a mode or a subclass of the program's would see what is asked of the tensor; None,
+ * for native_leave_apart as well, where nobody would. */
+PyObject *native_enter_apart_for(const struct native_context *context, PyObject *tensor);
 int native_leave_apart(PyObject *apart);
 /* Gives the exception that is set to agent.fault, which says it once and turns the agent off. -1:
  * it is none of ours but an interrupt, and stays set. */

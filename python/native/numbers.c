@@ -50,6 +50,19 @@ static int item_of(PyObject *tensor, double *ret)
     return status;
 }
 
+/* No mode of the program's sees it. */
+static int item_apart(const struct native_context *context, PyObject *tensor, double *ret)
+{
+    PyObject *undispatched = PyObject_CallNoArgs(context->undispatched);
+    PyObject *apart = undispatched ? native_enter_apart_for(context, tensor) : NULL;
+    int status = apart ? item_of(tensor, ret) : -1;
+    if (apart && native_leave_apart(apart) < 0) {
+        status = -1;
+    }
+    Py_XDECREF(undispatched);
+    return status;
+}
+
 /* The same of anything. */
 static int number_of(const struct native_context *context, PyObject *tensor, double *ret)
 {
@@ -57,7 +70,7 @@ static int number_of(const struct native_context *context, PyObject *tensor, dou
         return 0;
     }
     int status = native_read_number(tensor, ret);
-    return status == 0 ? item_of(tensor, ret) : status;
+    return status == 0 ? item_apart(context, tensor, ret) : status;
 }
 
 int native_loss_of(struct native_context *context, PyObject *tensors, PyObject *gradients,

@@ -20,7 +20,7 @@ EARLY, LATE, STEPS, BAD = %d, %d, %d, %d
 
 def count():
     gc.collect()
-    ours = [thing for thing in gc.get_objects() if str(type(thing).__module__).startswith("gradb")]
+    ours = [thing for thing in gc.get_objects() if "gradb" in str(type(thing).__module__)]
     found = {"blocks": sys.getallocatedblocks()}
     for name in sorted({type(thing).__name__ for thing in ours}):
         those = [thing for thing in ours if type(thing).__name__ == name]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What PyTorch has besides eager operators: compiled and scripted code, checkpoints, transforms, other threads, CUDA
 graphs. A training under the agent computes the same there, bit by bit, and what cannot be seen is said."""
+import re
+import subprocess
+
 import harness
 import programs
 import torches
@@ -420,6 +423,80 @@ class Faults(programs.Programs):
         self.assertEqual(answer["left"], {place: int(place == names) for place in answer["left"]})
         self.assertRegex(done.stderr, r"\A(gradb: a fault of the agent, which is off from now on: ValueError: broken "
                          r"\(\S+:\d+\)\n){6}\Z")
+
+
+# Counts what a class of tensors, a mode and the getattr of a module are asked for; a mode of dispatch, too.
+COUNTS = """
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+count = dict.fromkeys(("class", "mode", "dispatch", "getattr"), 0)
+
+class Own(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        count["class"] += 1
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+class Mode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        count["mode"] += 1
+        return func(*args, **(kwargs or {}))
+
+class Dispatch(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        count["dispatch"] += 1
+        return func(*args, **(kwargs or {}))
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 2)
+
+    def __getattr__(self, name):
+        count["getattr"] += 1
+        return super().__getattr__(name)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+net = Net()
+own = torch.nn.Parameter(torch.ones(2).as_subclass(Own))
+optimizer = torch.optim.SGD([*net.parameters(), own], lr=0.1)
+
+def train(steps, plain=False):
+    for step in range(steps):
+        optimizer.zero_grad()
+        x = torch.randn(3, 4)
+        (net(x).sum() if plain else net(x.as_subclass(Own)).sum() + own.sum()).backward()
+        optimizer.step()
+count.update(dict.fromkeys(count, 0))
+train(6)
+with Mode():
+    train(6)
+with Dispatch():
+    train(6, plain=True)
+print("counts", count)
+"""
+
+
+@torches.both
+class Unseen(torches.Folder):
+    """What the agent asks of tensors, no code of the program's hears."""
+
+    def test_counts(self):
+        script = self.write("counts.py", COUNTS)
+        alone = subprocess.run([self.python, script], env=torches.environment(), capture_output=True, text=True, check=True)
+        expected = alone.stdout[alone.stdout.index("counts"):]
+        for native in ("1", "0"):
+            for before in ((), ("step 8", "next 3"), ("watch TL abs_mean_gt=1e9 on weights",), ("watch TO on activations",)):
+                with self.subTest(native=native, before=before):
+                    done = self.gradb([self.python, script], *before, "continue", "info log", GRADB_NATIVE=native)
+                    found = re.search("counts .*", done.stdout).group() + "\n"
+                    if "activations" in str(before):  # autograd copies a gradient that is looked at, once
+                        found, wanted = (re.sub("'dispatch': [0-9]+", "", text) for text in (found, expected))
+                        self.assertEqual(found, wanted)
+                    else:
+                        self.assertEqual(found, expected)
 
 
 if __name__ == "__main__":

@@ -281,7 +281,8 @@ class Agent(native.base("Agent")):
         """A moment of our own: the operators inside are not the program's."""
         before, self.looking = self.looking, False
         try:
-            yield
+            with ops.apart():
+                yield
         finally:
             if before:
                 self.look_again()
@@ -373,6 +374,7 @@ def _native_context(agent):
         return None
     return native.module.Context(
         agent, (torch.Tensor, ops.apart, values.storage_of, torch._C._get_tracing_state, torch.is_grad_enabled,
+                torch._C._is_torch_function_mode_enabled, torch.nn.Parameter, torch._C._DisableTorchDispatch,
                 *backward.NATIVE_PARTS, ops.stand_in), agent.handle,
         tuple(native.address(library, name) for name in ADDRESSES))
 

@@ -7,6 +7,7 @@ import sys
 import torch
 
 from .. import _lib
+from .guard import of_program
 
 _MAX_NAMES = 1000  # tried for a new file
 _functions = []  # the program's, the last one counts
@@ -24,7 +25,8 @@ def save(agent):
     it could not be. The program's own exceptions do not get into the training."""
     try:
         if _functions:
-            path = _functions[-1](agent.steps.step) or "by the program itself"
+            with of_program():
+                path = _functions[-1](agent.steps.step) or "by the program itself"
         else:
             path = _save_all(agent)
         text = "checkpoint of step %d: %s" % (agent.steps.step, path)

@@ -218,9 +218,13 @@ def _alone(given):
 
 
 def _number_of(value):
-    if isinstance(value, torch.Tensor):
+    if not isinstance(value, torch.Tensor):
+        return float(value)
+    undispatched = torch._C._DisableTorchDispatch()  # while it lives: a mode of the program's must not see it
+    try:
         return value.item() if value.is_cpu else value.detach().clone()
-    return float(value)
+    finally:
+        del undispatched
 
 
 def _encode(text):

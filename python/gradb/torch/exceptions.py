@@ -48,10 +48,12 @@ class Exceptions:
 
     def install(self):
         """Puts the hook in."""
-        original = self._original = sys.__excepthook__
+        original, here = sys.__excepthook__, weakref.ref(self)
+        self._original = original
 
         def hook(kind, error, traceback):
-            self._died(error, traceback)
+            if here() is not None:
+                here().audited(error, traceback)
             original(kind, error, traceback)
         make = getattr(native.module, "excepthook", None)
         self._hook = make(hook) if make is not None else hook
@@ -69,7 +71,7 @@ class Exceptions:
         self._hook = None
 
     def audited(self, error, traceback):
-        """A hook of the program's is about to be called. Nothing may be raised here: it would not be called."""
+        """A hook is about to be called. Nothing may be raised here: it would not be called."""
         try:
             self._died(error, traceback)
         except BaseException:

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from .. import native
 from . import stack, values
+from .guard import OLD, apart, set_mode
 
 # Calls that compute nothing that anybody would look for in a graph. What returns no tensor makes no node
 # anyway: it stands here because it is called often.
@@ -264,9 +265,8 @@ def _take_all():
 def _put_back(modes):
     for mode in modes:
         torch._C._push_on_torch_function_stack(mode)
-    if _OLD:
-        torch._C._set_torch_function_mode(
-            overrides._TorchFunctionStackMode() if torch._C._len_torch_function_stack() else None)
+    if OLD:
+        set_mode()
 
 
 def _remove(mode):
@@ -274,20 +274,6 @@ def _remove(mode):
 
 
 # ---- older versions ----
-
-class _NoMode:
-    """Calls inside are no mode's."""
-
-    def __enter__(self):
-        torch._C._set_torch_function_mode(None)
-
-    def __exit__(self, *_):
-        if torch._C._len_torch_function_stack():
-            torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode())
-
-
-_OLD = hasattr(torch._C, "_set_torch_function_mode")  # before 2.0: one mode in C, which runs a stack of them in Python
-
 
 class _Asked(TorchFunctionMode):
     """Notes whether it is asked, and computes nothing."""
@@ -333,7 +319,3 @@ def _see_indexing():
 def _unsee_indexing():
     if "__getitem__" in vars(torch.Tensor):
         del torch.Tensor.__getitem__, torch.Tensor.__setitem__
-
-
-# Calls of torch's functions inside, by code of ours, are no mode's: each would cost a call of Python.
-apart = _NoMode if _OLD else torch._C.DisableTorchFunction

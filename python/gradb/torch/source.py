@@ -83,13 +83,13 @@ class Source:
         if previous or slot or self.agent.scaler.scaling:
             return None
         try:
-            tensor = self.agent.live.lasting(number)
-            if tensor is None or not is_here(tensor):
-                return None
             places = self._places.get(number)
             if places is None:
                 places = self._places[number] = values.Places(1)
             with ops.apart():
+                tensor = self.agent.live.lasting(number)
+                if tensor is None or not is_here(tensor):
+                    return None
                 places.fill((tensor,))
             return (tensor, places) if places.array[0].data else None
         except Exception:  # a subclass may raise what it likes; the closer look tells of it
@@ -190,7 +190,7 @@ class Source:
         agent = self.agent
         looking, agent.looking = agent.looking, False
         try:
-            with values.aside():
+            with ops.apart(), values.aside():
                 function(*args)
             return _lib.OK
         except values.NoValue as error:

@@ -152,7 +152,8 @@ class Telling(native.base("Telling")):
         try:  # as `guarded` does, at less cost
             if writes or not operator.usual or type(result) is not torch.Tensor \
                     or not self._known_ran(operator.name, result):
-                self._operator_ran(operator, args, kwargs, result, writes)
+                with ops.apart():
+                    self._operator_ran(operator, args, kwargs, result, writes)
         except Exception as error:
             self.agent.fault(error)
 
