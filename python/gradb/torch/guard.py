@@ -7,6 +7,7 @@ import functools
 import threading
 
 import torch
+from torch import overrides
 
 OLD = hasattr(torch._C, "_set_torch_function_mode")  # before 2.0: one mode in C, which runs a stack of them in Python
 _local = threading.local()
@@ -15,7 +16,7 @@ _local = threading.local()
 def set_mode():
     """Before 2.0: the mode in C is as the stack says, but for moments apart."""
     wanted = torch._C._len_torch_function_stack() and not getattr(_local, "depth", 0)
-    torch._C._set_torch_function_mode(torch.overrides._TorchFunctionStackMode() if wanted else None)
+    torch._C._set_torch_function_mode(overrides._TorchFunctionStackMode() if wanted else None)
 
 
 class _NoMode:

@@ -380,7 +380,7 @@ def _is_opaque(module):
     found = _opaque.get(kind)
     if found is None:
         found = _opaque[kind] = issubclass(kind, torch.jit.ScriptModule) or kind.__name__ == "OptimizedModule"
-    return found or getattr(module, "_compiled_call_impl", None) is not None
+    return found or module.__dict__.get("_compiled_call_impl") is not None  # a getattr would be the program's
 
 
 _averaged = _averaged_type()
