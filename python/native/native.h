@@ -25,7 +25,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 8
+#define NATIVE_INTERFACE 9
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
@@ -466,7 +466,7 @@ int native_read_number(PyObject *tensor, double *ret);
 int native_has_gradients(const struct native_context *context);
 /* The parameter is known to have no gradient. */
 bool native_has_no_gradient(PyObject *parameter);
-/* excepthook(function): see stand_in.c. */
+/* excepthook(function): see excepthook.c. */
 PyObject *native_excepthook(PyObject *module, PyObject *callable);
 
 /* read_by(addresses, strided, cpu, dtypes), reads(tensor, address of a struct, reach, size),

@@ -284,7 +284,7 @@ class _Asked(TorchFunctionMode):
 
 
 # What the native mode has call a function in the program's name: there is a frame of torch's in between.
-stand_in = (lambda function, args, kwargs: _call(sys._getframe(1), function, args, kwargs or {})) if _OLD else None
+stand_in = (lambda function, args, kwargs: _call(sys._getframe(1), function, args, kwargs or {})) if OLD else None
 
 
 def _is_indexing_seen():
