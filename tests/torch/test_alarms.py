@@ -407,5 +407,44 @@ class Warned(Alarms):
             self.assertEqual(sorted(WARNED.findall(said.read_text())), alone)
 
 
+MOVES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.layers = [nn.Linear(4, 4), nn.Linear(4, 4)]
+        self.heads = {"a": nn.Linear(4, 1)}
+        self.scale = [nn.Parameter(torch.ones(4))]
+    def forward(self, x):
+        x = self.fc(x)
+        for layer in self.layers:
+            x = layer(x)
+        return self.heads["a"](x * self.scale[0])
+model = Net()
+loose = [p for layer in model.layers for p in layer.parameters()]
+opt = torch.optim.SGD([*model.parameters(), *loose, *model.heads["a"].parameters(), *model.scale], 0.1)
+for step in range(6):
+    if step == 3:
+        model.fc = nn.Linear(4, 4, bias=False)
+        with torch.no_grad():
+            model.fc.weight.fill_(0.625)
+        opt.add_param_group({"params": model.fc.parameters(), "lr": 0.0})
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@torches.both
+class Names(Alarms):
+    def test_a_parameter_has_the_name_that_the_program_reaches_it_by(self):
+        _, said = self.run_of("moves", MOVES, "watch TO on all", "step 5", "search type:Parameter", "print model/fc/weight")
+        for name in ("model/layers/0/weight", "model/layers/1/bias", "model/heads/a/weight", "model/scale/0"):
+            self.assertRegex(said, rf"\b{name}\b")
+        self.assertNotRegex(said, r"\bparameter_?\d*$")
+        self.assertIn("0.625", said.split("model/fc/weight")[-1])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -295,6 +295,10 @@ class Graph(native.base("Graph")):
             return found
         return writer
 
+    def forget(self, tensor):
+        """A parameter is reached by its name no more."""
+        self._lasting.pop(id(tensor), None)
+
     def holder(self, tensor):
         """The node of a parameter or buffer, whoever wrote to it last; None when it is none."""
         found = self._lasting.get(id(tensor))

@@ -202,6 +202,8 @@ class Modules:
             if self._find(child) is None:
                 self._known[id(child)] = _Known(child, path)
             self._agent.telling.add_module(child, self.name_of(child))
+            for key, parameter in _loose(child, torch.nn.Parameter):
+                self._agent.telling.add_parameter(parameter, self.name_of(child) + "/" + key)
         self._agent.library.gradb_publish(self._agent.handle)
         return name
 
@@ -228,6 +230,32 @@ class Modules:
             holder = frame.f_locals.get("self")
             if isinstance(holder, torch.nn.Module) and self._find(holder) is None:
                 self.add_root(holder, variable_of(holder) or type(holder).__name__)
+
+    def reach(self, parameter):
+        """PATH/KEY by which the program reaches a parameter now; None: by no module that has a name."""
+        for name, root in self.roots().items():
+            for path, module in _paths(root, name):
+                for key, held in (*module._parameters.items(), *_loose(module, torch.nn.Parameter)):
+                    if held is parameter:
+                        self._place(module, path)
+                        return "%s/%s" % (path, key)
+        return None
+
+    def _place(self, module, path):
+        """A module that came later is called by where it is."""
+        known = self._find(module)
+        if known is None:
+            known = self._known[id(module)] = _Known(module, path)
+        return known
+
+    def _put_below(self, before, module):
+        """The _Known of a module that was put into the one that has that path; None: it is not there."""
+        for known in list(self._known.values()):
+            parent = known.ref() if known.path == before else None
+            for name, child in _held_by(parent) if parent is not None else ():
+                if child is module:
+                    return self._place(module, before if _is_wrapper(parent, name) else before + "/" + name)
+        return None
 
     def place_of(self, parameter):
         """PATH/KEY of a parameter that the module which runs has now and that it was not named with: a part of it
@@ -283,6 +311,8 @@ class Modules:
 
     def _below(self, before, module, known):
         """The path of a module that was called where that of `before` runs. known: its _Known, or None."""
+        if known is None:
+            known = self._put_below(before, module)
         if known is None:  # made inside a forward: it has no name of its own
             return before + "/" + type(module).__name__
         return EVALUATION + "/" + known.path if self.local.evaluates else known.path
@@ -303,10 +333,28 @@ def _paths(module, path):
     while waiting:
         path, parent = waiting.pop()
         yield path, parent
-        for name, child in reversed(list(parent.named_children())):
+        for name, child in reversed(list(_held_by(parent))):
             if id(child) not in seen:
                 seen.add(id(child))
-                waiting.append((path if _is_wrapper(parent, name) else path + "/" + name.replace("/", "_"), child))
+                waiting.append((path if _is_wrapper(parent, name) else path + "/" + name, child))
+
+
+def _held_by(module):
+    """(name, module) of its children, and of what its plain lists and dicts hold."""
+    for name, child in module.named_children():
+        yield name.replace("/", "_"), child
+    yield from _loose(module, torch.nn.Module)
+
+
+def _loose(module, kind):
+    """(ATTRIBUTE/KEY, item) of the items of a kind in a module's plain lists, tuples and dicts."""
+    for name, held in list(vars(module).items()):
+        if name.startswith("_") or not isinstance(held, (list, tuple, dict)):
+            continue
+        items = held.items() if isinstance(held, dict) else enumerate(held)
+        for key, item in list(items)[:_LOOKED_AT]:
+            if isinstance(item, kind):
+                yield "%s/%s" % (name.replace("/", "_"), str(key).replace("/", "_")), item
 
 
 # ---- the user's names ----

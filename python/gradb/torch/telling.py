@@ -360,9 +360,20 @@ class Telling(native.base("Telling")):
         if held is not None and type(held) not in values.PLAIN:
             return self.graph.add(place + ".gathered", _lib.OTHER, operator=_GATHERED, phase=_lib.FORWARD,
                                   outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
+        reached = self.agent.modules.reach(tensor)
+        if reached is not None:
+            return self.take_place(tensor, reached)
         if place is None or held is not None:
             place = self._unused(place or modules.variable_of(tensor) or "parameter")
         return self.add_parameter(tensor, place)
+
+    def take_place(self, parameter, name):
+        """The node of a parameter that the program reaches by that name now; another one that had it has none."""
+        known = self.graph.nodes.get(name)
+        held = self.agent.live.lasting(known.id) if known is not None else None
+        if held is not None and held is not parameter:
+            self.graph.forget(held)
+        return self.add_parameter(parameter, name)
 
     def _unused(self, name):
         base, count = name, 0
