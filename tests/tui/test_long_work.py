@@ -256,8 +256,6 @@ class LongWork(unittest.TestCase):
             path = t.home.name + "/large.npy"
             os.mkfifo(path)
             t.send(f"save net/large {path}\r")
-            t.expect(r"Replace\s+it\?")
-            t.send("y\r")
             trainer.begin()
             trainer.send(64)
             with open(path, "rb") as pipe:

@@ -194,6 +194,13 @@ class Typing(unittest.TestCase):
             self.settle(t)
             self.expect_untold(t, trainer, "n")
 
+    def test_a_stack_has_the_room_of_a_source_that_is_not_there(self):
+        with session() as (t, _):
+            t.command("layout stack", r"─ source ─")
+            t.command("node Conv2D-op1", r"^>#0  lenet\.py:42  x = self\.conv1\(x\) +│=> 42  x = self\.conv1")
+            t.expect(r"│The file cannot be read *\n +│here:")
+            self.assertGreater(t.screen.display[0].index("│"), 50)
+
 
 class SingleKeys(unittest.TestCase):
     ON = r"^ SINGLE-KEY MODE "
