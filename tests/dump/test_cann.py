@@ -304,7 +304,7 @@ class Trees(Dump):
             self.asked = []
             commands = [f'open "{self.dir / path}"', f"session {i}"]
             for number in numbers:
-                commands += [f"goto {number}", f'save v "{self.dir / f"s{number}.npy"}"']
+                commands += [f"goto {number}", f'save -f v "{self.dir / f"s{number}.npy"}"']
             self.gradb(*commands)
             rank = next(line for line in lines if line.get("command") == "info target")
             found[i, rank.get("rank", 0)] = {n: float(np.load(self.dir / f"s{n}.npy")[0]) for n in numbers}
