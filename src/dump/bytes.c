@@ -29,6 +29,7 @@ struct gd_bytes {
     gd_bytes_locate_fn locate; /* until it was found */
     gd_bytes_seen_fn seen;
     gd_bytes_load_fn load;
+    gd_bytes_stream_fn stream;
     void (*free_ctx)(void *ctx);
     void *ctx;
     const unsigned char *memory;
@@ -184,6 +185,19 @@ int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *c
     return GD_OK;
 }
 
+void gd_bytes_stream(struct gd_bytes *bytes, gd_bytes_stream_fn stream)
+{
+    bytes->stream = stream;
+}
+
+bool gd_bytes_want_order(const struct gd_bytes *bytes)
+{
+    while (bytes->whole) {
+        bytes = bytes->whole;
+    }
+    return __atomic_load_n(&bytes->stream, __ATOMIC_RELAXED) != NULL;
+}
+
 int gd_bytes_of_memory(const void *data, size_t size, void (*free_ctx)(void *ctx), void *ctx,
                        struct gd_bytes **ret, struct gd_err *err)
 {
@@ -330,6 +344,15 @@ static int read_loaded(struct gd_bytes *bytes, uint64_t at, void *ret, size_t si
 
     /* One loads, others wait for it. */
     pthread_mutex_lock(&bytes->mutex);
+    if (bytes->stream) {
+        rc = bytes->stream(bytes->ctx, at, ret, size, err);
+        if (rc != GD_ENODATA) {
+            pthread_mutex_unlock(&bytes->mutex);
+            return rc;
+        }
+        __atomic_store_n(&bytes->stream, NULL, __ATOMIC_RELAXED);
+        rc = GD_OK;
+    }
     block = kept_find(bytes);
     if (!block) {
         rc = load(bytes, &block, err);

@@ -28,6 +28,13 @@ void gd_bytes_tell(struct gd_bytes *bytes, gd_bytes_seen_fn seen);
 typedef int (*gd_bytes_load_fn)(void *ctx, void *ret, size_t size, struct gd_err *err);
 int gd_bytes_of_load(gd_bytes_load_fn load, void (*free_ctx)(void *ctx), void *ctx, uint64_t size,
                      struct gd_bytes **ret, struct gd_err *err);
+/* Reads of such bytes go to `stream` instead, one at a time, until it says GD_ENODATA: then they
+ * are loaded after all. */
+typedef int (*gd_bytes_stream_fn)(void *ctx, uint64_t at, void *ret, size_t size,
+                                  struct gd_err *err);
+void gd_bytes_stream(struct gd_bytes *bytes, gd_bytes_stream_fn stream);
+/* They are cheap to read forwards only: by one thread. */
+bool gd_bytes_want_order(const struct gd_bytes *bytes);
 /* Bytes in memory that live until free_ctx (may be NULL). Owns ctx, also on failure. */
 int gd_bytes_of_memory(const void *data, size_t size, void (*free_ctx)(void *ctx), void *ctx,
                        struct gd_bytes **ret, struct gd_err *err);

@@ -85,6 +85,7 @@ static int stats_of(struct gd_source *source, struct gd_source *prev,
                     const struct gd_stats_options *options, struct gd_stats *ret,
                     struct gd_err *err)
 {
+    struct gd_stats_options in_order = options ? *options : (struct gd_stats_options){.rtol = 0};
     struct view cur, before;
     struct gd_stats_reader reader = {read_view, &cur}, prev_reader = {read_view, &before};
     int64_t count;
@@ -98,6 +99,10 @@ static int stats_of(struct gd_source *source, struct gd_source *prev,
         arrange(&cur.layout, prev ? &before.layout : NULL);
     }
     cur.is_contiguous = gd_layout_is_contiguous(&cur.layout);
+    if (gd_bytes_want_order(source->elements.bytes)) {
+        in_order.threads = 1;
+        options = &in_order;
+    }
     before.is_contiguous = prev && gd_layout_is_contiguous(&before.layout);
     return gd_stats_compute_read(source->info.dtype, count, &reader, prev ? &prev_reader : NULL,
                                  options, ret, err);

@@ -6,6 +6,7 @@ import pathlib
 import re
 import socket
 import tempfile
+import unittest
 import zipfile
 
 import grpc
@@ -144,6 +145,31 @@ class Names(test_protocol.Case):
     def nodes(self):
         self.gradb.send("info nodes")
         return self.record("nodes")["nodes"]
+
+
+class Archives(unittest.TestCase):
+    """A small file that unpacks to much."""
+
+    def test_a_large_member_is_read_as_it_is_inflated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "x.npz")
+            values = numpy.arange(50_000_000, dtype=numpy.int32) % 1000
+            values[-1] = 12345
+            numpy.savez_compressed(path, a=values)
+            done = harness.run_gradb("--batch", "--json", "-ex", "stats a", "-ex", "print a[49999998:]", "-ex",
+                                     "print a[5:7]", "-ex", "shell grep VmHWM /proc/$PPID/status", "open", path)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn('"max":12345', done.stdout)
+            self.assertIn("[998,12345]", done.stdout)
+            self.assertIn("[5,6]", done.stdout)
+            peak = int(re.search(r"VmHWM:\D*(\d+)", done.stdout).group(1)) << 10
+            self.assertLess(peak, values.nbytes * 2 // 3)  # and not the whole
+            data = bytearray(path.read_bytes())
+            at = data.rindex(b"PK\x01\x02") + 16  # its CRC in the directory
+            data[at] ^= 1
+            path.write_bytes(data)
+            done = harness.run_gradb("--batch", "-ex", "stats a", "open", path)
+            self.assertIn("damaged", done.stderr + done.stdout)
 
 
 if __name__ == "__main__":

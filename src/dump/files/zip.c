@@ -5,6 +5,7 @@
  */
 #include "dump/files/zip.h"
 #include "dump/files/zip_check.h"
+#include "dump/files/zip_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -518,7 +519,8 @@ struct member {
     struct gd_zip *zip;
     const struct gd_zip_entry *entry;
     bool check;
-    struct zip_check *large; /* of a stored one that is checked as it is read */
+    struct zip_check *large;   /* of a stored one that is checked as it is read */
+    struct zip_stream *stream; /* of a large deflated one; NULL */
 };
 
 static int wrong_crc(const struct member *member, struct gd_err *err)
@@ -721,11 +723,17 @@ int gd_zip_head(struct gd_zip *zip, const struct gd_zip_entry *entry, void *ret,
     return rc;
 }
 
+static int read_stream(void *ctx, uint64_t at, void *ret, size_t size, struct gd_err *err)
+{
+    return zip_stream_read(((const struct member *)ctx)->stream, at, ret, size, err);
+}
+
 static void free_member(void *ctx)
 {
     struct member *member = ctx;
 
     zip_check_free(member->large);
+    zip_stream_free(member->stream);
     gd_zip_unref(member->zip);
     free(member);
 }
@@ -752,5 +760,10 @@ int gd_zip_bytes(struct gd_zip *zip, const struct gd_zip_entry *entry, bool chec
         }
         return rc;
     }
-    return gd_bytes_of_load(load_deflated, free_member, member, entry->size, ret, err);
+    member->stream = entry->size > ZIP_STREAM_MIN ? zip_stream_new(zip, entry) : NULL;
+    rc = gd_bytes_of_load(load_deflated, free_member, member, entry->size, ret, err);
+    if (rc == GD_OK && member->stream) {
+        gd_bytes_stream(*ret, read_stream);
+    }
+    return rc;
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A deflated member that is too large to be unpacked into memory: it is inflated from its begin as
+ * it is read, and the last part is kept, so that readers need not go strictly forwards.
+ */
+#ifndef GD_DUMP_FILES_ZIP_STREAM_H
+#define GD_DUMP_FILES_ZIP_STREAM_H
+
+#include "dump/files/zip.h"
+
+#define ZIP_STREAM_MIN ((uint64_t)64 << 20) /* bytes from which a member is read in this way */
+
+struct zip_stream;
+
+/* Zip and entry must outlive it. NULL: out of memory. */
+struct zip_stream *zip_stream_new(struct gd_zip *zip, const struct gd_zip_entry *entry);
+void zip_stream_free(struct zip_stream *stream); /* NULL is fine */
+/* Bytes [at, at + size). One caller at a time. GD_EPROTO: the member is damaged; a wrong CRC is
+ * found when its end was read. GD_ENODATA: it was begun again too often, unpack it whole. */
+int zip_stream_read(struct zip_stream *stream, uint64_t at, void *ret, size_t size,
+                    struct gd_err *err);
+
+#endif
