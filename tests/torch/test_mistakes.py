@@ -698,7 +698,7 @@ class Raised(torches.Folder):
     def test_what_wrote_to_a_value_that_backward_needs(self):
         done = self.gradb([self.python, self.write("in_place.py", IN_PLACE)], "catch exception", "continue")
         self.assertIn("An exception, step 3\nbackward raised RuntimeError: mul_ (in_place.py:10) wrote in place to what "
-                      "the gradient needs: output 0 of Sigmoid\n", done.stdout)
+                      "the gradient needs: output 0 of Sigmoid (in_place.py:", done.stdout)
 
     def test_the_status_of_a_batch_says_it(self):
         program = [self.python, self.write("retries.py", RETRIES)]
