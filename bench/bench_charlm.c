@@ -29,6 +29,7 @@ static pid_t start(const char *const argv[], const char *address, FILE **out)
     if (pid == 0) {
         if (address) {
             setenv("GRADB_ADDRESS", address, 1);
+            setenv("GRADB_RUN", address, 1); /* else it says on stderr who stops it */
         } else {
             unsetenv("GRADB_ADDRESS");
         }

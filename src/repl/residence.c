@@ -56,18 +56,20 @@ static bool all_are_over(void *ctx)
 void repl_let_all_go(struct repl *repl)
 {
     struct gd_debugger *debugger = repl->debugger;
-    bool muted = repl->muted;
+    bool muted = repl->muted, waits = false;
 
     repl->muted = true; /* "the training ended" would be untrue */
     for (size_t i = 0; i < debugger->session_count; i++) {
         struct gd_session *session = debugger->sessions[i];
         if (gd_session_is_live(session)) {
             repl->left_behind = repl->left_behind || repl_ends_without_us(session);
-            gd_target_detach(session->target, NULL);
+            waits = gd_target_detach(session->target, NULL) == GD_OK || waits;
         }
     }
     launch_detach(repl);
-    repl_wait(repl, all_are_over, debugger, DETACH_SECONDS);
+    if (waits) { /* a dump has nothing to hear */
+        repl_wait(repl, all_are_over, debugger, DETACH_SECONDS);
+    }
     repl->muted = muted;
 }
 

@@ -180,6 +180,15 @@ class Npz(Files):
             self.same(self.tool.read(self.dir / "large.npz", "arr_0", "[490:, ::3]"), array[490:, ::3], save)
             self.assertEqual(*self.tool.stats(self.dir / "large.npz", "arr_0", threads=2))
 
+    def test_members_of_zeros(self):
+        """Their last packed bytes inflate to more than is asked for at a time."""
+        for count in (1 << 20, 1 << 21, 3 << 21, 17 << 20):
+            array = np.zeros(count, "<f4")
+            array[0] = count
+            np.savez_compressed(self.dir / "zeros.npz", array)
+            self.same(self.tool.read(self.dir / "zeros.npz", "arr_0", "[-2:]"), array[-2:], count)
+            self.same(self.tool.read(self.dir / "zeros.npz", "arr_0", "[:2]"), array[:2], count)
+
     def test_header_longer_than_usual(self):
         path = self.dir / "head.npz"
         text = b"{'descr': '<u1', 'fortran_order': False, 'shape': (3,), }" + b" " * 3000 + b"\n"

@@ -150,6 +150,42 @@ class Names(test_protocol.Case):
 class Archives(unittest.TestCase):
     """A small file that unpacks to much."""
 
+    def write_bomb(self, path, rows, names):
+        """Members of zeros, 1 MiB a row, whose rows begin with their number."""
+        row = numpy.zeros(1 << 18, dtype="<f4")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in names:
+                with archive.open(name + ".npy", "w") as member:
+                    numpy.lib.format.write_array_header_1_0(
+                        member, {"descr": "<f4", "fortran_order": False, "shape": (rows, row.size)})
+                    for i in range(rows):
+                        row[0] = i
+                        member.write(row.tobytes())
+        self.assertLess(path.stat().st_size, rows * len(names) << 11)
+
+    def peak_after(self, path, *commands):
+        args = [word for command in (*commands, "shell grep VmHWM /proc/$PPID/status") for word in ("-ex", command)]
+        done = harness.run_gradb("--batch", "--json", *args, "open", path)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout, int(re.search(r"VmHWM:\D*(\d+)", done.stdout).group(1)) << 10
+
+    def test_a_bomb_that_is_read_back_and_forth(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "x.npz")
+            self.write_bomb(path, 384, ["a"])
+            rows = [(i * 151) % 384 for i in range(40)]
+            out, peak = self.peak_after(path, *(f"print a[{i}, :2]" for i in rows))
+            self.assertEqual(re.findall(r'"values":\[([\d.]+),0[.0]*\]', out), [str(i) + ".0" for i in rows])
+            self.assertLess(peak, 100 << 20)
+
+    def test_a_bomb_of_many_members(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "x.npz")
+            self.write_bomb(path, 65, [f"m{i}" for i in range(12)])
+            out, peak = self.peak_after(path, "first-nonfinite", *(f"print m{i}[64, :2]" for i in range(12)))
+            self.assertEqual(len(re.findall(r"\[64[.0]*,0[.0]*\]", out)), 12, out)
+            self.assertLess(peak, 240 << 20)
+
     def test_a_large_member_is_read_as_it_is_inflated(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "x.npz")

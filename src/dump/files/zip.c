@@ -581,7 +581,8 @@ static int inflate_fault(const struct member *member, const char *what, struct g
                    gd_disk_path(member->zip->disk), member->entry->name, what);
 }
 
-/* The next bytes of the member for zlib, which has none left. */
+/* The next bytes of the member for zlib, which has none left. At the end there are none, and zlib
+ * may still hold some of what it inflated. */
 static int feed(const struct member *member, z_stream *stream, uint64_t *at, uint64_t *left,
                 unsigned char *in, size_t step, struct gd_err *err)
 {
@@ -589,7 +590,7 @@ static int feed(const struct member *member, z_stream *stream, uint64_t *at, uin
     int rc;
 
     if (n == 0) {
-        return inflate_fault(member, "its data end too early", err);
+        return GD_OK;
     }
     rc = gd_disk_read(member->zip->disk, *at, in, n, err);
     *at += n;
@@ -628,6 +629,9 @@ static int inflate_all(const struct member *member, z_stream *stream, unsigned c
         done += room ? room - stream->avail_out : 0;
         if (got == Z_STREAM_END) {
             break;
+        }
+        if (got == Z_BUF_ERROR && left == 0 && stream->avail_in == 0) {
+            return inflate_fault(member, "its data end too early", err);
         }
         if (got != Z_OK && got != Z_BUF_ERROR) {
             return inflate_fault(member, stream->msg ? stream->msg : "it cannot be inflated", err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A deflated member that is too large to be unpacked into memory: it is inflated from its begin as
- * it is read, and the last part is kept, so that readers need not go strictly forwards.
+ * A deflated member that is too large to be unpacked into memory: it is inflated as it is read. The
+ * last part is kept, and marks to begin from again, so that it can be read in any order.
  */
 #ifndef GD_DUMP_FILES_ZIP_STREAM_H
 #define GD_DUMP_FILES_ZIP_STREAM_H
@@ -16,7 +16,8 @@ struct zip_stream;
 struct zip_stream *zip_stream_new(struct gd_zip *zip, const struct gd_zip_entry *entry);
 void zip_stream_free(struct zip_stream *stream); /* NULL is fine */
 /* Bytes [at, at + size). One caller at a time. GD_EPROTO: the member is damaged; a wrong CRC is
- * found when its end was read. GD_ENODATA: it was begun again too often, unpack it whole. */
+ * found when its end was read. GD_ENODATA: it is read back and forth, and may be unpacked
+ * whole: it is small, or much of it is in the file. */
 int zip_stream_read(struct zip_stream *stream, uint64_t at, void *ret, size_t size,
                     struct gd_err *err);
 
