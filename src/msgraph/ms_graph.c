@@ -10,7 +10,9 @@
 #include "msgraph/ms_graph_impl.h"
 #include "msgraph/ms_value.h"
 
-#define MAX_SLOTS UINT16_MAX
+#define MAX_SLOTS     UINT16_MAX
+#define BUDGET_BASE   ((size_t)64 << 20) /* bytes that any graph may take while it is read, */
+#define BUDGET_FACTOR 2                  /* and so many times its length */
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
@@ -129,6 +131,10 @@ static int reserve_attrs(struct gd_ms_graph_load *load, uint32_t count, struct g
 {
     if (count <= load->attr_cap)
         return GD_OK;
+    int rc = ms_graph_spend(load, count - load->attr_cap,
+                            2 * sizeof *load->attr_at + sizeof *load->attrs, err);
+    if (rc)
+        return rc;
     size_t *at = realloc(load->attr_at, count * 2 * sizeof *at);
     if (at)
         load->attr_at = at;
@@ -214,6 +220,9 @@ static int push_input(struct gd_ms_graph_load *load, uint32_t found, struct gd_e
 {
     if (load->input_count == load->input_cap) {
         size_t cap = load->input_cap ? load->input_cap * 2 : 4096;
+        int rc = ms_graph_spend(load, cap - load->input_cap, sizeof *load->inputs, err);
+        if (rc)
+            return rc;
         uint32_t *inputs = realloc(load->inputs, cap * sizeof *inputs);
         if (!inputs)
             return gd_fail(err, GD_ENOMEM, "out of memory for %zu edges", cap);
@@ -461,6 +470,9 @@ static int reserve_edges(struct gd_ms_graph_load *load, uint32_t count, struct g
 {
     if (count <= load->edge_cap)
         return GD_OK;
+    int rc = ms_graph_spend(load, count - load->edge_cap, sizeof *load->edges, err);
+    if (rc)
+        return rc;
     struct gd_edge *more = realloc(load->edges, count * sizeof *more);
     if (!more)
         return gd_fail(err, GD_ENOMEM, "out of memory for %u edges of a node", count);
@@ -522,11 +534,14 @@ static int collect(struct gd_ms_graph_load *load, uint32_t most, struct gd_err *
 /* All that arrived is good as far as it was looked at: now the graph is touched. */
 static int open_subgraph(struct gd_ms_graph_load *load, struct gd_err *err)
 {
-    load->first_use =
-        calloc((size_t)load->info.parameters + load->info.constants + 1, sizeof *load->first_use);
+    size_t count = (size_t)load->info.parameters + load->info.constants + 1;
+    int rc = ms_graph_spend(load, count, sizeof *load->first_use, err);
+    if (rc)
+        return rc;
+    load->first_use = calloc(count, sizeof *load->first_use);
     if (!load->first_use)
         return gd_fail(err, GD_ENOMEM, "out of memory for %u parameters", load->info.parameters);
-    int rc = ms_graph_build_table(load, err);
+    rc = ms_graph_build_table(load, err);
     if (!rc)
         rc = gd_graph_subgraph(load->graph, load->info.name, true, &load->info.subgraph, err);
     return rc ? rc : next_phase(load);
@@ -582,6 +597,7 @@ int gd_ms_graph_begin(struct gd_graph *graph, const uint8_t *data, size_t len,
     if (!load)
         return gd_fail(err, GD_ENOMEM, "out of memory for a graph");
     *load = (struct gd_ms_graph_load){.graph = graph, .data = data, .len = len, .dense = true};
+    load->budget = BUDGET_BASE + BUDGET_FACTOR * len;
     gd_buf_init(&load->text, len + (1u << 20));
     if (getrandom(&load->seed, sizeof load->seed, GRND_NONBLOCK) < 0)
         load->seed = 1;

@@ -63,7 +63,12 @@ struct gd_ms_graph_load {
     size_t next_input;     /* of inputs */
     struct gd_edge *edges; /* of the operator at hand */
     uint32_t edge_cap;
+    size_t budget; /* bytes that all of this may still take */
 };
+
+/* Before memory grows by that much. An empty element is two bytes on the wire and a hundred here,
+ * so what a graph may cost goes by its length. GD_ELIMIT. */
+int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, struct gd_err *err);
 
 /* The last field of that number, empty when there is none; *bad is set when the bytes break. */
 struct ms_span ms_string_field(const uint8_t *data, size_t len, uint32_t number, bool *bad);

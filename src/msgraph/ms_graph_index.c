@@ -43,6 +43,14 @@ static bool is_number(const struct ms_span *name, uint32_t number)
     return at == 0 && number == 0 && name->len > 0;
 }
 
+int ms_graph_spend(struct gd_ms_graph_load *load, size_t count, size_t size, struct gd_err *err)
+{
+    if (count > load->budget / size)
+        return gd_fail(err, GD_ELIMIT, "it has too many elements for its %zu bytes", load->len);
+    load->budget -= count * size;
+    return GD_OK;
+}
+
 static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *field,
                     enum ms_item_kind kind, struct gd_err *err)
 {
@@ -52,6 +60,9 @@ static int add_item(struct gd_ms_graph_load *load, const struct gd_pb_field *fie
         return gd_fail(err, GD_ELIMIT, "one node of the graph is larger than 4 GiB");
     if (load->count == load->cap) {
         uint32_t cap = load->cap ? load->cap * 2 : 1024;
+        int rc = ms_graph_spend(load, cap - load->cap, sizeof(struct ms_item), err);
+        if (rc)
+            return rc;
         struct ms_item *items = realloc(load->items, cap * sizeof *items);
         if (!items)
             return gd_fail(err, GD_ENOMEM, "out of memory for the graph's %u nodes", cap);
@@ -121,6 +132,9 @@ int ms_graph_build_table(struct gd_ms_graph_load *load, struct gd_err *err)
     uint32_t size = 64;
     while (size / 2 < load->count - first)
         size *= 2;
+    int rc = ms_graph_spend(load, size, sizeof *load->table, err);
+    if (rc)
+        return rc;
     load->table = calloc(size, sizeof *load->table);
     if (!load->table)
         return gd_fail(err, GD_ENOMEM, "out of memory for the names of %u nodes", load->count);

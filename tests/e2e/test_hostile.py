@@ -77,6 +77,47 @@ class Costs(test_protocol.Case):
         harness.wait_for("the graph", lambda: self.gradb.run("info graph", '"type":"graph.*').group().find("20002") > 0)
 
 
+class MindSporeCosts(test_protocol.Case):
+    """The same of a MindSpore process, whose graph comes in pieces."""
+
+    peak = Costs.peak
+
+    def send_graph(self, *pieces):
+        channel = grpc.insecure_channel(f"127.0.0.1:{self.port}", options=(("grpc.max_send_message_length", -1),))
+        self.addCleanup(channel.close)
+        send = channel.stream_unary("/debugger.EventListener/SendGraph", request_serializer=None,
+                                    response_deserializer=None)
+        send(iter([field(1, piece) for piece in pieces]), timeout=harness.DEADLINE)
+
+    def test_graphs_of_many_empty_elements(self):
+        named = field(2, b"1") + field(3, b"A")
+        kinds = {"nodes": field(1, b"") * EMPTY, "parameters": field(3, b"") * EMPTY, "constants": field(5, b"") * EMPTY,
+                 "numbered nodes": field(1, field(2, b"1")) * (EMPTY * 2 // 5),
+                 "attributes": field(1, named + field(5, b"") * EMPTY),
+                 "inputs": field(1, named + field(1, b"") * EMPTY),
+                 "outputs": field(1, named + field(6, b"\x08\x13" + field(4, field(1, b"") * EMPTY))),
+                 "unknown": field(99, b"") * (EMPTY * 2 // 3)}
+        for kind, data in kinds.items():
+            with self.subTest(kind=kind):
+                before = self.peak()
+                self.send_graph(data[:8 << 20], data[8 << 20:])
+                self.gradb.send("info target")
+                self.record("target")
+                self.assertLess(self.peak() - before, 200 << 20)
+
+    def test_a_large_graph_of_a_usual_kind(self):
+        count = 100000
+        shape = field(1, b"\x08\x02") + field(1, b"\x08\x03")
+        output = field(6, b"\x08\x12" + field(3, b"\x08\x2b" + field(2, shape)))
+        nodes = [field(1, field(2, b"%d" % i) + field(3, b"Add") + field(4, b"Default/block%d" % (i % 100)) +
+                       field(8, b"Default/block%d/Add-op%d" % (i % 100, i)) + field(1, field(1, b"%d" % max(1, i - 1))) +
+                       field(1, field(1, b"%d" % max(1, i - 2))) + output) for i in range(1, count + 1)]
+        data = b"".join(nodes) + field(2, b"kernel_graph_0")
+        self.send_graph(*(data[at:at + (3 << 20)] for at in range(0, len(data), 3 << 20)))
+        self.gradb.send("info graph")
+        self.assertIn(f'"nodes":{count}', self.gradb.expect('"type":"graph').string)
+
+
 class Connections(test_protocol.Case):
     """A place is for those that use it."""
 
