@@ -8,6 +8,8 @@ from setuptools import Extension, setup
 
 SOURCES = os.path.join(os.pardir, "src")  # of libgradb, whose header it reads
 ABI = "cp310"  # as native/native.h says
+COMPILE = ["-fvisibility=hidden", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"]
+LINK = ["-Wl,-z,relro", "-Wl,-z,now"]  # tools/check_hardening.py looks at what comes of it
 
 
 def extension():
@@ -21,7 +23,7 @@ def extension():
     if sys.version_info < (3, 10) or sys.implementation.name != "cpython" or "t" in sys.abiflags:
         return None
     return Extension("gradb._native", sources, depends=[os.path.join("native", "native.h")], include_dirs=[SOURCES],
-                     py_limited_api=True, optional=True)
+                     extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=True, optional=True)
 
 
 module = extension()

@@ -2,6 +2,7 @@
 """What is installed is position independent, bound and read-only before it runs, and checks its stack and its copies.
 
 check_hardening.py BUILD: looks at the files that `ninja install` would install, and prints one line a fault.
+check_hardening.py FILE: looks at that one, such as the module that pip built.
 """
 import json
 import pathlib
@@ -35,16 +36,20 @@ def faults_of(path):
     return [f"{path}: {fault}" for fault, good in checks.items() if not good]
 
 
-def main():
-    build = pathlib.Path(sys.argv[1])
+def installed(build):
     plan = json.loads(subprocess.run(["meson", "introspect", "--installed", build], capture_output=True, text=True,
                                      check=True).stdout)
     files = [pathlib.Path(path) for path in plan]
-    binaries = [path for path in files if path.is_file() and not path.is_symlink() and
-                path.read_bytes()[:4] == b"\x7fELF"]
+    return [path for path in files if path.is_file() and not path.is_symlink() and
+            path.read_bytes()[:4] == b"\x7fELF"]
+
+
+def main():
+    place = pathlib.Path(sys.argv[1])
+    binaries = installed(place) if place.is_dir() else [place]
     faults = [fault for path in binaries for fault in faults_of(path)]
-    if len(binaries) < 2:
-        faults.append(f"{build}: only {len(binaries)} installed programs and libraries were found")
+    if place.is_dir() and len(binaries) < 2:
+        faults.append(f"{place}: only {len(binaries)} installed programs and libraries were found")
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

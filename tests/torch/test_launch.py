@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import harness
 import torches
@@ -365,6 +366,10 @@ class Installed(torches.Folder):
                                    env=dict(os.environ, LD_LIBRARY_PATH="")).stdout  # else it is found by that
             self.assertIn(str(packages / "gradb" / "__init__.py"), shown)
             self.assertEqual(shown.split()[-1], str(native if can_build else None), done.stdout + done.stderr)
+        if can_build and shutil.which("readelf"):
+            done = subprocess.run([sys.executable, harness.SOURCE / "tools" / "check_hardening.py", native], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         version = re.search(r"version: '([\d.]+)'", (harness.SOURCE / "meson.build").read_text()).group(1)
         self.assertTrue(shown.startswith(version + " "), shown)
         done = self.gradb([python, "-I", "-m", "gradb", self.write("train.py", TRAINER)], "step 2", "kill")
