@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "repl/launch_output.h"
+#include "base/owner.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -24,7 +25,7 @@
 #define LOOK_SECONDS 1.0
 #define POLL_SECONDS 0.1 /* without inotify */
 #define LEFT_SECONDS (7 * 24 * 3600.0)
-#define PLACES       3
+#define PLACES       2
 #define PREFIX       "gradb-"
 #define SUFFIX       ".log"
 
@@ -43,29 +44,23 @@ static bool make_directories(char *path)
 }
 
 /* False: there is no place of that number, or it cannot be one of ours alone. The user's state
- * directory outlives a logout; the others may not. */
+ * directory outlives a logout; the runtime directory may not, and may be in memory. */
 static bool find_place(int number, bool make, char *path, size_t size)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    long user = (long)geteuid();
-    struct stat st;
+    char runtime[PATH_MAX];
     int len = -1;
 
     if (number == 0 && state != NULL && state[0] == '/') {
         len = snprintf(path, size, "%s/gradb/output", state);
     } else if (number == 0 && home != NULL && home[0] == '/') {
         len = snprintf(path, size, "%s/.local/state/gradb/output", home);
-    } else if (number == 1 && runtime != NULL && runtime[0] == '/') {
-        len = snprintf(path, size, "%s/gradb/output", runtime);
-    } else if (number == 2) {
-        len = snprintf(path, size, "/tmp/gradb-%ld/output", user);
+    } else if (number == 1 && gd_own_directory(runtime, sizeof(runtime), NULL) == GD_OK &&
+               gd_own_directory_check(runtime, make, NULL) == GD_OK) {
+        len = snprintf(path, size, "%s/output", runtime);
     }
-    if (len <= 0 || (size_t)len >= size || (make && !make_directories(path))) {
-        return false;
-    }
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & 077) == 0;
+    return len > 0 && (size_t)len < size && (!make || make_directories(path)) &&
+           gd_own_directory_check(path, false, NULL) == GD_OK;
 }
 
 /* "/usr/bin/python3" is python3; what a file's name should not have becomes "_". */
