@@ -13,6 +13,7 @@
 #define STEP_SECONDS  1.0               /* between two heartbeats that only tell the step */
 #define SMALL_SECONDS 0.1               /* scalars and log lines are gathered for this long */
 #define MAX_COSTS     ((size_t)8 << 20) /* bytes of a WatchCosts */
+#define MAX_FIRST     ((size_t)4096)    /* bytes of what is said before the link is up */
 
 int agent_wire_send(struct agent_io *io, const agent_from *from)
 {
@@ -447,8 +448,6 @@ static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
     uint8_t mac[GD_PROOF_BYTES];
     Gradb__V1__Proof proof = GRADB__V1__PROOF__INIT;
     agent_from from = GRADB__V1__FROM_TRAINER__INIT;
-    bool ours = io->owner.kind == GD_OWNER_OURS || io->owner.kind == GD_OWNER_HIDDEN;
-
     if (io->proof != PROOF_ASKED || m->nonce.len != GD_PROOF_BYTES) {
         gd_grpc_client_cancel(io->call);
     } else if (m->token) {
@@ -460,7 +459,7 @@ static void on_challenge(struct agent_io *io, const Gradb__V1__Challenge *m)
         from.proof = &proof;
         io->proof = PROOF_GIVEN;
         agent_wire_send(io, &from);
-    } else if (ours) { /* its uid is proof enough */
+    } else if (io->owner.kind == GD_OWNER_OURS) { /* its uid is proof enough */
         io->proof = PROOF_NONE;
         say_hello(io);
     } else {
@@ -722,14 +721,15 @@ static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_
     if (io->leaving) {
         return;
     }
-    agent_to *m = gradb__v1__to_trainer__unpack(NULL, len, data);
+    pthread_mutex_lock(&io->agent->lock);
+    bool up = io->agent->link == LINK_UP;
+    pthread_mutex_unlock(&io->agent->lock);
+    /* An empty element takes a hundred bytes: whoever is not known yet gets no memory of ours. */
+    agent_to *m = up || len <= MAX_FIRST ? gradb__v1__to_trainer__unpack(NULL, len, data) : NULL;
     if (!m) {
         gd_grpc_client_cancel(call); /* not the protocol, or no memory: start again */
         return;
     }
-    pthread_mutex_lock(&io->agent->lock);
-    bool up = io->agent->link == LINK_UP;
-    pthread_mutex_unlock(&io->agent->lock);
     bool kept = false;
     if (m->msg_case == GRADB__V1__TO_TRAINER__MSG_WELCOME) {
         on_welcome(io, m->welcome);

@@ -459,6 +459,44 @@ class Rules(Case):
             self.gradb.send("continue")
             run.result()
 
+    def serve(self, attach):
+        """The port of a debugger of our own."""
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gradb.v1.Trainer", {
+            "Attach": grpc.stream_stream_rpc_method_handler(attach, pb.FromTrainer.FromString,
+                                                            lambda m: m if isinstance(m, bytes)
+                                                            else m.SerializeToString())}),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(server.stop, None)
+        return port
+
+    def test_libgradb_gives_no_memory_to_a_debugger_that_proved_nothing(self):
+        plan = pb.ToTrainer(watch_plan=pb.WatchPlan(items=[pb.WatchItem()])).SerializeToString()
+        item = plan[2:]
+        size, length = len(item) * (7 << 20) // len(item), b""
+        body = item * (size // len(item))
+        size = len(body)
+        while size >= 128:
+            size, length = size >> 7, length + bytes([size & 127 | 128])
+
+        def attach(requests, _context):
+            next(requests)
+            yield plan[:1] + length + bytes([size]) + body
+            for _ in requests:
+                pass
+
+        port = self.serve(attach)
+        process = subprocess.Popen([harness.CHARLM, "--steps", "2", "--data", harness.SOURCE / "COPYING"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=dict(os.environ, GRADB_ADDRESS=f"127.0.0.1:{port}", GRADB_TOKEN="sesame"))
+        with process:
+            self.assertIn("finished after 2 steps", process.stdout.read())
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(used.ru_maxrss >> 10, 200)
+
     def test_libgradb_wants_the_token_proven(self):
         """What listens there and does not know the token hears nothing of the training."""
         heard = []
@@ -471,13 +509,7 @@ class Rules(Case):
             yield pb.ToTrainer(welcome=pb.Welcome(version=1, debugger_id=b"d" * 16, stop=True))
             heard.extend(requests)
 
-        server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("gradb.v1.Trainer", {
-            "Attach": grpc.stream_stream_rpc_method_handler(attach, pb.FromTrainer.FromString,
-                                                            pb.ToTrainer.SerializeToString)}),))
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        self.addCleanup(server.stop, None)
+        port = self.serve(attach)
         out = self.charlm(f"127.0.0.1:{port}", GRADB_TOKEN="sesame")
         self.assertEqual(re.findall("(?m)^gradb: .*", out), [f"gradb: not connected to 127.0.0.1:{port}: the debugger there "
                                                              "does not prove that it knows the token"])
