@@ -54,6 +54,18 @@ static inline void fuzz_look_at(const struct gd_archive *archive)
     }
 }
 
+/* A file of those bytes. Returns its descriptor, which the caller closes. */
+static inline int fuzz_file(const void *data, size_t size, struct gd_disk **ret)
+{
+    char path[64];
+    int fd = memfd_create("archive", MFD_CLOEXEC);
+
+    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    FUZZ_CHECK(gd_disk_open(-1, path, true, ret, NULL) == GD_OK);
+    return fd;
+}
+
 /* `format` NULL: whatever the bytes are. */
 static inline void fuzz_archive(const void *data, size_t size, const char *format, bool partial)
 {
@@ -61,12 +73,8 @@ static inline void fuzz_archive(const void *data, size_t size, const char *forma
     struct gd_err err = {.text = ""};
     struct gd_archive *archive;
     struct gd_disk *disk;
-    char path[64];
-    int fd = memfd_create("archive", MFD_CLOEXEC);
+    int fd = fuzz_file(data, size, &disk);
 
-    FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    FUZZ_CHECK(gd_disk_open(-1, path, true, &disk, &err) == GD_OK);
     if (gd_archive_open_disk(disk, &options, &archive, &err) == GD_OK) {
         fuzz_look_at(archive);
         gd_archive_close(archive);
