@@ -103,25 +103,9 @@ static bool may_page(const struct line *line)
            !line->repl->pumping;
 }
 
-/* The first line that was typed ahead; NULL: there is no whole one. */
-static char *take_line(struct line *line)
-{
-    struct gd_buf *ahead = &line->ahead;
-    char *end = ahead->len > 0 ? memchr(ahead->data, '\n', ahead->len) : NULL;
-
-    if (end == NULL) {
-        return NULL;
-    }
-    size_t len = (size_t)(end - ahead->data);
-    char *text = strndup(ahead->data, len);
-    memmove(ahead->data, end + 1, ahead->len - len); /* the NUL, too */
-    ahead->len -= len + 1;
-    return text;
-}
-
-/* Waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of input. That
- * end (C-d) is one of the answer, and the next prompt finds its own. */
-static char *read_answer(struct line *line, bool *ended)
+/* Asks, and waits for a line from the terminal with the loop running; NULL on Ctrl-C or end of
+ * input. That end (C-d) is one of the answer, and the next prompt finds its own. */
+static char *read_answer(struct line *line, const char *question, bool *ended)
 {
     char *answer;
 
@@ -131,10 +115,13 @@ static char *read_answer(struct line *line, bool *ended)
     line->repl->waiting = true;
     void (*pause)(void *, bool) = line->repl->pause_input;
     line->repl->pause_input = NULL;
-    while ((answer = take_line(line)) == NULL && !line->ended && !line->repl->quit &&
-           !line->repl->left && !line->repl->debugger->interrupted) {
+    line_redraw_key(true); /* before anybody can answer */
+    tty_out_puts(STDOUT_FILENO, question);
+    while ((answer = line_take(&line->ahead, LINE_REDRAW "\n")) == NULL && !line->ended &&
+           !line->repl->quit && !line->repl->left && !line->repl->debugger->interrupted) {
         repl_pump(line->repl, -1);
     }
+    line_redraw_key(false);
     line->repl->pause_input = pause;
     line->repl->waiting = was_waiting;
     line->repl->debugger->interrupted = false;
@@ -147,10 +134,14 @@ static void ask_for_more(struct line *line)
 {
     static const char question[] = "-- Enter shows more, q stops here, c shows all --";
     bool ended;
+    char *answer = NULL;
 
-    tty_out_puts(STDOUT_FILENO, question);
     line->paging = true;
-    char *answer = read_answer(line, &ended);
+    do {
+        tty_out_puts(STDOUT_FILENO, answer != NULL ? "\n" : "");
+        free(answer);
+        answer = read_answer(line, question, &ended);
+    } while (answer != NULL && strstr(answer, LINE_REDRAW) != NULL);
     line->paging = false;
     line->rows_printed = 0;
     line->page_none = answer == NULL || answer[0] == 'q';
@@ -233,9 +224,8 @@ static bool line_ask(void *ctx, const char *question)
 
     for (;;) {
         tty_out_puts(STDOUT_FILENO, question);
-        tty_out_puts(STDOUT_FILENO, " (y or n) ");
         bool yes; /* gdb's habit: the end of input means it */
-        char *answer = read_answer(line, &yes);
+        char *answer = read_answer(line, " (y or n) ", &yes);
         if (answer == NULL) {
             tty_out_puts(STDOUT_FILENO, yes ? "[assumed y]\n" : "\n");
             return yes;
@@ -349,7 +339,7 @@ static void execute_ahead(struct line *line)
     char *text;
 
     while (!line->repl->quit && !line->left && !line->repl->left &&
-           (text = take_line(line)) != NULL) {
+           (text = line_take(&line->ahead, "\n")) != NULL) {
         execute_shown(line, text);
         free(text);
     }
@@ -633,6 +623,13 @@ void line_leave(struct repl *repl)
 
 /* ---- a pipe or a file ---- */
 
+/* Nobody has pressed Enter: an empty line of a file does not repeat a step. */
+static bool is_to_run(const struct line *line, const char *text)
+{
+    return text != NULL &&
+           (text[strspn(text, " \t\r")] != '\0' || line->repl->body.kind != BODY_NONE);
+}
+
 static void run_pending(struct line *line)
 {
     while (!line->repl->quit && line->pending.len > 0) {
@@ -653,7 +650,7 @@ static void run_pending(struct line *line)
             struct gd_err err;
             gd_fail(&err, GD_EINVAL, "the line holds a NUL byte and is left out");
             repl_print_error(line->repl, NULL, &err);
-        } else if (text != NULL) {
+        } else if (is_to_run(line, text)) {
             execute(line, text);
         }
         free(text);

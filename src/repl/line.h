@@ -5,7 +5,10 @@
 #ifndef GD_REPL_LINE_H
 #define GD_REPL_LINE_H
 
+#include "base/buf.h"
 #include "repl/repl.h"
+
+#define LINE_REDRAW "\f" /* C-l */
 
 /* Ctrl-C while nothing waits: clears the line being typed and drops an open body. From the loop. */
 void line_interrupt(struct repl *repl);
@@ -22,8 +25,11 @@ void line_leave(struct repl *repl);
 void line_keys_take(void);
 /* After each key: what is no character in the line becomes a question mark (line_text.c). */
 void line_mend(void);
-/* The terminal edits an answer itself: control characters are taken out of it. True: C-l alone,
- * which drew the screen again. */
+/* The terminal edits an answer itself: C-l ends one at once while it is on, as Enter does. */
+void line_redraw_key(bool on);
+/* The first of the lines that were typed, with a C-l that ended it; NULL: none has ended. */
+char *line_take(struct gd_buf *ahead, const char *ends);
+/* Takes control characters out of an answer. True: a C-l was in it, and cleared the screen. */
 bool line_answer_redraws(char *answer);
 /* From a key of readline's: what the terminal sends is pasted text, until it says otherwise. */
 void line_paste_begin(void);

@@ -9,14 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include <readline/readline.h>
 
 #include "repl/tty_out.h"
-
-#define CTRL_L ('l' & 0x1f)
 
 void line_mend(void)
 {
@@ -34,9 +33,34 @@ void line_mend(void)
     }
 }
 
+void line_redraw_key(bool on)
+{
+    static cc_t was;
+    struct termios now;
+
+    if (tcgetattr(STDIN_FILENO, &now) == 0) {
+        was = on ? now.c_cc[VEOL] : was;
+        now.c_cc[VEOL] = on ? (cc_t)LINE_REDRAW[0] : was;
+        tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    }
+}
+
+char *line_take(struct gd_buf *ahead, const char *ends)
+{
+    size_t len = strcspn(gd_buf_text(ahead), ends);
+
+    if (len >= ahead->len) {
+        return NULL;
+    }
+    char *text = strndup(gd_buf_text(ahead), len + (ahead->data[len] == LINE_REDRAW[0]));
+    memmove(ahead->data, ahead->data + len + 1, ahead->len - len); /* the NUL, too */
+    ahead->len -= len + 1;
+    return text;
+}
+
 bool line_answer_redraws(char *answer)
 {
-    bool redraws = strchr(answer, CTRL_L) != NULL;
+    bool redraws = strstr(answer, LINE_REDRAW) != NULL;
     char *to = answer;
 
     for (const char *from = answer; *from != '\0'; from++) {
@@ -45,10 +69,9 @@ bool line_answer_redraws(char *answer)
         }
     }
     *to = '\0';
-    redraws = redraws && answer[0] == '\0';
-    const char *clear = redraws ? rl_get_termcap("cl") : NULL;
-    if (clear != NULL) {
-        tty_out_puts(STDOUT_FILENO, clear);
+    if (redraws) {
+        const char *clear = rl_get_termcap("cl");
+        tty_out_puts(STDOUT_FILENO, clear != NULL ? clear : "\n");
     }
     return redraws;
 }

@@ -179,7 +179,7 @@ class PlainQuestion(Case):
             t.expect_raw(b"topped")
             t.send("kill\r")
             t.expect_raw(b"(y or n) ")
-            for typed, answer in (("\x0c\r", b"(y or n) "), ("\x0cn\r", b"gradb)")):  # asked again; no
+            for typed, answer in (("\x0c", b"(y or n) "), ("y\x0c", b"(y or n) "), ("\x0cn\r", b"gradb)")):
                 mark = len(t.raw)
                 t.send(typed)
                 t.expect_raw(answer, mark)
@@ -187,6 +187,11 @@ class PlainQuestion(Case):
             mark = len(t.raw)
             t.send("info target\r")
             t.expect_raw(b"stopped", mark)
+            more = b"-- Enter shows more"
+            for typed, answer in (("help all\r", more), ("\x0c", more), ("q\r", b"gradb)")):
+                mark = len(t.raw)
+                t.send(typed)
+                t.expect_raw(answer, mark)
 
 
 class Paste(Case):
