@@ -503,9 +503,9 @@ const struct command cmd_run_table[] = {
      .usage = "checkpoint",
      .summary = "Ask the training process to save a checkpoint",
      .help = "It saves at the end of a step; the path of the file is shown then. A PyTorch script\n"
-             "saves next to itself as SCRIPT.stepN.pt, in its current directory where that cannot\n"
-             "be written, or with its own function (gradb.torch.on_checkpoint). A C program\n"
-             "chooses the place itself.",
+             "saves SCRIPT.stepN.pt in its current directory, beside itself where that cannot be\n"
+             "written, or with its own function (gradb.torch.on_checkpoint). A C program chooses\n"
+             "the place itself.",
      .flags = CMD_NEEDS_LIVE | CMD_CHANGES,
      .run = run_checkpoint},
     {.name = NULL},

@@ -134,7 +134,7 @@ static int help_first(struct command_call *call)
                "all\" lists all,\n\"apropos WORD\" searches; \"help connect\" says how a trainer "
                "finds gradb, "
                "\"help keys\"\nlists the keys of the panes. A command may be shortened as "
-               "long as it is unique;\nan empty line repeats stepping commands.\n");
+               "long as it is unique;\nat the prompt an empty line repeats stepping commands.\n");
     return GD_OK;
 }
 

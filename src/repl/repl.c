@@ -511,6 +511,15 @@ static int find_sub(struct command_call *call, struct parsed_args *args, struct 
     return GD_OK;
 }
 
+/* Its usage is its name and nothing else: `kill 2` must not end process 1. */
+static bool takes_nothing(const struct command *command)
+{
+    size_t usage = strlen(command->usage), name = strlen(command->name);
+
+    return command->sub == NULL && usage >= name &&
+           strcmp(command->usage + usage - name, command->name) == 0;
+}
+
 /* Takes the line apart as the command wants it. */
 static int prepare(struct command_call *call, const struct parsed_line *line, struct gd_buf *name,
                    struct gd_err *err)
@@ -541,6 +550,9 @@ static int prepare(struct command_call *call, const struct parsed_line *line, st
     call->argc = args.argc;
     call->argv = args.argv;
     call->background = background;
+    if (call->argc > 0 && takes_nothing(call->command)) {
+        return gd_fail(err, GD_EUSAGE, "%s takes no argument", call->command->usage);
+    }
     return file != NULL ? out_redirect(call->out, file, append, err) : GD_OK;
 }
 

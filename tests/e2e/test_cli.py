@@ -166,15 +166,27 @@ class Batch(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("The training ended.", done.stdout)
 
-    def test_an_empty_line_of_a_program_does_nothing(self):
-        """At a prompt it is the last command again."""
-        for mode, steps in (([], 2), (["--json"], 1)):
-            done = gradb(*mode, *trainer("--steps", "9"), input="step\n\n \ninfo target\nkill\n"[:7 if not mode else None]
-                         + ("" if mode else "kill\n"))
-            found = re.findall(r"end of step (\d+)", done.stdout) if not mode else [
-                line["step"] for line in map(json.loads, done.stdout.splitlines()) if line["type"] == "stopped"
-                and line["step"]]
-            self.assertEqual(len(found), steps, done.stdout)
+    def test_empty_lines_of_a_pipe_or_a_file_do_nothing(self):
+        """At a prompt an empty line is the last command again."""
+        lines = "step\n\n \t\n# a comment\n  # and one\n\r\ninfo target\n\nkill\n"
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "lines.gdb"
+            script.write_text(lines, encoding="utf-8")
+            for mode in ([], ["--json"]):
+                for way, given in (([], lines), (["--batch", "-x", script], "")):
+                    with self.subTest(mode=mode, way=way):
+                        done = gradb(*mode, *way, *trainer("--steps", "9"), input=given)
+                        found = re.findall(r'end of step (\d+)|"type":"stopped",.*"reason":"step","step":(\d+)', done.stdout)
+                        self.assertEqual([one or other for one, other in found], ["1"], done.stdout)
+
+    def test_a_command_without_arguments_takes_none(self):
+        """`kill 2` must not end process 1."""
+        for command in ("kill 2", "detach 2", "checkpoint here.pt", "interrupt 1", "recheck 1", "info target 2"):
+            done = gradb("--batch", "-ex", "set on-error continue", "-ex", command, "-ex", "step 2",
+                         *trainer("--steps", "9"))
+            word = command.rpartition(" ")[0]
+            self.assertIn(f"error: {word} takes no argument (usage: {word})", done.stderr)
+            self.assertIn("end of step 2", done.stdout)
 
     def test_interrupted_is_130(self):
         with harness.Gradb("--batch", "-nx", "-ex", "continue",

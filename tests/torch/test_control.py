@@ -531,12 +531,17 @@ class Ends(Control):
                                                                               self.folder / "seen.pt"))
 
     def test_checkpoint(self):
-        self.said([self.script("mlp.py"), "--steps", "5"], "step 2", "checkpoint", "step", "continue")
+        where = self.folder / "elsewhere"
+        where.mkdir()
+        script = self.script("mlp.py")
+        self.said(["-c", f"import os, runpy, sys; os.chdir({str(where)!r}); sys.argv[0] = {str(script)!r}; "
+                   "runpy.run_path(sys.argv[0], run_name='__main__')", "--steps", "5"],
+                  "step 2", "checkpoint", "step", "continue")
         keys = subprocess.run(
             [*torches.warm(self.python), "-c",
              "import sys, torch\nstate = torch.load(sys.argv[1], **eval(sys.argv[2]))\n"
              "print(state['step'], *state['models'], *state['optimizers'], *sorted(state['rng']))",
-             str(self.folder / "mlp.step2.pt"), loading(self.python)],
+             str(where / "mlp.step2.pt"), loading(self.python)],
             env=torches.environment(), capture_output=True, text=True, check=True, timeout=harness.DEADLINE)
         self.assertRegex(keys.stdout, r"^2 net SGD (numpy )?python torch\n$")
 

@@ -37,7 +37,7 @@ def save(agent):
 
 
 def _save_all(agent):
-    """Models, optimizers and the states of the random generators, next to the script. The path."""
+    """Models, optimizers and the states of the random generators, in the current directory. The path."""
     state = {"step": agent.steps.step,
              "models": {name: module.state_dict() for name, module in agent.modules.roots().items()},
              "optimizers": {name: agent.optimizers.by_name(name).state_dict()
@@ -49,7 +49,7 @@ def _save_all(agent):
     rank = ".rank" + rank if rank.isdigit() and int(os.environ.get("WORLD_SIZE", "1") or 1) > 1 else ""
     name = "%s.step%d%s.pt" % (base, agent.steps.step, rank)
     failed = None
-    for folder in (os.path.dirname(script), os.getcwd()):
+    for folder in (os.getcwd(), os.path.dirname(script)):
         path = os.path.join(folder, name)
         try:
             with agent.unseen():
