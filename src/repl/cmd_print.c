@@ -215,7 +215,8 @@ static int print_word(struct command_call *call, struct print_job *job, const ch
     if (rc == GD_ENOTFOUND && word && print_scalar(call, job, word)) {
         return GD_OK;
     }
-    if (rc != GD_OK && rc != GD_EAMBIGUOUS && word && word[0] != '$' && is_selector(word)) {
+    if (rc != GD_OK && rc != GD_EAMBIGUOUS && call->session && word && word[0] != '$' &&
+        is_selector(word)) {
         return print_selected(call, job, word, err);
     }
     if (rc != GD_OK) {

@@ -146,7 +146,7 @@ static void print_slot(struct command_call *call, gd_node_id node, uint32_t slot
     out_printf(
         call->out, "    :%s%s  %s%s\n", inspect_slot(call, node, slot), why_hits(call, node, slot),
         why_figures(call, value->dtype, &value->shape, value->has_stats ? &value->stats : NULL),
-        age[0]                                         ? inspect_printf(call, "  (%s)", age)
+        age[0]                                         ? inspect_printf(call, ", %s", age)
         : value->has_stats || value->err.code == GD_OK ? ""
                                                        : "  (no value)");
 }

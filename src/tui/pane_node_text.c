@@ -167,7 +167,7 @@ static void add_output(struct tui *tui, struct node_view *view, struct gd_sessio
         }
         char age[VALUE_AGE];
         if (value_age(session, slot->step, age)[0]) { /* it has not run again yet */
-            gd_buf_printf(out, " (%s)", age);
+            gd_buf_printf(out, ", %s", age);
         }
     } else {
         if (gd_graph_output(session->graph, view->node, number, &output)) {

@@ -199,12 +199,17 @@ class Hostile(Watching):
                 self.value(healthy(), node=0, scalar="loss"), self.value(healthy(), scalar="x" * 100000),
                 self.value(pb.Stats()), pb.TensorStats(),
                 self.value(healthy(in_range=[2**64 - 1] * 5000, histogram=[1] * 5000, zero=2**64 - 1,
-                                   min=math.nan, max=-math.inf, units=1, dead_units=2**64 - 1))]
+                                   min=5, max=-5, units=1, dead_units=2**64 - 1))]
         self.report(trainer, plan.id, *odd)
         self.goes_on(trainer)
         self.report(trainer, plan.id, *odd, step=-2**63)
         self.goes_on(trainer)
         self.report(trainer, plan.id, self.value(healthy(nan=1)))  # it is still there
+        self.stops(trainer, "net/MatMul")
+
+    def test_a_statistic_that_is_nan_proves_a_nan(self):
+        trainer, plan = self.watched("watch -exact TO on net/MatMul")
+        self.report(trainer, plan.id, self.value(healthy(min=math.nan)))
         self.stops(trainer, "net/MatMul")
 
     def test_a_report_of_very_many_values(self):

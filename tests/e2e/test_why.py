@@ -153,7 +153,7 @@ class Why(unittest.TestCase):
         self.assertRegex(text, r"(?m)^BAD Default/network/loss/Log-op29 \(Log\) \[TO\]  ")
         self.assertRegex(text, r"(?m)^    :0 \[TO\]  float32 \(4, 32\)")
         self.assertRegex(text, r"(?m)^  Default/network/loss/GatherD-op28 \(GatherD, other\), watched by 1$")
-        self.assertRegex(text, r"(?m)^    :0  float32 \(\) .* \(of step \d+\)$")  # the loss has not run yet
+        self.assertRegex(text, r"(?m)^    :0  float32 \(\) .*, of step \d+ \(now at step \d+\)$")  # the loss has not run yet
 
     def test_errors(self):
         results, _, _ = run(None, "why nowhere")

@@ -60,7 +60,7 @@ class Panes(unittest.TestCase):
             t.expect(r"^>  +BiasAdd-op5")
 
     def test_values_of_an_earlier_step_say_so(self):
-        with Terminal(cols=230) as t:
+        with Terminal(cols=260) as t:
             t.expect_ready()
             t.command("step", r"Stopped at the end of step 1")
             t.command("node Add-op2", r"│Default/network/embed/Add-op2")
@@ -69,7 +69,7 @@ class Panes(unittest.TestCase):
             t.expect(r"│Default/network/embed/Gather-op1")
             t.expect(r"│  :0 float32 .*min=.*std=\S+ \|.{16}\|$")
             t.command("node Add-op2", r"│Default/network/embed/Add-op2")  # not run in step 2 yet
-            t.expect(r"│  :0 float32 .*min=.*std=\S+ \|.{16}\| \(of step 1\)$")
+            t.expect(r"│  :0 float32 .*min=.*std=\S+ \|.{16}\|, of step 1 \(now at step 2\)$")
 
     def test_growing_fills_the_pane(self):
         with Terminal() as t:

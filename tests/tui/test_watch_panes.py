@@ -314,7 +314,7 @@ class MindSpore(unittest.TestCase):
 
     def test_one_whose_first_step_is_over_is_asked_about(self):
         with mindspore(cur_step=1, rc="", version="1.9.0", backend="Ascend", steps=5) as (t, _):
-            t.expect(r"Set the \d+ recommended watchpoints\? y or n")
+            t.expect(r"Set the \d+ recommended watchpoints\? Type y or n, and Enter")
 
 
 if __name__ == "__main__":
