@@ -161,10 +161,11 @@ class WithoutColour(unittest.TestCase):
             for theme in ("dark", "light", "safe"):
                 with self.subTest(term=term, theme=theme), ThemeTerminal(term=term) as t:
                     t.send(f"set theme {theme}\r")
-                    t.command("break head.bias", r"Breakpoint 2")
-                    t.command("node head.bias", r"^> *\S*.*head\.bias|head\.bias")
-                    t.expect(r"\[!1\]")          # a hit
+                    t.command("break BiasAdd-op25", r"Breakpoint 2")
+                    t.expect(r"\[!1\]")          # a hit in it
                     t.expect(r"^ *~")            # something in it is watched
+                    t.command("node head.bias", r"^> *\S*.*head\.bias|head\.bias")
+                    t.expect(r"\[TL\]")          # a hit
                     t.expect(r"stopped")         # the state
                     t.command("frobnicate", r"^error: ")
                     t.wait_cells(r"^.? ?(?:─ |- |q )?console", "in reverse where the focus is",
