@@ -145,8 +145,9 @@ _homes = []  # of the gradbs that the running test started with run_gradb()
 
 
 def end_all_of(*homes):
-    """Kills what has one of these HOMEs: a training process outlives a gradb that was killed or detached it."""
-    marks = {f"HOME={home}".encode() for home in homes}
+    """Kills what a gradb with one of these homes is or started: a training process outlives a gradb that was killed or
+    detached it."""
+    marks = {f"{name}={home}".encode() for home in homes for name in ("HOME", "HARNESS_HOME")}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if not marks.isdisjoint(pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")):
@@ -161,7 +162,7 @@ class Gradb:
         full_env = dict(os.environ, HOME=self.home.name, XDG_CONFIG_HOME=self.home.name + "/config",
                         XDG_STATE_HOME=self.home.name + "/state", TERM="dumb", LC_ALL="C.UTF-8")
         full_env.pop("GRADB_ADDRESS", None)
-        full_env.update(env or {})
+        full_env.update(env or {}, HARNESS_HOME=self.home.name)  # also where the test has a HOME of its own
         argv = [str(GRADB), "--no-tui", "-q"]
         if listen:
             argv += ["--listen", listen]
@@ -241,7 +242,7 @@ def run_gradb(*args, input=None, env=None, cwd=None, timeout=None):
     with tempfile.TemporaryDirectory(prefix="gradb-home-") as home:
         full_env = dict(os.environ, HOME=home, XDG_CONFIG_HOME=home + "/config",
                         XDG_STATE_HOME=home + "/state", TERM="dumb", LC_ALL="C.UTF-8")
-        full_env.update(env or {})
+        full_env.update(env or {}, HARNESS_HOME=home)
         _homes.append(home)
         return subprocess.run([str(GRADB), *map(str, args)], input=input, text=True, errors="replace",
                               capture_output=True, env=full_env, cwd=cwd,
