@@ -201,7 +201,7 @@ static double time_ingest(const struct bytes *bytes, uint32_t nodes, struct gd_g
     double took;
 
     if (gd_graph_create(0, &graph, &err) ||
-        gd_ms_graph_load(graph, bytes->data, bytes->len, &info, &err)) {
+        gd_ms_graph_load(graph, bytes->data, bytes->len, NULL, &info, &err)) {
         die(err.text);
     }
     took = now() - start;

@@ -25,20 +25,20 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 9
+#define NATIVE_INTERFACE 10
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
 struct native_names {
     PyObject *accumulate_grad, *accumulates, *after, *backward, *backward_ran, *base, *batch,
-        *before, *call, *cdata, *closure, *data_ptr, *dim, *dtype, *end_training, *ended, *enter,
-        *epoch, *evaluates, *exit, *fault, *first, *forward_missed, *grad, *grad_fn, *hold,
-        *inplace, *intercept, *is_complex, *is_cpu, *is_floating_point, *is_neg, *item, *key,
-        *local, *look, *look_at, *loss, *lr, *metadata, *micro_batch, *modules, *nbytes,
-        *next_functions, *operator_raised, *operator_ran, *operators, *optimizer_begins,
-        *optimizers, *out, *param_groups, *path, *raised, *ran, *ran_as, *register_hook, *run,
-        *save, *shape, *site, *step_began, *stepped, *storage_offset, *stride, *take_back, *tell,
-        *training, *variable, *version;
+        *before, *call, *cdata, *closure, *dataclass_fields, *data_ptr, *dim, *dtype, *end_training,
+        *ended, *enter, *epoch, *evaluates, *exit, *fault, *first, *forward_missed, *grad, *grad_fn,
+        *hold, *inplace, *intercept, *is_complex, *is_cpu, *is_floating_point, *is_neg, *item,
+        *joins, *key, *local, *look, *look_at, *loss, *lr, *metadata, *micro_batch, *modules,
+        *nbytes, *next_functions, *operator_raised, *operator_ran, *operators, *optimizer_begins,
+        *optimizers, *out, *param_groups, *path, *raised, *ran, *ran_as, *reads, *register_hook,
+        *run, *save, *shape, *site, *step_began, *stepped, *storage_offset, *stride, *take_back,
+        *tell, *training, *variable, *version;
 };
 extern struct native_names native_names;
 int native_intern_names(void);
@@ -127,7 +127,8 @@ enum native_graph_field {
     GRAPH_FAMILIES,
     GRAPH_ORIGINS,
     GRAPH_LASTING,
-    GRAPH_WRITERS
+    GRAPH_WRITERS,
+    GRAPH_BEFORE
 };
 enum native_family_field { FAMILY_NODES, FAMILY_STEP, FAMILY_COUNT };
 enum native_node_field {
@@ -141,14 +142,15 @@ enum native_node_field {
     NODE_WANTS,
     NODE_PLACES,
     NODE_BACKWARD,
-    NODE_GRADIENT
+    NODE_GRADIENT,
+    NODE_EDGES
 };
 enum native_places_field { PLACES_COUNT, PLACES_ADDRESS, PLACES_FORMS };
 enum native_operator_field { OPERATOR_NAME, OPERATOR_USUAL, OPERATOR_IN_PLACE, OPERATOR_COUNTS };
 enum native_mark_field { MARK_NODE, MARK_OPERATOR };
 enum native_regions_field { REGIONS_COMPILED };
 
-#define NATIVE_FIELDS 11 /* of most; of those of which there is one, up to */
+#define NATIVE_FIELDS 12 /* of most; of those of which there is one, up to */
 #define NATIVE_MOST   16
 struct native_record {
     PyObject_HEAD PyObject *at[]; /* NULL is None */
@@ -323,6 +325,10 @@ enum native_form {
 };
 enum native_origin { ORIGIN_TENSOR, ORIGIN_VERSION, ORIGIN_NODE, ORIGIN_SLOT };
 
+/* 1, 0, or -1: the arguments of an operator come from the nodes that its node's edges name. 0 also
+ * where only Python can tell. (inputs.c) */
+int native_reads_same(struct native_context *context, PyObject *node, PyObject *args,
+                      PyObject *keywords);
 /* The next node of a family that graph.Graph has under `key`, counted, when all is known of it:
  * learnt where that is asked for, else it has a number. NULL without an exception: it is not, and
  * nothing was counted. */

@@ -203,6 +203,20 @@ static int tell(const struct call *call, PyObject *node, PyObject *outputs)
     return status;
 }
 
+/* Its node's edges are those of this call. */
+static int learn(const struct call *call, PyObject *node, PyObject *outputs)
+{
+    struct native_context *context = call->mode->context;
+    int same = native_reads_same(context, node, call->args, call->keywords);
+    if (same != 0) {
+        return same < 0 ? -1 : 0;
+    }
+    PyObject *done = PyObject_CallMethodObjArgs(context->telling, native_names.reads, node,
+                                                call->args, call->keywords, outputs, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* 1: told; 0: it is for Python; -1. */
 static int tell_outputs(const struct call *call, PyObject *operation, PyObject *outputs)
 {
@@ -214,7 +228,7 @@ static int tell_outputs(const struct call *call, PyObject *operation, PyObject *
     if (!node) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    int status = tell(call, node, outputs);
+    int status = learn(call, node, outputs) < 0 ? -1 : tell(call, node, outputs);
     Py_DECREF(node);
     return status < 0 ? -1 : 1;
 }

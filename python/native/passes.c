@@ -35,6 +35,53 @@ static PyObject *records_of(struct native_context *context, PyObject *node, PyOb
     return records;
 }
 
+/* 1, 0, or -1: the result of that step, which goes into `own`, is among the node's edges: at that
+ * place, or for a gradient anywhere. */
+static int is_edge(const struct step *own, PyObject *edges, PyObject *pair, Py_ssize_t place)
+{
+    const struct step *from = (const struct step *)PyTuple_GetItem(pair, 0);
+    Py_ssize_t count = PyTuple_Size(edges);
+    Py_ssize_t last = own->variable || place >= count ? count : place + 1;
+    int same = 0;
+    for (Py_ssize_t i = own->variable ? 0 : place; same == 0 && i < last; i++) {
+        PyObject *edge = PyTuple_GetItem(edges, i);
+        if (edge != Py_None && PyTuple_GetItem(edge, 0) == from->node) {
+            same =
+                PyObject_RichCompareBool(PyTuple_GetItem(edge, 1), PyTuple_GetItem(pair, 1), Py_EQ);
+        }
+    }
+    return same;
+}
+
+/* 1, 0, or -1: what ran before it is as it was the last time. Several passes may go into a
+ * gradient: each of them is part of its edges. */
+static int joins_same(const struct step *own, PyObject *edges)
+{
+    if (!own->incoming || !PyList_Check(own->incoming)) {
+        return 0;
+    }
+    Py_ssize_t place = 0;
+    int same = 1;
+    for (Py_ssize_t i = 0; same > 0 && i < PyList_Size(own->incoming); i++) {
+        PyObject *pair = PyList_GetItem(own->incoming, i);
+        if (((const struct step *)PyTuple_GetItem(pair, 0))->node) {
+            same = is_edge(own, edges, pair, place++);
+        }
+    }
+    return same > 0 && !own->variable ? place == PyTuple_Size(edges) : same;
+}
+
+/* The node's edges are those of this pass. */
+static int join(struct step *own, PyObject *node)
+{
+    PyObject *edges = Py_NewRef(native_get(node, NODE_EDGES));
+    int same = PyTuple_Check(edges) ? joins_same(own, edges) : 0;
+    Py_DECREF(edges);
+    return same == 0
+               ? native_call(own->context->telling, native_names.joins, (PyObject *)own, node, NULL)
+               : (same > 0) - 1;
+}
+
 /* 1: told; 0: it is for Python; -1. */
 static int node_ran(struct step *own, PyObject *results, PyObject *before)
 {
@@ -47,7 +94,7 @@ static int node_ran(struct step *own, PyObject *results, PyObject *before)
         return PyErr_Occurred() ? -1 : 0;
     }
     native_swap(&own->node, Py_NewRef(node));
-    PyObject *records = records_of(context, node, results);
+    PyObject *records = join(own, node) == 0 ? records_of(context, node, results) : NULL;
     int status = records ? 0 : -1;
     if (records && PyTuple_Size(records) > 0) {
         status = native_ran(context, node, results, records, before);
@@ -96,7 +143,8 @@ static int gradient_ran(struct step *own, PyObject *before)
     int status = gradient ? 1 : -1;
     if (gradient && gradient != Py_None) {
         native_swap(&own->node, Py_NewRef(node));
-        status = tell_gradient(own->context, node, gradient, before) < 0 ? -1 : 1;
+        status = join(own, node) < 0 ? -1 : tell_gradient(own->context, node, gradient, before);
+        status = status < 0 ? -1 : 1;
     }
     Py_XDECREF(gradient);
     Py_DECREF(node);
@@ -219,7 +267,8 @@ static PyObject *remove_step(PyObject *self, PyObject *none)
 struct pass {
     struct native_context *context;
     PyObject *steps, *handles, *names;
-    PyObject *waiting; /* list of (grad_fn, mark that it inherits) */
+    PyObject *incoming; /* dict: grad_fn -> the list that its Step has as incoming */
+    PyObject *waiting;  /* list of (grad_fn, mark that it inherits) */
 };
 
 /* What the class of a grad_fn is called. */
@@ -344,8 +393,32 @@ static int wait_for(const struct pass *pass, PyObject *function, PyObject *mark)
     return status;
 }
 
+/* The list for what goes into a grad_fn; borrowed. */
+static PyObject *incoming_of(const struct pass *pass, PyObject *function)
+{
+    PyObject *list = PyDict_GetItemWithError(pass->incoming, function);
+    if (list || PyErr_Occurred()) {
+        return list;
+    }
+    list = PyList_New(0);
+    int status = list ? PyDict_SetItem(pass->incoming, function, list) : -1;
+    Py_XDECREF(list); /* the dict has it */
+    return status < 0 ? NULL : list;
+}
+
+static int goes_into(const struct pass *pass, struct step *own, Py_ssize_t slot, PyObject *function)
+{
+    PyObject *list = incoming_of(pass, function);
+    PyObject *number = list ? PyLong_FromSsize_t(slot) : NULL;
+    PyObject *pair = number ? PyTuple_Pack(2, (PyObject *)own, number) : NULL;
+    int status = pair ? PyList_Append(list, pair) : -1;
+    Py_XDECREF(pair);
+    Py_XDECREF(number);
+    return status;
+}
+
 /* What follows it waits, but for what was met. */
-static int add_following(const struct pass *pass, PyObject *function, PyObject *mark)
+static int add_following(const struct pass *pass, PyObject *function, struct step *own)
 {
     PyObject *edges = PyObject_GetAttr(function, native_names.next_functions);
     Py_ssize_t count = edges ? PyTuple_Size(edges) : -1;
@@ -355,7 +428,10 @@ static int add_following(const struct pass *pass, PyObject *function, PyObject *
         int met = !following             ? -1
                   : following == Py_None ? 1
                                          : PyDict_Contains(pass->steps, following);
-        status = met < 0 ? -1 : met ? 0 : wait_for(pass, following, mark);
+        status = met < 0 ? -1 : met ? 0 : wait_for(pass, following, own->mark);
+        if (status == 0 && following != Py_None) {
+            status = goes_into(pass, own, i, following);
+        }
     }
     Py_XDECREF(edges);
     return status;
@@ -365,12 +441,16 @@ static int hook(const struct pass *pass, PyObject *function, PyObject *inherited
 {
     struct step *own = (struct step *)PyObject_CallNoArgs(pass->context->step_type);
     int status = own ? describe(pass, own, function, inherited) : -1;
+    if (status == 0) {
+        own->incoming = Py_XNewRef(incoming_of(pass, function));
+        status = own->incoming ? 0 : -1;
+    }
     PyObject *handle =
         status == 0 ? PyObject_CallMethodObjArgs(function, native_names.register_hook, own, NULL)
                     : NULL;
     if (!handle || PyList_Append(pass->handles, handle) < 0 ||
         PyDict_SetItem(pass->steps, function, (PyObject *)own) < 0 ||
-        add_following(pass, function, own->mark) < 0) {
+        add_following(pass, function, own) < 0) {
         status = -1;
     }
     Py_XDECREF(handle);
@@ -423,7 +503,9 @@ PyObject *native_hook_all(PyObject *module, PyObject *args)
     }
     pass.context = (struct native_context *)context;
     pass.waiting = PyList_New(0);
-    int status = pass.waiting ? hook_from(&pass, roots) : -1;
+    pass.incoming = PyDict_New();
+    int status = pass.waiting && pass.incoming ? hook_from(&pass, roots) : -1;
+    Py_XDECREF(pass.incoming);
     Py_XDECREF(pass.waiting);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }

@@ -87,6 +87,7 @@ static const struct {
                           [GRAPH_ORIGINS] = "_origins",
                           [GRAPH_LASTING] = "_lasting",
                           [GRAPH_WRITERS] = "_writers",
+                          [GRAPH_BEFORE] = "_before",
                       }},
     [NATIVE_FAMILY] = {"Family",
                        {
@@ -107,6 +108,7 @@ static const struct {
                          [NODE_PLACES] = "places",
                          [NODE_BACKWARD] = "backward",
                          [NODE_GRADIENT] = "gradient",
+                         [NODE_EDGES] = "edges",
                      }},
     [NATIVE_PLACES] = {"Places",
                        {

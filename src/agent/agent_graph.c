@@ -173,7 +173,7 @@ static bool copy_edges(struct agent *a, const gradb_node_info *info, struct agen
         memcpy(inputs, info->inputs, info->input_count * sizeof(*inputs));
     }
     node->inputs = inputs;
-    node->input_count = (uint32_t)info->input_count;
+    node->input_count = node->input_room = (uint32_t)info->input_count;
     node->slot_count = (uint32_t)info->output_count;
     for (size_t i = 0; i < info->output_count; i++) {
         if (!agent_slot_set(&node->slots[i], &info->outputs[i])) {
@@ -293,6 +293,47 @@ void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size
         for (size_t i = 0; i < count; i++) {
             a->late[a->late_count++] = (struct agent_late_input){node, inputs[i]};
         }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void set_inputs(struct agent *a, struct agent_node *node, const gradb_input *inputs,
+                       uint32_t count)
+{
+    if (count > node->input_room) {
+        gradb_input *more = gd_arena_alloc(&a->arena, 2 * (size_t)count * sizeof(*more));
+        if (!more) {
+            agent_set_error(a, "gradb_set_inputs: out of memory at %.100s", node->name);
+            return;
+        }
+        node->inputs = more;
+        node->input_room = 2 * count;
+    }
+    if (count) {
+        memcpy(node->inputs, inputs, count * sizeof(*inputs));
+    }
+    node->input_count = count;
+    node->flags |= NODE_INPUTS_NEW;
+    a->inputs_new = true;
+}
+
+void gradb_set_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count)
+{
+    struct agent *a = agent_of(g);
+    if (!agent_usable(a) || (!inputs && count > 0)) {
+        return;
+    }
+    agent_table_lock(a);
+    struct agent_node *n = agent_node_at(a, node);
+    bool known = n && count <= UINT32_MAX / 4;
+    for (size_t i = 0; known && i < count; i++) {
+        const struct agent_node *from = agent_node_at(a, inputs[i].node);
+        known = from && (inputs[i].control || inputs[i].slot < from->slot_count);
+    }
+    if (known) {
+        set_inputs(a, n, inputs, (uint32_t)count);
+    } else {
+        agent_set_error(a, "gradb_set_inputs: node %u or one of its inputs was not added", node);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -474,7 +515,9 @@ static Gradb__V1__Node *encode_node(struct chunk *chunk, const struct agent *a, 
         return NULL;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        m->inputs[m->n_inputs++] = encode_input(chunk, &node->inputs[i]);
+        if (node->inputs[i].node < a->published) { /* others at the stop at which they are sent */
+            m->inputs[m->n_inputs++] = encode_input(chunk, &node->inputs[i]);
+        }
     }
     for (uint32_t i = 0; i < node->slot_count; i++) {
         m->outputs[m->n_outputs++] = encode_output(chunk, &node->slots[i]);
@@ -498,7 +541,9 @@ static void chunk_nodes(struct chunk *chunk, struct agent *a, struct agent_graph
         Gradb__V1__Node *node = encode_node(chunk, a, cursor->next_node);
         if (node) {
             m->nodes[m->n_nodes++] = node;
-            a->nodes[cursor->next_node].flags &= (uint16_t)~NODE_OUTPUT_NEW;
+            struct agent_node *sent = &a->nodes[cursor->next_node];
+            bool whole = node->n_inputs == sent->input_count;
+            sent->flags &= (uint16_t) ~(NODE_OUTPUT_NEW | (whole ? NODE_INPUTS_NEW : 0));
             cursor->next_node++;
         }
     }
@@ -526,6 +571,47 @@ static void chunk_late(struct chunk *chunk, struct agent *a, struct agent_graph_
         m->more_inputs[m->n_more_inputs++] = more;
         cursor->next_late++;
     }
+}
+
+static void chunk_input(struct chunk *chunk, uint32_t id, const struct agent_node *node,
+                        Gradb__V1__GraphChunk *m)
+{
+    Gradb__V1__MoreInputs *more = chunk_alloc(chunk, 1, sizeof(*more));
+    Gradb__V1__Input **inputs = chunk_alloc(chunk, node->input_count, sizeof(*inputs));
+    if (!more || !inputs) {
+        return;
+    }
+    gradb__v1__more_inputs__init(more);
+    more->node = id;
+    more->replace = true;
+    more->inputs = inputs;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        inputs[more->n_inputs++] = encode_input(chunk, &node->inputs[i]);
+    }
+    chunk->bytes += gradb__v1__more_inputs__get_packed_size(more) + 8;
+    m->more_inputs[m->n_more_inputs++] = more;
+}
+
+/* Nodes that read others now. Only at a stop, as chunk_outputs. */
+static void chunk_inputs(struct chunk *chunk, struct agent *a, uint32_t sent,
+                         Gradb__V1__GraphChunk *m)
+{
+    if (!a->inputs_new || !a->stopped || m->n_more_inputs) {
+        return;
+    }
+    m->more_inputs = chunk_alloc(chunk, CHUNK_NODES, sizeof(Gradb__V1__MoreInputs *));
+    for (uint32_t id = 1; !chunk->failed && id < sent; id++) {
+        struct agent_node *node = &a->nodes[id];
+        if (!(node->flags & NODE_INPUTS_NEW)) {
+            continue;
+        }
+        if (m->n_more_inputs == CHUNK_NODES || chunk->bytes >= AGENT_CHUNK) {
+            return;
+        }
+        chunk_input(chunk, id, node, m);
+        node->flags &= (uint16_t)~NODE_INPUTS_NEW;
+    }
+    a->inputs_new = chunk->failed;
 }
 
 /* Slots whose type or shape changed since they were sent. Only at a stop: an eager framework may
@@ -572,7 +658,7 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     *ret = NULL;
     bool sync = a->sync_wanted > cursor->sync;
     if (cursor->next_node >= a->published && cursor->next_late >= a->late_published &&
-        !cursor->uncommitted && !sync && !(a->outputs_new && a->stopped)) {
+        !cursor->uncommitted && !sync && !((a->outputs_new || a->inputs_new) && a->stopped)) {
         return GD_OK;
     }
     struct chunk chunk = {0};
@@ -584,6 +670,7 @@ int agent_graph_chunk(struct agent *a, struct agent_graph_cursor *cursor, unsign
     bool nodes_done = next.next_node >= a->published;
     if (nodes_done) {
         chunk_late(&chunk, a, &next, &graph);
+        chunk_inputs(&chunk, a, next.next_node, &graph);
         chunk_outputs(&chunk, a, next.next_node, &graph);
     }
     bool any = graph.n_nodes || graph.n_more_inputs || graph.n_new_outputs;

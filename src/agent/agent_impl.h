@@ -62,6 +62,7 @@ enum agent_node_flag {
     NODE_WATCH_SEEN = 1 << 7,    /* a watch plan asks in which step it ran */
     NODE_LASTS = 1 << 8,         /* gradb_lasts */
     NODE_LEFT_OUT = 1 << 9,      /* Capture wanted it, and there was no room for the copy */
+    NODE_INPUTS_NEW = 1 << 10,   /* gradb_set_inputs since they were sent */
 };
 
 enum agent_mark {                 /* of a node that somebody wants to hear of when it has run */
@@ -99,12 +100,12 @@ struct agent_watch_plan;
 
 struct agent_node {
     const char *name, *type;
-    const gradb_input *inputs;
+    gradb_input *inputs;
     const gradb_attr *attrs;
     const gradb_frame *frames;
     struct agent_slot *slots;
     struct agent_watch_item *watch; /* items of all plans on this node */
-    uint32_t input_count, attr_count, frame_count, slot_count;
+    uint32_t input_count, input_room, attr_count, frame_count, slot_count;
     uint8_t kind, phase;
     uint16_t flags;
     int64_t first_step; /* it cannot have run before this one */
@@ -236,6 +237,7 @@ struct agent {
     struct agent_late_input *late;
     size_t late_count, late_capacity, late_published;
     bool outputs_new;             /* some node has NODE_OUTPUT_NEW */
+    bool inputs_new;              /* some node has NODE_INPUTS_NEW */
     _Atomic gradb_node last_node; /* that ran in this step; 0 none known */
 
     /* control */

@@ -56,9 +56,10 @@ extern "C" {
  *   1.4  gradb_on_armed
  *   1.5  gradb_try_enter
  *   1.6  gradb_try_step
+ *   1.7  gradb_set_inputs
  */
 #define GRADB_VERSION_MAJOR 1
-#define GRADB_VERSION_MINOR 6
+#define GRADB_VERSION_MINOR 7
 #define GRADB_MAX_RANK      32
 
 /* The public words. `armed`: not 0 while the debugger wants to hear of nodes. `changes`: another
@@ -281,6 +282,9 @@ GRADB_API void gradb_on_armed(gradb *g, void (*call)(void *ctx), void *ctx);
 GRADB_API gradb_node gradb_add_node(gradb *g, const gradb_node_info *info);
 /* More inputs for a node that is there (edges that go back, such as a parameter's update). */
 GRADB_API void gradb_add_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count);
+/* All inputs of a node from now on, where its source may give it others in each step. The debugger
+ * hears of them at the next stop. */
+GRADB_API void gradb_set_inputs(gradb *g, gradb_node node, const gradb_input *inputs, size_t count);
 /* Where a slot's value lies. The memory must stay readable until it is bound elsewhere, unbound
  * (tensor NULL) or the handle is closed; it is read only while the training thread is inside a
  * function of libgradb. dtype and shape may differ from those given before. */

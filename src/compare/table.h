@@ -22,6 +22,7 @@ struct gd_item {
     const struct gd_stats *stats; /* NULL: none */
     const char *digest;           /* NULL: none */
     const char *problem;          /* why it cannot be read; NULL: it can */
+    bool of_other_step;           /* the problem: its value is not of the step of the stop */
     enum gd_dtype dtype;          /* GD_DT_NONE: not known */
     enum gd_stored stored;
     bool has_shape;

@@ -670,7 +670,17 @@ void gd_ms_graph_end(struct gd_ms_graph_load *load)
     free(load);
 }
 
-int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
+static void take_other_name(struct gd_ms_graph_load *load, const char *other)
+{
+    char *name = load->info.name;
+    if (!gd_graph_has_subgraph(load->graph, name))
+        return;
+    snprintf(name, sizeof load->info.name, "%s", other);
+    for (unsigned i = 2; gd_graph_has_subgraph(load->graph, name); i++)
+        snprintf(name, sizeof load->info.name, "%.200s_%u", other, i);
+}
+
+int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len, const char *other,
                      struct gd_ms_graph_info *ret, struct gd_err *err)
 {
     struct gd_ms_graph_load *load;
@@ -678,6 +688,8 @@ int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
     int rc = gd_ms_graph_begin(graph, data, len, &load, err);
     if (rc)
         return rc;
+    if (other)
+        take_other_name(load, other);
     while (!rc && !done)
         rc = gd_ms_graph_step(load, UINT32_MAX, &done, err);
     if (!rc)

@@ -34,10 +34,12 @@ struct gd_ms_graph_info {
 /* Whether the bytes are one whole GraphProto, as far as its own level goes. */
 bool gd_ms_graph_is_whole(const uint8_t *data, size_t len);
 
-/* Adds or replaces the subgraph of that name and commits. GD_EPROTO: the bytes are no GraphProto,
- * or a node of it is no NodeProto: nothing was changed. GD_ELIMIT, GD_ENOMEM: what was added stays.
+/* Adds or replaces the subgraph of that name and commits. other: the name to take where there is
+ * one with nodes already, which then stays; NULL: it is replaced. GD_EPROTO: the bytes are no
+ * GraphProto, or a node of it is no NodeProto: nothing was changed. GD_ELIMIT, GD_ENOMEM: what was
+ * added stays.
  */
-int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len,
+int gd_ms_graph_load(struct gd_graph *graph, const uint8_t *data, size_t len, const char *other,
                      struct gd_ms_graph_info *ret, struct gd_err *err);
 
 /*

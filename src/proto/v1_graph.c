@@ -168,8 +168,7 @@ static int check_node(const struct v1_target *t, const Gradb__V1__Node *m, struc
     return GD_OK;
 }
 
-static int add_edges(struct v1_target *t, uint32_t node, size_t count,
-                     Gradb__V1__Input *const *inputs, struct gd_err *err)
+static int reserve_edges(struct v1_target *t, size_t count, struct gd_err *err)
 {
     if (count > MAX_EDGES - t->edge_count) {
         return gd_fail(err, GD_ELIMIT, "more than %zu edges before a commit", MAX_EDGES);
@@ -183,7 +182,14 @@ static int add_edges(struct v1_target *t, uint32_t node, size_t count,
         t->edges = edges;
         t->edge_capacity = capacity;
     }
-    for (size_t i = 0; i < count; i++) {
+    return GD_OK;
+}
+
+static int add_edges(struct v1_target *t, uint32_t node, size_t count,
+                     Gradb__V1__Input *const *inputs, struct gd_err *err)
+{
+    int code = reserve_edges(t, count, err);
+    for (size_t i = 0; code == GD_OK && i < count; i++) {
         uint32_t slot = inputs[i]->slot;
         t->edges[t->edge_count++] = (struct v1_edge){
             .node = node,
@@ -192,7 +198,19 @@ static int add_edges(struct v1_target *t, uint32_t node, size_t count,
             .control = inputs[i]->control,
         };
     }
-    return GD_OK;
+    return code;
+}
+
+static int add_more(struct v1_target *t, const Gradb__V1__MoreInputs *more, struct gd_err *err)
+{
+    if (more->node == 0 || more->node > t->wire_count) {
+        return gd_fail(err, GD_EPROTO, "more inputs for node %u, which was not sent", more->node);
+    }
+    int code = more->replace ? reserve_edges(t, 1, err) : GD_OK;
+    if (code == GD_OK && more->replace) {
+        t->edges[t->edge_count++] = (struct v1_edge){.node = more->node, .replace = true};
+    }
+    return code == GD_OK ? add_edges(t, more->node, more->n_inputs, more->inputs, err) : code;
 }
 
 /* Two nodes of one name: the second is told apart by its number. */
@@ -323,12 +341,7 @@ int v1_graph_chunk(struct v1_target *t, const Gradb__V1__GraphChunk *chunk, size
         code = add_nodes(t, chunk, err);
     }
     for (size_t i = 0; code == GD_OK && i < chunk->n_more_inputs; i++) {
-        const Gradb__V1__MoreInputs *more = chunk->more_inputs[i];
-        if (more->node == 0 || more->node > t->wire_count) {
-            return gd_fail(err, GD_EPROTO, "more inputs for node %u, which was not sent",
-                           more->node);
-        }
-        code = add_edges(t, more->node, more->n_inputs, more->inputs, err);
+        code = add_more(t, chunk->more_inputs[i], err);
     }
     if (code == GD_OK) {
         code = change_outputs(t, chunk, err);

@@ -127,6 +127,7 @@ struct v1_edge { /* of the wire, waiting for the commit */
     uint32_t node, producer;
     uint16_t slot;
     bool control;
+    bool replace; /* no edge: those before it are gone */
 };
 
 struct v1_target {

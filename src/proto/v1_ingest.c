@@ -35,6 +35,10 @@ static int connect(struct v1_target *t, size_t first, size_t last, struct gd_err
     }
     for (size_t i = first; i < last; i++) {
         const struct v1_edge *from = &t->edges[i];
+        if (from->replace) {
+            count = 0;
+            continue;
+        }
         edges[count++] = (struct gd_edge){
             .node = v1_graph_node(t, from->producer), .slot = from->slot, .control = from->control};
     }

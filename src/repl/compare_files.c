@@ -25,6 +25,7 @@ struct comparing {
         struct gd_item *a, *b; /* NULL: missing */
         enum gd_how how;
         bool not_held; /* of the step before, on a side */
+        bool old;      /* not of the step at which a session is stopped */
     } * pairs;
     size_t count, room;
     bool guessed;
@@ -101,7 +102,7 @@ static int pair_units(struct comparing *c, const struct gd_match *match, struct 
 static int look(struct comparing *c, struct side *side, struct gd_table *table, uint32_t unit,
                 struct gd_item *item, struct gd_err *err)
 {
-    int rc = item ? side_fetch(c->call, side, &table->unit[unit], item, err) : GD_OK;
+    int rc = item ? side_fetch_of_step(c->call, side, &table->unit[unit], item, err) : GD_OK;
 
     if (rc == GD_OK && item && side->kind == SIDE_LIVE) {
         item->has_shape = false; /* the value may know better */
@@ -140,6 +141,7 @@ static int get(void *ctx, size_t i, struct gd_run_pair *ret, struct gd_err *err)
                      : look(c, c->side_b, c->b, pair->unit_b, pair->b, err);
     }
     if (pair->a && pair->b) {
+        pair->old = pair->a->of_other_step || pair->b->of_other_step;
         ret->a = pair->a->source;
         ret->b = pair->b->source;
     }
@@ -317,8 +319,8 @@ static int done(void *ctx, size_t i, const struct gd_run_pair *result, struct gd
                               .unit_b = pair->unit_b};
     int rc;
 
-    if (pair->not_held) {
-        c->rows->not_held++;
+    if (pair->not_held || pair->old) {
+        *(pair->old ? &c->rows->old : &c->rows->not_held) += 1;
         return GD_OK;
     }
     row.a = pair->a ? gd_arena_strdup(arena, pair->a->name) : NULL;
@@ -673,6 +675,12 @@ static int show(struct comparing *c, struct gd_err *err)
                        "nothing is held of the step before: `set keep-previous SELECTOR` has "
                        "values kept, from the next step on");
     }
+    if (c->rows->count == 0 && c->rows->old) {
+        return gd_fail(err, GD_ENODATA,
+                       "nothing was compared: the values of %zu nodes are of an earlier step than "
+                       "the stop; `step` goes to the end of this one",
+                       c->rows->old);
+    }
     if (shown.view == GD_VIEW_MSPROBE) {
         rc = compare_probe_judge(call, c->rows, err);
     }
@@ -698,6 +706,10 @@ static int show(struct comparing *c, struct gd_err *err)
         out_printf(call->out,
                    "%zu are not held of the step before (`set keep-previous` has them kept)\n",
                    c->rows->not_held);
+    }
+    if (c->rows->old) {
+        out_printf(call->out, "%zu are not compared: their values are of an earlier step\n",
+                   c->rows->old);
     }
     if (c->options->csv) {
         rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);

@@ -537,6 +537,7 @@ static void record(struct command_call *call, const struct compare_rows *rows,
     inspect_add_count(object, "not_compared", compare_rows_not_compared(rows));
     inspect_add_count(object, "alone_by_nature", rows->not_counted);
     inspect_add_count(object, "not_held", rows->not_held);
+    inspect_add_count(object, "of_other_steps", rows->old);
     inspect_add_count(object, "steps", how->steps);
     inspect_add_count(object, "steps_left_out", how->steps_left_out);
     summary = cJSON_AddObjectToObject(object, "summary");

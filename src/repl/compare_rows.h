@@ -58,6 +58,7 @@ struct compare_rows {
     size_t verdicts[GD_V_COUNT];
     size_t not_counted; /* without a partner by nature */
     size_t not_held;    /* whose value of the step before is gone */
+    size_t old;         /* whose value is of an earlier step than the stop */
     enum probe_mode probe_mode;
     struct gd_metrics last; /* of the row that was added last, where it has any */
 };

@@ -424,10 +424,14 @@ int side_fetch_of_step(struct command_call *call, struct side *side, const struc
         return side_fetch(call, side, unit, item, err);
     }
     int rc = side_fetch_value(call, side->session, &ref, &item->source, &item->problem, &step, err);
-    if (rc == GD_OK && item->source && step >= 0 && step != side->session->stop.step) {
+    char age[VALUE_AGE];
+    if (rc == GD_OK && item->source && value_age(side->session, step, age)[0]) {
         gd_source_unref(item->source);
         item->source = NULL;
-        item->problem = inspect_printf(call, "its value is of step %lld", (long long)step);
+        item->of_other_step = true;
+        item->problem = step >= 0
+                            ? inspect_printf(call, "its value is of step %lld", (long long)step)
+                            : inspect_printf(call, "its value is %s", age);
     }
     return rc;
 }

@@ -14,6 +14,7 @@ static void null_handle_does_nothing(void **state)
     gradb_input input = {0};
     assert_int_equal(gradb_add_node(NULL, &info), 0);
     gradb_add_inputs(NULL, 1, &input, 1);
+    gradb_set_inputs(NULL, 1, &input, 1);
     gradb_bind(NULL, 1, 0, &tensor);
     gradb_publish(NULL);
     gradb_step_begin(NULL, 1);

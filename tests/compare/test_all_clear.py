@@ -114,6 +114,23 @@ class AllClear(unittest.TestCase):
         self.assertEqual(part["checked"] + part["not_checked"], whole["checked"])
         self.assertEqual(part["why_not_checked"], "its value is of step 2")
 
+    def test_a_session_is_compared_in_its_step(self):
+        """What has not run in it yet is left out, and counted."""
+        charlm = [str(harness.CHARLM), "--data", str(harness.SOURCE / "LICENSES" / "MIT.txt"), "--layers", "1",
+                  "--width", "16", "--heads", "2", "--context", "16", "--batch", "4", "--threads", "1", "--steps", "9"]
+        path = self.root / "step.npz"
+        done = harness.run_gradb("-nx", "-q", "--batch", "--json", "-ex", "step 2", "-ex", f"save all {path}", "-ex",
+                                 f"compare @1 {path}", "-ex", "next 5", "-ex", f"compare @1 {path}", "-ex",
+                                 f"compare @1 {path} --on head.bias", "-ex", "kill", "run", "--", *charlm)
+        all_records = [json.loads(line) for line in done.stdout.splitlines()]
+        whole, part = [record for record in all_records if record["type"] == "compare"][:2]
+        self.assertEqual(whole["of_other_steps"], 0)
+        self.assertGreater(part["of_other_steps"], 50)
+        self.assertEqual(part["compared"] + part["of_other_steps"], whole["compared"])
+        self.assertIn("not compared: their values are of an earlier step", harness.run_gradb(
+            "-nx", "-q", "--batch", "-ex", "step 2", "-ex", "next 5", "-ex", f"compare @1 {path}", "-ex", "kill", "run",
+            "--", *charlm).stdout)
+
     def test_what_was_not_compared_does_not_agree(self):
         """Only gradients are there: of the forward pass nothing is said."""
         for name, factor in (("grad_a", 1), ("grad_b", 2)):

@@ -540,6 +540,24 @@ class OlderReleases(unittest.TestCase):
         done = harness.run_gradb("--batch", "--nx", "-ex", "goto 1", "-ex", "print graph_1/Add-op1", "open", root)
         self.assertRegex(done.stderr, "graph_1/Add-op1:0 was not dumped in step 1: the nearest step that has it is")
 
+    def test_two_graphs_of_one_name(self):
+        """Both are there, the second by the number that its files have."""
+        root = self.root / "twins"
+        rank = root / "rank_0"
+        (rank / "graphs").mkdir(parents=True)
+        for graph in (0, 1):
+            (rank / "graphs" / f"ms_output_trace_code_graph_{graph}.pb").write_bytes(writer.model(writer.graph(
+                "kernel_graph", [writer.node(1, ["x"], "Add", "Default/Add-op1", (3,)),
+                                 writer.node(2, ["x"], "Log", f"Default/Log-op{graph + 2}", (3,))], [("x", (3,))])))
+            folder = rank / "net" / str(graph) / "1"
+            folder.mkdir(parents=True)
+            writer.npy(folder / f"Add.Default_Add-op1.0.0.160000000000000{graph}.output.0.DefaultFormat.npy",
+                       np.full(3, graph + 5, "<f4"))
+        found = records(rank, ["print kernel_graph/Default/Add-op1", "print graph_1/Default/Add-op1"], "tensor")
+        self.assertEqual([one["values"] for one in found], [[5] * 3, [6] * 3])
+        [found] = records(rank, ["info nodes"], "nodes")
+        self.assertLess({"Default/Log-op2", "Default/Log-op3"}, {row["node"] for row in found["nodes"]})
+
     def test_parameters_match_by_their_own_name(self):
         """Not by the scope in which a graph shows them; and at the step at which the session is stopped."""
         root = self.root / "wire"

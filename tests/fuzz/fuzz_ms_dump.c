@@ -92,7 +92,7 @@ static void graph(const uint8_t *data, size_t size)
     uint32_t subgraph;
 
     FUZZ_CHECK(gd_graph_create((size_t)1 << 24, &into, NULL) == GD_OK);
-    if (ms_graph_file_read(disk, into, &subgraph, &err) == GD_OK) {
+    if (ms_graph_file_read(disk, into, NULL, &subgraph, &err) == GD_OK) {
         FUZZ_CHECK(gd_graph_subgraph_name(into, subgraph));
         for (gd_node_id node = 0; node < gd_graph_node_limit(into); node++) {
             gd_graph_set_slots(into, node, 2, 3, NULL);

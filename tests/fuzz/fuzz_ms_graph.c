@@ -36,14 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gd_graph_counts once, twice;
 
     FUZZ_CHECK(gd_graph_create(64u << 20, &graph, NULL) == GD_OK);
-    int rc = gd_ms_graph_load(graph, data, size, &info, NULL);
+    int rc = gd_ms_graph_load(graph, data, size, NULL, &info, NULL);
     if (rc == GD_OK) {
         FUZZ_CHECK(gd_ms_graph_is_whole(data, size));
         gd_graph_counts(graph, &once);
         FUZZ_CHECK(once.nodes <= info.nodes + info.parameters + info.constants);
         for (gd_node_id node = 0; node < gd_graph_node_limit(graph); node++)
             check_node(graph, node);
-        FUZZ_CHECK(gd_ms_graph_load(graph, data, size, &info, NULL) == GD_OK);
+        FUZZ_CHECK(gd_ms_graph_load(graph, data, size, NULL, &info, NULL) == GD_OK);
         gd_graph_counts(graph, &twice);
         FUZZ_CHECK(once.nodes == twice.nodes && once.edges == twice.edges);
     }

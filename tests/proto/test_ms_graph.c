@@ -31,7 +31,8 @@ static int teardown(void **state)
 static int load(struct gd_buf *bytes)
 {
     struct gd_err err = {0};
-    int rc = gd_ms_graph_load(graph, (const uint8_t *)gd_buf_text(bytes), bytes->len, &info, &err);
+    int rc =
+        gd_ms_graph_load(graph, (const uint8_t *)gd_buf_text(bytes), bytes->len, NULL, &info, &err);
     gd_buf_deinit(bytes);
     if (rc)
         assert_true(err.text[0]);
@@ -353,7 +354,7 @@ static void test_broken_bytes(void **state)
         uint8_t *copy = malloc(cut); /* so that a sanitizer sees a read behind it */
         memcpy(copy, data, cut);
         struct gd_err err;
-        int rc = gd_ms_graph_load(graph, copy, cut, &info, &err);
+        int rc = gd_ms_graph_load(graph, copy, cut, NULL, &info, &err);
         assert_true(rc == GD_OK || rc == GD_EPROTO);
         refused += rc == GD_EPROTO;
         free(copy);
@@ -363,10 +364,10 @@ static void test_broken_bytes(void **state)
         uint8_t *copy = malloc(whole.len);
         memcpy(copy, data, whole.len);
         copy[at] ^= 0xff;
-        gd_ms_graph_load(graph, copy, whole.len, &info, NULL);
+        gd_ms_graph_load(graph, copy, whole.len, NULL, &info, NULL);
         free(copy);
     }
-    assert_int_equal(gd_ms_graph_load(graph, data, whole.len, &info, NULL), GD_OK);
+    assert_int_equal(gd_ms_graph_load(graph, data, whole.len, NULL, &info, NULL), GD_OK);
     gd_graph_counts(graph, &counts);
     assert_true(counts.nodes >= 9);
     gd_buf_deinit(&whole);

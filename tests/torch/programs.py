@@ -37,6 +37,8 @@ class Library:  # the functions of libgradb that a training calls
         return number
     def gradb_add_inputs(self, handle, node, inputs, count):
         self.nodes[node]["inputs"] += [self.nodes[inputs[i].node]["name"] for i in range(count)]
+    def gradb_set_inputs(self, handle, node, inputs, count):
+        self.nodes[node]["inputs"] = [self.nodes[inputs[i].node]["name"] for i in range(count)]
     def gradb_wants(self, handle, node):
         return self.wants
     def gradb_did_slow(self, handle, node):

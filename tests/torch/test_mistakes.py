@@ -490,6 +490,27 @@ for step in range(1, 15):
     optimizer.step()
 """
 
+CHOICE = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 2)
+    def forward(self, x, step):
+        y, one, zero = self.fc(x), x.sum() * 0 + 1, x.sum() * 0
+        return y / (one if step < 8 else zero if step == 8 else one)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x = torch.ones(8, 4)
+for step in range(1, 15):
+    optimizer.zero_grad()
+    y = net(x, step)
+    mean, maximum = y.mean(), y.abs().max()
+    if step != 8:
+        (mean if step < 6 else maximum).backward()
+    optimizer.step()
+"""
+
 LOOP = """
 import torch
 net = torch.nn.Linear(8, 2)
@@ -590,6 +611,24 @@ class Truth(torches.Folder):
         for catches in ("catch overflow", "watch TO on all"):
             out = self.ask(BRANCH, catches, "continue", "why", "inputs")
             self.assertIn("div (div) divides by 0: 1 of 1 elements of the divisor mul are 0.", out)
+
+    def test_another_input_that_is_there_already(self):
+        for native in ("1", "0"):
+            done = self.gradb([self.python, self.write("choice.py", CHOICE)], "watch TO on all", "continue", "why",
+                              "inputs", "delete 1", "watch TO on *linear", "step 2",
+                              "inputs net/div", "kill", GRADB_NATIVE=native)
+            out = " ".join(done.stdout.split())
+            self.assertIn("net/div (div) divides by 0: 1 of 1 elements of the divisor net/mul_1 are 0.", out)
+            self.assertRegex(out, r"└─ net/mul_1 \(mul\), .* net/div \(div\) ├─ net/fc/linear \(linear\), has 3 inputs "
+                                  r"└─ net/add \(add\), has 1 input")
+
+    def test_a_gradient_that_comes_another_way(self):
+        done = self.gradb([self.python, self.write("choice.py", CHOICE)], "watch TO on all", "step 5",
+                          "inputs backward/net/div", "step", "inputs backward/net/div", "kill")
+        before, after = re.findall(r"^backward/net/div .*\n(?:[├└].*\n)+", done.stdout, re.M)
+        self.assertIn("backward/mean", before)
+        self.assertNotIn("backward/mean", after)
+        self.assertIn("backward/abs", after)
 
     def test_a_loop_that_writes_elements(self):
         done = self.gradb([self.python, self.write("loop.py", LOOP)], "step 2", "why loss", "why loss -a", "kill")

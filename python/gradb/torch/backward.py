@@ -106,7 +106,8 @@ class Step(native.base("Step", _Fields)):
 
     type: what it is called; operator: of the forward operator; mark: what it has (then it is marked) or inherits;
     name: its node's, of the forward node where that is known, else None; variable: the leaf that it accumulates
-    into; incoming: (Step, slot) whose results are its inputs, once somebody asks; steps: all of its pass, by
+    into; incoming: (Step, slot) whose results are its inputs, without gradb._native only once
+    somebody asks; steps: all of its pass, by
     grad_fn; node: once it has run."""
     __slots__ = ()
 
@@ -130,10 +131,10 @@ class Step(native.base("Step", _Fields)):
         return "backward/" + scope if scope else "backward"
 
     def inputs(self):
-        """(node number, slot) pairs of those that ran before it."""
+        """Those that ran before it, as graph.Node.edges."""
         if self.incoming is None:
             _link(self.steps)
-        return [(step.node.id, slot) for step, slot in self.incoming if step.node is not None]
+        return [(step.node, slot) for step, slot in self.incoming if step.node is not None]
 
     def name_it(self, known):
         """Names it after its forward node: `backward/fc1/linear_1` is that of `fc1/linear_1`. What is inside of it,
@@ -152,7 +153,7 @@ class Step(native.base("Step", _Fields)):
 
 
 def _link(steps):
-    """Finds out who comes before whom: there is a node that is new."""
+    """Finds out who comes before whom."""
     for own in steps.values():
         own.incoming = []
     for grad_fn, own in steps.items():

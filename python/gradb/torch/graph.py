@@ -28,9 +28,10 @@ class Node(native.base("Node")):
     outputs: its slots; step: the last one in which it ran; runs: how often its inputs were looked at;
     foreign: argument's position -> node, of those that come from outside; mark: what it leaves on its grad_fn;
     aside: it belongs to an evaluation, or to a DataLoader; asked, wants: what the debugger wanted of it when `changes`
-    was that; places: values.Places of its outputs; backward: the name of its backward node, once there is one; learnt:
-    its inputs need not be looked at any more; gradient: of a parameter, the node of its gradient; said: attributes
-    that wait for it to be told."""
+    was that; places: values.Places of its outputs; backward: the name of its backward node, once there is one; edges:
+    (Node, slot) of what it read the last time, None of an argument without a node; learnt: all is known of it, but that
+    its edges are compared when it runs; gradient: of a parameter, the node of its gradient; said: attributes that wait
+    for it to be told."""
     __slots__ = native.slots("Node", (
         "id", "name", "phase", "kind", "outputs", "step", "stack", "scope", "operator", "runs", "foreign", "mark",
         "edges", "aside", "asked", "wants", "places", "backward", "learnt", "gradient")) + ("said",)
@@ -54,7 +55,7 @@ class Node(native.base("Node")):
         self.learnt = False
         self.gradient = None
         self.mark = None
-        self.edges = frozenset()
+        self.edges = ()
         self.said = ()
 
 
@@ -207,7 +208,7 @@ class Graph(native.base("Graph")):
     def settle(self, node, kind, *, phase=_lib.NO_PHASE, inputs=(), outputs=(), attrs=(), stack=(), type=None):
         """Tells the debugger of a latent node. Whether it could.
 
-        inputs: (node number, slot) pairs; outputs: one Tensor struct per slot, None of what cannot be
+        inputs: as Node.edges; outputs: one Tensor struct per slot, None of what cannot be
         read, False of no tensor; attrs: (name,
         value) texts; stack: what stack.frames() gave; type: the operator's name when None."""
         if len(self.by_id) >= MAX_NODES or node.name in self.nodes:
@@ -217,9 +218,7 @@ class Graph(native.base("Graph")):
         info.type = _lib.text(type or node.operator)
         info.kind = kind
         info.phase = phase
-        inputs = inputs[:MAX_INPUTS]
-        info.inputs = (_lib.Input * len(inputs))(*[_lib.Input(number, slot, False) for number, slot in inputs])
-        info.input_count = len(inputs)
+        info.inputs, info.input_count = _inputs(inputs)
         info.outputs = (_lib.Tensor * len(outputs))(*[
             values.NO_TENSOR if tensor is False else tensor or values.NOT_TOLD for tensor in outputs])
         info.output_count = len(outputs)
@@ -234,20 +233,20 @@ class Graph(native.base("Graph")):
         if number == 0:
             return False
         node.id, node.kind, node.phase, node.outputs, node.stack = number, kind, phase, len(outputs), stack
-        node.edges = frozenset(inputs)
+        node.edges = tuple(inputs)
         self.nodes[node.name] = node
         self.by_id[number] = node
         self.grown = True
         return True
 
-    def add_inputs(self, node, inputs):
-        """Edges that were not known when the node was made; those that are known are left out."""
-        inputs = [made for made in inputs if made not in node.edges]
-        if inputs and len(node.edges) < MAX_INPUTS:
-            array = (_lib.Input * len(inputs))(*[_lib.Input(number, slot, False) for number, slot in inputs])
-            self._library.gradb_add_inputs(self._handle, node.id, array, len(inputs))
-            node.edges = node.edges.union(inputs)
-            self.grown = True
+    def set_inputs(self, node, inputs):
+        """What a node that is known has read now; as Node.edges."""
+        inputs = tuple(inputs)
+        if inputs != node.edges:
+            node.edges = inputs
+            change = getattr(self._library, "gradb_set_inputs", None)
+            if change is not None:
+                change(self._handle, node.id, *_inputs(inputs))
 
     # ---- who made a tensor ----
 
@@ -331,6 +330,12 @@ class Graph(native.base("Graph")):
             return ""
         names = ", ".join(self.by_id[number].name for number in numbers[:_NAMES_TOLD])
         return "%s: %s%s" % (text, names, ", ..." if len(numbers) > _NAMES_TOLD else "")
+
+
+def _inputs(edges):
+    """libgradb's array of such edges, and its length."""
+    told = [(edge[0].id, edge[1]) for edge in edges if edge is not None and edge[0].id][:MAX_INPUTS]
+    return (_lib.Input * len(told))(*[_lib.Input(number, slot, False) for number, slot in told]), len(told)
 
 
 def _unknown(name, scope, operator):

@@ -274,8 +274,8 @@ class Optimizers:
         node = graph.nodes.get(full)
         if node is None:
             gradient = graph.nodes.get(weight.name + ".grad")
-            inputs = [(weight.id, 0)]  # what it writes comes first
-            inputs += [(made.id, 0) for made in [gradient] + states if made is not None]
+            inputs = [(weight, 0)]  # what it writes comes first
+            inputs += [(made, 0) for made in [gradient] + states if made is not None]
             node = graph.add(full, _lib.OTHER, operator=type(optimizer).__name__, phase=_lib.OPTIMIZER,
                              inputs=inputs, outputs=(values.shape_of(parameter),), stack=frames)
         if node is not None:

@@ -90,8 +90,6 @@ class Overflows:
         """An overflow.Origin: listed; written, kept and stopped at where that is wanted."""
         agent, given = self.agent, origin.given
         intended = _INTENDED in origin.flags
-        if given is not None and origin.phase == "forward":
-            agent.telling.learn_again(origin.node, given.args, given.kwargs)
         with agent.unseen(), values.aside():
             entry = self._entry(origin)
             if not intended:

@@ -151,13 +151,13 @@ class Telling(native.base("Telling")):
         """An operator has made `result`, or written it."""
         try:  # as `guarded` does, at less cost
             if writes or not operator.usual or type(result) is not torch.Tensor \
-                    or not self._known_ran(operator.name, result):
+                    or not self._known_ran(operator.name, args, kwargs, result):
                 with ops.apart():
                     self._operator_ran(operator, args, kwargs, result, writes)
         except Exception as error:
             self.agent.fault(error)
 
-    def _known_ran(self, name, tensor):
+    def _known_ran(self, name, args, kwargs, tensor):
         """What nearly all operators are: part of a module's forward pass, and known for long. False, and nothing is
         done: this one is not."""
         agent, graph, steps, local = self.agent, self.graph, self.agent.steps, self.agent.modules.local
@@ -167,6 +167,8 @@ class Telling(native.base("Telling")):
         node = graph.known_of(local.path, name, local.site)
         if node is None:
             return False
+        with ops.apart():
+            self._learn(node, args, kwargs, (tensor,))
         if tensor.requires_grad:
             backward.mark(tensor, node)
         self._ran(node, (tensor,), (graph.produced(tensor, node, 0),))
@@ -221,10 +223,7 @@ class Telling(native.base("Telling")):
 
     def _ran_as(self, node, args, kwargs, outputs, writes):
         graph = self.graph
-        if node.runs < _LEARNS or node.foreign or graph.novel == graph.step:
-            self._learn(node, args, kwargs, outputs)
-        else:
-            node.learnt = True
+        self._learn(node, args, kwargs, outputs)
         note = graph.wrote if writes else graph.produced
         if len(outputs) == 1:  # nearly always
             records = (note(outputs[0], node, 0),)
@@ -248,11 +247,13 @@ class Telling(native.base("Telling")):
             ops.tensors_in(result, outputs)
             ops.tensors_in(given, found)
             node = self.graph.next_of(parent.name, name)
+            origins = [self.graph.producer(tensor) for tensor in found] if outputs else ()
+            inputs = [(origin[2], origin[3]) for origin in origins if origin is not None and origin[2] is not None]
             if outputs and node.id == 0:
-                origins = [self.graph.producer(tensor) for tensor in found]
-                self.graph.settle(node, parent.kind, phase=parent.phase, stack=parent.stack, inputs=[
-                    (origin[2].id, origin[3]) for origin in origins if origin is not None and origin[2] is not None
-                    and origin[2].id], outputs=[values.shape_of(tensor) for tensor in outputs])
+                self.graph.settle(node, parent.kind, phase=parent.phase, stack=parent.stack, inputs=inputs,
+                                  outputs=[values.shape_of(tensor) for tensor in outputs])
+            elif node.id:
+                self.graph.set_inputs(node, inputs)
             if outputs and node.id:
                 records = [self.graph.produced(tensor, node, slot) for slot, tensor in enumerate(outputs)]
                 self._ran(node, outputs, records)
@@ -268,22 +269,26 @@ class Telling(native.base("Telling")):
                 node.stack, node.phase, node.kind = stack.frames(3), self.agent.steps.phase, _kind(outputs)
                 node.said = _said(node.operator, args, kwargs)
             return
-        inputs, foreign = self._inputs(node, found, outputs)
+        inputs, node.foreign = self._inputs(node, found, outputs)
+        node.learnt = node.runs >= _LEARNS and not node.foreign
         node.runs += 1
-        node.foreign = foreign
         if node.id == 0:
             attrs = _said(node.operator, args, kwargs) + _cut(found, node, self.graph)
             self._settle(node, outputs, inputs, stack.frames(3), attrs)
         else:
-            self.graph.add_inputs(node, inputs)
+            self.graph.set_inputs(node, inputs)
 
-    @guarded
-    def learn_again(self, node, args, kwargs):
-        """What it reads in this step, of a node whose inputs are no longer looked at."""
-        if node.id and node.learnt:
-            found = []
-            ops.tensors_in((args, kwargs), found)
-            self.graph.add_inputs(node, self._inputs(node, found, ())[0])
+    def reads(self, node, args, kwargs, outputs):
+        """gradb._native has found that a node may read others than before."""
+        with ops.apart():
+            self._learn(node, args, kwargs, outputs)
+
+    def joins(self, own, node):
+        """The same of a backward.Step's node. What several passes of a step add to a gradient are all its inputs."""
+        inputs = own.inputs()
+        if own.variable is not None and node.step == self.agent.steps.step:
+            inputs = [*node.edges, *(edge for edge in inputs if edge not in node.edges)]
+        self.graph.set_inputs(node, inputs)
 
     def _settle(self, node, outputs, inputs, frames, attrs=()):
         node.mark = backward.Mark(node.scope, node.operator, node, frames)
@@ -295,7 +300,7 @@ class Telling(native.base("Telling")):
 
     def _inputs(self, node, tensors, outputs):
         """The edges to those tensors, and the nodes of those of them that come from outside, by position."""
-        inputs, foreign = [], {}
+        inputs, foreign = [], {}  # see graph.Node.edges
         for position, tensor in enumerate(tensors):
             origin = self.graph.producer(tensor)
             if tensor.requires_grad and backward.is_unseen(tensor):
@@ -309,11 +314,12 @@ class Telling(native.base("Telling")):
                 if made is not None and made.id == 0:
                     self._settle_latent(made, tensor, origin[1])
             if made is None or made.id == 0:
+                inputs.append(None)
                 continue
             if made.operator in _FROM_OUTSIDE:
                 foreign[position] = made
                 self._input_ran(made, tensor)
-            inputs.append((made.id, slot))
+            inputs.append((made, slot))
         return inputs, foreign
 
     def _settle_latent(self, node, tensor, version):
@@ -406,10 +412,12 @@ class Telling(native.base("Telling")):
             return mark.node
         node = self.graph.next_of(backward.common_scope(tensor.grad_fn, self.agent.modules.path()),
                                   backward.function_name(tensor.grad_fn), self.agent.modules.site())
-        if node.id == 0:
-            before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
-                      if following is not None]
-            inputs = [(mark.node.id, 0) for mark in before if mark is not None and mark.node is not None]
+        before = [following.metadata.get(backward.KEY) for following, _ in tensor.grad_fn.next_functions
+                  if following is not None]
+        inputs = [(mark.node, 0) for mark in before if mark is not None and mark.node is not None]
+        if node.id:
+            self.graph.set_inputs(node, inputs)
+        else:
             self._settle(node, (tensor,), inputs, stack.frames(5))
         if node.id:
             backward.mark(tensor, node)
@@ -434,6 +442,8 @@ class Telling(native.base("Telling")):
             inputs, _ = self._inputs(node, found, ())
             if node.id == 0:
                 self._settle(node, (), inputs, stack.frames(3))
+            else:
+                self.graph.set_inputs(node, inputs)
             agent.live.ran_as(node.id, agent.steps.step, ())  # what it made before is not of this step
             self.raised = training.Raised(node, agent.steps.step, _told(error), operator.name, args, kwargs or {},
                                           self.graph.producer)
@@ -551,6 +561,7 @@ class Telling(native.base("Telling")):
         if node.id == 0:
             return
         own.node = node
+        self.joins(own, node)
         if self.agent.detail is not None:
             self._tell_detail(node)
         records = []
@@ -579,6 +590,7 @@ class Telling(native.base("Telling")):
             node = self._gradient_of(own.variable, weight, own)
         if node is not None:
             own.node = node
+            self.joins(own, node)
             self._ran(node, (gradient,), [self.graph.produced(gradient, node, 0)])
 
     @guarded
@@ -601,7 +613,7 @@ class Telling(native.base("Telling")):
         ran = [node for node in self.graph.by_id.values() if node.step == self.agent.steps.step and node.stack]
         makers = {node.id for node in ran if node.operator.replace("_", "") == made}
         writers = [node for node in ran if node.operator.endswith("_") and node.phase == _lib.FORWARD
-                   and (node.id in makers or any(origin in makers for origin, _ in node.edges or ()))]
+                   and (node.id in makers or any(edge is not None and edge[0].id in makers for edge in node.edges))]
         if len(writers) != 1:
             return None
         place = stack.shown(writers[0].stack)

@@ -66,8 +66,8 @@ static int read_all(struct gd_disk *disk, uint64_t max, char **ret, size_t *len,
     return GD_OK;
 }
 
-int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, uint32_t *ret,
-                       struct gd_err *err)
+int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char *other,
+                       uint32_t *ret, struct gd_err *err)
 {
     struct gd_ms_graph_info info;
     const uint8_t *part = NULL;
@@ -83,7 +83,7 @@ int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, uint32_t *r
         rc = gd_fail(err, GD_EPROTO, "%.300s is no ModelProto or GraphProto, or it is cut short",
                      gd_disk_path(disk));
     } else {
-        rc = gd_ms_graph_load(graph, part, part_len, &info, err);
+        rc = gd_ms_graph_load(graph, part, part_len, other, &info, err);
     }
     free(data);
     if (rc == GD_OK) {
@@ -134,16 +134,17 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
                        struct gd_err *err)
 {
     struct gd_graph *graph = gd_catalog_graph(catalog);
-    char name[128];
+    char name[128], other[128];
     struct gd_err why;
     struct gd_disk *disk;
     uint32_t subgraph;
     int rc;
 
+    snprintf(other, sizeof(other), "graph_%.60s", id);
     snprintf(name, sizeof(name), "ms_output_trace_code_graph_%.60s.pb", id);
     disk = open_file(listing, rank_dir, "graphs", name, &why);
     if (disk) {
-        rc = ms_graph_file_read(disk, graph, &subgraph, &why);
+        rc = ms_graph_file_read(disk, graph, other, &subgraph, &why);
         if (rc == GD_OK) {
             gd_disk_unref(disk);
             return take_nodes(graph, subgraph, nodes, err);
@@ -154,8 +155,7 @@ static int begin_nodes(const struct gd_listing *listing, uint32_t rank_dir, cons
             return rc;
         }
     }
-    snprintf(name, sizeof(name), "graph_%.60s", id);
-    return ms_nodes_begin(graph, id[0] ? name : "graph", nodes, err);
+    return ms_nodes_begin(graph, id[0] ? other : "graph", nodes, err);
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */

@@ -10,10 +10,11 @@
 #include "dump/catalog.h"
 #include "dump/mindspore/ms_nodes.h"
 
-/* What a ModelProto or a bare GraphProto holds, as a subgraph of its name. *ret is its number.
+/* What a ModelProto or a bare GraphProto holds, as a subgraph of its name, or of the name `other`
+ * where there is one (see gd_ms_graph_load). *ret is its number.
  * GD_EPROTO: it is neither. */
-int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, uint32_t *ret,
-                       struct gd_err *err);
+int ms_graph_file_read(struct gd_disk *disk, struct gd_graph *graph, const char *other,
+                       uint32_t *ret, struct gd_err *err);
 
 /* Begins `nodes` with what the rank's directory (GD_NO_ENTRY: none) has of graph `id`; *next_order
  * is where the order of execution goes on. What is broken is left out of the dump, with a reason.

@@ -105,7 +105,7 @@ static int read_pb(const char *path, struct gd_catalog *catalog, struct gd_err *
     if (rc) {
         return rc;
     }
-    rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), &subgraph, err);
+    rc = ms_graph_file_read(disk, gd_catalog_graph(catalog), NULL, &subgraph, err);
     gd_disk_unref(disk);
     return rc ? rc : gd_catalog_add_fact(catalog, "graph", base_of(path), err);
 }

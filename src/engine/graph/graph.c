@@ -363,6 +363,16 @@ const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgra
     return subgraph < graph->subgraph_count ? graph->subgraph[subgraph].name : "";
 }
 
+bool gd_graph_has_subgraph(const struct gd_graph *graph, const char *name)
+{
+    for (uint32_t i = 0; i < graph->subgraph_count; i++) {
+        if (graph->subgraph[i].live > 0 && strcmp(graph->subgraph[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool gd_graph_is_qualified(const struct gd_graph *graph)
 {
     return graph->live_subgraphs > 1;

@@ -119,6 +119,8 @@ void gd_graph_destroy(struct gd_graph *graph);
 int gd_graph_subgraph(struct gd_graph *graph, const char *name, bool replace, uint32_t *ret,
                       struct gd_err *err);
 const char *gd_graph_subgraph_name(const struct gd_graph *graph, uint32_t subgraph);
+/* Whether there is one of that name that has nodes. */
+bool gd_graph_has_subgraph(const struct gd_graph *graph, const char *name);
 
 /* GD_EINVAL: empty name; GD_ELIMIT: memory or node count. A name that its subgraph has already is
  * GD_EINVAL, too: the caller decides whether to rename or to go on. */

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/* Whether a node reads what it read before, graph.Node's edges. */
+#include "native.h"
+
+#define MAX_DEPTH 8 /* of containers, as ops.tensors_in */
+
+/* The origin of a tensor in one of the graph's tables; NULL without an exception: it has none. */
+static PyObject *known_in(PyObject *origins, PyObject *key, PyObject *tensor)
+{
+    PyObject *origin = PyDict_GetItemWithError(origins, key);
+    bool same = origin && PyWeakref_GetObject(PyTuple_GetItem(origin, ORIGIN_TENSOR)) == tensor;
+    return same ? Py_NewRef(origin) : NULL;
+}
+
+/* The origin without writes through views, see graph.Graph.producer. */
+static PyObject *own_origin(struct native_context *context, PyObject *key, PyObject *tensor)
+{
+    PyObject *origins = native_get(context->graph, GRAPH_ORIGINS);
+    PyObject *origin = known_in(origins, key, tensor);
+    if (!origin && !PyErr_Occurred()) {
+        origin = known_in(native_get(context->graph, GRAPH_LASTING), key, tensor);
+    }
+    if (!origin && !PyErr_Occurred()) {
+        origin = known_in(native_get(context->graph, GRAPH_BEFORE), key, tensor);
+        if (origin && PyDict_SetItem(origins, key, origin) < 0) {
+            Py_CLEAR(origin);
+        }
+    }
+    return origin;
+}
+
+/* 1, 0, or -1: nobody has written the tensor, or its base, since. */
+static int is_unwritten(struct native_context *context, PyObject *origin, PyObject *tensor)
+{
+    if (PyDict_Size(native_get(context->graph, GRAPH_WRITERS)) == 0) {
+        return 1;
+    }
+    PyObject *apart = native_enter_apart_for(context, tensor);
+    PyObject *version = apart ? native_version(tensor) : NULL;
+    int same =
+        version ? PyObject_RichCompareBool(version, PyTuple_GetItem(origin, ORIGIN_VERSION), Py_EQ)
+                : -1;
+    Py_XDECREF(version);
+    return apart && native_leave_apart(apart) < 0 ? -1 : same;
+}
+
+/* 1, 0 or -1: the origin is the edge. */
+static int is_edge(PyObject *origin, PyObject *edge)
+{
+    PyObject *node = PyTuple_GetItem(origin, ORIGIN_NODE);
+    if (edge == Py_None || node == Py_None) {
+        return edge == node;
+    }
+    return node == PyTuple_GetItem(edge, 0)
+               ? PyObject_RichCompareBool(PyTuple_GetItem(origin, ORIGIN_SLOT),
+                                          PyTuple_GetItem(edge, 1), Py_EQ)
+               : 0;
+}
+
+static int is_read_of(struct native_context *context, PyObject *tensor, PyObject *edge)
+{
+    PyObject *key = PyLong_FromVoidPtr(tensor);
+    PyObject *origin = key ? own_origin(context, key, tensor) : NULL;
+    int same = origin ? is_edge(origin, edge) : PyErr_Occurred() ? -1 : 0;
+    if (same > 0) {
+        same = is_unwritten(context, origin, tensor);
+    }
+    Py_XDECREF(origin);
+    Py_XDECREF(key);
+    return same;
+}
+
+struct reading {
+    struct native_context *context;
+    PyObject *edges;
+    Py_ssize_t position; /* of the next tensor */
+};
+
+static int is_known(struct reading *reading, PyObject *value, int depth);
+
+static int are_known(struct reading *reading, PyObject *values, int depth)
+{
+    PyObject *items = depth < MAX_DEPTH ? PySequence_Tuple(values) : PyTuple_New(0);
+    int same = items ? 1 : -1;
+    for (Py_ssize_t i = 0; same > 0 && i < PyTuple_Size(items); i++) {
+        same = is_known(reading, PyTuple_GetItem(items, i), depth + 1);
+    }
+    Py_XDECREF(items);
+    return same;
+}
+
+static int is_known(struct reading *reading, PyObject *value, int depth)
+{
+    int tensor = PyObject_TypeCheck(value, (PyTypeObject *)reading->context->tensor);
+    if (tensor) {
+        bool more = reading->position < PyTuple_Size(reading->edges);
+        return more ? is_read_of(reading->context, value,
+                                 PyTuple_GetItem(reading->edges, reading->position++))
+                    : 0;
+    }
+    if (PyTuple_Check(value) || PyList_Check(value)) {
+        return are_known(reading, value, depth);
+    }
+    if (PyDict_Check(value)) {
+        PyObject *values = PyDict_Values(value);
+        int same = values ? are_known(reading, values, depth) : -1;
+        Py_XDECREF(values);
+        return same;
+    }
+    return !PyObject_HasAttr((PyObject *)Py_TYPE(value), native_names.dataclass_fields);
+}
+
+int native_reads_same(struct native_context *context, PyObject *node, PyObject *args,
+                      PyObject *keywords)
+{
+    struct reading reading = {.context = context, .edges = Py_NewRef(native_get(node, NODE_EDGES))};
+    int same = PyTuple_Check(reading.edges) ? is_known(&reading, args, 0) : 0;
+    if (same > 0 && keywords != Py_None) {
+        same = is_known(&reading, keywords, 0);
+    }
+    if (same > 0) {
+        same = reading.position == PyTuple_Size(reading.edges);
+    }
+    Py_DECREF(reading.edges);
+    return same;
+}
