@@ -48,7 +48,6 @@ void ms_position_first(struct gd_ms_target *target, const struct gd_ms_metadata 
 {
     struct ms_position *at = &target->at;
     note_graph(at, metadata);
-    at->is_first = true;
     at->counts_after = target->version.counts_after_wait;
     at->cur_step = metadata->cur_step;
     copy_name(at->cur_node, sizeof at->cur_node, metadata->cur_node);
@@ -112,16 +111,16 @@ static void update_before(struct gd_ms_target *target, const struct gd_ms_metada
 }
 
 /* From 1.6 on a process without the actor runtime counts as before. That shows at a certain end of
- * step, reached from a certain place; and in the middle of the step that follows the first stop,
+ * step, reached from a certain place; and in the middle of the step that follows the end of one,
  * when the counter has not moved since: the steps are counted on from what was told there. */
 static void notice_counter(struct gd_ms_target *target, const struct gd_ms_metadata *metadata)
 {
     struct ms_position *at = &target->at;
     const struct ms_run *run = &target->run;
-    if (at->is_first && run->sent == MS_SENT_NEXT && at->cur_step > 0 &&
-        metadata->cur_step == at->cur_step) {
+    if (at->counts_after && at->at_end && run->sent != MS_SENT_STEP &&
+        at->step == at->base + at->cur_step + 1 && metadata->cur_step == at->cur_step) {
         at->counts_after = false;
-        at->base++; /* the first stop was told to be after the step that this one is in */
+        at->base++; /* the end was told to be of the step that this one is in */
     }
     if (!at->counts_after || run->sent != MS_SENT_STEP || hit_by_operator(run, metadata) ||
         at->base)
@@ -157,7 +156,6 @@ void ms_position_update(struct gd_ms_target *target, const struct gd_ms_metadata
         else
             update_before(target, metadata);
     }
-    at->is_first = false;
     target->moves++;
     note_graph(at, metadata);
     at->cur_step = metadata->cur_step;

@@ -26,7 +26,6 @@ struct ms_position {
     int64_t base; /* added to cur_step */
     int32_t cur_step;
     bool counts_after; /* see gd_ms_version; corrected by what is observed */
-    bool is_first;     /* no run has ended yet */
     char cur_node[512];
     char graph_id[64]; /* that the process says it is in */
     bool tells_graph;  /* it has told two different ones */

@@ -2,6 +2,7 @@
 /* Several training processes: rank chooses among the ranks of a job, session among all. */
 #include "engine/ranks.h"
 #include "repl/commands.h"
+#include "repl/compare_files.h"
 #include "repl/repl_impl.h"
 
 #include <stdlib.h>
@@ -253,6 +254,9 @@ static void on_digests(void *ctx, const struct gd_ranks_digests *digests, const 
                 digests->rank_count, digests->left_out, digests->alone);
     } else {
         print_check(asked->call, digests);
+        if (digests->differing > 0) {
+            compare_set_status(asked->call->repl);
+        }
     }
 }
 
@@ -377,7 +381,8 @@ const struct command cmd_ranks_table[] = {
          "\"rank check\" compares tensors that all ranks should have the same values of, by\n"
          "digests of 64 bits that each rank computes where they lie. WHAT is parameters,\n"
          "optimizer, gradients, buffers, all, or a pattern of names; without it the parameters\n"
-         "and the state of the optimizers. Sharded tensors are left out.\n"
+         "and the state of the optimizers. Sharded tensors are left out. When something differs,\n"
+         "gradb --batch ends with status 6.\n"
          "Examples:\n"
          "  rank 2\n"
          "  rank all print loss\n"

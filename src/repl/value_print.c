@@ -328,6 +328,10 @@ static void add_identity(struct command_call *call, const struct value *value, c
     if (value->prev_step >= 0) {
         inspect_add_count(object, "previous_step", (uint64_t)value->prev_step);
     }
+    char age[VALUE_AGE];
+    if (value->which == VALUE_CURRENT && value_age(call->session, value->step, age)[0]) {
+        inspect_add_text(call, object, "age", age);
+    }
 }
 
 static void add_histogram(const struct value *value, cJSON *object)

@@ -39,6 +39,7 @@ class Ranks(unittest.TestCase):
         words = [word for line in commands for word in ("-ex", line)]
         done = harness.run_gradb("-q", "-nx", "--json", "--batch", *words, "--listen", "127.0.0.1:0", "run", "--",
                                  "/bin/sh", "-c", script, env={"WORLD_SIZE": "2"})
+        self.status = done.returncode
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line for line in lines if line["type"] == "error"], [], done.stderr)
         return lines
@@ -58,6 +59,10 @@ class Ranks(unittest.TestCase):
         self.assertTrue(all(item["name"].endswith(".bias") for item in biases["differing"]))
         self.assertEqual([item["digests"] for item in differ["differing"] if item["name"] == name], [saved])
 
+    def test_a_check_that_fails_is_seen_in_the_status(self):
+        for steps, status in ((STEP - 1, 0), (STEP, 6)):
+            self.records(f"rank all step {steps}", "rank check", "kill")
+            self.assertEqual(self.status, status)
 
     def test_rank_all_moves_the_job_once(self):
         lines = self.records("rank all step 2", "info ranks", "rank all next", "info ranks", "rank all step", "info ranks",

@@ -276,6 +276,28 @@ static void test_a_late_start_is_seen(void **state)
     assert_int_equal(world.session->stop.step, 42);
 }
 
+/* Whose counter moves before the wait: a node after the end of a step is in the next step. */
+static void test_a_late_start_between_steps(void **state)
+{
+    (void)state;
+    struct gd_ms_metadata metadata = {.device_name = "0:1", .backend = "GPU", .cur_step = 41};
+    assert_int_equal(
+        gd_ms_target_create(world.debugger, &io, &world, "peer:1", &metadata, &world.target, NULL),
+        GD_OK);
+    world.session = gd_ms_target_session(world.target);
+    wait_at(41, RELU);
+    int64_t first = world.session->stop.step;
+    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    wait_at(42, RELU);
+    expect_stop(GD_STOP_STEP, first + 1, true);
+    assert_int_equal(resume(GD_RUN_NEXT, 1, NULL), GD_OK);
+    wait_at(42, RELU);
+    expect_stop(GD_STOP_NODE, first + 2, false);
+    assert_int_equal(resume(GD_RUN_STEP, 1, NULL), GD_OK);
+    wait_at(43, RELU);
+    expect_stop(GD_STOP_STEP, first + 2, true);
+}
+
 static void test_gpu_hit_in_a_step_and_behind_it(void **state)
 {
     (void)state;
@@ -698,6 +720,7 @@ int main(void)
         TEST(test_a_new_graph_is_no_step),
         TEST(test_a_new_graph_behind_a_step),
         TEST(test_a_late_start_is_seen),
+        TEST(test_a_late_start_between_steps),
         TEST(test_gpu_hit_in_a_step_and_behind_it),
         TEST(test_what_cannot_be_checked_does_not_stop),
         TEST(test_strange_hits),
