@@ -22,7 +22,7 @@ static PyObject *lasting(const struct source *self, PyObject *number)
     PyObject *live = self->context->live;
     PyObject *leaf = PyDict_GetItemWithError(native_get(live, LIVE_LEAVES), number);
     if (leaf) {
-        PyObject *parameter = Py_XNewRef(PyWeakref_GetObject(leaf));
+        PyObject *parameter = PyObject_CallNoArgs(leaf);
         PyObject *gradient = parameter && parameter != Py_None
                                  ? PyObject_GetAttr(parameter, native_names.grad)
                                  : NULL;

@@ -19,7 +19,7 @@ import weakref
 import torch
 
 from .. import native
-from . import regions, stack
+from . import regions, stack, values
 from .graph import EVALUATION
 
 _WRAPPED = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
@@ -30,13 +30,51 @@ _MAX_MISSED = 3   # backward passes without a forward pass before, after which a
 
 
 class _Known:
-    """A module that was seen: its path; trains: it was called in training mode as the outermost one."""
-    __slots__ = ("ref", "path", "trains")
+    """A module that was seen: its path; trains: it was called in training mode as the outermost one. holder: the
+    _Known that it was found in, at that place of it; None for a root."""
+    __slots__ = ("ref", "path", "trains", "holder", "place")
 
-    def __init__(self, module, path):
+    def __init__(self, module, path, holder=None, place=None):
         self.ref = weakref.ref(module)
         self.path = path
         self.trains = False
+        self.holder = holder
+        self.place = place
+
+    def now(self):
+        """The module that the program reaches by the path now, and whether its root is there."""
+        if self.holder is None:
+            module = self.ref()
+            return module, module is not None
+        holder, has_root = self.holder.now()
+        module = _held_at(holder, self.place) if holder is not None else None
+        if not isinstance(module, torch.nn.Module):
+            return None, has_root
+        return module if module is self.ref() else _unwrapped(module), has_root
+
+
+class Held:
+    """A parameter or buffer of a module, called for what it is now: another one when the program has put that, or
+    another module, in its place, and None when it has taken it out."""
+    __slots__ = ("_known", "_tensor", "_place")
+
+    def __init__(self, known, tensor, *place):
+        self._known = known
+        self._tensor = weakref.ref(tensor)
+        self._place = place
+
+    def __call__(self):
+        tensor = self._tensor()
+        module, has_root = self._known.now()
+        if module is None:
+            return None if has_root else tensor
+        held = _held_at(module, self._place)
+        if held is tensor:
+            return tensor
+        if type(held) in values.PLAIN and (tensor is None or type(tensor) in values.PLAIN) \
+                and (self._place[0] == "_buffers" or type(held) is torch.nn.Parameter):
+            return held
+        return tensor if module is self._known.ref() else None  # functional_call and sharding put others in for a time
 
 
 class _Local(threading.local):
@@ -198,12 +236,9 @@ class Modules:
             name = "%s_%d" % (base, count)
             count += 1
         self._roots[name] = weakref.ref(module)
-        for path, child in _paths(module, name):
-            if self._find(child) is None:
-                self._known[id(child)] = _Known(child, path)
-            self._agent.telling.add_module(child, self.name_of(child))
-            for key, parameter in _loose(child, torch.nn.Parameter):
-                self._agent.telling.add_parameter(parameter, self.name_of(child) + "/" + key)
+        for path, child, holder, place in _paths(module, name):
+            known = self._place(child, path, holder, place)
+            self._agent.telling.add_module(child, known)
         self._agent.library.gradb_publish(self._agent.handle)
         return name
 
@@ -232,29 +267,31 @@ class Modules:
                 self.add_root(holder, variable_of(holder) or type(holder).__name__)
 
     def reach(self, parameter):
-        """PATH/KEY by which the program reaches a parameter now; None: by no module that has a name."""
+        """PATH/KEY by which the program reaches a parameter now, and its Held, if its module can have one; (None,
+        None): by no module that has a name."""
         for name, root in self.roots().items():
-            for path, module in _paths(root, name):
-                for key, held in (*module._parameters.items(), *_loose(module, torch.nn.Parameter)):
+            for path, module, holder, place in _paths(root, name):
+                known = self._place(module, path, holder, place)
+                for key, held, place in parameters_of(module):
                     if held is parameter:
-                        self._place(module, path)
-                        return "%s/%s" % (path, key)
-        return None
+                        return "%s/%s" % (path, key), Held(known, held, *place)
+        return None, None
 
-    def _place(self, module, path):
-        """A module that came later is called by where it is."""
+    def _place(self, module, path, holder, place):
+        """The _Known of a module; one that came later is called by where it is."""
         known = self._find(module)
         if known is None:
-            known = self._known[id(module)] = _Known(module, path)
+            known = self._known[id(module)] = _Known(module, path, self._find(holder), place)
         return known
 
     def _put_below(self, before, module):
         """The _Known of a module that was put into the one that has that path; None: it is not there."""
         for known in list(self._known.values()):
             parent = known.ref() if known.path == before else None
-            for name, child in _held_by(parent) if parent is not None else ():
+            for name, child, place in _held_by(parent) if parent is not None else ():
                 if child is module:
-                    return self._place(module, before if _is_wrapper(parent, name) else before + "/" + name)
+                    return self._place(module, before if _is_wrapper(parent, name) else before + "/" + name, parent,
+                                       place)
         return None
 
     def place_of(self, parameter):
@@ -327,34 +364,60 @@ def _is_wrapper(parent, name):
     return name in _WRAPPED or (name == "module" and isinstance(parent, _PARALLEL + _averaged))
 
 
+def _unwrapped(module):
+    """What is inside of what only wraps."""
+    while module is not None:
+        inner = next((child for name, child in module._modules.items() if _is_wrapper(module, name)), None)
+        if inner is None:
+            break
+        module = inner
+    return module
+
+
 def _paths(module, path):
-    """(path, module) of a module and all below it, each once."""
-    seen, waiting = {id(module)}, [(path, module)]
+    """(path, module, the one that holds it, at which place) of a module and all below it, each once."""
+    seen, waiting = {id(module)}, [(path, module, None, None)]
     while waiting:
-        path, parent = waiting.pop()
-        yield path, parent
-        for name, child in reversed(list(_held_by(parent))):
+        path, parent, holder, place = waiting.pop()
+        yield path, parent, holder, place
+        for name, child, place in reversed(list(_held_by(parent))):
             if id(child) not in seen:
                 seen.add(id(child))
-                waiting.append((path if _is_wrapper(parent, name) else path + "/" + name, child))
+                waiting.append((path if _is_wrapper(parent, name) else path + "/" + name, child, parent, place))
 
 
 def _held_by(module):
-    """(name, module) of its children, and of what its plain lists and dicts hold."""
+    """(name, module, its place) of its children, and of what its plain lists and dicts hold."""
     for name, child in module.named_children():
-        yield name.replace("/", "_"), child
+        yield name.replace("/", "_"), child, ("_modules", name)
     yield from _loose(module, torch.nn.Module)
 
 
+def parameters_of(module):
+    """The same of its parameters."""
+    for key, parameter in module._parameters.items():
+        if parameter is not None:
+            yield key, parameter, ("_parameters", key)
+    yield from _loose(module, torch.nn.Parameter)
+
+
+def _held_at(module, place):
+    """What is held there now; None when nothing is."""
+    try:
+        return module.__dict__[place[0]][place[1]]
+    except (LookupError, TypeError):
+        return None
+
+
 def _loose(module, kind):
-    """(ATTRIBUTE/KEY, item) of the items of a kind in a module's plain lists, tuples and dicts."""
+    """(ATTRIBUTE/KEY, item, its place) of the items of a kind in a module's plain lists, tuples and dicts."""
     for name, held in list(vars(module).items()):
         if name.startswith("_") or not isinstance(held, (list, tuple, dict)):
             continue
         items = held.items() if isinstance(held, dict) else enumerate(held)
         for key, item in list(items)[:_LOOKED_AT]:
             if isinstance(item, kind):
-                yield "%s/%s" % (name.replace("/", "_"), str(key).replace("/", "_")), item
+                yield "%s/%s" % (name.replace("/", "_"), str(key).replace("/", "_")), item, (name, key)
 
 
 # ---- the user's names ----

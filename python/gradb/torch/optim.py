@@ -288,9 +288,9 @@ class Optimizers:
         known = telling.graph.holder(parameter)
         if known is not None:
             return known
-        place = self.agent.modules.reach(parameter)
+        place, held = self.agent.modules.reach(parameter)
         if place is not None:
-            return telling.take_place(parameter, place)
+            return telling.take_place(parameter, place, held)
         base = name = modules.variable_of(parameter) or "parameter"
         count = 0
         while name in telling.graph.nodes:

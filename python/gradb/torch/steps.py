@@ -342,6 +342,8 @@ class Steps(native.base("Steps")):
             self.enter(_lib.NO_PHASE)  # the loss is that of the one which was made
             return
         self.agent.events.optimizer_ended("" if is_main else self.agent.optimizers.name_of(optimizer))
+        if not is_main:
+            self.agent.telling.loss_is_over()
         if not is_main or self._by_hand:
             self.enter(_lib.NO_PHASE)
             return

@@ -68,35 +68,36 @@ class Telling(native.base("Telling")):
     # ---- parameters ----
 
     @guarded
-    def add_module(self, module, name):
+    def add_module(self, module, known):
         """The parameters and buffers of one module (not of those below it) become nodes."""
-        for key, parameter in module._parameters.items():
-            if parameter is not None:
-                self.add_parameter(parameter, name + "/" + key)
+        for key, parameter, place in modules.parameters_of(module):
+            self.add_parameter(parameter, known.path + "/" + key, modules.Held(known, parameter, *place))
         for key, buffer in module._buffers.items():
             if isinstance(buffer, torch.Tensor) and self.graph.holder(buffer) is None:
-                self._add_lasting(buffer, name + "/" + key, _lib.PARAMETER, "Buffer")
+                self._add_lasting(buffer, known.path + "/" + key, _lib.PARAMETER, "Buffer",
+                                  held=modules.Held(known, buffer, "_buffers", key))
 
-    def add_parameter(self, parameter, name):
-        """The node of a parameter, made when it has none. None when it cannot be."""
+    def add_parameter(self, parameter, name, held=None):
+        """The node of a parameter, made when it has none. held: its modules.Held. None when it cannot be."""
         known = self.graph.holder(parameter)
         if known is not None:
             return known
         is_weight = parameter.requires_grad or parameter.is_floating_point()
         attrs = () if parameter.requires_grad else (("frozen", "requires_grad was False when it was first seen"),)
-        node = self._add_lasting(parameter, name, _lib.WEIGHT if is_weight else _lib.PARAMETER, "Parameter", attrs)
+        kind = _lib.WEIGHT if is_weight else _lib.PARAMETER
+        node = self._add_lasting(parameter, name, kind, "Parameter", attrs, held)
         if node is not None:
             self._parameters.append((weakref.ref(parameter), node.name))
         return node
 
-    def _add_lasting(self, tensor, name, kind, operator, attrs=()):
-        """A node whose value is one tensor for good; that of a dead tensor of the same name goes over to it."""
-        reference = weakref.ref(tensor)
+    def _add_lasting(self, tensor, name, kind, operator, attrs=(), held=None):
+        """A node whose value is one tensor for good, or what `held` returns; that of a dead tensor of the same name
+        goes over to it."""
         node = self.graph.add(name, kind, operator=operator, outputs=(values.shape_of(tensor),),
                               attrs=(*attrs, *values.notes((tensor,))))
         if node is not None:
             self.graph.produced(tensor, node, 0, lasting=True)
-            self.agent.live.lasts(node.id, reference)
+            self.agent.live.lasts(node.id, held or weakref.ref(tensor))
             node.gradient = None
         return node
 
@@ -113,14 +114,26 @@ class Telling(native.base("Telling")):
         known = self.graph.nodes.get(name + ".grad")
         if known is not None and self.agent.live.leaf(known.id) is parameter:
             return known
-        reference = weakref.ref(parameter)
         node = self.graph.add(name + ".grad", _lib.GRADIENT, operator=operator, phase=_lib.BACKWARD,
                               outputs=(values.shape_of(parameter),), inputs=own.inputs() if own is not None else (),
                               attrs=values.notes((parameter.grad,), self.agent.scaler.scale_of(parameter)))
         if node is not None:
-            self.agent.live.gradient(node.id, reference)
+            self.agent.live.gradient(node.id, self._held(name, parameter) or weakref.ref(parameter))
             self.agent.library.gradb_lasts(self.agent.handle, node.id)
         return node
+
+    def name_now(self, parameter):
+        """What the program reaches a parameter by now; None when it is not known, or another one has its name."""
+        node = self.graph.holder(parameter)
+        if node is not None and self.agent.live.lasting(node.id) is parameter:
+            return node.name
+        return self.agent.modules.reach(parameter)[0]
+
+    def _held(self, name, parameter):
+        """What is called for the value of the node of that name, where that is the parameter now."""
+        weight = self.graph.nodes.get(name)
+        held = self.agent.live.getter(weight.id) if weight is not None else None
+        return held if held is not None and held() is parameter else None
 
     # ---- operators ----
 
@@ -366,20 +379,20 @@ class Telling(native.base("Telling")):
         if held is not None and type(held) not in values.PLAIN:
             return self.graph.add(place + ".gathered", _lib.OTHER, operator=_GATHERED, phase=_lib.FORWARD,
                                   outputs=(values.shape_of(tensor),), attrs=values.notes((tensor,)))
-        reached = self.agent.modules.reach(tensor)
+        reached, now = self.agent.modules.reach(tensor)
         if reached is not None:
-            return self.take_place(tensor, reached)
+            return self.take_place(tensor, reached, now)
         if place is None or held is not None:
             place = self._unused(place or modules.variable_of(tensor) or "parameter")
         return self.add_parameter(tensor, place)
 
-    def take_place(self, parameter, name):
+    def take_place(self, parameter, name, held):
         """The node of a parameter that the program reaches by that name now; another one that had it has none."""
-        known = self.graph.nodes.get(name)
-        held = self.agent.live.lasting(known.id) if known is not None else None
-        if held is not None and held is not parameter:
-            self.graph.forget(held)
-        return self.add_parameter(parameter, name)
+        for reference, given in self._parameters:
+            before = reference() if given == name else None
+            if before is not None and before is not parameter:
+                self.graph.forget(before)
+        return self.add_parameter(parameter, name, held)
 
     def _unused(self, name):
         base, count = name, 0
@@ -627,6 +640,10 @@ class Telling(native.base("Telling")):
         if self._loss_step != step:
             self._loss_step = step
             self.loss = own.mark.node.name if own.mark is not None and own.mark.node is not None else None
+
+    def loss_is_over(self):
+        """Another optimizer than the main one has stepped: the pass was of a loss of its own."""
+        self._loss_step = 0
 
     def backward_ended(self):
         """Parameters that the pass did not reach have a gradient's node, too: one without a value. Not those that no

@@ -132,8 +132,7 @@ class Clearing(native.base("Clearing")):
     def name(self):
         """The parameter's; "" when it has none."""
         parameter = self._watched()
-        weight = self.agent.telling.graph.holder(parameter) if parameter is not None else None
-        return weight.name if weight is not None else ""
+        return parameter is not None and self.agent.telling.name_now(parameter) or ""
 
     @property
     def whose(self):
@@ -421,9 +420,8 @@ def _parameter_of(agent, node):
 
 
 def _parameter_record(agent, parameter):
-    weight = agent.telling.graph.holder(parameter)
     held = agent.optimizers.group_of(parameter)
-    record = {"parameter": weight.name if weight is not None else None, "frozen": not parameter.requires_grad,
+    record = {"parameter": agent.telling.name_now(parameter), "frozen": not parameter.requires_grad,
               "gradient": parameter.grad is not None}
     if held is not None:
         name, group = held
@@ -473,10 +471,10 @@ def _gradients(agent, optimizer):
             if kind is not None:
                 looked += 1
             if kind:
-                weight = agent.telling.graph.holder(parameter)
+                name = agent.telling.name_now(parameter)
                 kinds[kind]["count"] += 1
-                if weight is not None and len(kinds[kind]["names"]) < _MOST_NAMES:
-                    kinds[kind]["names"].append(weight.name)
+                if name is not None and len(kinds[kind]["names"]) < _MOST_NAMES:
+                    kinds[kind]["names"].append(name)
     return dict(kinds, held=len(held), looked=looked)
 
 

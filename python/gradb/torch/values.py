@@ -342,7 +342,7 @@ class Live(native.base("Live")):
         self._before = {}   # of the one before
         self._scales = {}   # node number -> scale when it ran last, where there was one
         self._lasting = {}  # node number -> function that gives the tensor, or None when there is none
-        self._leaves = {}   # node number of a gradient -> weak reference to its parameter
+        self._leaves = {}   # node number of a gradient -> function that gives its parameter, or None
         self.kept = frozenset()
         self.on_kept = None
         self.scale = 1.0
@@ -371,13 +371,17 @@ class Live(native.base("Live")):
         self._lasting[number] = get
 
     def gradient(self, number, leaf):
-        """The node's one value is the gradient of the parameter that the weak reference `leaf` gives."""
+        """The node's one value is the gradient of the parameter that `leaf()` returns."""
         self._leaves[number] = leaf
 
     def leaf(self, number):
         """The parameter whose gradient the node is; None when it is none, or gone."""
-        reference = self._leaves.get(number)
-        return reference() if reference is not None else None
+        get = self._leaves.get(number)
+        return get() if get is not None else None
+
+    def getter(self, number):
+        """What lasts() was given."""
+        return self._lasting.get(number)
 
     def lasting(self, number):
         """The tensor of a node whose value lasts; None when it has none now, or is another node."""
