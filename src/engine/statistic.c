@@ -134,23 +134,30 @@ static double deviation(double variance, double middle)
     return fmax(sqrt(variance), GD_SERIES_FLOOR * fabs(middle));
 }
 
-static double deviations_away(double value, double middle, double variance)
+/* Of a loss that has come down, what is small against where it was is no jump. */
+static double mean_deviation(const struct gd_series *past)
 {
-    return value == middle ? 0 : bounded((value - middle) / deviation(variance, middle));
+    return fmax(deviation(past->mean_var, past->mean), GD_SERIES_SUNK * (past->crest - past->mean));
+}
+
+static double deviations_away(double value, double middle, double deviation)
+{
+    return value == middle ? 0 : bounded((value - middle) / deviation);
 }
 
 static double of_z_score(const struct gd_observation *seen)
 {
     const struct gd_series *past = seen->series;
 
-    return deviations_away(seen->stats->abs_mean, past->abs_mean, past->abs_mean_var);
+    return deviations_away(seen->stats->abs_mean, past->abs_mean,
+                           deviation(past->abs_mean_var, past->abs_mean));
 }
 
 static double of_mean_z_score(const struct gd_observation *seen)
 {
     const struct gd_series *past = seen->series;
 
-    return deviations_away(seen->stats->mean, past->mean, past->mean_var);
+    return deviations_away(seen->stats->mean, past->mean, mean_deviation(past));
 }
 
 static double of_norm_ratio(const struct gd_observation *seen)
@@ -162,9 +169,11 @@ static double of_norm_ratio(const struct gd_observation *seen)
 
 static double of_mean_ratio(const struct gd_observation *seen)
 {
-    if (seen->series->mean <= 0)
+    const struct gd_series *past = seen->series;
+
+    if (past->mean <= 0)
         return NAN; /* a ratio to it would say nothing of a loss */
-    return bounded(seen->stats->mean / seen->series->mean);
+    return bounded(seen->stats->mean / fmax(past->mean, mean_deviation(past)));
 }
 
 static bool is_better(double mean, double best)
@@ -268,8 +277,9 @@ static const struct entry table[GD_STAT_TOTAL] = {
                          MANY_BEFORE, OF_VALUES, of_z_score},
     [GD_STAT_NORM_RATIO] = {"norm_ratio", "", "norm over its running mean", MANY_BEFORE, OF_VALUES,
                             of_norm_ratio},
-    [GD_STAT_MEAN_RATIO] = {"mean_ratio", "", "mean over its running mean", MANY_BEFORE, OF_VALUES,
-                            of_mean_ratio},
+    [GD_STAT_MEAN_RATIO] = {"mean_ratio", "",
+                            "mean over its running mean or, where that is larger, deviation",
+                            MANY_BEFORE, OF_VALUES, of_mean_ratio},
     [GD_STAT_MEAN_Z_SCORE] = {"mean_z_score", "",
                               "deviations that mean lies above its running mean, or below",
                               MANY_BEFORE, OF_VALUES, of_mean_z_score},
@@ -504,6 +514,19 @@ static void take_in_recent(struct gd_series *series, double mean)
     *place = mean;
 }
 
+/* As far out as take_in takes it. */
+static void take_in_crest(struct gd_series *series, double mean, bool warm)
+{
+    double reach = series->mean + GD_SERIES_REACH * mean_deviation(series);
+
+    if (!series->seen)
+        series->crest = mean;
+    else if (warm && reach > series->mean)
+        mean = fmin(mean, reach);
+    series->crest -= (series->crest - series->mean) / GD_SERIES_SINKS * (series->seen > 0);
+    series->crest = fmax(series->crest, mean);
+}
+
 void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64_t step)
 {
     double norm = sqrt(stats->sum_sq);
@@ -521,6 +544,7 @@ void gd_series_add(struct gd_series *series, const struct gd_stats *stats, int64
     double share = fmax(2.0 / (GD_SERIES_WINDOW + 1), 1.0 / (series->seen + 1.0));
     bool warm = series->seen >= GD_SERIES_WARMUP;
     take_in(stats->abs_mean, share, warm, &series->abs_mean, &series->abs_mean_var);
+    take_in_crest(series, stats->mean, warm);
     take_in(stats->mean, share, warm, &series->mean, &series->mean_var);
     take_in_norm(series, norm, share, warm);
     take_in_recent(series, stats->mean);

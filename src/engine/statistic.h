@@ -54,9 +54,11 @@ enum gd_statistic {
     GD_STAT_UNPAIRED,     /* elements that are not finite now or were not in the step before */
     /* Against the values of many steps before: gd_series. Not known before GD_SERIES_WARMUP of
      * them, nor of a tensor that holds NaN or Inf, or nothing. Bounded by GD_FIGURE_MAX. */
-    GD_STAT_Z_SCORE,      /* (abs_mean - its running mean) / its running deviation */
-    GD_STAT_NORM_RATIO,   /* norm / its running mean; 1 when both are 0 */
-    GD_STAT_MEAN_RATIO,   /* mean / its running mean (a loss); not known when that is not above 0 */
+    GD_STAT_Z_SCORE,    /* (abs_mean - its running mean) / its running deviation */
+    GD_STAT_NORM_RATIO, /* norm / its running mean; 1 when both are 0 */
+    /* mean / its running mean (a loss), or its running deviation where that is larger; not known
+     * when the running mean is not above 0 */
+    GD_STAT_MEAN_RATIO,
     GD_STAT_MEAN_Z_SCORE, /* (mean - its running mean) / its running deviation (a loss) */
     GD_STAT_STALL,        /* steps since the lowest mean so far (a loss); 0: this one is it */
     /* The lowest of the last 3 means over the highest of those before the last GD_SERIES_RECENT and
@@ -101,10 +103,13 @@ struct gd_series {
     int64_t best_step;
     double recent[GD_SERIES_RECENT]; /* the last means; that of value i at i % GD_SERIES_RECENT */
     double height; /* the highest mean before those, or the first; infinite: one was 0 or less */
+    double crest;  /* the highest mean, which sinks to the running one in GD_SERIES_SINKS steps */
 };
 #define GD_SERIES_WINDOW 20   /* steps */
 #define GD_SERIES_WARMUP 10   /* values before anything is compared with them */
 #define GD_SERIES_FLOOR  1e-3 /* least deviation, as a share of the running mean */
+#define GD_SERIES_SUNK   0.05 /* the same of mean, as a share of how far it is below the crest */
+#define GD_SERIES_SINKS  200
 #define GD_SERIES_REACH  10
 #define GD_SERIES_BETTER 1e-4
 #define GD_FIGURE_MAX    1e9

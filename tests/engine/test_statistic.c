@@ -353,6 +353,36 @@ static void test_rise(void **state)
     assert_true(rise_after(&sunk, 40) == 0);
 }
 
+static double after(enum gd_statistic statistic, const struct gd_series *series, double mean)
+{
+    struct gd_stats stats = {.count = 1, .mean = mean};
+    struct gd_observation seen = {.stats = &stats, .dtype = GD_FLOAT64, .series = series};
+    double value = 0;
+    unsigned error;
+    assert_true(gd_statistic_value(statistic, &seen, &value, &error));
+    return value;
+}
+
+/* A loss that has come down to nearly 0, with a hard batch now and then; the same that jumps. */
+static void test_a_loss_that_has_come_down(void **state)
+{
+    struct gd_series smooth = {0}, jumps = {0};
+    (void)state;
+    for (int i = 1; i <= 100; i++) {
+        add(&smooth, exp(-i / 5.0), i);
+        add(&jumps, i % 15 ? exp(-i / 5.0) : 0.02, i);
+    }
+    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.05) < 3);
+    assert_true(after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.05) < 6);
+    assert_true(after(GD_STAT_MEAN_RATIO, &jumps, 0.02) < 3);
+    assert_true(after(GD_STAT_MEAN_Z_SCORE, &jumps, 0.02) < 6);
+    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.5) > 3);
+    assert_true(after(GD_STAT_MEAN_Z_SCORE, &smooth, 0.5) > 6);
+    for (int i = 101; i <= 1500; i++)
+        add(&smooth, 1e-3 + 1e-5 * (i % 7), i);
+    assert_true(after(GD_STAT_MEAN_RATIO, &smooth, 0.05) > 3); /* where it was is long ago */
+}
+
 static void test_series_leaves_out(void **state)
 {
     (void)state;
@@ -389,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_rise),
+        cmocka_unit_test(test_a_loss_that_has_come_down),
         cmocka_unit_test(test_series_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
