@@ -11,11 +11,12 @@
 /* Operators whose results hold an infinity of an operand as it is, as far as that can be told
  * without seeing the operand. */
 static const char *const hands_on[] = {
-    "add",       "add_",        "iadd",     "clone",   "contiguous",   "expand",
-    "expand_as", "float",       "half",     "getitem", "index_select", "repeat",
-    "reshape",   "slice",       "to",       "type_as", "unsqueeze",    "view",
-    "where",     "masked_fill", "bfloat16", "double",
+    "add",    "add_",    "iadd",      "clone",        "contiguous", "expand",      "expand_as",
+    "float",  "half",    "getitem",   "index_select", "repeat",     "reshape",     "slice",
+    "to",     "type_as", "unsqueeze", "view",         "where",      "masked_fill", "bfloat16",
+    "double", "triu",    "tril",      "transpose",    "permute",    "t",           "squeeze",
 };
+#define MOST_BEFORE 8 /* operators between where a mask was made and where it is used */
 
 static bool is_one_of(const char *type, const char *const *list, size_t count)
 {
@@ -45,6 +46,23 @@ static unsigned char signs_of(const struct gd_stats *stats)
     return (unsigned char)((stats->pos_inf ? 1 : 0) | (stats->neg_inf ? 2 : 0));
 }
 
+/* Whether a value that no watchpoint saw being made, as a mask of an earlier step, was filled with
+ * infinities. */
+static bool was_filled(const struct gd_watching *w, gd_node_id node, int depth)
+{
+    struct gd_node_info info;
+    if (depth > MOST_BEFORE || !gd_graph_node(w->session->graph, node, &info))
+        return false;
+    if (gd_node_attr(&info, "fill"))
+        return true;
+    if (!is_one_of(info.type, hands_on, sizeof hands_on / sizeof *hands_on))
+        return false;
+    for (uint32_t i = 0; i < info.input_count; i++)
+        if (!info.inputs[i].control && was_filled(w, info.inputs[i].node, depth + 1))
+            return true;
+    return false;
+}
+
 /* Whether infinities of those signs are handed on along the edge. What made them may have run in an
  * earlier step: a mask that is kept. */
 static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_info *to,
@@ -59,9 +77,13 @@ static bool edge_is_intended(const struct gd_watching *w, const struct gd_node_i
          is_one_of(to->type, turns, sizeof turns / sizeof *turns)))
         return true;
     /* Values that last are judged when the step is over, after those that were made of them. */
+    bool hands = is_one_of(to->type, hands_on, sizeof hands_on / sizeof *hands_on);
     if (strcasecmp(from.type, "Buffer") == 0)
-        return is_one_of(to->type, hands_on, sizeof hands_on / sizeof *hands_on);
-    return index == SIZE_MAX && gd_node_attr(&from, "fill");
+        return hands;
+    if (index == SIZE_MAX && gd_node_attr(&from, "fill"))
+        return true;
+    return hands && (index == SIZE_MAX || !w->tensors[index].intended_step) && !(signs & 1) &&
+           was_filled(w, edge->node, 0);
 }
 
 static bool is_intended(const struct gd_watching *w, const struct watch_tensor *tensor,
