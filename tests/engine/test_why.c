@@ -284,7 +284,7 @@ static void weight_updated_since(void **state)
     bench_value(b, t.matmul, bad_stats(), 8);
     bench_ask(b, t.matmul, NF);
     assert_int_equal(bench_verdict(b, t.w), GD_WHY_UNKNOWN);
-    bench_expect(b, t.w, "bad-weight", "net/fc.weight is NaN or Inf itself");
+    bench_expect(b, t.w, "bad-weight", "net/fc.weight is NaN or Inf after the update");
 
     /* with the kept value it is known: it was good */
     bench_previous(b, t.w, bench_finite(-1, 1), 7);

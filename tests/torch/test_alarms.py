@@ -276,6 +276,38 @@ for step in range(40):
     opt.step()
 """,
 }
+MASK = """
+q = nn.Linear(16, 16)
+opt = torch.optim.AdamW(q.parameters(), 1e-3)
+bias = torch.zeros(10, 10)
+bias[torch.ones(10, 10).triu(1).bool()] = float("-inf")
+for step in range(12):
+    x = torch.randn(8, 10, 16)
+    m = bias
+    y = (q(x) @ x.transpose(1, 2) + m).softmax(-1) @ x
+    loss = F.mse_loss(y, x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+# A loss of 4.4 that becomes one of 135.
+LR_3 = """
+V = 80
+class M(nn.Module):
+    def __init__(s):
+        super().__init__()
+        s.e, s.r, s.o = nn.Embedding(V, 32), nn.Linear(32, 64), nn.Linear(64, V)
+    def forward(s, x): return s.o(F.relu(s.r(s.e(x))))
+model = M()
+opt = torch.optim.AdamW(model.parameters(), 3.0)
+data = (torch.arange(3000) ** 2) % V
+for step in range(30):
+    i = torch.randint(0, 2900, (64,))
+    loss = F.cross_entropy(model(data[i]), data[i + 1])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
 STOPS = {"dead_relu": r"m/3/relu:0 zero_percentage", "all_zero_init": r"m/0/weight:0 zero_percentage",
          "masked_row_softmax": r"softmax:0", "lr_huge_adam": r"loss rise_gt=10",
          "vanish_sigmoid": r"weight\.grad:0 abs_mean_lt"}
@@ -302,6 +334,22 @@ class Recommended(Alarms):
                 status, said = self.run_of(name, text, "recommend yes", "continue")
                 self.assertEqual(status, 4, said)
                 self.assertRegex(said, STOPS[name])
+
+    def test_a_loss_that_is_nearly_0_does_not_spike(self):
+        status, said = self.run_of("hinge_svm", HEALTHY["hinge_svm"], "catch loss-spike", "continue")
+        self.assertEqual(status, 0, said)
+        status, said = self.run_of("lr_3", LR_3, "catch loss-spike", "continue", "info log")
+        self.assertEqual(status, 4, said)
+        self.assertRegex(said, r"Catchpoint 1: loss-spike, step \d+")
+
+    def test_a_mask_that_was_made_before_anybody_looked(self):
+        for where in ("", "    m = bias.clone()\n", "    m = bias.tril().triu(-20)[None]\n"):
+            status, said = self.run_of("mask", MASK.replace("    m = bias\n", where or "    m = bias\n"), "step 1",
+                                       "watch TO on all", "continue")
+            self.assertEqual(status, 0, said)
+        status, said = self.run_of("mask", MASK.replace("+ m)", "+ m + 1e30 * (1e30 * x[..., :10]))"), "step 1",
+                                   "watch TO on all", "continue")
+        self.assertEqual(status, 4, said)
 
     def test_what_was_hidden_is_said(self):
         _, said = self.run_of("masks", HEALTHY["transformer_triu"], "watch TO on all", "continue", "info hits",
@@ -428,6 +476,9 @@ for step in range(6):
         model.fc = nn.Linear(4, 4, bias=False)
         with torch.no_grad():
             model.fc.weight.fill_(0.625)
+            model.layers[0] = nn.Linear(4, 4)
+            model.layers[0].weight.fill_(0.875)
+            model.scale[0] = nn.Parameter(torch.full((4,), 1.5))
         opt.add_param_group({"params": model.fc.parameters(), "lr": 0.0})
     loss = model(torch.randn(8, 4)).pow(2).mean()
     opt.zero_grad()
@@ -444,6 +495,20 @@ class Names(Alarms):
             self.assertRegex(said, rf"\b{name}\b")
         self.assertNotRegex(said, r"\bparameter_?\d*$")
         self.assertIn("0.625", said.split("model/fc/weight")[-1])
+
+    def test_a_value_is_that_of_what_is_in_the_place_now(self):
+        """Also in steps whose operators nobody looked at."""
+        _, said = self.run_of("moves", MOVES, "step 4", "print model/fc/weight", "print model/fc/weight.grad",
+                              "print model/layers/0/weight", "print model/scale/0", "agent training model/fc/weight",
+                              "why model/layers/0/weight", "print model/fc/bias")
+        shown = dict(re.findall(r"\$\d+ = (\S+):0\n(.*)", said))
+        self.assertIn("min=0.625 max=0.625", shown["model/fc/weight"])
+        self.assertRegex(shown["model/fc/weight.grad"], "n=16")
+        self.assertIn("min=0.875 max=0.875", shown["model/layers/0/weight"])
+        self.assertIn("min=1.5 max=1.5", shown["model/scale/0"])
+        self.assertRegex(said, r"parameter +model/fc/weight\n")
+        self.assertIn("Nothing updates model/layers/0/weight: no optimizer holds it", " ".join(said.split()))
+        self.assertIn("error: the program has no such tensor any more", said)
 
 
 if __name__ == "__main__":

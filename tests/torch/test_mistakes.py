@@ -278,7 +278,7 @@ class Still(torches.Folder):
                           "why", "delete", "watch TZ on gradients", "continue", "why net/0/weight.grad", "kill")
         out = " ".join(done.stdout.split())
         self.assertRegex(out, r"BAD net/0/weight\.grad \(Gradient\) all 12 zero <- origin")
-        self.assertRegex(out, r"`watch TZ on gradients`, `continue` and then `why` on it show where it becomes 0\.")
+        self.assertRegex(out, r"`trace TZ on gradients`, `step` and then `why` on it show where it becomes 0\.")
         self.assertRegex(out, r"net/1/relu \(ReluBackward0\) lets no gradient through: no element of net/0/linear is "
                               r"above 0 where one comes back")
 
@@ -541,6 +541,50 @@ for step in range(1, 9):
 """
 
 
+ONE_CLASS = """
+import torch
+net = torch.nn.Linear(4, %d)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(8, 4)
+for step in range(1, 9):
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(net(x) + %s, torch.zeros(8).long()).backward()
+    optimizer.step()
+"""
+
+# A generator whose pass comes first in the step that the critic's optimizer ends.
+GAN = """
+import torch
+from torch import nn
+torch.manual_seed(1)
+G = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+D = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+of_d, of_g = torch.optim.Adam(D.parameters(), 1e-3), torch.optim.Adam(G.parameters(), 1e-3)
+for step in range(1, 9):
+    %s
+    of_d.zero_grad()
+    ((D(torch.randn(8, 2)) - 1).pow(2).mean() + D(fake.detach()).pow(2).mean()).backward()
+    of_d.step()
+    of_g.zero_grad()
+    (D(fake) - 1).pow(2).mean().sqrt().backward()
+    of_g.step()
+"""
+
+# The weights are NaN from step 2 on.
+LONG_NAN = """
+import torch
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.Adam(net.parameters())
+for step in range(1, 9):
+    x = torch.ones(8, 4) * (float("nan") if step == 2 else 1)
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        net.bias.clamp_(-1, 1)
+"""
+
+
 @torches.both
 class Paths(torches.Folder):
     """What cuts a path from the parameters to the loss, or takes their gradients away."""
@@ -594,11 +638,48 @@ class Truth(torches.Folder):
     def test_gradients_that_are_zero_by_algebra(self):
         out = self.ask(HEALTHY, "step 3", "why net/first/bias.grad", "why net/key/bias.grad", "why cell/weight_hh.grad",
                        "why net/query/bias.grad", "why net/last/bias.grad")
-        self.assertEqual(re.findall(r"The gradient of (\S+) is 0 by algebra, but for rounding, and no fault", out),
+        self.assertEqual(re.findall(r"The gradient of (\S+) is 0 by algebra, but for rounding", out),
                          ["net/first/bias", "net/key/bias", "cell/weight_hh"])
+        self.assertEqual(out.count("by algebra, but for rounding, and no fault: "), 2)
+        self.assertIn("Of a state that begins at 0 this is no fault, unless it is meant to be carried on.", out)
         self.assertIn("net/norm/batch_norm (batch_norm) takes a common shift out of", out)
         self.assertIn("net/softmax (softmax) takes a common shift out of", out)
         self.assertIn("cell/rnn_tanh_cell (rnn_tanh_cell) multiplies what depends on it by", out)
+
+    def test_a_softmax_over_one_class(self):
+        """The loss is 0 whatever the network does, and nothing is predicted with certainty."""
+        ask = ["trace GV abs_mean_lt=1e-9 on gradients", "step 2", "why net/weight.grad", "why loss"]
+        out = self.ask(ONE_CLASS % (1, "0"), *ask)
+        self.assertNotIn("certain", out)
+        self.assertNotIn("no fault", out)
+        self.assertIn("has one class alone: the softmax over one score is 1 whatever the score is", out)
+        out = self.ask(ONE_CLASS % (3, "torch.tensor([60.0, 0.0, 0.0])"), *ask)
+        self.assertNotIn("class alone", out)
+        self.assertRegex(out, r"The loss is [\d.e-]+: the labels are predicted with near certainty already")
+
+    def test_a_loss_of_which_nothing_is_left(self):
+        out = self.ask(HEALTHY, "watch TO on all", "continue", "why loss")
+        self.assertIn("Nothing that feeds it could be looked at: 0 of ", out)
+        self.assertRegex(out, r"The loss was [\d.]+ at step 1, (\S+ at its lowest \(step \d\), )?and is [\d.]+ at step 8\.")
+        self.assertNotIn("ordinary", out)
+        self.assertNotIn("run-to", out)
+
+    def test_the_loss_is_that_of_the_optimizer_that_ends_the_step(self):
+        for step in ("1", "3"):
+            out = self.ask(GAN % "fake = G(torch.randn(8, 4))", "step " + step, "watch TO on all", "step 2", "why loss")
+            self.assertRegex(out, r"(\?|ok|BAD) add \(add\) ")
+
+    def test_what_ran_without_gradients_comes_before_a_detach(self):
+        out = self.ask(GAN % "with torch.no_grad(): fake = G(torch.randn(8, 4))", "step 3", "why G/0/weight")
+        self.assertRegex(out, r"No gradient reaches G/0/weight: G/\d/\w+ \(\w+\) ran while gradients were switched off")
+
+    def test_where_it_began_is_not_known(self):
+        out = self.ask(LONG_NAN, "step 5", "watch TO on weights", "step", "why net/weight", "why net/bias",
+                       "why net/weight.grad")
+        self.assertNotIn("is the first that", out)
+        self.assertNotIn("from outside", out)
+        self.assertNotIn("is not all zero: no value", out)
+        self.assertIn("Where that began is not known.", out)
 
     def test_a_loss_that_grew(self):
         out = self.ask(DIVERGES, "step 6", "why loss")

@@ -543,6 +543,9 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
         all += !walk->tensors[i].is_leaf;
         gone += !walk->tensors[i].is_leaf && !walk->tensors[i].has_stats;
     }
+    if (walk->session->state != GD_STOPPED) {
+        return; /* no more can be known */
+    }
     if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
         gd_buf_printf(say,
                       " Of %zu values on the way %zu are gone with the step: `run-to %.160s`, and "
@@ -561,6 +564,11 @@ static void say_nothing_found(const struct why_walk *walk, struct gd_buf *say)
 
     for (size_t i = 1; i < walk->count; i++) {
         known += walk->tensors[i].has_stats;
+    }
+    if (known == 0) {
+        gd_buf_printf(say, "Nothing that feeds it could be looked at: 0 of %zu values are known.",
+                      walk->count - 1);
+        return;
     }
     gd_buf_printf(say,
                   "Nothing that feeds it is out of the ordinary, as far as it is known: %zu of %zu "
@@ -612,7 +620,7 @@ static bool blame_growth(struct why_walk *walk, struct why_finding *ret)
     why_add_sum(walk, &ret->text);
     gd_buf_puts(&ret->text, " What started it is not known from these values. Updates that "
                             "overshoot look like this: a lower learning rate or clipped gradients "
-                            "would show it, and `watch WCL on weights`, `step` and `why` measure "
+                            "would show it, and `trace WCL on weights`, `step` and `why` measure "
                             "an update.");
     why_add_gradients(walk, &ret->text);
     return true;
@@ -635,7 +643,10 @@ static const struct why_tensor *blame_rate(struct why_walk *walk, const struct w
     const struct gd_scalar *rate = learning_rate(walk);
     bool grown = rate && rate->first > 0 && rate->value >= RATE_GROWN * rate->first;
 
-    if (!weight || (weight != walk->tensors && !grown && !is_wrong(walk)) ||
+    bool asked = weight == walk->tensors && (weight->stats.has_prev || is_matrix(weight));
+
+    if (!weight || (!asked && !grown && !is_wrong(walk)) ||
+        (!is_matrix(weight) && !weight->stats.has_prev && !is_wrong(walk)) ||
         !why_odd_rate(walk, weight, &ret->text)) {
         return NULL;
     }
@@ -662,6 +673,9 @@ static const struct why_tensor *blame_first(struct why_walk *walk, struct why_fi
 {
     const struct why_tensor *found = why_first_bad(walk);
 
+    if (found && found->is_leaf && why_is_loss(walk) && why_diverges(walk)) {
+        return NULL; /* the weights are as the updates left them */
+    }
     if (found && found->is_leaf && found != &walk->tensors[0]) {
         why_say_leaf(walk, found, since, ret);
         return found;
@@ -670,9 +684,10 @@ static const struct why_tensor *blame_first(struct why_walk *walk, struct why_fi
         found->stats.abs_mean > WHY_JUMP * found->before) {
         snprintf(ret->rule, sizeof(ret->rule), "jump");
         gd_buf_printf(&ret->text,
-                      "%s is the first that is far larger than in the steps before: its mean "
-                      "magnitude is %.4g, before it was %.4g. What it reads is not.",
-                      why_name(walk, found), found->stats.abs_mean, found->before);
+                      "%s is the first %sthat is far larger than in the steps before: its mean "
+                      "magnitude is %.4g, before it was %.4g.",
+                      why_name(walk, found), why_knows_inputs(walk, found) ? "" : "known one ",
+                      found->stats.abs_mean, found->before);
         return found;
     }
     if (found && found->has_stats && why_is_bad(GD_BAD_NONFINITE, &found->stats)) {

@@ -485,7 +485,7 @@ uint32_t why_fading(struct why_walk *walk, struct why_finding *ret)
         gd_buf_printf(
             &ret->text,
             "The mean magnitude of %.120s is %.3g. The gradients on the way to it are not "
-            "known in this step: with `watch GV on gradients` they are.",
+            "known in this step: with `trace GV on gradients` they are.",
             why_name(walk, &walk->tensors[0]), walk->tensors[0].stats.abs_mean);
     } else if (way.groups == 0 || way.last * LEAST_FALL > way.first) {
         gd_buf_printf(&ret->text,

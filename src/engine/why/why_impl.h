@@ -231,6 +231,8 @@ bool why_is_buffer(const struct why_walk *walk, const struct why_tensor *tensor)
 /* What reads it is gone: nobody knows whether it made anything bad. */
 bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor);
 /* The first in execution order that is bad while nothing that it reads is; NULL. */
+/* Whether all that it reads was looked at. */
+bool why_knows_inputs(const struct why_walk *walk, const struct why_tensor *tensor);
 const struct why_tensor *why_first_bad(const struct why_walk *walk);
 void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, int64_t since,
                   struct why_finding *ret);

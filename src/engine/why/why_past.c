@@ -32,7 +32,7 @@ static const struct gd_scalar_past *past_of(const struct why_walk *walk)
         const struct gd_scalar_past *past = &session->scalar[i].past;
 
         if (strcmp(session->scalar[i].name, name_of(walk)) == 0) {
-            return past->count > 0 && past->last_step <= walk->step ? past : NULL;
+            return past->count > 0 && past->last_step <= gd_session_step(session) ? past : NULL;
         }
     }
     return NULL;

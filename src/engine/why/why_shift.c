@@ -587,16 +587,34 @@ void why_ask_factors(struct why_walk *walk)
     end(&a);
 }
 
+/* A bias that is taken out again is no fault; where a whole matrix is, the model does nothing. */
+static bool is_no_fault(const struct algebra *a)
+{
+    struct gd_output output;
+    int axes = 0;
+
+    if (a->zero != GD_NO_NODE || !gd_graph_output(a->graph, a->parameter, 0, &output)) {
+        return false;
+    }
+    for (int i = 0; i < output.shape.rank; i++) {
+        axes += output.shape.dim[i] > 1;
+    }
+    return output.shape.rank < 2 || axes < 1;
+}
+
 static void say(const struct algebra *a, const char *name, struct why_finding *ret)
 {
+    bool no_fault = is_no_fault(a);
+
     why_begin(ret, "zero-by-algebra");
-    gd_buf_printf(&ret->text,
-                  "The gradient of %s is 0 by algebra, but for rounding, and no fault: ", name);
+    gd_buf_printf(&ret->text, "The gradient of %s is 0 by algebra, but for rounding%s: ", name,
+                  no_fault ? ", and no fault" : "");
     if (a->zero != GD_NO_NODE) {
         why_put_node(a->graph, a->ends[0], &ret->text);
         gd_buf_printf(&ret->text,
                       " multiplies what depends on it by %.160s, which is all 0, so the loss does "
-                      "not depend on it in this step.",
+                      "not depend on it in this step. Of a state that begins at 0 this is no "
+                      "fault, unless it is meant to be carried on.",
                       gd_graph_name(a->graph, a->zero));
         return;
     }
@@ -605,10 +623,9 @@ static void say(const struct algebra *a, const char *name, struct why_finding *r
         gd_buf_puts(&ret->text, i == 0 ? "" : i + 1 == a->end_count ? " and " : ", ");
         why_put_node(a->graph, a->ends[i], &ret->text);
     }
-    gd_buf_printf(&ret->text,
-                  " %s out of, so the loss does not depend on it. The model can do "
-                  "without it.",
-                  a->end_count == 1 ? "takes a common shift" : "take a common shift");
+    gd_buf_printf(&ret->text, " %s out of, so the loss does not depend on it.%s",
+                  a->end_count == 1 ? "takes a common shift" : "take a common shift",
+                  no_fault ? " The model can do without it." : "");
 }
 
 uint32_t why_shifted(struct why_walk *walk, struct why_finding *ret)

@@ -109,11 +109,16 @@ bool why_is_behind(const struct why_walk *walk, const struct why_tensor *tensor)
     return tensor->parent != WHY_NONE && walk->tensors[tensor->parent].verdict == GD_WHY_UNKNOWN;
 }
 
-/* A buffer that its normalisation has just written: bad by what that read, if that is bad. */
-static bool is_running_mean(const struct why_walk *walk, const struct why_tensor *tensor)
+/* What its reader has just written: a buffer of a normalisation, an optimizer's moments. Bad by
+ * what else was read, if that is bad. */
+static bool is_written(const struct why_walk *walk, const struct why_tensor *tensor)
 {
-    struct gd_node_info reader;
+    struct gd_node_info info, reader;
 
+    if (tensor->is_leaf && gd_graph_node(walk->session->graph, tensor->node, &info) &&
+        why_type_in(info.type, "State")) {
+        return true;
+    }
     return tensor->is_leaf && tensor->parent != WHY_NONE && why_is_buffer(walk, tensor) &&
            gd_graph_node(walk->session->graph, walk->tensors[tensor->parent].node, &reader) &&
            why_type_in(reader.type, "batch_norm* instance_norm*");
@@ -180,7 +185,7 @@ const struct why_tensor *why_first_bad(const struct why_walk *walk)
 
     for (size_t i = 0; i < walk->count; i++) {
         const struct why_tensor *tensor = &walk->tensors[i];
-        const struct why_tensor **first = is_running_mean(walk, tensor) ? &written : &best;
+        const struct why_tensor **first = is_written(walk, tensor) ? &written : &best;
 
         if (tensor->verdict == GD_WHY_BAD && (!*first || by_order(&tensor, first) < 0) &&
             !has_bad_input(walk, tensor)) {
@@ -252,6 +257,13 @@ static uint32_t unknown_inputs(const struct why_walk *walk, const struct why_ten
     return unknown;
 }
 
+bool why_knows_inputs(const struct why_walk *walk, const struct why_tensor *tensor)
+{
+    const struct why_tensor *one;
+
+    return unknown_inputs(walk, tensor, &one) == 0;
+}
+
 static void say_unknown_inputs(const struct why_walk *walk, const struct why_tensor *origin,
                                struct gd_buf *text)
 {
@@ -267,7 +279,7 @@ static void say_unknown_inputs(const struct why_walk *walk, const struct why_ten
     }
     if (unknown > 0 && walk->bad == GD_BAD_ZERO &&
         why_is_gradient(walk->session->graph, origin->node)) {
-        gd_buf_puts(text, " `watch TZ on gradients`, `continue` and then `why` on it show where it "
+        gd_buf_puts(text, " `trace TZ on gradients`, `step` and then `why` on it show where it "
                           "becomes 0.");
     }
 }
@@ -279,7 +291,8 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     bool known = gd_graph_node(walk->session->graph, leaf->node, &info);
     bool written = why_writer(walk->session->graph, leaf->node) != GD_NO_NODE;
     bool weight =
-        written || (known && (info.kind == GD_NODE_WEIGHT || why_type_in(info.type, "Parameter")));
+        written ||
+        (known && (info.kind == GD_NODE_WEIGHT || why_type_in(info.type, "Parameter State")));
 
     if (!weight && !leaf->is_constant) {
         snprintf(ret->rule, sizeof(ret->rule), "bad-batch");
@@ -292,9 +305,14 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
         return;
     }
     snprintf(ret->rule, sizeof(ret->rule), leaf->is_constant ? "bad-constant" : "bad-weight");
-    gd_buf_printf(&ret->text, "%s is %s itself (%s), before any operator of the step ran.",
-                  why_name(walk, leaf), bad_word(walk->bad),
-                  leaf->late_bad ? "as it still is after the update" : leaf->note);
+    if (leaf->late_bad) {
+        gd_buf_printf(&ret->text, "%s is %s after the update; what it was before was not kept.",
+                      why_name(walk, leaf), bad_word(walk->bad));
+    } else {
+        gd_buf_printf(&ret->text, "%s is %s itself (%s)%s.", why_name(walk, leaf),
+                      bad_word(walk->bad), leaf->note,
+                      leaf->too_new ? "" : ", before any operator of the step ran");
+    }
     if (since >= 0) {
         gd_buf_printf(&ret->text, " It has been so since step %lld.", (long long)since);
     } else if (leaf->value_step <= 0 && walk->step <= 1 && !leaf->is_constant) {
@@ -302,6 +320,25 @@ void why_say_leaf(const struct why_walk *walk, const struct why_tensor *leaf, in
     } else if (!leaf->is_constant) {
         gd_buf_puts(&ret->text, " When it became so was not recorded: watch it from the first "
                                 "step on to see the step and the gradient.");
+    }
+}
+
+/* Where an input is not known, what is bad may have begun there. */
+static void say_first(const struct why_walk *walk, const struct why_tensor *origin,
+                      const struct gd_node_info *info, struct gd_buf *text)
+{
+    const struct why_tensor *one;
+    const char *name = info->name ? info->name : "", *type = info->type ? info->type : "";
+
+    if (unknown_inputs(walk, origin, &one) == 0) {
+        gd_buf_printf(text, "%s (%s) is the first that is %s (%s), and nothing that it reads is.",
+                      name, type, bad_word(walk->bad), origin->note);
+    } else if (origin->has_stats) {
+        gd_buf_printf(text, "%s (%s) is %s (%s). Where that began is not known.", name, type,
+                      bad_word(walk->bad), origin->note);
+    } else {
+        gd_buf_printf(text, "What %s (%s) wrote is %s. Where that began is not known.", name, type,
+                      bad_word(walk->bad));
     }
 }
 
@@ -316,11 +353,7 @@ static void say_operator(struct why_walk *walk, const struct why_tensor *origin,
     }
     if (ret->rule[0] == '\0') {
         gd_graph_node(walk->session->graph, origin->node, &info);
-        gd_buf_printf(&ret->text,
-                      "%s (%s) is the first that is %s (%s), and nothing that it reads is, as far "
-                      "as it is known.",
-                      info.name ? info.name : "", info.type ? info.type : "", bad_word(walk->bad),
-                      origin->note);
+        say_first(walk, origin, &info, &ret->text);
     }
     if (origin->step != walk->step) {
         gd_buf_printf(&ret->text, " This was in step %lld.", (long long)origin->step);
@@ -565,6 +598,11 @@ static const struct why_tensor *conclude(struct why_walk *walk, struct why_findi
     if (root->verdict != GD_WHY_BAD && (say_untrained(walk, root, ret) ||
                                         say_still(walk, root, ret) || say_mask(walk, root, ret))) {
         return root;
+    }
+    if (root->verdict != GD_WHY_BAD && !root->has_stats) {
+        gd_buf_printf(&ret->text, "Whether %s:%u is %s is not known: %s.", why_name(walk, root),
+                      root->slot, bad_word(walk->bad), root->note);
+        return NULL;
     }
     if (root->verdict != GD_WHY_BAD) {
         gd_buf_printf(&ret->text, "%s:%u is not %s: %s%s.", why_name(walk, root), root->slot,

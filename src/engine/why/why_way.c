@@ -169,7 +169,7 @@ static gd_node_id cutter(const struct why_walk *walk, const struct way *way, enu
         back[count++] = way->cut;
         set_bit(seen, way->cut);
     }
-    for (uint32_t i = 0; i < count && (*how == CUT_UNKNOWN || *how == CUT_OFF); i++) {
+    for (uint32_t i = 0; i < count && (*how != CUT_DATA && *how != CUT_EXIT); i++) {
         struct gd_node_info info = {0};
         enum cut here = cut_at(walk, back[i], false);
 
@@ -387,15 +387,15 @@ bool why_is_loss(const struct why_walk *walk)
             walk->tensors[0].node == gd_why_loss(walk->session->graph, &walk->facts));
 }
 
-/* The parameters of one kind, by name: "a, b and 2 more". */
+/* The parameters of one kind, by name: ": a, b and 2 more"; nothing where no name is known. */
 static void put_names(const struct gd_why_gradients *of, struct gd_buf *say)
 {
+    gd_buf_puts(say, of->named > 0 ? ": " : "");
     for (int i = 0; i < of->named; i++) {
         gd_buf_printf(say, "%s%s", i == 0 ? "" : i + 1 == of->count ? " and " : ", ", of->name[i]);
     }
-    if (of->count > of->named) {
-        gd_buf_printf(say, "%s%lld more", of->named > 0 ? " and " : "",
-                      (long long)(of->count - of->named));
+    if (of->named > 0 && of->count > of->named) {
+        gd_buf_printf(say, " and %lld more", (long long)(of->count - of->named));
     }
 }
 
@@ -447,7 +447,7 @@ uint32_t why_all_zero(struct why_walk *walk, struct why_finding *ret)
     why_begin(ret, "zero-gradients");
     gd_buf_printf(&ret->text,
                   "All %lld gradients that %s has in step %lld are 0, so the update changes "
-                  "nothing but by momentum and decay. Where they become 0, `watch TZ on "
+                  "nothing but by momentum and decay. Where they become 0, `trace TZ on "
                   "gradients`, `step` and `why` tell.",
                   (long long)facts->looked, facts->main, (long long)walk->step);
     why_add_past(walk, &ret->text);
@@ -460,7 +460,7 @@ uint32_t why_cut_off(struct why_walk *walk, struct why_finding *ret)
     uint32_t found = why_is_loss(walk) && facts->none.count > 0 ? first_cut(walk, ret) : WHY_NONE;
 
     if (found != WHY_NONE) {
-        gd_buf_printf(&ret->text, " Of the %lld parameters that %s holds %lld %s no gradient: ",
+        gd_buf_printf(&ret->text, " Of the %lld parameters that %s holds %lld %s no gradient",
                       (long long)facts->held, facts->main, (long long)facts->none.count,
                       facts->none.count == 1 ? "has" : "have");
         put_names(&facts->none, &ret->text);
@@ -513,7 +513,7 @@ void why_add_gradients(const struct why_walk *walk, struct gd_buf *say)
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (kinds[i].of->count > 0) {
-            gd_buf_printf(say, " %lld of the %lld gradients of %s %s %s: ",
+            gd_buf_printf(say, " %lld of the %lld gradients of %s %s %s",
                           (long long)kinds[i].of->count, (long long)facts->looked, facts->main,
                           kinds[i].of->count == 1 ? "is" : "are", kinds[i].what);
             put_names(kinds[i].of, say);

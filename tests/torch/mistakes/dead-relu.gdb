@@ -1,5 +1,5 @@
 # A bias so low that no unit of the layer is ever on.
-watch DU dead_percentage_ge=90 steps=2 on activations
-continue
+trace DU dead_percentage_ge=90 steps=2 on activations
+step 2
 why
 kill

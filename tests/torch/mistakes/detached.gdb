@@ -1,5 +1,5 @@
 # A detach() in the middle: the first layer gets no gradient.
-watch GM on gradients
-continue
+trace GM on gradients
+step
 why
 kill

@@ -1,5 +1,5 @@
 # A learning rate a thousand times too high.
-watch WCL on weights
-continue
+trace WCL on weights
+step 2
 why
 kill

@@ -1,5 +1,5 @@
 # The losses of a batch are added up, where their mean was meant.
-watch UB on weights
-continue
+trace UB on weights
+step 2
 why
 kill

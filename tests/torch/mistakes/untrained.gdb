@@ -1,6 +1,6 @@
 # A layer that is frozen, and one that the optimizer was not given.
-watch WNC on weights
-continue
+trace WNC on weights
+step 2
 why
 info node net/fc1/weight
 why net/fc2/weight
