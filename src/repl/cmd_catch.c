@@ -230,7 +230,7 @@ static const struct command catch_subs[] = {
      .usage = "catch loss-spike [PARAM=VALUE]... [if EXPR]",
      .summary = SPIKE_SUMMARY,
      .help = "As watch LS, with its parameters.\n"
-             "  catch loss-spike\n  catch loss-spike mean_ratio_gt=2\n",
+             "  catch loss-spike\n  catch loss-spike mean_ratio_gt=5\n",
      .args = {ARG_WATCH},
      .flags = CMD_RAW,
      .run = run_catch},
@@ -335,7 +335,7 @@ const struct command cmd_catch_table[] = {
          "Examples:\n"
          "  catch nan-loss\n"
          "  catch lr if step > 100\n"
-         "  catch loss-spike mean_ratio_gt=2",
+         "  catch loss-spike mean_ratio_gt=5",
      .args = {ARG_SUBCOMMAND},
      .flags = CMD_RAW,
      .run = run_catch,

@@ -466,12 +466,12 @@ const struct command cmd_watch_table[] = {
          "Examples:\n"
          "  watch TO on all\n"
          "  watch TL abs_mean_gt=1000 on gradients\n"
-         "  watch -for 10 TZ on gradients if loss > 0\n"
-         "  watch -step WCL on weights except *.bias if step > 10\n"
-         "  watch AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
-         "  watch weight_initialization\n"
+         "  watch -for 10 TZ on weights except *bias*, *beta if loss != 0\n"
+         "  watch -step GL max_gt=1e6 on gradients except *.bias if step > 10\n"
+         "  watch AR range_start_inclusive=-1e6 range_end_inclusive=1e6 range_percentage_lt=50\n"
+         "  watch weight_overflow\n"
          "  watch 'max > 1e4 || nan > 0' on gradients\n"
-         "  watch abs_mean(cur-prev) < 1e-9 on head.weight\n"
+         "  watch norm(cur-prev) > 100 * norm(prev) on head.weight\n"
          "  watch loss > 100",
      .args = {ARG_CONDITION, ARG_WATCH},
      .flags = CMD_RAW,
@@ -484,6 +484,7 @@ const struct command cmd_watch_table[] = {
      .help = "As watch, but the training does not stop: what fires is printed and kept for\n"
              "\"info hits\".\n"
              "Examples:\n"
+             "  trace WNC on weights\n"
              "  trace GL max_gt=10\n"
              "  trace 'norm > 50' on gradients",
      .args = {ARG_CONDITION, ARG_WATCH},
@@ -496,7 +497,7 @@ const struct command cmd_watch_table[] = {
      .summary = "Stop once when a tensor meets a condition",
      .help = "As watch; the watchpoint is deleted when it has stopped the training.\n"
              "Example:\n"
-             "  twatch TZ on activations",
+             "  twatch TO on activations",
      .args = {ARG_CONDITION, ARG_WATCH},
      .flags = CMD_RAW,
      .run = run_twatch},

@@ -40,7 +40,6 @@ FAIL_HERE = {
                      "info overflows", "info overflows -a", "rerun", "rerun 2", "scan", "scan steps 100..200 ranks 0",
                      "scan --shard 3/8 --out parts/3.gdscan", "merge parts/",
                      "merge part1.gdscan part2.gdscan"), "unsupported"),
-    "watch weight_initialization": "state",  # before the first step only
     "tensor -to 3,17": "state",  # moves in the panes
     "tensor -find abs>0.1": "state",
     "refresh graph": "no_data",  # none was interrupted
