@@ -570,6 +570,20 @@ for step in range(1, 9):
     of_g.step()
 """
 
+TEACHER = """
+import torch
+T, S, S2 = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+T.eval()
+optimizer = torch.optim.SGD([*S.parameters(), *S2.parameters()], lr=0.1)
+for step in range(1, 9):
+    x = torch.randn(8, 4)
+    %s
+    s = S(x)
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(%s, t.argmax(1)).backward()
+    optimizer.step()
+"""
+
 # The weights are NaN from step 2 on.
 LONG_NAN = """
 import torch
@@ -672,6 +686,14 @@ class Truth(torches.Folder):
     def test_what_ran_without_gradients_comes_before_a_detach(self):
         out = self.ask(GAN % "with torch.no_grad(): fake = G(torch.randn(8, 4))", "step 3", "why G/0/weight")
         self.assertRegex(out, r"No gradient reaches G/0/weight: G/\d/\w+ \(\w+\) ran while gradients were switched off")
+
+    def test_a_teacher_and_integers(self):
+        out = self.ask(TEACHER % ("with torch.no_grad(): t = T(x)", "s"), "step 2", "why T/weight", "why loss")
+        self.assertIn("Nothing updates T/weight: no optimizer holds it.", out)
+        self.assertNotIn("No gradient reaches", out)
+        out = self.ask(TEACHER % ("t = T(x)", "s.argmax(1).float()[:, None] * S2(x)"), "step 2", "why S/weight", "why loss")
+        self.assertEqual(len(re.findall(r"No gradient reaches S/weight: argmax \(argmax\) makes integers or truth values",
+                                        out)), 2, out)
 
     def test_where_it_began_is_not_known(self):
         out = self.ask(LONG_NAN, "step 5", "watch TO on weights", "step", "why net/weight", "why net/bias",

@@ -90,18 +90,21 @@ void why_add_huge(const struct why_walk *walk, struct gd_buf *say)
     }
 }
 
-static void say_growth(const struct gd_scalar_past *past, const char *name, struct gd_buf *say)
+static void say_growth(const struct why_walk *walk, const struct gd_scalar_past *past,
+                       struct gd_buf *say)
 {
     bool rose = past->rises >= RISES && past->rose_from > 0;
     double from = rose ? past->rose_from : past->least;
     int64_t at = rose ? past->rose_at : past->least_step;
 
     gd_buf_puts(say, say->len > 0 ? " " : "");
-    gd_buf_printf(say, "The %s %s from %.4g at step %lld to %.4g at step %lld, %.3g times", name,
-                  past->last >= BLOWN_UP * past->first ? "diverges:" : "grew", from, (long long)at,
-                  past->last, (long long)past->last_step, past->last / from);
+    gd_buf_printf(say, "The %s %s from %.4g at step %lld to %.4g at step %lld, %.3g times",
+                  name_of(walk), past->last >= BLOWN_UP * past->first ? "diverges:" : "grew", from,
+                  (long long)at, past->last, (long long)past->last_step, past->last / from);
     if (rose) {
-        gd_buf_printf(say, ", and it rose in each of the last %zu steps", (size_t)past->rises);
+        gd_buf_printf(say, ", and it rose in each of %s %zu steps",
+                      past->last_step == gd_session_step(walk->session) ? "the last" : "those",
+                      (size_t)past->rises);
     }
     gd_buf_putc(say, '.');
 }
@@ -113,7 +116,7 @@ bool why_add_growth(const struct why_walk *walk, struct gd_buf *say)
     if (!diverges(past)) {
         return false;
     }
-    say_growth(past, name_of(walk), say);
+    say_growth(walk, past, say);
     return true;
 }
 

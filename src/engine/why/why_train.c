@@ -129,6 +129,7 @@ uint32_t why_untrained(struct why_walk *walk, struct why_finding *ret)
     } else if (say_no_step(walk, ret)) {
         return why_also(walk, weight, 0);
     } else if (!facts->has_gradient &&
+               (facts->optimizer[0] || facts->optimizers == 0 || walk->tensors[0].node != weight) &&
                (found = why_no_gradient(walk, facts->parameter, weight, ret)) != WHY_NONE) {
         return found;
     } else if (!facts->optimizer[0] && facts->optimizers > 0) {

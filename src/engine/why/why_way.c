@@ -61,6 +61,7 @@ enum cut { /* why no gradient comes back */
            CUT_DATA, /* it was given x.data */
            CUT_OFF,  /* the program had switched gradients off */
            CUT_EXIT, /* its result became a number or an array */
+           CUT_INT,  /* it makes integers or truth values */
 };
 
 static const struct gd_why_exit *exit_of(const struct why_walk *walk, const char *name)
@@ -84,6 +85,7 @@ static bool grad_is(const struct gd_node_info *info, const char *what)
 static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
 {
     struct gd_node_info info;
+    struct gd_output output;
 
     if (node == GD_NO_NODE || !gd_graph_node(walk->session->graph, node, &info)) {
         return CUT_UNKNOWN;
@@ -92,7 +94,10 @@ static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
            : why_type_in(info.type, "detach detach_ StopGradient") ? CUT_DETACH
            : grad_is(&info, "off")                                 ? CUT_OFF
            : grad_is(&info, "data")                                ? CUT_DATA
-                                                                   : CUT_UNKNOWN;
+           : gd_graph_output(walk->session->graph, node, 0, &output) &&
+                   (gd_dtype_is_int(output.dtype) || output.dtype == GD_BOOL)
+               ? CUT_INT
+               : CUT_UNKNOWN;
 }
 
 /* One step from `node`: its readers join the queue, or the way ends there. */
@@ -208,7 +213,8 @@ static void say_end(const struct way *way, gd_node_id by, struct gd_buf *text)
 static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
                           struct why_finding *ret)
 {
-    static const char *const rules[] = {"cut-off", "detached", "cut-off", "no-grad", "cut-off"};
+    static const char *const rules[] = {"cut-off", "detached", "cut-off",
+                                        "no-grad", "cut-off",  "cut-off"};
     enum cut how;
     gd_node_id node = cutter(walk, way, &how);
     const struct gd_why_exit *left;
@@ -232,12 +238,14 @@ static gd_node_id say_cut(const struct why_walk *walk, const struct way *way,
                     "and no_grad() do that).");
     } else {
         why_put_node(way->graph, node, &ret->text);
-        gd_buf_puts(&ret->text, how == CUT_DETACH ? " cuts it off from the loss."
-                                : how == CUT_DATA
-                                    ? " was given .data of what it reads, which carries no "
-                                      "gradient."
-                                    : " ran while gradients were switched off, as under "
-                                      "no_grad(), so none comes back through it.");
+        gd_buf_puts(&ret->text,
+                    how == CUT_DETACH ? " cuts it off from the loss."
+                    : how == CUT_DATA ? " was given .data of what it reads, which carries no "
+                                        "gradient."
+                    : how == CUT_INT  ? " makes integers or truth values, which no gradient comes "
+                                        "back through."
+                                      : " ran while gradients were switched off, as under "
+                                        "no_grad(), so none comes back through it.");
     }
     say_end(way, how == CUT_OFF ? GD_NO_NODE : node, &ret->text);
     return node;
