@@ -71,13 +71,8 @@ static void subcommands(void **state)
 static void names_that_harm_a_terminal(void **state)
 {
     struct gd_graph *graph = net.fake.debugger->current->graph;
-    static const char *const names[] = {"evil/a\xc2\x9b"
-                                        "31m",
-                                        "evil/b\xe2\x80\xae",
-                                        "evil/c\x1b[2J",
-                                        "evil/d\xd8\x9c",
-                                        "evil/e\x9b",
-                                        "evil/good"};
+    static const char *const names[] = {"evil/a\302\23331m", "evil/b\xe2\x80\xae", "evil/c\x1b[2J",
+                                        "evil/d\xd8\x9c",    "evil/e\x9b",         "evil/good"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
