@@ -152,6 +152,21 @@ static void next_address(struct agent_io *io, const char *why)
     try_connect(io);
 }
 
+static void refuse_user(struct agent *a, long uid, char *why, size_t size)
+{
+    snprintf(why, size, "the process that listens there belongs to another user (uid %ld)", uid);
+    agent_refused(a, why);
+}
+
+/* Another user's debugger closes the connection before it says a word. */
+static void tell_stranger(struct agent_io *io)
+{
+    char why[200];
+    if (!io->met && io->listener >= 0 && io->listener != (long)geteuid()) {
+        refuse_user(io->agent, io->listener, why, sizeof(why));
+    }
+}
+
 /* Who listens there may be anybody: nothing is said to a process of another user. Over TCP its
  * first bytes are waited for: before it has accepted, nobody owns its end. */
 static void meet(struct agent_io *io)
@@ -161,14 +176,13 @@ static void meet(struct agent_io *io)
 
     io->met = true;
     io->owner = gd_owner_of_peer(atomic_load(&a->socket));
-    bool stranger = io->owner.kind == GD_OWNER_OTHER || io->owner.kind == GD_OWNER_REMOTE;
-    if (stranger && a->token[0] == '\0') {
+    if (io->owner.kind == GD_OWNER_OTHER && a->token[0] == '\0') {
+        refuse_user(a, io->owner.uid, why, sizeof(why));
+        lost(io, why);
+    } else if (io->owner.kind == GD_OWNER_REMOTE && a->token[0] == '\0') {
         snprintf(why, sizeof(why),
-                 io->owner.kind == GD_OWNER_REMOTE
-                     ? "a debugger on another host must prove a token: set GRADB_TOKEN to what "
-                       "`show token` says there"
-                     : "the process that listens there belongs to another user (uid %ld)",
-                 io->owner.uid);
+                 "a debugger on another host must prove a token: set "
+                 "GRADB_TOKEN to what `show token` says there");
         agent_refused(a, why);
         lost(io, why);
     } else if (agent_wire_greet(io) < 0) {
@@ -189,6 +203,7 @@ static void connected(struct agent_io *io)
     io->since = io->last_heard = agent_now();
     io->goodbye_at = 0;
     io->met = false;
+    io->listener = gd_uid_of_listener(atomic_load(&a->socket));
     io->refusal[0] = '\0';
     if (gd_grpc_client_create(local ? "localhost" : a->address, MAX_MESSAGE, &io->client, &err) <
             0 ||
@@ -277,6 +292,7 @@ static void wait_for_something(struct agent_io *io, double seconds)
     }
     struct gd_err err = {0};
     if (gd_grpc_client_read(io->client, fds[1].fd, &err) < 0) {
+        tell_stranger(io);
         lost(io, io->closed && io->close_text[0] ? io->close_text : err.text);
     } else if (!io->met) {
         meet(io);

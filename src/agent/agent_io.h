@@ -48,6 +48,7 @@ struct agent_io {
     /* what the debugger said */
     double keepalive;
     uint64_t max_tensor;
+    long listener; /* uid of who listens there; -1 unknown */
     unsigned char debugger_id[32], detached_from[32];
     size_t debugger_id_len, detached_from_len;
     /* what is under way */

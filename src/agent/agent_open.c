@@ -183,8 +183,11 @@ void agent_say(const char *format, ...)
 
 void agent_refused(struct agent *a, const char *why)
 {
-    if (a->address_given && !a->refused_told) {
-        a->refused_told = true;
+    pthread_mutex_lock(&a->lock);
+    bool tell = a->address_given && !a->refused_told;
+    a->refused_told = a->refused_told || tell;
+    pthread_mutex_unlock(&a->lock);
+    if (tell) {
         agent_say("gradb: not connected to %.200s: %s\n", a->address, why);
     }
 }
@@ -312,7 +315,7 @@ const char *gradb_error(gradb *g)
 
 static bool given_up(const struct agent *a)
 {
-    return a->link == LINK_DOWN && a->attempts > 0 && !a->address_given;
+    return a->link == LINK_DOWN && a->attempts > 0 && (!a->address_given || a->refused_told);
 }
 
 bool gradb_wait(gradb *g, double seconds)

@@ -726,6 +726,10 @@ static void on_message(struct gd_grpc_client_call *call, void *ctx, const uint8_
     pthread_mutex_unlock(&io->agent->lock);
     /* An empty element takes a hundred bytes: whoever is not known yet gets no memory of ours. */
     agent_to *m = up || len <= MAX_FIRST ? gradb__v1__to_trainer__unpack(NULL, len, data) : NULL;
+    if (!m && !up) {
+        turn_away(io, "what it says is not gradb.v1");
+        return;
+    }
     if (!m) {
         gd_grpc_client_cancel(call); /* not the protocol, or no memory: start again */
         return;
@@ -762,7 +766,10 @@ static void on_closed(struct gd_grpc_client_call *call, void *ctx, enum gd_grpc_
         snprintf(io->close_text, sizeof(io->close_text), "%s", io->refusal);
         return;
     }
-    if (io->proof == PROOF_ASKED && code == GD_GRPC_INVALID_ARGUMENT) {
+    if (code == GD_GRPC_UNAUTHENTICATED) {
+        agent_refused(io->agent, "the debugger there wants its token: set GRADB_TOKEN to what "
+                                 "`show token` says there");
+    } else if (io->proof == PROOF_ASKED && code == GD_GRPC_INVALID_ARGUMENT) {
         text = "the debugger cannot prove a token: update gradb";
     }
     snprintf(io->close_text, sizeof(io->close_text), "%.150s (gRPC status %d)",

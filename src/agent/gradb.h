@@ -264,7 +264,7 @@ GRADB_API void gradb_close(gradb *g, const char *why);
  * published, before the first step) until it lets the run go on, however long that takes. True when
  * one is connected at the return. Without this call a debugger that is slow to answer attaches at a
  * later step. Returns at once when nobody listens and neither GRADB_ADDRESS nor options->address
- * says that somebody should. */
+ * says that somebody should, and when one side refuses the other: another user, or a token. */
 GRADB_API bool gradb_wait(gradb *g, double seconds);
 GRADB_API bool gradb_is_connected(const gradb *g);
 /* Why libgradb disarmed itself, or the last connection error; "" when nothing is wrong. Valid until

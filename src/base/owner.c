@@ -107,6 +107,33 @@ static struct gd_peer_owner owner_of_tcp(int fd)
     return owner;
 }
 
+/* A socket that listens has no other end, and that of all zeros stands in the table. */
+long gd_uid_of_listener(int fd)
+{
+    static const char none4[] = "00000000:0000", none6[] = "00000000000000000000000000000000:0000";
+    union any_address theirs = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t size = sizeof(theirs);
+    struct end_text end;
+    char any4[sizeof(none4)], any6[sizeof(none6)];
+    long uid = -1;
+
+    if (getpeername(fd, &theirs.any, &size) != 0 ||
+        (theirs.any.sa_family != AF_INET && theirs.any.sa_family != AF_INET6) ||
+        !describe(&theirs, &end)) {
+        return -1;
+    }
+    unsigned port = ntohs(theirs.v4.sin_port);
+    snprintf(any4, sizeof(any4), "00000000:%04X", port & 0xffff);
+    snprintf(any6, sizeof(any6), "00000000000000000000000000000000:%04X", port & 0xffff);
+    if (end.v4[0] != '\0') {
+        find_owner("/proc/net/tcp", end.v4, none4, &uid);
+        find_owner("/proc/net/tcp", any4, none4, &uid);
+    }
+    find_owner("/proc/net/tcp6", end.v6, none6, &uid);
+    find_owner("/proc/net/tcp6", any6, none6, &uid);
+    return uid;
+}
+
 struct gd_peer_owner gd_owner_of_peer(int fd)
 {
     struct ucred who = {.pid = 0};

@@ -32,6 +32,9 @@ struct gd_peer_owner {
 /* A connected stream socket's other end. Of TCP a server is known only once it has accepted: ask
  * after its first bytes came. */
 struct gd_peer_owner gd_owner_of_peer(int fd);
+/* Who listens where a TCP socket of this host is connected to; for a message, when the other end is
+ * gone already. -1: unknown. */
+long gd_uid_of_listener(int fd);
 
 /* The path in an address, or NULL: it is not one of a Unix socket. */
 const char *gd_unix_path(const char *address);

@@ -233,6 +233,8 @@ class Neighbour(Base):
                               env=self.environment(GRADB_ADDRESS=f"127.0.0.1:{port}", XDG_RUNTIME_DIR=None),
                               timeout=harness.DEADLINE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"gradb: not connected to 127.0.0.1:{port}: the process that listens there belongs to another user "
+                      f"(uid {os.geteuid()})\n", done.stderr)
         gradb.expect(rf"refused 127\.0\.0\.1:\d+: it is a process of user \w+ \(uid {NOBODY}\); only those of ")
         knock = ("import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])));"
                  "print(len(s.recv(100)))")

@@ -410,6 +410,14 @@ class Rules(Case):
         trainer.hello()
         self.assertIsNotNone(trainer.hear("welcome"))
 
+    def test_libgradb_says_that_its_token_is_refused(self):
+        self.gradb.send("set token sesame")
+        for token in ("", "other"):
+            out = self.charlm(f"127.0.0.1:{self.port}", GRADB_TOKEN=token)
+            self.assertEqual(re.findall("(?m)^gradb: .*", out), [
+                f"gradb: not connected to 127.0.0.1:{self.port}: the debugger there wants its token: set GRADB_TOKEN "
+                "to what `show token` says there"])
+
     def refused_token(self, trainer, word):
         code, text = trainer.status()
         self.assertEqual(code, grpc.StatusCode.UNAUTHENTICATED, text)
