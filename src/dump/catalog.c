@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump/catalog.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct gd_dump {
     struct gd_arena arena;
     struct gd_catalog **catalogs;
     size_t count, cap;
+    void *by_place; /* tree of them by order_places, until it is finished */
     struct gd_catalog_fact *left;
     size_t left_count, left_cap;
     uint64_t left_more;
@@ -132,7 +134,7 @@ static void catalog_free(struct gd_catalog *catalog)
     gd_arena_deinit(&catalog->arena);
     gd_lookup_deinit(&catalog->shape_lookup);
     free(catalog->shapes);
-    free(catalog->where);
+    free((void *)(uintptr_t)catalog->where);
     free(catalog->values);
     free(catalog->steps);
     free(catalog->graph_steps);
@@ -156,11 +158,33 @@ int gd_dump_create(uint64_t max_bytes, struct gd_dump **ret, struct gd_err *err)
     return GD_OK;
 }
 
+static int order_places(const void *a, const void *b)
+{
+    const struct gd_catalog *x = a, *y = b;
+
+    if (x->rank != y->rank) {
+        return x->rank < y->rank ? -1 : 1;
+    }
+    return strcmp(x->where, y->where);
+}
+
+static void keep_item(void *item)
+{
+    (void)item;
+}
+
+static void forget_places(struct gd_dump *dump)
+{
+    tdestroy(dump->by_place, keep_item);
+    dump->by_place = NULL;
+}
+
 void gd_dump_destroy(struct gd_dump *dump)
 {
     if (!dump) {
         return;
     }
+    forget_places(dump);
     for (size_t i = 0; i < dump->count; i++) {
         catalog_free(dump->catalogs[i]);
     }
@@ -206,20 +230,22 @@ static int catalog_create(const struct gd_dump *dump, int rank, const char *wher
 int gd_dump_catalog(struct gd_dump *dump, int rank, const char *where, struct gd_catalog **ret,
                     struct gd_err *err)
 {
-    struct gd_catalog *catalog;
+    struct gd_catalog key = {.rank = rank, .where = where ? where : ""}, *catalog;
+    struct gd_catalog *const *found = tfind(&key, &dump->by_place, order_places);
     int rc;
 
-    where = where ? where : "";
-    for (size_t i = 0; i < dump->count; i++) {
-        if (dump->catalogs[i]->rank == rank && strcmp(dump->catalogs[i]->where, where) == 0) {
-            *ret = dump->catalogs[i];
-            return GD_OK;
-        }
+    if (found) {
+        *ret = *found;
+        return GD_OK;
     }
     dump->catalogs = grow(dump->catalogs, dump->count, &dump->cap, sizeof(struct gd_catalog *),
                           MAX_CATALOGS, &rc, err);
     if (!rc) {
-        rc = catalog_create(dump, rank, where, &catalog, err);
+        rc = catalog_create(dump, rank, key.where, &catalog, err);
+    }
+    if (!rc && !tsearch(catalog, &dump->by_place, order_places)) {
+        catalog_free(catalog);
+        rc = no_memory(err);
     }
     if (!rc) {
         dump->catalogs[dump->count++] = catalog;
@@ -429,10 +455,7 @@ static int compare_catalogs(const void *a, const void *b)
 {
     const struct gd_catalog *const *x = a, *const *y = b;
 
-    if ((*x)->rank != (*y)->rank) {
-        return (*x)->rank < (*y)->rank ? -1 : 1;
-    }
-    return strcmp((*x)->where, (*y)->where);
+    return order_places(*x, *y);
 }
 
 static bool is_empty(const struct gd_catalog *catalog)
@@ -452,6 +475,7 @@ int gd_dump_finish(struct gd_dump *dump, struct gd_err *err)
     if (rc) {
         return rc;
     }
+    forget_places(dump);
     for (size_t i = 0; i < dump->count; i++) {
         if (is_empty(dump->catalogs[i])) {
             catalog_free(dump->catalogs[i]);

@@ -25,7 +25,7 @@ struct kept_value {
 
 struct gd_catalog {
     int rank;
-    char *where;
+    const char *where; /* its own */
     struct gd_graph *graph;
     bool owns_graph, keep;
     struct gd_peer peer;

@@ -407,29 +407,49 @@ struct gd_catalog *gd_catalog_of(const struct gd_session *session)
     return target ? target->catalog : NULL;
 }
 
-/* One more than the highest rank of a job; 1: it is alone. */
-static int world_of(const struct gd_dump *dump, const char *job)
+static int order_jobs(const void *a, const void *b)
 {
-    int world = 1, members = 0;
+    const struct gd_peer *const *x = a, *const *y = b;
 
-    for (size_t i = 0; i < gd_dump_count(dump); i++) {
-        const struct gd_peer *peer = gd_catalog_peer(gd_dump_at(dump, i));
+    return strcmp((*x)->job, (*y)->job);
+}
 
-        if (strcmp(peer->job, job) == 0) {
-            members++;
-            world = peer->rank >= world ? peer->rank + 1 : world;
+/* The world of a job is one more than its highest rank; 1: it is alone. */
+static int fill_worlds(const struct dump_group *group, struct gd_err *err)
+{
+    struct gd_peer **peers = calloc(group->count + 1, sizeof(*peers));
+
+    if (!peers) {
+        return gd_fail(err, GD_ENOMEM, "out of memory for a dump");
+    }
+    for (size_t i = 0; i < group->count; i++) {
+        peers[i] = gd_catalog_peer(gd_dump_at(group->dump, i));
+    }
+    qsort(peers, group->count, sizeof(*peers), order_jobs);
+    for (size_t i = 0, end; i < group->count; i = end) {
+        int world = 1;
+        for (end = i; end < group->count && strcmp(peers[end]->job, peers[i]->job) == 0; end++) {
+            world = peers[end]->rank >= world ? peers[end]->rank + 1 : world;
+        }
+        for (size_t k = i; k < end; k++) {
+            peers[k]->world_size = end - i > 1 ? world : 1;
         }
     }
-    return members > 1 ? world : 1;
+    free(peers);
+    return GD_OK;
 }
 
 /* Ranks of one dump that readers gave the same job are the ranks of one job, which is another one
  * than that of any other dump. */
-static void fill_peers(const struct dump_group *group)
+static int fill_peers(const struct dump_group *group, struct gd_err *err)
 {
     static unsigned dumps;
     const char *slash = strrchr(group->path, '/');
+    int rc = fill_worlds(group, err);
 
+    if (rc) {
+        return rc;
+    }
     dumps++;
     for (size_t i = 0; i < group->count; i++) {
         struct gd_peer *peer = gd_catalog_peer(gd_dump_at(group->dump, i));
@@ -438,15 +458,12 @@ static void fill_peers(const struct dump_group *group)
             snprintf(peer->program, sizeof(peer->program), "%s",
                      slash && slash[1] ? slash + 1 : group->path);
         }
-        peer->world_size = world_of(group->dump, peer->job);
-    }
-    for (size_t i = 0; i < group->count; i++) {
-        struct gd_peer *peer = gd_catalog_peer(gd_dump_at(group->dump, i));
         char job[sizeof(peer->job)];
 
         snprintf(job, sizeof(job), "dump %u %.40s", dumps, peer->job);
         snprintf(peer->job, sizeof(peer->job), "%s", job);
     }
+    return GD_OK;
 }
 
 static int make_session(struct gd_debugger *debugger, struct dump_group *group, size_t index,
@@ -499,9 +516,7 @@ int gd_dump_sessions(struct gd_debugger *debugger, struct gd_dump *dump, const c
     if (!group || !group->path || !group->member) {
         rc = gd_fail(err, GD_ENOMEM, "out of memory for a dump");
     }
-    if (!rc) {
-        fill_peers(group);
-    }
+    rc = rc ? rc : fill_peers(group, err);
     for (size_t i = 0; !rc && i < group->count; i++) {
         rc = make_session(debugger, group, i, &session, err);
         first = first || rc ? first : session;
