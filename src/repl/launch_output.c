@@ -14,6 +14,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@
 #define AT_ONCE      65536             /* bytes between two looks at keys and connections */
 #define KEPT         ((off_t)64 << 20) /* of what was read: the file tells it after a crash */
 #define FREED_AT     ((off_t)16 << 20)
-#define RESERVED     ((off_t)1 << 20) /* so that a disk that fills up does not fail the program */
+#define RESERVED     ((off_t)8 << 20) /* so that a disk that fills up does not fail the program */
+#define LEAST_FREE   ((uint64_t)256 << 20) /* on a disk that can take the output */
 #define LOOK_SECONDS 1.0
 #define POLL_SECONDS 0.1 /* without inotify */
 #define LEFT_SECONDS (7 * 24 * 3600.0)
@@ -61,6 +63,15 @@ static bool find_place(int number, bool make, char *path, size_t size)
     }
     return len > 0 && (size_t)len < size && (!make || make_directories(path)) &&
            gd_own_directory_check(path, false, NULL) == GD_OK;
+}
+
+/* A program that writes faster than we read must not find the disk full. */
+static bool has_room(const char *path)
+{
+    struct statvfs disk;
+
+    return statvfs(path, &disk) == 0 &&
+           (disk.f_blocks == 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= LEAST_FREE);
 }
 
 /* "/usr/bin/python3" is python3; what a file's name should not have becomes "_". */
@@ -171,7 +182,7 @@ int launch_output_open(struct launch_output *output, const char *program, int *p
     output->at_end = false;
     short_name(program, name, sizeof(name));
     for (int place = 0; fd < 0 && place < PLACES; place++) {
-        if (find_place(place, true, directory, sizeof(directory))) {
+        if (find_place(place, true, directory, sizeof(directory)) && has_room(directory)) {
             fd = open_in(output, directory, name);
         }
     }
