@@ -127,13 +127,26 @@ static void set_link(struct agent *a, enum agent_link link)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* An address that is none, or a socket that another user could have made: waiting changes nothing.
+ */
+static void tell_bad_place(struct agent *a, int code, const struct gd_err *err)
+{
+    const char *path = gd_unix_path(a->address);
+
+    if (code == GD_EINVAL || (path && gd_own_socket_check(path, NULL) == GD_EIO)) {
+        agent_refused(a, err->text);
+    }
+}
+
 /* One address of the name after the other; the backoff starts when all have failed. */
 static void try_connect(struct agent_io *io)
 {
     struct agent *a = io->agent;
     struct gd_err err = {0};
     int fd = -1;
-    if (gd_grpc_connect(a->address, io->address_index, &fd, &err) < 0) {
+    int code = gd_grpc_connect(a->address, io->address_index, &fd, &err);
+    if (code < 0) {
+        tell_bad_place(a, code, &err);
         lost(io, io->address_index && io->close_text[0] ? io->close_text : err.text);
         return;
     }

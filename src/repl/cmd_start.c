@@ -252,8 +252,8 @@ static void print_listening(struct command_call *call)
     cJSON *record = out_record(call->out, "listen");
     bool both = address != NULL && socket != NULL && strcmp(address, socket) != 0;
 
-    out_printf(call->out, "Listening on %s%s%s\n", address != NULL ? address : "?",
-               both ? " and " : "", both ? socket : "");
+    out_printf(call->out, "Listening on %s%s%s\n", address != NULL ? out_safe(call, address) : "?",
+               both ? " and " : "", both ? out_safe(call, socket) : "");
     cJSON_AddStringToObject(record, "address", address != NULL ? address : "");
     if (socket != NULL) {
         cJSON_AddStringToObject(record, "socket", socket);

@@ -179,5 +179,23 @@ class Kills(unittest.TestCase):
             self.run_kills([python, script], torches.environment(PYTHONUNBUFFERED="1"))
 
 
+class Disks(unittest.TestCase):
+    def test_a_program_that_writes_fast_and_a_small_disk(self):
+        """It writes more than the disk holds before anybody can have read it."""
+        with tempfile.TemporaryDirectory(prefix="gradb-disk-") as folder:
+            mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                     'mount -t tmpfs -o size=8m,mode=700 none "$1" && shift && exec "$@"', "sh", folder]
+            if not shutil.which("unshare") or subprocess.run([*mount, "true"], capture_output=True,
+                                                             check=False).returncode:
+                self.skipTest("no file system can be mounted here")
+            program = ("import os\nline = b'x' * 99 + b'\\n'\nfor _ in range(100): os.write(1, line * 10000)\n"
+                       "os.write(1, b'all of it is written\\n')\nos._exit(7)")
+            done = subprocess.run([*mount, harness.GRADB, "-nx", "-q", "--batch", "--listen", "127.0.0.1:0", "run", "--",
+                                   sys.executable, "-c", program], text=True, capture_output=True, check=False,
+                                  timeout=2 * harness.DEADLINE,
+                                  env=dict(os.environ, HOME=folder, XDG_STATE_HOME=folder, XDG_RUNTIME_DIR=folder + "/no"))
+            self.assertRegex(done.stderr, "exited with status 7 .* it said last: all of it is written")
+
+
 if __name__ == "__main__":
     harness.main()

@@ -157,6 +157,19 @@ class Meeting(Base):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Stopped at the end of step 1", done.stdout)
 
+    def test_an_address_where_nobody_of_ours_can_listen(self):
+        """It is told, and not waited for."""
+        (self.runtime / "open").mkdir()
+        (self.runtime / "open").chmod(0o755)
+        for address, words in ((f"unix:{self.runtime}/open/s", "must be a directory of yours alone"),
+                               ("unix:relative", "is not the path of a socket"), ("nowhere:x", "nowhere:x")):
+            trainer = self.charlm("--steps", 2, GRADB_ADDRESS=address)
+            out, _ = trainer.communicate(timeout=harness.DEADLINE / 3)
+            self.assertEqual(trainer.returncode, 0, out)
+            (told,) = re.findall("(?m)^gradb: .*", out)
+            self.assertIn(f"not connected to {address}: ", told)
+            self.assertIn(words, told)
+
     def test_explicit_address_of_a_tcp_debugger(self):
         gradb = self.gradb("listen", listen="127.0.0.1:0")
         port = gradb.wait_listening()
