@@ -377,10 +377,7 @@ static const struct tui_list_ops rows = {row, row_text};
 
 static int draw_hint(struct tui *tui, const struct draw_rect *rect, int at, const char *text)
 {
-    if (at < rect->rows) {
-        draw_text(tui->draw, rect->row + at, rect->col, rect->cols, DRAW_DIM, text);
-    }
-    return at + 1;
+    return tui_draw_folded(tui, rect, at, DRAW_DIM, text);
 }
 
 static void draw_nothing(struct tui *tui, const struct draw_rect *rect)

@@ -452,7 +452,7 @@ static void draw_none(struct tui *tui, const struct draw_rect *rect)
     if (pane->only != 0) {
         snprintf(text, sizeof(text), "Watchpoint %d has not fired. q shows all.", pane->only);
     }
-    draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM, text);
+    tui_draw_folded(tui, rect, 0, DRAW_DIM, text);
 }
 
 static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)

@@ -157,19 +157,6 @@ static const struct tui_list_ops rows = {row, row_text};
 
 /* ---- the pane ------------------------------------------------------------------------------ */
 
-/* Folded; returns the row after it. */
-static int draw_rows(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
-                     const char *text)
-{
-    for (; *text != '\0' && at < rect->rows; at++) {
-        size_t len;
-        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
-        draw_text_len(tui->draw, rect->row + at, rect->col, rect->cols, style, text, len);
-        text += next;
-    }
-    return at;
-}
-
 /* What there is instead of the file. */
 static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
 {
@@ -178,16 +165,16 @@ static void draw_nothing(struct tui *tui, const struct draw_rect *rect)
     int row = 0;
 
     if (!pane->here) {
-        draw_rows(tui, rect, 0, DRAW_DIM, "No source line is selected.");
+        tui_draw_folded(tui, rect, 0, DRAW_DIM, "No source line is selected.");
         return;
     }
     if (pane->code[0] != '\0') {
         gd_buf_printf(&line, "=> %u  %s", pane->line, pane->code + strspn(pane->code, " \t"));
-        row = draw_rows(tui, rect, row, DRAW_MARK, gd_buf_text(&line)) + 1;
+        row = tui_draw_folded(tui, rect, row, DRAW_MARK, gd_buf_text(&line)) + 1;
     }
     gd_buf_deinit(&line);
-    row = draw_rows(tui, rect, row, DRAW_DIM, "The file cannot be read here:");
-    draw_rows(tui, rect, row, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
+    row = tui_draw_folded(tui, rect, row, DRAW_DIM, "The file cannot be read here:");
+    tui_draw_folded(tui, rect, row, DRAW_PLAIN, pane->why[0] != '\0' ? pane->why : "it is empty");
 }
 
 static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)

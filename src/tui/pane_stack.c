@@ -345,7 +345,7 @@ static void draw(struct tui *tui, const struct draw_rect *rect, bool focused)
 
     update(tui);
     if (list_of(pane)->count == 0) {
-        draw_text(tui->draw, rect->row, rect->col, rect->cols, DRAW_DIM, nothing(tui));
+        tui_draw_folded(tui, rect, 0, DRAW_DIM, nothing(tui));
     }
     tui_list_draw(tui, list_of(pane), &rows, tui, rect, focused);
 }

@@ -294,7 +294,7 @@ static void draw_empty(struct tui *tui, const struct draw_rect *rect)
     const char *text = tui->debugger->current == NULL ? "no trainer is connected"
                        : tui->tree.filter.in != NULL  ? "no node is like that: Esc shows all"
                                                       : "no graph yet";
-    draw_text(tui->draw, rect->row, rect->col + 2, rect->cols - 2, DRAW_DIM, text);
+    tui_draw_folded(tui, rect, 0, DRAW_DIM, text);
 }
 
 static void draw_rows(struct tui *tui, const struct draw_rect *rect)

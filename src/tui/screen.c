@@ -146,6 +146,18 @@ static void follow_theme(struct tui *tui)
                    repl_wants_color(tui->repl) ? most[settings->colors] : 0);
 }
 
+int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
+                    const char *text)
+{
+    for (; *text != '\0' && at < rect->rows; at++) {
+        size_t len;
+        size_t next = tui_text_next(text, rect->cols, tui->utf8, &len);
+        draw_text_len(tui->draw, rect->row + at, rect->col, rect->cols, style, text, len);
+        text += next;
+    }
+    return at;
+}
+
 void tui_draw_all(struct tui *tui)
 {
     int rows, cols;

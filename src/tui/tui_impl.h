@@ -244,6 +244,9 @@ void tui_control_stop(struct tui *tui);
 
 /* screen.c */
 void tui_draw_all(struct tui *tui);
+/* A text in as many rows as it takes, from row `at` of the pane on; returns the row after it. */
+int tui_draw_folded(struct tui *tui, const struct draw_rect *rect, int at, enum draw_style style,
+                    const char *text);
 /* Where panes stand now; count of them. */
 int tui_places(struct tui *tui, struct layout_place ret[LAYOUT_MAX_PLACES]);
 struct layout_wish tui_wish(struct tui *tui);
