@@ -162,6 +162,24 @@ class Written(unittest.TestCase):
         self.assertIn("could not be checked", text)  # there is one at least: whether there are more is not known
         self.assertIn("at least 1 NaN of 2", gradb(folder, "first-nonfinite"))
 
+    def test_a_call_of_one_step_alone(self):
+        """It runs where it ran in that step: what it made is not what came from outside."""
+        nan = float("nan")
+        bad = self.tensor(Max=nan, Min=nan, Mean=nan, Norm=nan)
+        calls = {0: [("begin", [1, 2]), ("pow", [1, 2]), ("mean", [1, 2])],
+                 1: [("first", [3, 4]), ("begin", [1, 2]), ("log", None), ("pow", None), ("mean", None)]}
+        for step, names in calls.items():
+            data, given = {}, self.tensor([1, 2])
+            for name, values in names:
+                made = bad if values is None else self.tensor(values)
+                data[f"Torch.{name}.0.forward"] = {"input_args": [given], "output": [made]}
+                given = made
+            self.put(f"alone/step{step}/rank0", {"task": "statistics", "level": "L1", "framework": "pytorch",
+                                                 "dump_data_dir": None, "data": data})
+        text = gradb(self.dir / "alone", "first-nonfinite", "info nodes -a")
+        self.assertIn("First that is not finite, step 1: Torch.log.0.forward (log), THROW POINT", text)
+        self.assertEqual(re.findall(r"Torch\.(\w+)\.0\.forward$", text, re.M), ["first", "begin", "log", "pow", "mean"])
+
     def test_findings(self):
         """Overflow check, nan_check, the analysis of anomalies, what msprobe failed at; calls that were recomputed and
         arguments that are no tensors."""

@@ -59,12 +59,40 @@ static enum gd_node_kind kind_of(const char *name)
     return strstr(name, "forward") ? GD_NODE_ACTIVATION : GD_NODE_AUTO;
 }
 
+void api_step(struct api_load *load, int64_t step)
+{
+    if (load->step != step) {
+        load->step = step;
+        load->last = 0;
+    }
+}
+
+/* A call that one step alone has runs where it ran there, not after all others. */
+static void put_in_order(struct api_load *load, struct api_call *call)
+{
+    uint32_t *before = load->last ? &load->call[load->last - 1].next : &load->first;
+
+    call->next = *before;
+    *before = (uint32_t)(call - load->call) + 1;
+}
+
+static void number_calls(struct api_load *load)
+{
+    uint32_t order = 0;
+
+    for (uint32_t at = load->first; at; at = load->call[at - 1].next) {
+        bool runs = load->call[at - 1].kind != GD_NODE_WEIGHT; /* a parameter is there before */
+        load->call[at - 1].order = runs ? order++ : GD_NO_ORDER;
+    }
+}
+
 int api_call_get(struct api_load *load, const char *name, struct api_call **ret, struct gd_err *err)
 {
     struct api_call *call = api_call_find(load, name);
     int rc;
 
     if (call) {
+        load->last = (uint32_t)(call - load->call) + 1;
         *ret = call;
         return GD_OK;
     }
@@ -89,7 +117,10 @@ int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
     }
     rc = gd_lookup_add(&load->lookup, gd_lookup_hash(&load->lookup, name, strlen(name)),
                        (uint32_t)load->count, err);
-    load->count += rc == GD_OK;
+    if (rc == GD_OK) {
+        put_in_order(load, call);
+        load->last = (uint32_t)++load->count;
+    }
     *ret = call;
     return rc;
 }
@@ -558,17 +589,17 @@ static int add_values(struct api_load *load, struct api_call *call, gd_node_id n
 int api_load_finish(struct api_load *load, struct gd_err *err)
 {
     struct gd_buf name = GD_BUF_INIT(3 * API_MAX_NAME);
-    uint32_t subgraph, order = 0;
+    uint32_t subgraph;
     int rc = GD_OK;
 
     if (load->count) {
         rc = gd_graph_subgraph(gd_catalog_graph(load->catalog), "", false, &subgraph, err);
     }
+    number_calls(load);
     for (size_t i = 0; !rc && i < load->count; i++) {
-        bool runs = load->call[i].kind != GD_NODE_WEIGHT; /* a parameter is there before */
         gd_node_id node = GD_NO_NODE;
 
-        rc = add_node(load, &load->call[i], runs ? order++ : GD_NO_ORDER, &name, &node, err);
+        rc = add_node(load, &load->call[i], load->call[i].order, &name, &node, err);
         rc = rc ? rc : add_values(load, &load->call[i], node, err);
     }
     gd_buf_deinit(&name);

@@ -55,6 +55,8 @@ struct api_call {
     uint32_t frame_count;
     struct api_attr *attrs; /* in the order in which they were told */
     struct api_event *events;
+    uint32_t next;  /* plus 1: the call that runs after it; 0 none */
+    uint32_t order; /* once all are there */
 };
 
 struct api_load { /* zeroed is empty */
@@ -63,13 +65,17 @@ struct api_load { /* zeroed is empty */
     struct gd_arena arena;
     struct api_call *call;
     size_t count, cap;
+    uint32_t first, last; /* plus 1: the call that runs first; the one that was met last, 0 none */
+    int64_t step;         /* of api_step */
     struct gd_lookup lookup;
     bool (*go_on)(void *ctx, uint64_t done);
     void *ctx;
     uint64_t done; /* values */
 };
 
-/* The call of that name, made when it is the first. */
+/* The calls that follow are told in the order in which they ran in this step. */
+void api_step(struct api_load *load, int64_t step);
+/* The call of that name, made when it is the first: it runs after the one that was met before. */
 int api_call_get(struct api_load *load, const char *name, struct api_call **ret,
                  struct gd_err *err); /* good until the next one is made */
 struct api_call *api_call_find(struct api_load *load, const char *name);

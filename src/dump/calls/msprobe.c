@@ -320,6 +320,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     snprintf(folder, sizeof(folder), "%.*sdump_tensor_data", slash ? (int)(slash - path) + 1 : 0,
              path);
     in.folder = folder;
+    api_step(load, where->step);
     read_root(&in, &text);
     rc = api_members(&text, path, "data", take_entry, &in, &why);
     free(text.data);

@@ -255,6 +255,7 @@ static int take(struct api_load *load, const char *path, const struct api_where 
     snprintf(folder, sizeof(folder), "%.*s", (int)strlen(path) - 4, path);
     in.folder = folder;
     snprintf(peer->framework, sizeof(peer->framework), "PyTorch");
+    api_step(load, where->step);
     rc = take_lines(&in, &text, path, err);
     free(text.data);
     return rc ? rc : take_files(&in, err);

@@ -460,6 +460,8 @@ static bool grow_memory(struct gd_watching *w, const struct build *b)
 static bool order_grown(struct gd_watching *w, size_t added)
 {
     size_t scalars = 0;
+    if (added == 0)
+        return true;
     while (scalars < w->tensor_count && w->tensors[w->tensor_count - scalars - 1].scalar)
         scalars++;
     size_t nodes = w->tensor_count - scalars;
