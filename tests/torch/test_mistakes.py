@@ -584,6 +584,24 @@ for step in range(1, 9):
     optimizer.step()
 """
 
+AVERAGE = """
+import copy
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+target, head = copy.deepcopy(net).requires_grad_(False), torch.nn.Linear(3, 3)
+optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for step in range(1, 9):
+    x = torch.randn(8, 4)
+    with torch.no_grad():
+        z = target(x)
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(head(net(x).detach()), z).backward()
+    optimizer.step()
+    with torch.no_grad():
+        for old, new in zip(target.parameters(), net.parameters()):
+            old.mul_(0.9).add_(new, alpha=0.1)
+"""
+
 # The weights are NaN from step 2 on.
 LONG_NAN = """
 import torch
@@ -694,6 +712,11 @@ class Truth(torches.Folder):
         out = self.ask(TEACHER % ("t = T(x)", "s.argmax(1).float()[:, None] * S2(x)"), "step 2", "why S/weight", "why loss")
         self.assertEqual(len(re.findall(r"No gradient reaches S/weight: argmax \(argmax\) makes integers or truth values",
                                         out)), 2, out)
+
+    def test_an_average_of_weights_is_no_way_to_the_loss(self):
+        for watched in ((), ("watch TO on all", "step 2")):
+            out = self.ask(AVERAGE, "step 3", *watched, "why loss")
+            self.assertIn("No gradient reaches net/0/weight: detach (detach) cuts it off from the loss.", out)
 
     def test_where_it_began_is_not_known(self):
         out = self.ask(LONG_NAN, "step 5", "watch TO on weights", "step", "why net/weight", "why net/bias",

@@ -23,6 +23,7 @@ struct way { /* from a weight forward through what no backward pass went through
     gd_node_id cut;   /* the last without a gradient, before one that has it; GD_NO_NODE */
     gd_node_id after; /* that one */
     bool is_whole;    /* what reads the weight itself has a gradient */
+    bool no_updates;  /* other weights that are made of it are not followed */
 };
 
 static bool has_bit(const unsigned char *bits, gd_node_id node)
@@ -100,6 +101,15 @@ static enum cut cut_at(const struct why_walk *walk, gd_node_id node, bool exits)
                : CUT_UNKNOWN;
 }
 
+/* A write in place while gradients are switched off, as an average of weights is kept: its result
+ * is another weight, and no part of the forward pass. */
+static bool is_update(const struct gd_node_info *info)
+{
+    size_t len = strlen(info->type);
+
+    return len > 1 && info->type[len - 1] == '_' && grad_is(info, "off");
+}
+
 /* One step from `node`: its readers join the queue, or the way ends there. */
 static void follow(struct way *way, gd_node_id node, bool is_weight)
 {
@@ -111,7 +121,7 @@ static void follow(struct way *way, gd_node_id node, bool is_weight)
         struct gd_node_info info;
 
         if (edges[i].control || !gd_graph_node(way->graph, reader, &info) ||
-            !why_in_phase(&info, "forward")) {
+            !why_in_phase(&info, "forward") || (way->no_updates && is_update(&info))) {
             continue;
         }
         if (has_bit(way->reached, reader)) {
@@ -138,7 +148,7 @@ static bool way_begin(struct way *way, const struct gd_graph *graph)
 }
 
 /* What was found on the way of another weight goes. */
-static void way_find(struct way *way, gd_node_id weight)
+static void way_go(struct way *way, gd_node_id weight)
 {
     while (way->count > 0) {
         way->count--;
@@ -149,6 +159,16 @@ static void way_find(struct way *way, gd_node_id weight)
     follow(way, weight, true);
     for (uint32_t i = 0; i < way->count && !way->is_whole; i++) {
         follow(way, way->queue[i], false);
+    }
+}
+
+static void way_find(struct way *way, gd_node_id weight)
+{
+    way->no_updates = true;
+    way_go(way, weight);
+    if (!way->is_whole && way->cut == GD_NO_NODE) {
+        way->no_updates = false;
+        way_go(way, weight);
     }
 }
 
