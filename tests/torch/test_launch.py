@@ -312,6 +312,17 @@ class Started(torches.Folder):
             self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
             self.assertIn("trained\nbecame\n", done.stdout)
 
+    def test_processes_that_multiprocessing_forks_end_as_others_do(self):
+        """It ends them by os._exit: nothing is lost, neither what they print nor how they ended."""
+        script = self.write("unequal.py", UNEQUAL.replace("spawn", "fork").replace("(3, 100)", "(3,)").replace(
+            'print("trained', 'print("no exception so far"); sys.exit(7) if len(sys.argv) > 1 else print("trained'
+        ).replace("import time", "import sys, time"))
+        for arguments in ([], ["fails"]):
+            done = self.gradb([self.python, script, *arguments], "continue", "info log")
+            self.assertIn("The training ended.", done.stdout, done.stderr)
+            self.assertNotIn("lost", done.stdout)
+            self.assertIn(f"statuses [{7 if arguments else 0}]", done.stdout)
+
     def test_module_runs_a_script(self):
         """README's `python -m gradb train.py`, and the same with a module."""
         self.write("pack/__init__.py", "")

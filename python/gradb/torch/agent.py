@@ -50,6 +50,7 @@ class Agent(native.base("Agent")):
         self.live = values.Live()
         self.source = Source(self)
         self._pid = os.getpid()
+        self._ending = None
         self._thread = threading.get_ident()
         self.handle = library.gradb_open(ctypes.byref(self._options(program)))
         if not self.handle:
@@ -102,6 +103,7 @@ class Agent(native.base("Agent")):
         self.events.loader.install()
         os.register_at_fork(after_in_child=_forked_of(weakref.ref(self)))
         atexit.register(self._exits)
+        self._ending = _at_end_of_child(self._exits)
 
     def wait(self, seconds):
         """Stands before the first step until the debugger lets go; see gradb_wait."""
@@ -120,6 +122,8 @@ class Agent(native.base("Agent")):
     def close(self, why=""):
         """Takes the hooks off and says goodbye."""
         atexit.unregister(self._exits)
+        if self._ending is not None:
+            self._ending.cancel()
         self.look(False)
         self.stir()
         self.dead = True
@@ -156,6 +160,7 @@ class Agent(native.base("Agent")):
 
     def _exits(self):
         error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+        error = None if isinstance(error, SystemExit) else error  # its status says all
         self.close("%s: %s" % (type(error).__name__, error) if error is not None else "")
 
     def _forked(self):
@@ -357,6 +362,14 @@ def _forked_of(agent):
         if agent() is not None:
             agent()._forked()
     return forked
+
+
+def _at_end_of_child(function):
+    """What multiprocessing forked ends without atexit. Returns what can be cancelled; None elsewhere."""
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is None or util is None or process.parent_process() is None:
+        return None
+    return util.Finalize(None, function, exitpriority=-1)
 
 
 def _rank_and_size():
