@@ -91,6 +91,8 @@ struct gd_compare_options {
     void *go_on_ctx;
 };
 
+/* Of tensors without elements: nothing was compared. */
+bool gd_difference_is_empty(const struct gd_difference *difference);
 /* close% for a table: (close + same_nonfinite) / count; 1 when there is nothing. */
 double gd_metrics_close(const struct gd_metrics *metrics);
 

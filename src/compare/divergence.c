@@ -144,7 +144,8 @@ static int judge(struct search *s, const struct gd_match *match, uint32_t item_b
     rc = rc == GD_OK ? compare_values(s, a, b, to, err) : rc;
     if (rc == GD_OK) {
         if (!known->asked) {
-            count_output(s, unit_b, a, b, to, to->verdict != GD_V_UNREADABLE);
+            count_output(s, unit_b, a, b, to,
+                         to->verdict != GD_V_UNREADABLE && !gd_difference_is_empty(to));
         }
         known->asked = true;
         known->has = to->verdict != GD_V_UNREADABLE;

@@ -405,6 +405,9 @@ static int judge(struct finding *f, uint32_t number, struct gd_item *item, bool 
     if (!can_be_bad(item)) {
         return GD_OK; /* only reading it told its type */
     }
+    if (!why && stats.count == 0 && !(stats.unknown & GD_UNKNOWN_COUNT)) {
+        why = "it has no elements";
+    }
     if (why) {
         if (ret->not_checked++ == 0) {
             snprintf(ret->why, sizeof(ret->why), "%.159s", why);

@@ -139,3 +139,8 @@ enum gd_agreement gd_compare_stats(const struct gd_stats *a, const struct gd_sta
     }
     return worst <= 10 * tolerance.rtol ? GD_V_STAT_OK : worst <= 0.05 ? GD_V_WARN : GD_V_FAIL;
 }
+
+bool gd_difference_is_empty(const struct gd_difference *difference)
+{
+    return difference->has_metrics && difference->metrics.count == 0;
+}

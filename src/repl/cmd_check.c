@@ -148,12 +148,13 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
     struct gd_stats stats;
     struct gd_err why = {.text = ""};
     const char *note = "";
-    bool known = false;
+    bool known = false, finite = false;
     int rc = gd_table_look(&c->table[0], item, err);
 
     if (rc == GD_OK && item->source && !item->problem) {
         rc = gd_source_stats(item->source, NULL, &options, &stats, &why);
         known = rc == GD_OK;
+        finite = known && stats.count > stats.nan + stats.pos_inf + stats.neg_inf;
         rc = rc == GD_ENOMEM || rc == GD_EINTR ? gd_fail(err, rc, "%s", why.text) : GD_OK;
     }
     if (rc != GD_OK) {
@@ -165,10 +166,13 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
         note = inspect_name(call, why.text);
     } else if (stats.nan || stats.pos_inf || stats.neg_inf) {
         note = "not finite";
+        compare_set_status(call->repl);
     } else if (stats.count > 1 && stats.min == stats.max) {
         note = stats.max == 0 ? "all 0" : stats.max == 1 ? "all 1" : "all the same";
     }
-    if (known) {
+    if (known && stats.count == 0) {
+        inspect_not_checked(call, &c->checked, "it has no elements");
+    } else if (known) {
         c->checked.done++;
     } else {
         inspect_not_checked(call, &c->checked, item->problem ? item->problem : why.text);
@@ -179,10 +183,10 @@ static int show_alone(struct checking *c, struct gd_item *item, struct gd_err *e
                            shape_of(call, item),
                            type_of(item),
                            kind_names[kind_of(item)],
-                           known ? inspect_double(call, stats.min) : "-",
-                           known ? inspect_double(call, stats.max) : "-",
-                           known ? inspect_double(call, stats.mean) : "-",
-                           known ? inspect_double(call, stats.std) : "-",
+                           finite ? inspect_double(call, stats.min) : "-",
+                           finite ? inspect_double(call, stats.max) : "-",
+                           finite ? inspect_double(call, stats.mean) : "-",
+                           finite ? inspect_double(call, stats.std) : "-",
                            note};
     out_table_row(c->out, cells);
     return GD_OK;
@@ -254,6 +258,9 @@ static int show_pair(struct checking *c, const struct gd_match *match, struct gd
     }
     if (b) {
         count_item(c, 1, b);
+    }
+    if (verdict == GD_V_NONFINITE) {
+        compare_set_status(call->repl);
     }
     if (a && b && verdict == GD_V_UNREADABLE) {
         inspect_not_checked(call, &c->checked, problem_of(a, b));

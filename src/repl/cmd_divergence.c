@@ -268,13 +268,7 @@ static void show_difference(struct command_call *call, const struct found *f)
     const struct gd_difference *d = &f->d.difference;
 
     out_printf(call->out, "  %s: %s", out_safe(call, f->item_b), gd_verdict_name(d->verdict));
-    if (d->has_metrics) {
-        out_printf(call->out, ", %.2f%% close (rtol=%g atol=%g), max |a-b| %s, relative l2 %s",
-                   100 * gd_metrics_close(&d->metrics), d->tolerance.rtol, d->tolerance.atol,
-                   inspect_double(call, d->metrics.max_abs),
-                   inspect_double(call, d->metrics.rel_l2));
-    }
-    out_printf(call->out, "%s%s\n", d->note[0] ? "; " : "", out_safe(call, d->note));
+    compare_difference_show(call, d);
 }
 
 static void show_found(struct command_call *call, const struct found *f)
@@ -325,11 +319,7 @@ static void record_found(struct command_call *call, cJSON *object, const struct 
     if (f->rank >= 0) {
         inspect_add_count(object, "rank", (uint64_t)f->rank);
     }
-    if (d->has_metrics) {
-        inspect_add_double(object, "close", gd_metrics_close(&d->metrics));
-        inspect_add_double(object, "max_abs", d->metrics.max_abs);
-        inspect_add_double(object, "rel_l2", d->metrics.rel_l2);
-    }
+    compare_difference_add(object, d);
     inspect_add_count(object, "inputs", f->d.inputs);
     inspect_add_count(object, "inputs_agree", f->d.inputs_agree);
     if (f->only_a) {

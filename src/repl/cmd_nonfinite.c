@@ -419,7 +419,10 @@ static int look_everywhere(struct looking *l, const struct compare_options *opti
         rc = look_at(l, &l->place[i], err);
     }
     if (rc == GD_OK && !l->found) {
-        rc = inspect_need_checked(&l->checked, "tensor", "checked", err);
+        rc = l->checked.done + l->checked.not_done > 0
+                 ? inspect_need_checked(&l->checked, "tensor", "checked", err)
+                 : gd_fail(err, GD_ENODATA,
+                           "no tensor was checked: none holds floating-point numbers");
     }
     if (rc == GD_OK) {
         sum_up(l);

@@ -715,11 +715,16 @@ static int show(struct comparing *c, struct gd_err *err)
         rc = compare_rows_csv(call, c->rows, &shown, c->options->csv, err);
     }
     if (rc == GD_OK && compare_rows_compared(c->rows) == 0 &&
-        c->rows->verdicts[GD_V_UNREADABLE] == 0) {
-        return gd_fail(err, GD_ENODATA,
-                       "nothing was compared: %.200s has no tensor that stands for one of %.200s "
-                       "(%.100s); --map FILE says which belong together",
-                       shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
+        c->rows->verdicts[GD_V_UNREADABLE] == 0 &&
+        !(c->rows->empty && compare_rows_differ(c->rows))) {
+        return c->rows->empty
+                   ? gd_fail(err, GD_ENODATA, "nothing was compared: %s without elements",
+                             inspect_plural(call, c->rows->empty, "pair"))
+                   : gd_fail(
+                         err, GD_ENODATA,
+                         "nothing was compared: %.200s has no tensor that stands for one of %.200s "
+                         "(%.100s); --map FILE says which belong together",
+                         shown.label_a, shown.label_b, compare_rows_summary(call, c->rows));
     }
     if (rc == GD_OK && compare_rows_differ(c->rows)) {
         compare_set_status(call->repl);

@@ -34,6 +34,7 @@ int compare_rows_add(struct compare_rows *rows, const struct compare_row *row, s
     int rc = compare_rows_add_extra(rows, row, err);
 
     rows->verdicts[row->verdict] += rc == GD_OK;
+    rows->empty += rc == GD_OK && row->has_metrics && row->count == 0;
     return rc;
 }
 
@@ -62,7 +63,7 @@ bool compare_rows_differ(const struct compare_rows *rows)
 size_t compare_rows_not_compared(const struct compare_rows *rows)
 {
     return rows->verdicts[GD_V_MISSING_A] + rows->verdicts[GD_V_MISSING_B] +
-           rows->verdicts[GD_V_UNREADABLE];
+           rows->verdicts[GD_V_UNREADABLE] + rows->empty;
 }
 
 size_t compare_rows_compared(const struct compare_rows *rows)
@@ -174,6 +175,42 @@ static const char *pair_cell(struct command_call *call, const struct compare_row
     return row->step < 0 ? name : inspect_printf(call, "%s, step %lld", name, (long long)row->step);
 }
 
+/* Whether any element is finite on both sides: else there is no distance. */
+static bool has_distance(const struct compare_row *row)
+{
+    return row->has_metrics && row->count > row->same_nonfinite + row->mismatch;
+}
+
+static bool differs_finitely(const struct gd_difference *d)
+{
+    return d->has_metrics && d->metrics.count > d->metrics.same_nonfinite + d->metrics.mismatch;
+}
+
+void compare_difference_show(struct command_call *call, const struct gd_difference *d)
+{
+    if (d->has_metrics) {
+        out_printf(call->out, ", %.2f%% close (rtol=%g atol=%g)",
+                   100 * gd_metrics_close(&d->metrics), d->tolerance.rtol, d->tolerance.atol);
+    }
+    if (differs_finitely(d)) {
+        out_printf(call->out, ", max |a-b| %s, relative l2 %s",
+                   inspect_double(call, d->metrics.max_abs),
+                   inspect_double(call, d->metrics.rel_l2));
+    }
+    out_printf(call->out, "%s%s\n", d->note[0] ? "; " : "", out_safe(call, d->note));
+}
+
+void compare_difference_add(cJSON *object, const struct gd_difference *d)
+{
+    if (d->has_metrics) {
+        inspect_add_double(object, "close", gd_metrics_close(&d->metrics));
+    }
+    if (differs_finitely(d)) {
+        inspect_add_double(object, "max_abs", d->metrics.max_abs);
+        inspect_add_double(object, "rel_l2", d->metrics.rel_l2);
+    }
+}
+
 static const char *close_cell(struct command_call *call, const struct compare_row *row)
 {
     /* 100 % is said of all and of nothing less */
@@ -198,7 +235,7 @@ static const char *whole(struct command_call *call, bool has, int64_t value)
 
 static void own_cells(struct command_call *call, const struct compare_row *row, const char **cell)
 {
-    bool has = row->has_metrics;
+    bool has = row->has_metrics, far = has_distance(row);
     const char *cells[OWN_CELLS] = {
         gd_verdict_name(row->verdict),
         row->a ? row->a : "",
@@ -212,14 +249,14 @@ static void own_cells(struct command_call *call, const struct compare_row *row, 
         shape_cell(call, row->has_shape_b, &row->shape_b),
         whole(call, has, (int64_t)row->count),
         has ? number(call, row->close) : "",
-        has ? number(call, row->max_abs) : "",
+        far ? number(call, row->max_abs) : "",
         whole(call, has && row->max_abs_at >= 0, row->max_abs_at),
-        has ? number(call, row->mean_abs) : "",
-        has ? number(call, row->rel_l2) : "",
-        has ? number(call, row->max_rel) : "",
-        has ? number(call, row->r1k) : "",
-        has ? number(call, row->r5k) : "",
-        has ? number(call, row->cosine) : "",
+        far ? number(call, row->mean_abs) : "",
+        far ? number(call, row->rel_l2) : "",
+        far ? number(call, row->max_rel) : "",
+        far ? number(call, row->r1k) : "",
+        far ? number(call, row->r5k) : "",
+        far ? number(call, row->cosine) : "",
         has && !isnan(row->ulp99) ? number(call, row->ulp99) : "",
         whole(call, has, (int64_t)row->same_nonfinite),
         whole(call, has, (int64_t)row->mismatch),
@@ -361,7 +398,7 @@ static void show_own(struct command_call *call, const struct compare_rows *rows,
 
     for (size_t i = 0; i < rows->count && limit > 0; i++) {
         const struct compare_row *row = &rows->row[i];
-        bool has = row->has_metrics;
+        bool has = row->has_metrics, far = has_distance(row);
 
         if (only && !differs(how, row)) {
             continue;
@@ -372,10 +409,10 @@ static void show_own(struct command_call *call, const struct compare_rows *rows,
                                type_cell(call, row),
                                row->has_shape_b ? inspect_shape(call, &row->shape_b)
                                                 : shape_cell(call, row->has_shape_a, &row->shape_a),
-                               has ? close_cell(call, row) : "-",
-                               has ? inspect_double(call, row->max_abs) : "-",
-                               has ? inspect_double(call, row->rel_l2) : "-",
-                               has ? inspect_double(call, row->cosine) : "-",
+                               has && row->count > 0 ? close_cell(call, row) : "-",
+                               far ? inspect_double(call, row->max_abs) : "-",
+                               far ? inspect_double(call, row->rel_l2) : "-",
+                               far ? inspect_double(call, row->cosine) : "-",
                                gd_how_name(row->how),
                                note_cell(call, row)};
         out_table_row(table, cells);
@@ -447,10 +484,8 @@ static void add_stats_record(cJSON *record, const char *key, const struct gd_sta
     inspect_add_count(object, "zero", stats->zero);
 }
 
-static void add_metrics_record(cJSON *object, const struct compare_row *row)
+static void add_distance_record(cJSON *object, const struct compare_row *row)
 {
-    inspect_add_count(object, "count", row->count);
-    inspect_add_double(object, "close", row->close);
     inspect_add_double(object, "max_abs", row->max_abs);
     if (row->max_abs_at >= 0) {
         inspect_add_count(object, "max_abs_at", (uint64_t)row->max_abs_at);
@@ -461,6 +496,15 @@ static void add_metrics_record(cJSON *object, const struct compare_row *row)
     inspect_add_double(object, "r1k", row->r1k);
     inspect_add_double(object, "r5k", row->r5k);
     inspect_add_double(object, "cosine", row->cosine);
+}
+
+static void add_metrics_record(cJSON *object, const struct compare_row *row)
+{
+    inspect_add_count(object, "count", row->count);
+    inspect_add_double(object, "close", row->close);
+    if (has_distance(row)) {
+        add_distance_record(object, row);
+    }
     if (!isnan(row->ulp99)) {
         inspect_add_double(object, "ulp99", row->ulp99);
     }

@@ -57,6 +57,7 @@ struct compare_rows {
     size_t count, room;
     size_t verdicts[GD_V_COUNT];
     size_t not_counted; /* without a partner by nature */
+    size_t empty;       /* pairs without elements: nothing of them was compared */
     size_t not_held;    /* whose value of the step before is gone */
     size_t old;         /* whose value is of an earlier step than the stop */
     enum probe_mode probe_mode;
@@ -87,6 +88,9 @@ struct rows_shown {
     size_t steps, steps_left_out; /* of a rank each: compared; that one side alone has */
 };
 void compare_rows_sort(struct compare_rows *rows, enum rows_sort sort);
+/* How far two tensors are apart, where any element is finite on both sides. */
+void compare_difference_show(struct command_call *call, const struct gd_difference *d);
+void compare_difference_add(cJSON *object, const struct gd_difference *d);
 void compare_rows_show(struct command_call *call, const struct compare_rows *rows,
                        const struct rows_shown *how);
 int compare_rows_csv(struct command_call *call, const struct compare_rows *rows,

@@ -69,6 +69,8 @@ static int compare_slot(struct lockstep *l, gd_node_id node_a, gd_node_id node_b
         rc = gd_compare_sources(a, b, &options, &l->difference, err);
         if (rc == GD_OK && l->difference.verdict == GD_V_UNREADABLE) {
             inspect_not_checked(l->call, &l->checked, l->difference.note);
+        } else if (gd_difference_is_empty(&l->difference)) {
+            inspect_not_checked(l->call, &l->checked, "it has no elements");
         } else {
             l->checked.done++;
         }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "repl/compare_rows.h"
 #include "repl/inspect.h"
 #include "repl/repl_impl.h"
 
@@ -26,13 +27,7 @@ static void show_parted(struct lockstep *l)
         out_printf(call->out, "  it stands for %s of %s\n", out_safe(call, a), l->label_a);
     }
     out_printf(call->out, "  %s", gd_verdict_name(d->verdict));
-    if (d->has_metrics) {
-        out_printf(call->out, ", %.2f%% close (rtol=%g atol=%g), max |a-b| %s, relative l2 %s",
-                   100 * gd_metrics_close(&d->metrics), d->tolerance.rtol, d->tolerance.atol,
-                   inspect_double(call, d->metrics.max_abs),
-                   inspect_double(call, d->metrics.rel_l2));
-    }
-    out_printf(call->out, "%s%s\n", d->note[0] ? "; " : "", out_safe(call, d->note));
+    compare_difference_show(call, d);
     out_printf(call->out, "  last that agreed: %s\n",
                l->good == GD_NO_NODE ? "none" : node_text(l, l->b, l->good));
 }
@@ -139,11 +134,7 @@ static void record_end(struct lockstep *l)
     if (l->ended == LOCKSTEP_PARTED) {
         cJSON_AddNumberToObject(object, "slot", l->slot);
         cJSON_AddStringToObject(object, "verdict", gd_verdict_name(d->verdict));
-        if (d->has_metrics) {
-            inspect_add_double(object, "close", gd_metrics_close(&d->metrics));
-            inspect_add_double(object, "max_abs", d->metrics.max_abs);
-            inspect_add_double(object, "rel_l2", d->metrics.rel_l2);
-        }
+        compare_difference_add(object, d);
     }
     if (l->good != GD_NO_NODE) {
         inspect_add_text(call, object, "last_good", node_text(l, l->b, l->good));

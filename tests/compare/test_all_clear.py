@@ -150,6 +150,41 @@ class AllClear(unittest.TestCase):
         self.assertEqual((record["type"], status), ("error", 1))
         self.assertIn("no tensor was checked: 4 could not be", record["message"])
 
+    def write_npz(self, name, **values):
+        np.savez(self.root / f"{name}.npz", **values)
+        return self.root / f"{name}.npz"
+
+    def test_tensors_without_elements_are_not_checked(self):
+        some, empty = np.arange(4, dtype=np.float32), np.zeros((0, 4), np.float32)
+        none, part = self.write_npz("none", a=empty, b=empty), self.write_npz("part", a=some, b=empty)
+        for command in (f"compare {none} {none}", f"first-divergence {none} {none}", f"first-nonfinite {none}",
+                        f"check params {none}"):
+            text, status = gradb(command, text=True)
+            self.assertRegex(text, r"error: (nothing was compared|no tensor was (compared|checked)): .*2 ", command)
+            self.assertEqual(status, 1, command)
+        for command in (f"compare {part} {part}", f"first-divergence {part} {part}", f"first-nonfinite {part}",
+                        f"check params {part}"):
+            text, status = gradb(command, text=True)
+            self.assertRegex(text, r"1 (compared|tensors? compared|tensor checked), 1 not", command)
+            self.assertEqual(status, 0, command)
+
+    def test_numbers_of_what_is_not_finite_are_not_made_up(self):
+        nan, some = (self.write_npz(name, a=np.full(4, value, np.float32)) for name, value in (("nan", np.nan), ("some", 1)))
+        text, status = gradb(f"compare {nan} {some}", f"check params {nan}", text=True)
+        self.assertRegex(text, r"NONFINITE  a  .*  0\.00%  +-  +-  +-  name")
+        self.assertRegex(text, r"float32  param +-  +-  +-  +-  not finite")
+        for command in (f"compare {nan} {some}", f"first-divergence {nan} {some}"):
+            [record], status = gradb(command)
+            pair = record.get("pairs", [record])[0]
+            self.assertEqual((pair["verdict"], pair["close"], status), ("NONFINITE", 0, 6))
+            self.assertFalse({"max_abs", "rel_l2", "cosine"} & set(pair))
+        for command in (f"check params {nan}", f"check params {nan} {some}"):
+            self.assertEqual(gradb(command)[1], 6, command)
+
+    def test_integers_cannot_be_nan(self):
+        [record], status = gradb(f"first-nonfinite {self.write_npz('whole', a=np.arange(4))}")
+        self.assertEqual((record["message"], status), ("no tensor was checked: none holds floating-point numbers", 1))
+
     def test_nothing_matched_is_an_error(self):
         good = self.root / "good" / "rank_0" / "net" / "0" / "1"
         for name, values in (("left", {"a": 2, "c": 4}), ("right", {"b": 3, "d": 5})):
