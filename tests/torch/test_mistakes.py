@@ -595,7 +595,7 @@ for step in range(1, 9):
     with torch.no_grad():
         z = target(x)
     optimizer.zero_grad()
-    torch.nn.functional.mse_loss(head(net(x).detach()), z).backward()
+    torch.nn.functional.mse_loss(head((net(x) * 2).relu().add(1).detach() + 1), z).backward()
     optimizer.step()
     with torch.no_grad():
         for old, new in zip(target.parameters(), net.parameters()):

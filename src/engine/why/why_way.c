@@ -107,7 +107,8 @@ static bool is_update(const struct gd_node_info *info)
 {
     size_t len = strlen(info->type);
 
-    return len > 1 && info->type[len - 1] == '_' && grad_is(info, "off");
+    return len > 1 && info->type[len - 1] == '_' &&
+           (grad_is(info, "off") || strncmp(info->name, "eval/", strlen("eval/")) == 0);
 }
 
 /* One step from `node`: its readers join the queue, or the way ends there. */
