@@ -54,7 +54,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 
     (void)loop;
     (void)events;
-    if (tui_progress_moves(tui)) {
+    if (tui_progress_moves(tui) || tui_status_moves(tui)) {
         tui_changed(tui);
     }
     double now = ev_time();

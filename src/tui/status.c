@@ -49,6 +49,7 @@ void tui_status_update(struct tui *tui)
     struct tui_rate *rate = &tui->rate;
     double now = ev_time();
 
+    tui->shown_step = session != NULL ? gd_session_step(session) : 0;
     if (session == NULL || session->state != GD_RUNNING) {
         *rate = (struct tui_rate){.session = 0};
         return;
@@ -61,6 +62,13 @@ void tui_status_update(struct tui *tui)
         rate->step = step;
         rate->at = now;
     }
+}
+
+bool tui_status_moves(const struct tui *tui)
+{
+    const struct gd_session *session = tui->debugger->current;
+
+    return session != NULL && gd_session_step(session) != tui->shown_step;
 }
 
 /* ---- the parts ---- */

@@ -198,7 +198,8 @@ struct tui {
     bool dirty;     /* something changed */
     bool dirty_now; /* by a key: shown at once */
     double drawn_at;
-    double slow_until; /* the terminal takes pictures slowly: fewer of them until then */
+    int64_t shown_step; /* by the status line */
+    double slow_until;  /* the terminal takes pictures slowly: fewer of them until then */
     ev_io input;
     ev_signal winch, interrupt, suspend, resume;
     ev_timer draw_timer;
@@ -274,6 +275,8 @@ bool tui_progress_draw(struct tui *tui, int row, int cols);
 
 /* status.c */
 void tui_status_update(struct tui *tui);
+/* The step is another one than the status line shows. */
+bool tui_status_moves(const struct tui *tui);
 void tui_status_draw(struct tui *tui, int row, int cols);
 int tui_status_mode(struct tui *tui, int row, int cols);
 

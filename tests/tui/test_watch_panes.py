@@ -4,6 +4,7 @@ import contextlib
 import re
 import shlex
 import sys
+import threading
 import unittest
 
 import harness
@@ -269,7 +270,28 @@ class Bare(fake.FakeMindSpore):
         return hits
 
 
+class Halting(fake.FakeMindSpore):
+    """Computes for as long as a test wants when some steps are over."""
+    go_on = None
+
+    def begin_step(self, number):
+        super().begin_step(number)
+        if number == 6:
+            self.go_on.wait(4 * harness.DEADLINE)
+
+
 class MindSpore(unittest.TestCase):
+    def test_the_step_while_it_runs(self):
+        go_on = threading.Event()
+        with mindspore(make=Halting, version="1.9.0", backend="Ascend", steps=9) as (t, trainer):
+            trainer.go_on = go_on
+            t.send("continue\r")
+            try:
+                t.expect(r"^ gradb .*step [567]  running")
+            finally:
+                go_on.set()
+            t.expect(r"^ gradb .*step 9  finished")
+
     def test_the_newest_step_stays_in_the_status_line(self):
         with mindspore(version="1.9.0", backend="Ascend", steps=30) as (t, _):
             t.command("step 2", r"end of step 2\.")
