@@ -13,7 +13,7 @@
 #include "proto/ms_target_impl.h"
 
 #define SILENT_PERIODS 3 /* heartbeats that may be missing before the user is told */
-#define MIN_PERIOD     5
+#define MIN_PERIOD     5 /* a busy process may miss a shorter one */
 #define MAX_PERIOD     3600
 
 static struct gd_ms_target *from_base(struct gd_target *base)
@@ -275,7 +275,8 @@ void gd_ms_target_tick(struct gd_ms_target *target)
         return;
     }
     /* The heartbeat thread may die alone, so silence counts only where nothing else is known. */
-    double limit = SILENT_PERIODS * (target->heartbeat_period + 0.5);
+    int32_t period = target->heartbeat_period < MIN_PERIOD ? MIN_PERIOD : target->heartbeat_period;
+    double limit = SILENT_PERIODS * (period + 0.5);
     if (!target->heartbeat_period || target->held || target->silent ||
         now - target->heard < limit || target->phase == MS_EXITING)
         return;
@@ -369,7 +370,7 @@ void gd_ms_target_on_graph(struct gd_ms_target *target, const uint8_t *data, siz
 void gd_ms_target_on_heartbeat(struct gd_ms_target *target, int32_t period)
 {
     heard_from(target, "SendHeartbeat");
-    period = period < MIN_PERIOD ? MIN_PERIOD : period;
+    period = period < 1 ? MIN_PERIOD : period;
     target->heartbeat_period = period > MAX_PERIOD ? MAX_PERIOD : period;
 }
 

@@ -559,9 +559,19 @@ class Lives(Session):
 
     def test_heartbeats_before_all_else_and_none_after(self):
         gradb = self.gradb_with()
-        trainer = self.trainer(version="1.9.0", backend="Ascend", heartbeat=5)
-        self.assertEqual(trainer.log[0][0], "heartbeat")
-        gradb.run("info target", "every 5 s")
+        for period in (5, 1):
+            trainer = self.trainer(version="1.9.0", backend="Ascend", heartbeat=period)
+            self.assertEqual(trainer.log[0][0], "heartbeat")
+            gradb.run("info target", f"every {period} s")
+            self.finish(trainer)
+
+    def test_a_process_that_reuses_memory(self):
+        """With MS_DEBUGGER_PARTIAL_MEM=1 it keeps what was watched before its first step, and gradb says so."""
+        self.assertIn("MS_DEBUGGER_PARTIAL_MEM", (harness.SOURCE / "docs" / "mindspore.md").read_text(encoding="utf-8"))
+        gradb = self.gradb_with()
+        trainer = self.trainer(version="1.9.0", backend="Ascend", partial=True)
+        gradb.run("step", "end of step 1")
+        gradb.run(f"print {RELU}", r"error: .*MS_DEBUGGER_PARTIAL_MEM=1 keeps only what was watched before")
         self.finish(trainer)
 
 

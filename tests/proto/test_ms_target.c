@@ -468,6 +468,22 @@ static void test_silence(void **state)
     assert_string_equal(world.reply, "step");
 }
 
+/* A period of a second would call every busy process silent. */
+static void test_silence_of_a_short_period(void **state)
+{
+    (void)state;
+    connect("1.9.0", "Ascend");
+    world.debugger->settings.keepalive = 0;
+    assert_int_equal(resume(GD_RUN_CONTINUE, 0, NULL), GD_OK);
+    gd_ms_target_on_heartbeat(world.target, 1);
+    world.now += 16;
+    gd_ms_target_tick(world.target);
+    assert_string_equal(world.warning, "");
+    world.now += 1;
+    gd_ms_target_tick(world.target);
+    assert_non_null(strstr(world.warning, "not responding"));
+}
+
 static void test_no_heartbeat_means_nothing_before_1_5(void **state)
 {
     (void)state;
@@ -730,6 +746,7 @@ int main(void)
         TEST(test_initial_weights_are_checked_before_the_first_step),
         TEST(test_keep_alive),
         TEST(test_silence),
+        TEST(test_silence_of_a_short_period),
         TEST(test_no_heartbeat_means_nothing_before_1_5),
         TEST(test_base_first_then_value),
         TEST(test_no_bytes_and_a_shape),
