@@ -469,7 +469,6 @@ const struct command cmd_watch_table[] = {
          "  watch TL abs_mean_gt=1000 on gradients\n"
          "  watch -for 10 TZ on weights except *bias*, *beta if loss != 0\n"
          "  watch -step GL max_gt=1e6 on gradients except *.bias if step > 10\n"
-         "  watch AR range_start_inclusive=-1e6 range_end_inclusive=1e6 range_percentage_lt=50\n"
          "  watch weight_overflow\n"
          "  watch 'max > 1e4 || nan > 0' on gradients\n"
          "  watch norm(cur-prev) > 100 * norm(prev) on head.weight\n"
@@ -486,6 +485,7 @@ const struct command cmd_watch_table[] = {
              "\"info hits\".\n"
              "Examples:\n"
              "  trace WNC on weights\n"
+             "  trace AR range_start_inclusive=-1 range_end_inclusive=0 range_percentage_gt=99\n"
              "  trace GL max_gt=10\n"
              "  trace 'norm > 50' on gradients",
      .args = {ARG_CONDITION, ARG_WATCH},
