@@ -156,7 +156,11 @@ int nodes_must_run(struct command_call *call, gd_node_id node, struct gd_err *er
         hint = inspect_printf(call, ": %s %s it", reads ? reads : updates,
                               reads ? "reads" : "updates");
     }
-    return gd_fail(err, GD_EINVAL, "%.200s is a parameter, which does not run%s", name, hint);
+    struct gd_node_info info;
+    gd_graph_node(call->session->graph, node, &info);
+    bool buffer = strcmp(info.type, "Buffer") == 0;
+    return gd_fail(err, GD_EINVAL, "%.200s is a %s, which does not run%s", name,
+                   buffer ? "buffer" : "parameter", hint);
 }
 
 int nodes_must_run_any(struct command_call *call, const char *text, struct gd_err *err)
