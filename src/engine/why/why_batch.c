@@ -547,10 +547,12 @@ static void say_how_to_know_more(const struct why_walk *walk, struct gd_buf *say
         return; /* no more can be known */
     }
     if (walk->session->stop.at_step_end && asked->order > 0 && gone > all / 2) {
-        gd_buf_printf(say,
-                      " Of %zu values on the way %zu are gone with the step: `run-to %.160s`, and "
-                      "then `why`, looks at them as they are made.",
-                      all, gone, gd_graph_name(walk->session->graph, asked->node));
+        gd_buf_printf(
+            say,
+            " The step is over, and %zu of %zu value%s on the way %s gone: `run-to %.160s` "
+            "and `why` look at them as they are made.",
+            gone, all, all == 1 ? "" : "s", gone == 1 ? "is" : "are",
+            gd_graph_name(walk->session->graph, asked->node));
     } else if (asked->before < 0) {
         gd_buf_puts(say, " With `set keep-previous all` values are compared with those of the step "
                          "before.");
