@@ -290,14 +290,28 @@ static void record_node(struct command_call *call, const struct gd_why_node *nod
     cJSON_AddItemToArray(list, item);
 }
 
-static void record_why(struct command_call *call, gd_node_id node, uint32_t slot,
+struct question {
+    gd_node_id node;
+    uint32_t slot;
+    bool has_slot; /* it was named */
+    bool has_bad;
+    bool apart; /* it is about ranks that part */
+    enum gd_bad bad;
+    const struct gd_scalar *scalar; /* it was asked about by that name; else NULL */
+    struct gd_why_facts facts;
+};
+
+static void record_why(struct command_call *call, const struct question *q,
                        const struct gd_why *why)
 {
     static const char *const words[] = {"nonfinite", "large", "zero", "small", "failed"};
     cJSON *record = out_record(call->out, "why");
-    inspect_add_node(call, record, node);
-    cJSON_AddNumberToObject(record, "slot", slot);
+    inspect_add_node(call, record, q->node);
+    cJSON_AddNumberToObject(record, "slot", q->slot);
     cJSON_AddNumberToObject(record, "step", (double)call->session->stop.step);
+    if (q->facts.followed > 0) {
+        cJSON_AddNumberToObject(record, "graph_step", (double)q->facts.followed);
+    }
     cJSON_AddStringToObject(record, "looked_for", words[why->bad]);
     inspect_add_text(call, record, "rule", why->rule);
     inspect_add_text(call, record, "text", why->text);
@@ -319,11 +333,24 @@ static void record_why(struct command_call *call, gd_node_id node, uint32_t slot
     inspect_add_checked(call, record, &checked); /* of the tree: what the answer is based on */
 }
 
-static int show(struct command_call *call, gd_node_id node, uint32_t slot, const struct gd_why *why,
+/* A program may run other operators in a step in which nobody looks. */
+static void show_graph_age(struct command_call *call, int64_t followed, const struct gd_why *why)
+{
+    long long step = (long long)call->session->stop.step;
+
+    if (followed > 0 && followed < step && why->count > 1) {
+        out_printf(
+            call->out,
+            "The graph is that of step %lld: the operators of step %lld were not followed.\n",
+            (long long)followed, step);
+    }
+}
+
+static int show(struct command_call *call, const struct question *q, const struct gd_why *why,
                 bool all, struct gd_err *err)
 {
     if (out_is_json(call->out)) {
-        record_why(call, node, slot, why);
+        record_why(call, q, why);
         return GD_OK;
     }
     int rc = why_show_tree(call, why, all, err);
@@ -332,22 +359,12 @@ static int show(struct command_call *call, gd_node_id node, uint32_t slot, const
     }
     out_printf(call->out, "\n");
     print_text(call, why->text);
+    show_graph_age(call, q->facts.followed, why);
     show_origin(call, why, NULL);
     return GD_OK;
 }
 
 /* ---- what is asked about ------------------------------------------------------------------- */
-
-struct question {
-    gd_node_id node;
-    uint32_t slot;
-    bool has_slot; /* it was named */
-    bool has_bad;
-    bool apart; /* it is about ranks that part */
-    enum gd_bad bad;
-    const struct gd_scalar *scalar; /* it was asked about by that name; else NULL */
-    struct gd_why_facts facts;
-};
 
 /* "loss": the node that makes the number of the training that has this name. */
 static bool scalar_node(struct command_call *call, const char *name, struct question *ret)
@@ -688,7 +705,7 @@ static int run_why(struct command_call *call, struct gd_err *err)
     if (rc != GD_OK) {
         return rc;
     }
-    rc = show(call, q.node, q.slot, &answer->why, all, err);
+    rc = show(call, &q, &answer->why, all, err);
     answer_free(answer);
     return rc;
 }
@@ -717,7 +734,9 @@ const struct command cmd_why_table[] = {
             "\n"
             "Each line has a verdict: BAD, ok, or ? where the value is not known: not computed\n"
             "yet in this step, not kept, or with nothing to compare it with. -a shows every\n"
-            "node that was looked at, not only the way to the origin.\n"
+            "node that was looked at, not only the way to the origin. The graph of a PyTorch\n"
+            "program is that of the last step in which something was watched, caught or stopped\n"
+            "at; when that is an earlier one, a line says so.\n"
             "\n"
             "  why\n"
             "  why loss\n"

@@ -126,6 +126,7 @@ int why_ask_facts(struct command_call *call, gd_node_id node, struct gd_why_fact
     take_audit(reply, ret);
     take_scaling(reply, ret);
     ret->piled_up_since = take_count(piled, "since");
+    ret->followed = take_count(reply, "followed");
     take_text(reply, "loss", ret->loss, sizeof(ret->loss));
     take_text(piled, "parameter", ret->piled_up_in, sizeof(ret->piled_up_in));
     take_text(piled, "optimizer", ret->piled_up_by, sizeof(ret->piled_up_by));

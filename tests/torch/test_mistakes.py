@@ -738,6 +738,12 @@ class Truth(torches.Folder):
             out = self.ask(BRANCH, catches, "continue", "why", "inputs")
             self.assertIn("div (div) divides by 0: 1 of 1 elements of the divisor mul are 0.", out)
 
+    def test_a_graph_of_an_earlier_step_says_so(self):
+        """Where nobody looked at the step's operators, the graph lacks what only that step ran."""
+        out = " ".join(self.ask(BRANCH, "catch nan", "continue", "why").split())
+        self.assertRegex(out, r"The graph is that of step 1: the operators of step \d+ were not followed\.")
+        self.assertNotIn("The graph is that of step", self.ask(BRANCH, "catch overflow", "continue", "why"))
+
     def test_another_input_that_is_there_already(self):
         for native in ("1", "0"):
             done = self.gradb([self.python, self.write("choice.py", CHOICE)], "watch TO on all", "continue", "why",

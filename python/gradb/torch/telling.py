@@ -41,6 +41,7 @@ class Telling(native.base("Telling")):
         self._parameters = []  # (weak reference to a parameter, name), in order
         self._pending = []     # (node, tensors): new nodes that ran, in order
         self._whole = False    # this step is looked at from its beginning
+        self.followed = 0      # the last step that was; 0: none yet
         self._inputs_of = {}   # variable -> nodes of tensors from outside
         self._told_opaque = False
         self.raised = None     # training.Raised: the last operator that raised
@@ -56,6 +57,7 @@ class Telling(native.base("Telling")):
         self.graph.begin_step(step)
         self._whole = looks
         if looks:
+            self.followed = step
             self.exits = {}
 
     def end_step(self):

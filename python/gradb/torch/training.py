@@ -503,6 +503,7 @@ def _training(agent, args, node):
         reply["trained"] = _parameter_record(agent, parameter)
     exits = agent.telling.exits
     reply["exits"] = [{"node": name, "by": by, "line": line} for name, (by, line) in exits.items()]
+    reply["followed"] = agent.telling.followed
     reply.update(_scaling(agent))
     if args.strip() == _AUDIT:
         reply.update(_audit(agent))

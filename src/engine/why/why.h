@@ -43,6 +43,7 @@ struct gd_why_facts {
     int optimizers;      /* how many there are */
     bool has_rate;       /* of that optimizer, for it: */
     double rate;
+    int64_t followed;       /* the last step whose operators were all told of; 0: not known */
     int64_t piled_up_since; /* the first step whose gradients lie on those before; 0: they do not */
     char piled_up_in[256];  /* a parameter that shows it */
     char piled_up_by[64];   /* the optimizer that steps it; "" the main one */
