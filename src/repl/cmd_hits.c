@@ -186,6 +186,22 @@ static struct gd_watch_tally tally_of(const struct command_call *call, int only)
     return tally;
 }
 
+/* How many checks were made. The training processes are asked: most of what they look at is not
+ * worth a report. 0: that is not known. */
+static uint64_t checks_made(struct command_call *call, int only)
+{
+    struct gd_watch_total total;
+    bool asked = watch_ask_costs(call, &total, NULL) == GD_OK;
+    uint64_t made = 0;
+
+    for (const struct gd_watchpoint *w = call->debugger->watchpoints; w != NULL; w = w->next) {
+        if (!only || w->number == only) {
+            made += asked && w->looks > w->checks ? w->looks : w->checks;
+        }
+    }
+    return made;
+}
+
 static void add_tally(struct command_call *call, cJSON *record, int only)
 {
     struct gd_watch_tally tally = tally_of(call, only);
@@ -199,9 +215,10 @@ static void add_tally(struct command_call *call, cJSON *record, int only)
     }
 }
 
-static void print_none(struct command_call *call, int only)
+static void show_none(struct command_call *call, cJSON *record, int only)
 {
     struct gd_watch_tally tally = tally_of(call, only);
+    uint64_t made = tally.watchpoints > 0 ? checks_made(call, only) : 0;
     const char *who = only ? inspect_printf(call, "Watchpoint %d has not fired", only)
                            : "No watchpoint has fired";
     char why[256];
@@ -210,9 +227,16 @@ static void print_none(struct command_call *call, int only)
     if (tally.watchpoints == 0) {
         out_printf(call->out, "%s: %s.\n", who, only ? "it is not set" : "none is set");
     } else {
-        out_printf(call->out, "%s: %s set, %s could not be made%s%s.\n", who,
+        out_printf(call->out, "%s: %s set, %s%s could not be made%s%s.\n", who,
                    inspect_number(call, tally.watchpoints),
-                   inspect_plural(call, tally.unclear, "check"), why[0] ? ": " : "", why);
+                   made > 0 ? inspect_printf(call, "%s made, ", inspect_plural(call, made, "check"))
+                            : "",
+                   made > 0 ? inspect_number(call, tally.unclear)
+                            : inspect_plural(call, tally.unclear, "check"),
+                   why[0] ? ": " : "", why);
+    }
+    if (made > 0) {
+        inspect_add_count(record, "checks", made);
     }
 }
 
@@ -298,7 +322,7 @@ static int info_all_ranks(struct command_call *call, bool all, int only, struct 
     inspect_add_count(record, "earlier", first);
     add_tally(call, record, only);
     if (count == 0) {
-        print_none(call, only);
+        show_none(call, record, only);
     }
     if (first > 0) {
         out_printf(call->out, "%s earlier (-a shows all)\n", inspect_number(call, first));
@@ -345,7 +369,7 @@ int cmd_info_hits(struct command_call *call, struct gd_err *err)
         out_printf(call->out, "Rank %d of %d:\n", session->peer.rank, session->peer.world_size);
     }
     if (count == 0) {
-        print_none(call, only);
+        show_none(call, record, only);
     }
     if (first > 0) {
         out_printf(call->out, "%s earlier (info hits%s -a)\n", inspect_number(call, first),
