@@ -618,7 +618,7 @@ const struct command cmd_data_table[] = {
             "\n"
             "  save watchpoints watch.gdb\n"
             "  save head.weight w.npy\n"
-            "  save weights except *.bias weights.safetensors\n"
+            "  save weights except *bias weights.safetensors\n"
             "  save $3[0] first-row.npy\n",
         .args = {ARG_TENSOR, ARG_FILE},
         .run = run_save,

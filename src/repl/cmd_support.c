@@ -156,7 +156,7 @@ static const struct command topics[] = {
      .summary = "What a command applies to: nodes by name, kind, type or source line",
      .help =
          "One term, or several joined by ',' or '|'. \"except\" takes away what the terms after\n"
-         "it select, \"with\" adds again: weights except *.bias with fc2.bias\n"
+         "it select, \"with\" adds again: weights except *bias with fc2.bias\n"
          "\n"
          "  NAME             a node by its full name, or by the end of its name after a '/'\n"
          "  GRAPH/NAME       the same in one graph, where several have a node of that name\n"

@@ -468,7 +468,7 @@ const struct command cmd_watch_table[] = {
          "  watch TO on all\n"
          "  watch TL abs_mean_gt=1000 on gradients\n"
          "  watch -for 10 TZ on weights except *bias*, *beta if loss != 0\n"
-         "  watch -step GL max_gt=1e6 on gradients except *.bias if step > 10\n"
+         "  watch -step GL max_gt=1e6 on gradients except *bias if step > 10\n"
          "  watch weight_overflow\n"
          "  watch 'max > 1e4 || nan > 0' on gradients\n"
          "  watch norm(cur-prev) > 100 * norm(prev) on head.weight\n"
@@ -535,7 +535,7 @@ const struct command cmd_watch_table[] = {
          "and \"remove\" add nodes to it and take nodes away. Counts of hits stay.\n"
          "Examples:\n"
          "  edit 2 abs_mean_gt=500\n"
-         "  edit 2 on weights except *.bias\n"
+         "  edit 2 on weights except *bias\n"
          "  edit 2 add type:Softmax\n"
          "  edit 2 remove Default/network/block0",
      .args = {ARG_WATCHPOINT, ARG_WATCH_EDIT},

@@ -255,7 +255,7 @@ static void add_rest(struct watch_form *form, struct tui_form *to, const struct 
     form->where = tui_form_count(to);
     snprintf(help_of_next(form, to), HELP_SIZE, "%s",
              is_scalar(form) ? "a metric, or tensors of one element"
-                             : "a selector: weights, fc1, *.bias, type:ReLU");
+                             : "a selector: weights, fc1, *bias, type:ReLU");
     add(form, to, "on", form->offer, true, kept->where);
     snprintf(help_of_next(form, to), HELP_SIZE, "a condition that must hold, too: step > 10");
     add(form, to, "if", NULL, false, kept->guard);
