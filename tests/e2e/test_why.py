@@ -55,6 +55,17 @@ class Why(unittest.TestCase):
         self.assertTrue(record["tree"][0]["origin"])
         self.assertGreater(record["origin"]["inputs"][0]["stats"]["zero"], 0)
 
+    def test_the_strongest_of_several_hits(self):
+        """One that is not finite comes before one that ran earlier, in whichever order they were set."""
+        _, records = self.why("nan-log", "watch TO on Log-op29", "continue", "why")
+        step = [r for r in records if r["type"] == "stopped"][-1]["step"]
+        watches = ["watch -step TO on Log-op29", f"watch -step TL abs_mean_gt=0 on embed/Gather-op1 if step >= {step}"]
+        for arm in (watches, watches[::-1]):
+            record, records = self.why("nan-log", *arm, "continue", "why")
+            self.assertEqual({r["node"].rsplit("/", 1)[-1] for r in records if r["type"] == "hit"},
+                             {"Log-op29", "Gather-op1"})
+            self.assertTrue(record["node"].endswith("/Log-op29"), record["node"])
+
     def test_nan_log_from_the_loss_and_the_weights_at_the_end_of_the_step(self):
         """All weights are NaN by then; they were not when the step read them."""
         arm = ("watch TO on all", "continue", "delete", "step")
