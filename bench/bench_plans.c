@@ -68,6 +68,7 @@ static void train(struct shared *shared, unsigned nodes)
 {
     float *data = calloc((size_t)WATCHED * ELEMENTS, sizeof(*data));
     gradb_options options = {.framework = "bench", .address = shared->address};
+    setenv("GRADB_RUN", shared->address, 1); /* else the agent says on stderr who stops it */
     gradb *g = gradb_open(&options);
 
     if (!data || !g) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Whether a node reads what it read before, graph.Node's edges. */
+/* Whether what was found before is still so: what a node reads (graph.Node's edges), and where a
+ * module has a tensor (modules.Held). */
 #include "native.h"
 
 #define MAX_DEPTH 8 /* of containers, as ops.tensors_in */
@@ -107,7 +108,8 @@ static int is_known(struct reading *reading, PyObject *value, int depth)
         Py_XDECREF(values);
         return same;
     }
-    return !PyObject_HasAttr((PyObject *)Py_TYPE(value), native_names.dataclass_fields);
+    return !(PyType_GetFlags(Py_TYPE(value)) & Py_TPFLAGS_HEAPTYPE) || /* no dataclass */
+           !PyObject_HasAttr((PyObject *)Py_TYPE(value), native_names.dataclass_fields);
 }
 
 int native_reads_same(struct native_context *context, PyObject *node, PyObject *args,
@@ -123,4 +125,34 @@ int native_reads_same(struct native_context *context, PyObject *node, PyObject *
     }
     Py_DECREF(reading.edges);
     return same;
+}
+
+/* What the module has at a place: vars(module)[kind][key]. NULL: nothing, or not in a dict; may
+ * leave an exception. */
+static PyObject *held_at(PyObject *module, PyObject *kind, PyObject *key)
+{
+    PyObject *vars = PyObject_GenericGetDict(module, NULL);
+    PyObject *table = vars ? PyDict_GetItemWithError(vars, kind) : NULL;
+    PyObject *held = table && PyDict_Check(table) ? PyDict_GetItemWithError(table, key) : NULL;
+    Py_XDECREF(vars);
+    return held;
+}
+
+PyObject *native_in_place(PyObject *module, PyObject *args)
+{
+    PyObject *held, *chain;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!", &held, &PyTuple_Type, &chain)) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_Size(chain); i++) {
+        PyObject *place = PyTuple_GetItem(chain, i);
+        PyObject *holder = PyWeakref_GetObject(PyTuple_GetItem(place, 0));
+        if (!holder || holder == Py_None ||
+            held_at(holder, PyTuple_GetItem(place, 1), PyTuple_GetItem(place, 2)) != held) {
+            return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
+        }
+        held = holder;
+    }
+    return Py_NewRef(Py_True);
 }

@@ -19,6 +19,8 @@ static PyMethodDef functions[] = {
     {"look_into", native_look_into, METH_VARARGS,
      "look_into(Tensor, Parameter, place, function, none): where a tensor's address and gradient "
      "are"},
+    {"in_place", native_in_place, METH_VARARGS,
+     "in_place(held, chain): whether it is where it was, see modules.Held"},
     {"looks", native_looks, METH_O,
      "looks(tensor): what its _cdata is, and whether it is known to have no gradient"},
     {"excepthook", native_excepthook, METH_O,

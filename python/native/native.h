@@ -25,7 +25,7 @@
 #include "agent/gradb.h"
 
 /* Changes with what Python passes here or finds here: the two halves must be of the same tree. */
-#define NATIVE_INTERFACE 10
+#define NATIVE_INTERFACE 11
 
 /* ---- names.c: names of attributes, methods and keys, interned once --------------------------- */
 
@@ -481,6 +481,8 @@ PyObject *native_read_by(PyObject *module, PyObject *args);
 PyObject *native_reads(PyObject *module, PyObject *args);
 PyObject *native_look_into(PyObject *module, PyObject *args);
 PyObject *native_looks(PyObject *module, PyObject *tensor);
+/* modules.in_place */
+PyObject *native_in_place(PyObject *module, PyObject *args);
 
 /* ---- operators.c, passes.c, source.c --------------------------------------------------------- */
 

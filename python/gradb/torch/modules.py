@@ -41,6 +41,13 @@ class _Known:
         self.holder = holder
         self.place = place
 
+    def chain(self, place):
+        """(weak reference to a module, ATTRIBUTE, KEY of what it holds), from the one with it up to the root."""
+        known = self
+        while known is not None:
+            yield (known.ref, *place)
+            known, place = known.holder, known.place
+
     def now(self):
         """The module that the program reaches by the path now, and whether its root is there."""
         if self.holder is None:
@@ -56,15 +63,18 @@ class _Known:
 class Held:
     """A parameter or buffer of a module, called for what it is now: another one when the program has put that, or
     another module, in its place, and None when it has taken it out."""
-    __slots__ = ("_known", "_tensor", "_place")
+    __slots__ = ("_known", "_tensor", "_place", "_chain")
 
     def __init__(self, known, tensor, *place):
         self._known = known
         self._tensor = weakref.ref(tensor)
         self._place = place
+        self._chain = tuple(known.chain(place))
 
     def __call__(self):
         tensor = self._tensor()
+        if tensor is not None and in_place(tensor, self._chain):
+            return tensor
         module, has_root = self._known.now()
         if module is None:
             return None if has_root else tensor
@@ -399,6 +409,22 @@ def parameters_of(module):
         if parameter is not None:
             yield key, parameter, ("_parameters", key)
     yield from _loose(module, torch.nn.Parameter)
+
+
+def in_place(held, chain):
+    """Whether each of the modules is there, and holds the one before it, the first of them `held`: see _Known.chain.
+    False where a module is wrapped, or its container is a list."""
+    for ref, attribute, key in chain:
+        holder = ref()
+        table = vars(holder).get(attribute) if holder is not None else None
+        if not isinstance(table, dict) or table.get(key) is not held:
+            return False
+        held = holder
+    return True
+
+
+if native.module is not None:
+    in_place = native.module.in_place
 
 
 def _held_at(module, place):
