@@ -119,6 +119,11 @@ class Killed:
         done = subprocess.run([harness.GRADB, "sessions"], env=self.env, capture_output=True, text=True, check=True)
         return re.findall(r"(?m)^Output of (\S+) \(process \d+, (\w+)\), whose gradb is gone: (.*)$", done.stdout)
 
+    def told_ended(self):
+        """The same once all have ended: the shell ends right after it has written the status."""
+        told = self.told()
+        return told if all(state == "ended" for _, state, _ in told) else None
+
 
 def lines_of(data):
     return [line for line in data.replace(b"\r", b"").split(b"\n")
@@ -157,8 +162,8 @@ class Kills(unittest.TestCase):
                 self.assertEqual(run.status(), 0, run.output()[-5:])
                 self.assertEqual(run.output(), expected[0])
                 self.assertEqual(weights_of(folder), expected[1])
-                (program, state, path), = run.told()
-                self.assertEqual((program, state), ("sh", "ended"))
+                (program, _, path), = harness.wait_for("the end of the shell", run.told_ended)
+                self.assertEqual(program, "sh")
                 self.assertEqual(pathlib.Path(path).parent.stat().st_mode & 0o777, 0o700)
             return True
         finally:
